@@ -1,0 +1,67 @@
+/** What kind of thing a path names. */
+export type FileKind = 'file' | 'directory' | 'symlink' | 'socket' | 'fifo' | 'charDevice' | 'blockDevice';
+
+/** What `stat` knows of a path. */
+export interface FileStat {
+  readonly kind: FileKind;
+  readonly sizeBytes: number;
+  /** Permission bits with setuid, setgid and sticky (0 to 0o7777). */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly modifiedAtMs: number;
+  readonly inode: number;
+  readonly device: number;
+}
+
+/** One entry of a directory. */
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly kind: FileKind;
+}
+
+/** An open file. */
+export interface FileHandle {
+  /** Reads up to `length` bytes from `position` on; fewer at the end of the file, none past it. */
+  read(position: number, length: number): Promise<Uint8Array>;
+  /** Writes all of `data` at the end of the file. */
+  append(data: Uint8Array): Promise<void>;
+  stat(): Promise<FileStat>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * The files of the host, as far as a kubelet touches them. Errors are Node's system errors, with `code` (`ENOENT`,
+ * `EEXIST`, `ENOSPC`, ...). Managers take `Pick<FileSystem, ...>` of what they use.
+ */
+export interface FileSystem {
+  readFile(path: string): Promise<Uint8Array>;
+  /** Creates or replaces a file in place. `mode` is set exactly where given, whatever the umask. */
+  writeFile(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  /** Writes to a temporary name beside `path`, syncs, renames: readers see the old or the new content, never a part. */
+  writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  open(path: string, flags: 'r' | 'a'): Promise<FileHandle>;
+  /** Makes a directory and its parents; no error where it exists. `mode` holds for the last one, exactly. */
+  mkdir(path: string, options?: { readonly mode?: number }): Promise<void>;
+  readdir(path: string): Promise<readonly DirectoryEntry[]>;
+  stat(path: string): Promise<FileStat>;
+  lstat(path: string): Promise<FileStat>;
+  exists(path: string): Promise<boolean>;
+  chmod(path: string, mode: number): Promise<void>;
+  chown(path: string, uid: number, gid: number): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  symlink(target: string, path: string): Promise<void>;
+  readlink(path: string): Promise<string>;
+  realpath(path: string): Promise<string>;
+  /** Removes a file, link or empty directory. @throws ENOENT, ENOTEMPTY */
+  remove(path: string): Promise<void>;
+  /** Removes whatever is at `path`, with all below it; does not cross into other file systems. No error where absent. */
+  removeAll(path: string): Promise<void>;
+  /**
+   * Calls `onChange` after something in the directory or file may have changed, until `signal` is aborted. It only
+   * hints: changes may be merged, and a caller repairs by looking for itself from time to time.
+   */
+  watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void>;
+}

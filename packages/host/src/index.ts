@@ -1,0 +1,1 @@
+export type { DirectoryEntry, FileHandle, FileKind, FileStat, FileSystem } from './file-system.ts';

@@ -1,0 +1,19 @@
+import { defineConfig, type ViteUserConfig } from 'vitest/config';
+
+/** The settings of every package's tests: the sources of the packages, not their builds, are what is tested. */
+const shared: ViteUserConfig = defineConfig({
+  resolve: { conditions: ['@node-agent/source'] },
+  ssr: {
+    resolve: {
+      conditions: ['@node-agent/source', 'node', 'import', 'default'],
+      externalConditions: ['@node-agent/source', 'node', 'import', 'default'],
+    },
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    reporters: ['default', 'json'],
+    outputFile: { json: '.reports/vitest.json' },
+    testTimeout: 20_000,
+  },
+});
+export default shared;
