@@ -1,0 +1,66 @@
+// What `npm start`, `npm test` and their like run: brings the tools, builds what changed, and hands over.
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { prepare, root, run, say } from './toolchain.mjs';
+
+const [command, ...args] = process.argv.slice(2);
+
+/** Each command: what has to be built before it, and the program that does it. */
+const commands = {
+  start: { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
+  test: { build: [], program: 'tools/test/main.mjs' },
+  simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
+  bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },
+  build: { build: 'all' },
+  shell: { build: [], shell: true },
+};
+
+const chosen = commands[command];
+if (!chosen) {
+  say(`unknown command ${JSON.stringify(command)}; there are ${Object.keys(commands).join(', ')}`);
+  process.exit(2);
+}
+
+const env = prepare();
+const nx = (...nxArgs) => run(env, 'nx', [...nxArgs, '--output-style=static', '--parallel=2']);
+
+if (chosen.build === 'all' || chosen.build.length > 0) {
+  say(`building what changed: ${chosen.build === 'all' ? 'every package' : chosen.build.join(', ')}`);
+  const projects = chosen.build === 'all' ? [] : ['--projects', chosen.build.join(',')];
+  const status = run(env, 'nx', ['run-many', '-t', 'build', ...projects, '--output-style=static', '--parallel=2'], {
+    stdio: ['ignore', command === 'build' ? 'inherit' : 'ignore', 'inherit'],
+  });
+  if (status !== 0) {
+    if (command !== 'build') nx('run-many', '-t', 'build', ...projects);
+    process.exit(status);
+  }
+}
+if (
+  chosen.generate &&
+  run(env, 'nx', ['run-many', '-t', 'generate', '--output-style=static'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  }) !== 0
+) {
+  process.exit(1);
+}
+
+if (chosen.shell) process.exit(run(env, env.SHELL ?? 'sh', args));
+if (!chosen.program) process.exit(0);
+
+// The program gets the terminal and the signals: Ctrl-C reaches it by the process group, SIGTERM through us.
+const child = spawn(
+  'node',
+  [
+    '--conditions=@node-agent/source',
+    '--disable-warning=ExperimentalWarning',
+    path.join(root, chosen.program),
+    ...args,
+  ],
+  {
+    env,
+    stdio: 'inherit',
+  },
+);
+for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+process.on('SIGINT', () => {});
+child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));

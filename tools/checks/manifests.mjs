@@ -1,0 +1,48 @@
+// Every published package says the same things of itself in the same way, and has the files that it promises.
+import fs from 'node:fs';
+import path from 'node:path';
+import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
+
+const faults = [];
+let count = 0;
+for (const file of workspaceManifests()) {
+  const directory = path.dirname(file);
+  const manifest = JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
+  if (manifest.private) continue;
+  count += 1;
+  const want = (condition, text) => condition || faults.push(`${file}: ${text}`);
+  const base = directory === 'apps/kubelet' ? 'kubelet' : path.basename(directory);
+  want(manifest.name === `@node-agent/${base}`, `name: want @node-agent/${base}`);
+  want(manifest.type === 'module', 'type: want module');
+  want(manifest.license === 'Apache-2.0', 'license: want Apache-2.0');
+  want(manifest.sideEffects === false, 'sideEffects: want false');
+  want(
+    typeof manifest.description === 'string' && manifest.description.length > 20,
+    'description: say what the package is for',
+  );
+  want(manifest.engines?.node === '>=22.18', 'engines.node: want >=22.18');
+  want(manifest.repository?.directory === directory, `repository.directory: want ${directory}`);
+  want(manifest.publishConfig?.access === 'public', 'publishConfig.access: want public');
+  want(manifest.files?.includes('dist') && manifest.files.includes('README.md'), 'files: want dist and README.md');
+  want(fs.existsSync(path.join(root, directory, 'README.md')), 'README.md is missing');
+  for (const [subpath, target] of Object.entries(manifest.exports ?? {})) {
+    const source = target['@node-agent/source'];
+    want(source && fs.existsSync(path.join(root, directory, source)), `exports[${subpath}]: no source at ${source}`);
+    want(
+      Object.keys(target).join() === '@node-agent/source,types,default',
+      `exports[${subpath}]: want source, types, default in this order`,
+    );
+  }
+  for (const group of ['dependencies', 'devDependencies']) {
+    for (const [name, version] of Object.entries(manifest[group] ?? {})) {
+      const own = name.startsWith('@node-agent/');
+      want(
+        own ? version === 'workspace:^' : /^\d/.test(version),
+        `${group}.${name}: want ${own ? 'workspace:^' : 'an exact version'}`,
+      );
+    }
+  }
+}
+for (const fault of faults) console.error(fault);
+console.log(`${count} published packages, ${faults.length} faults in their manifests`);
+process.exit(faults.length > 0 ? 1 : 0);

@@ -1,0 +1,65 @@
+// `npm test`: every check of the repository, one after another, and one closing line that counts them.
+// A failing check does not stop the next ones: one run shows all that is wrong. Arguments name steps to run alone.
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { root } from '../bootstrap/toolchain.mjs';
+import { clearReports, readReports } from './reports.mjs';
+
+const nx = (target, ...args) => ['nx', 'run-many', '-t', target, '--output-style=static', '--parallel=2', ...args];
+
+/** Each step: a name, the command, and `tests: true` where vitest's reports count instead of the command itself. */
+const steps = [
+  { name: 'layers', command: ['node', 'tools/checks/layers.mjs'] },
+  { name: 'manifests', command: ['node', 'tools/checks/manifests.mjs'] },
+  { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
+  { name: 'generate', command: nx('generate') },
+  { name: 'types', command: nx('typecheck') },
+  { name: 'unused exports and dependencies', command: ['knip', '--no-progress'] },
+  { name: 'build', command: nx('build') },
+  { name: 'readme programs', command: ['node', 'tools/checks/readmes.mjs'] },
+  { name: 'tests', command: nx('test'), tests: true },
+];
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !steps.some((step) => step.name === name));
+if (unknown.length > 0) {
+  console.error(`no such step: ${unknown.join(', ')}; there are: ${steps.map((step) => step.name).join(', ')}`);
+  process.exit(2);
+}
+
+const totals = { passed: 0, failed: 0, skipped: 0 };
+const faults = [];
+clearReports(root);
+for (const step of steps) {
+  if (wanted.length > 0 && !wanted.includes(step.name)) continue;
+  console.log(`\n=== ${step.name}`);
+  const startedAt = performance.now();
+  const [file, ...args] = step.command;
+  const result = spawnSync(file, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const ok = result.status === 0;
+  if (step.tests) {
+    const report = readReports(root);
+    for (const line of report.lines) console.log(line);
+    totals.passed += report.passed;
+    totals.failed += report.failed;
+    totals.skipped += report.skipped;
+    faults.push(...report.faults);
+    // A runner that fell over without a failed test (a syntax error, a package with no report) is a failure too.
+    if (!ok && report.failed === 0) {
+      totals.failed += 1;
+      faults.push(`${step.name}: ${file} ended with ${result.status ?? result.signal} though no test failed`);
+    }
+  } else {
+    totals[ok ? 'passed' : 'failed'] += 1;
+    if (!ok) faults.push(`${step.name}: ${step.command.join(' ')}`);
+  }
+  console.log(`=== ${step.name}: ${ok ? 'ok' : 'FAILED'} in ${seconds} s`);
+}
+
+if (faults.length > 0) console.log(`\nWhat failed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+console.log(`\nreports: ${path.join('*', '.reports')}`);
+console.log(
+  `${totals.passed} passed, ${totals.failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`,
+);
+process.exit(totals.failed > 0 ? 1 : 0);

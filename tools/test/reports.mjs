@@ -1,0 +1,48 @@
+// Reads what vitest left in each package's .reports/vitest.json. nx restores these files for cached runs, so the
+// counts are the same whether a package's tests ran now or not.
+import fs from 'node:fs';
+import path from 'node:path';
+import { workspaceManifests } from '../bootstrap/toolchain.mjs';
+
+const reportOf = (root, manifest) => path.join(root, path.dirname(manifest), '.reports/vitest.json');
+
+/** Removes the reports of earlier runs, so that a package whose tests did not run cannot count. */
+export function clearReports(root) {
+  for (const manifest of workspaceManifests()) fs.rmSync(reportOf(root, manifest), { force: true });
+}
+
+/** Adds up all reports; `lines` has one per package, `faults` one per failed test or file. */
+export function readReports(root) {
+  const sum = { passed: 0, failed: 0, skipped: 0, lines: [], faults: [] };
+  for (const manifest of workspaceManifests()) {
+    const { name, scripts } = JSON.parse(fs.readFileSync(path.join(root, manifest), 'utf8'));
+    if (!scripts?.test) continue;
+    const file = reportOf(root, manifest);
+    if (!fs.existsSync(file)) {
+      sum.failed += 1;
+      sum.faults.push(`${name}: no test report; its tests did not run to their end`);
+      continue;
+    }
+    const report = JSON.parse(fs.readFileSync(file, 'utf8'));
+    const skipped = report.numPendingTests + report.numTodoTests;
+    sum.passed += report.numPassedTests;
+    sum.failed += report.numFailedTests;
+    sum.skipped += skipped;
+    sum.lines.push(
+      `${name}: ${report.numPassedTests} passed, ${report.numFailedTests} failed${skipped ? `, ${skipped} skipped` : ''}`,
+    );
+    for (const suite of report.testResults) {
+      const where = path.relative(root, suite.name);
+      // A file that could not be loaded has no tests, and fails all the same.
+      if (suite.status === 'failed' && !suite.assertionResults.some((test) => test.status === 'failed')) {
+        sum.failed += 1;
+        sum.faults.push(`${where}: ${suite.message}`);
+      }
+      for (const test of suite.assertionResults) {
+        if (test.status === 'failed') sum.faults.push(`${where}: ${test.fullName}`);
+        if (test.status === 'pending' || test.status === 'skipped') sum.lines.push(`  skipped: ${test.fullName}`);
+      }
+    }
+  }
+  return sum;
+}
