@@ -1,0 +1,185 @@
+import type { Container, ContainerPort, LifecycleHandler, Pod } from '@node-agent/pod-spec';
+
+/** The keys under which the kubelet marks what it makes in a runtime (`pkg/kubelet/kuberuntime/labels.go`). */
+export const criLabels = {
+  podName: 'io.kubernetes.pod.name',
+  podNamespace: 'io.kubernetes.pod.namespace',
+  podUid: 'io.kubernetes.pod.uid',
+  containerName: 'io.kubernetes.container.name',
+} as const;
+
+/** The annotation keys that carry what a restarted kubelet must know of a container. */
+export const criAnnotations = {
+  hash: 'io.kubernetes.container.hash',
+  restartCount: 'io.kubernetes.container.restartCount',
+  terminationMessagePath: 'io.kubernetes.container.terminationMessagePath',
+  terminationMessagePolicy: 'io.kubernetes.container.terminationMessagePolicy',
+  preStopHandler: 'io.kubernetes.container.preStopHandler',
+  ports: 'io.kubernetes.container.ports',
+  podDeletionGracePeriod: 'io.kubernetes.pod.deletionGracePeriod',
+  podTerminationGracePeriod: 'io.kubernetes.pod.terminationGracePeriod',
+} as const;
+
+type StringMap = Readonly<Record<string, string>>;
+
+/** The labels of a pod's sandbox: the pod's own ones, and who it is. */
+export function sandboxLabels(pod: Pod): Record<string, string> {
+  return { ...pod.metadata.labels, ...podIdentity(pod) };
+}
+
+/** The annotations of a pod's sandbox: the pod's own ones, as they are. */
+export function sandboxAnnotations(pod: Pod): Record<string, string> {
+  return { ...pod.metadata.annotations };
+}
+
+/** The labels of a container: who it is. The pod's own labels stay with the sandbox. */
+export function containerLabels(pod: Pod, container: Container): Record<string, string> {
+  return { ...podIdentity(pod), [criLabels.containerName]: container.name };
+}
+
+/**
+ * The annotations of a container. Those given in `extra` (from device plugins) lose against the kubelet's own.
+ * @param hash of the container's spec, in lower-case hex
+ */
+export function containerAnnotations(
+  pod: Pod,
+  container: Container,
+  restartCount: number,
+  hash: string,
+  extra: StringMap = {},
+): Record<string, string> {
+  const { deletionGracePeriodSeconds } = pod.metadata;
+  const { terminationGracePeriodSeconds } = pod.spec;
+  const preStop = container.lifecycle?.preStop;
+  return {
+    ...extra,
+    [criAnnotations.hash]: hash,
+    [criAnnotations.restartCount]: String(restartCount),
+    [criAnnotations.terminationMessagePath]: container.terminationMessagePath ?? '',
+    [criAnnotations.terminationMessagePolicy]: container.terminationMessagePolicy ?? '',
+    ...(deletionGracePeriodSeconds != null && {
+      [criAnnotations.podDeletionGracePeriod]: String(deletionGracePeriodSeconds),
+    }),
+    ...(terminationGracePeriodSeconds != null && {
+      [criAnnotations.podTerminationGracePeriod]: String(terminationGracePeriodSeconds),
+    }),
+    ...(preStop && { [criAnnotations.preStopHandler]: JSON.stringify(preStop) }),
+    ...(container.ports && container.ports.length > 0 && { [criAnnotations.ports]: JSON.stringify(container.ports) }),
+  };
+}
+
+/** Whose a sandbox or container is, as its labels say; '' for what they do not say. */
+export interface ParsedLabels {
+  readonly podName: string;
+  readonly podNamespace: string;
+  readonly podUid: string;
+  /** '' for a sandbox. */
+  readonly containerName: string;
+}
+
+/** Reads the labels of a sandbox or container back. Never throws: what is missing is ''. */
+export function parseContainerLabels(labels: StringMap | null | undefined): ParsedLabels {
+  return {
+    podName: own(labels, criLabels.podName) ?? '',
+    podNamespace: own(labels, criLabels.podNamespace) ?? '',
+    podUid: own(labels, criLabels.podUid) ?? '',
+    containerName: own(labels, criLabels.containerName) ?? '',
+  };
+}
+
+/** What a container's annotations say; values that cannot be read are as if absent, and named in `malformed`. */
+export interface ParsedAnnotations {
+  /** Lower-case hex without leading zeros; '' where it is missing or no 64-bit hex number. */
+  readonly hash: string;
+  /** 0 where it is missing or no number. */
+  readonly restartCount: number;
+  readonly terminationMessagePath: string;
+  readonly terminationMessagePolicy: string;
+  readonly podDeletionGracePeriodSeconds?: number;
+  readonly podTerminationGracePeriodSeconds?: number;
+  readonly preStopHandler?: LifecycleHandler;
+  readonly ports?: readonly ContainerPort[];
+  /** The keys whose values made no sense; worth one log line. */
+  readonly malformed: readonly string[];
+}
+
+/** Reads a container's annotations back. Never throws, whatever the runtime or another program wrote into them. */
+export function parseContainerAnnotations(annotations: StringMap | null | undefined): ParsedAnnotations {
+  const malformed: string[] = [];
+  const read = <T>(key: string, parse: (text: string) => T | undefined): T | undefined => {
+    const text = own(annotations, key);
+    if (text === undefined) return undefined;
+    const value = parse(text);
+    if (value === undefined) malformed.push(key);
+    return value;
+  };
+  const hash = read(criAnnotations.hash, parseHash);
+  const restartCount = read(criAnnotations.restartCount, parseCount);
+  const deletion = read(criAnnotations.podDeletionGracePeriod, parseInteger);
+  const termination = read(criAnnotations.podTerminationGracePeriod, parseInteger);
+  const preStopHandler = read(criAnnotations.preStopHandler, parseHandler);
+  const ports = read(criAnnotations.ports, parsePorts);
+  return {
+    hash: hash ?? '',
+    restartCount: restartCount ?? 0,
+    terminationMessagePath: own(annotations, criAnnotations.terminationMessagePath) ?? '',
+    terminationMessagePolicy: own(annotations, criAnnotations.terminationMessagePolicy) ?? '',
+    ...(deletion !== undefined && { podDeletionGracePeriodSeconds: deletion }),
+    ...(termination !== undefined && { podTerminationGracePeriodSeconds: termination }),
+    ...(preStopHandler && { preStopHandler }),
+    ...(ports && { ports }),
+    malformed,
+  };
+}
+
+function podIdentity(pod: Pod): Record<string, string> {
+  return {
+    [criLabels.podName]: pod.metadata.name,
+    [criLabels.podNamespace]: pod.metadata.namespace,
+    [criLabels.podUid]: pod.metadata.uid,
+  };
+}
+
+function own(map: StringMap | null | undefined, key: string): string | undefined {
+  const value: unknown = map && Object.hasOwn(map, key) ? map[key] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+function parseHash(text: string): string | undefined {
+  if (!/^[0-9a-fA-F]+$/.test(text)) return undefined;
+  const digits = text.toLowerCase().replace(/^0+(?=.)/, '');
+  return digits.length <= 16 ? digits : undefined;
+}
+
+function parseInteger(text: string): number | undefined {
+  const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+function parseCount(text: string): number | undefined {
+  const value = parseInteger(text);
+  return value !== undefined && value >= 0 ? value : undefined;
+}
+
+function parseHandler(text: string): LifecycleHandler | undefined {
+  const value = parseJson(text);
+  return isRecord(value) ? (value as LifecycleHandler) : undefined;
+}
+
+function parsePorts(text: string): readonly ContainerPort[] | undefined {
+  const value = parseJson(text);
+  const isPort = (port: unknown): boolean => isRecord(port) && typeof port.containerPort === 'number';
+  return Array.isArray(value) && value.every(isPort) ? (value as readonly ContainerPort[]) : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
