@@ -27,6 +27,7 @@ export type {
   VolumeMount,
   Wire,
 } from './api.ts';
+export type { Device, Mount, MountPropagation } from './mount.ts';
 export {
   CONFIG_HASH_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,
