@@ -1,1 +1,11 @@
-export {};
+export { CriError, type CriErrorCode, type CriErrorOptions } from './errors.ts';
+export { messages } from './generated/codec.ts';
+export {
+  type ImageService,
+  imageServiceRpcs,
+  type RuntimeService,
+  runtimeServiceRpcs,
+} from './generated/services.ts';
+// The messages and enums of runtime.v1, some 170 of them, by their names in proto/runtime/v1/api.proto.
+export * from './generated/types.ts';
+export type { Init, MessageType, OpenEnum, StreamRpc, UnaryRpc } from './wire.ts';

@@ -1,0 +1,107 @@
+import { docComment } from './schema.mjs';
+
+/** Wire types: how the value of a field follows its tag. */
+const VARINT = 0;
+const FIXED64 = 1;
+const LENGTH_DELIMITED = 2;
+
+const WIRE_TYPES = { string: LENGTH_DELIMITED, bytes: LENGTH_DELIMITED, double: FIXED64 };
+const DEFAULTS = { string: `''`, bool: 'false', bytes: 'noBytes' };
+const READS = {
+  string: 'r.string()',
+  bool: 'r.bool()',
+  bytes: 'readBytes(r)',
+  double: 'r.double()',
+  int32: 'r.int32()',
+  uint32: 'r.uint32()',
+  int64: 'readInt64(r)',
+  uint64: 'readUint64(r)',
+  enum: 'r.int32()',
+};
+
+const scalarOf = (field) => (field.kind === 'enum' ? 'enum' : field.type);
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
+const tagOf = (field, wireType) => field.id * 8 + wireType;
+const wireTypeOf = (field) =>
+  field.kind === 'message' || field.map ? LENGTH_DELIMITED : (WIRE_TYPES[field.type] ?? VARINT);
+/** Numbers in a list share one tag (packed), as proto3 has it. */
+const isPacked = (field) => field.repeated && field.kind !== 'message' && wireTypeOf(field) !== LENGTH_DELIMITED;
+
+function defaultOf(field) {
+  if (field.map) return '{}';
+  if (field.repeated) return '[]';
+  return field.kind === 'message' ? 'null' : (DEFAULTS[field.type] ?? '0');
+}
+
+function encodeLine(message, field) {
+  const value = `m.${field.name}`;
+  const where = `'${message.name}.${field.name}'`;
+  if (field.map) return `putMap(w, ${tagOf(field, LENGTH_DELIMITED)}, ${value}, ${where});`;
+  if (field.kind === 'message') {
+    const put = field.repeated ? 'putMessages' : 'putMessage';
+    return `${put}(w, ${tagOf(field, LENGTH_DELIMITED)}, ${value}, encode${field.type}, ${where});`;
+  }
+  const tag = tagOf(field, isPacked(field) ? LENGTH_DELIMITED : wireTypeOf(field));
+  return `put${capital(scalarOf(field))}${field.repeated ? 's' : ''}(w, ${tag}, ${value}, ${where});`;
+}
+
+function decodeCases(field) {
+  const value = `m.${field.name}`;
+  const tag = tagOf(field, wireTypeOf(field));
+  if (field.map) return [`case ${tag}:`, `  readMapEntry(r, ${value});`, '  break;'];
+  if (field.kind === 'message') {
+    const read = `readMessage(r, decode${field.type}`;
+    return [
+      `case ${tag}:`,
+      field.repeated ? `  ${value}.push(${read}));` : `  ${value} = ${read}, ${value});`,
+      '  break;',
+    ];
+  }
+  const read = READS[scalarOf(field)];
+  if (!field.repeated) return [`case ${tag}:`, `  ${value} = ${read};`, '  break;'];
+  const single = [`case ${tag}:`, `  ${value}.push(${read});`, '  break;'];
+  if (!isPacked(field)) return single;
+  const packed = `  for (const end = packedEnd(r); r.pos < end; ) ${value}.push(${read});`;
+  return [...single, `case ${tagOf(field, LENGTH_DELIMITED)}:`, packed, '  break;'];
+}
+
+function emitMessage(message) {
+  const { name, fields } = message;
+  const encode = fields.map((field) => `  ${encodeLine(message, field)}\n`).join('');
+  const defaults = fields.map((field) => `${field.name}: ${defaultOf(field)}`).join(', ');
+  const cases = fields.flatMap(decodeCases).map((line) => `      ${line}\n`);
+  const unused = fields.length === 0 ? '_' : '';
+  return `
+function encode${name}(${unused}m: Init<T.${name}>, ${unused}w: Writer): void {
+${encode}}
+function decode${name}(r: Reader, end: number, into?: T.${name}): T.${name} {
+  const m: T.${name} = into ?? { ${defaults} };
+  while (r.pos < end) {
+    const tag = r.uint32();
+${cases.length === 0 ? '    r.skipType(tag & 7);\n' : `    switch (tag) {\n${cases.join('')}      default:\n        r.skipType(tag & 7);\n    }\n`}  }
+  return m;
+}
+`;
+}
+
+/** @param {import('./schema.mjs').Schema} schema */
+export function emitCodec({ messages }) {
+  const bodies = messages.map(emitMessage).join('');
+  const helpers = [...new Set(bodies.match(/\b(?:put[A-Z]\w*|read[A-Z]\w*|packedEnd|noBytes)\b/g))].sort();
+  const entries = messages.map(({ name, fullName, comment }) => {
+    const type = `MessageType<T.${name}>`;
+    return {
+      declared: `${docComment(comment, '  ')}  readonly ${name}: ${type};\n`,
+      made: `  ${name}: /* @__PURE__ */ messageType('${fullName}', encode${name}, decode${name}),\n`,
+    };
+  });
+  return `import type { Reader, Writer } from 'protobufjs/minimal.js';
+import { type Init, type MessageType, messageType, ${helpers.join(', ')} } from '../wire.ts';
+import type * as T from './types.ts';
+${bodies}
+/** Encoder and decoder of each message, by its name in the .proto. */
+export const messages: {
+${entries.map((entry) => entry.declared).join('')}} = {
+${entries.map((entry) => entry.made).join('')}};
+`;
+}

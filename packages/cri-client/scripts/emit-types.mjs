@@ -1,0 +1,31 @@
+import { docComment } from './schema.mjs';
+
+const TYPES = { string: 'string', bool: 'boolean', bytes: 'Uint8Array' };
+
+/** The TypeScript type of one element of a field. */
+function elementType(field) {
+  return field.kind === 'scalar' ? (TYPES[field.type] ?? 'number') : field.type;
+}
+
+/** The TypeScript type of a decoded field: only a single message may be absent. */
+function fieldType(field) {
+  if (field.map) return 'Record<string, string>';
+  if (field.repeated) return `${elementType(field)}[]`;
+  return field.kind === 'message' ? `${field.type} | null` : elementType(field);
+}
+
+/** @param {import('./schema.mjs').Schema} schema */
+export function emitTypes({ enums, messages }) {
+  let text = `import type { OpenEnum } from '../wire.ts';\n`;
+  for (const { name, comment, values } of enums) {
+    text += `\n${docComment(comment)}export const ${name} = {\n`;
+    for (const value of values) text += `${docComment(value.comment, '  ')}  ${value.name}: ${value.id},\n`;
+    text += `} as const;\nexport type ${name} = OpenEnum<typeof ${name}>;\n`;
+  }
+  for (const { name, comment, fields } of messages) {
+    text += `\n${docComment(comment)}export interface ${name} {\n`;
+    for (const field of fields) text += `${docComment(field.comment, '  ')}  ${field.name}: ${fieldType(field)};\n`;
+    text += '}\n';
+  }
+  return text;
+}

@@ -1,0 +1,73 @@
+/** The codes of gRPC (`google.golang.org/grpc/codes`) in the order of their numbers, OK left out of the type. */
+const CODE_NAMES = [
+  'OK',
+  'CANCELLED',
+  'UNKNOWN',
+  'INVALID_ARGUMENT',
+  'DEADLINE_EXCEEDED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+  'UNAUTHENTICATED',
+] as const;
+
+/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
+export type CriErrorCode = Exclude<(typeof CODE_NAMES)[number], 'OK'>;
+
+/** The name of a gRPC status code; `UNKNOWN` for a number that has none, and for OK. */
+export function criErrorCode(status: number): CriErrorCode {
+  const name = CODE_NAMES[status];
+  return name === undefined || name === 'OK' ? 'UNKNOWN' : name;
+}
+
+/** The number of a gRPC status code. */
+export function grpcStatus(code: CriErrorCode): number {
+  return CODE_NAMES.indexOf(code);
+}
+
+/** What {@link CriError} says beside its message. */
+export interface CriErrorOptions {
+  readonly rpc: string;
+  readonly code: CriErrorCode;
+  readonly details: string;
+  readonly cause?: unknown;
+}
+
+/** A call of the runtime that failed. Its message is `<rpc>: <code>: <what the runtime said>`. */
+export class CriError extends Error {
+  override readonly name = 'CriError';
+  readonly code: CriErrorCode;
+  /** The RPC's name in the .proto (`RunPodSandbox`); empty where no call was made. */
+  readonly rpc: string;
+  /** What the runtime said, word for word: some of it is part of the contract (`ErrImagePull` reasons, for example). */
+  readonly details: string;
+
+  constructor({ rpc, code, details, cause }: CriErrorOptions) {
+    super(`${rpc === '' ? '' : `${rpc}: `}${code}: ${details}`, cause === undefined ? undefined : { cause });
+    this.rpc = rpc;
+    this.code = code;
+    this.details = details;
+  }
+
+  /**
+   * Any thrown value as a `CriError`: one that is one stays itself; a gRPC status error keeps its code and details; an
+   * `AbortError` is `CANCELLED`; anything else is `UNKNOWN`.
+   */
+  static from(error: unknown, rpc: string = ''): CriError {
+    if (error instanceof CriError) return error;
+    if (!(error instanceof Error)) return new CriError({ rpc, code: 'UNKNOWN', details: String(error), cause: error });
+    if ('code' in error && typeof error.code === 'number' && 'details' in error && typeof error.details === 'string') {
+      return new CriError({ rpc, code: criErrorCode(error.code), details: error.details, cause: error });
+    }
+    const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
+    return new CriError({ rpc, code, details: error.message, cause: error });
+  }
+}

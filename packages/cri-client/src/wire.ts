@@ -1,0 +1,287 @@
+import protobuf, { type Reader, type Writer } from 'protobufjs/minimal.js';
+
+/**
+ * A value of an enum of the .proto: one of the names' numbers or, from a newer peer, any other number. A `switch` over
+ * the names narrows; its `default` sees the rest.
+ */
+export type OpenEnum<E extends Readonly<Record<string, number>>> = E[keyof E] | (number & {});
+
+/** What may be left out when a message is sent: everything. An absent or `null` field goes as its default, unsent. */
+export type Init<T> = T extends number | string | boolean | Uint8Array
+  ? T
+  : T extends readonly (infer E)[]
+    ? readonly Init<E>[]
+    : T extends object
+      ? { readonly [K in keyof T]?: Init<T[K]> | null | undefined }
+      : T;
+
+/** Encoder and decoder of one message. */
+export interface MessageType<M> {
+  /** The full name in the .proto, `runtime.v1.Container`. */
+  readonly name: string;
+  /** @throws TypeError where a field has a value that its type does not allow; it names the message and the field */
+  encode(message: Init<M>): Uint8Array;
+  /**
+   * Fields that the .proto does not know are dropped; absent ones get their defaults.
+   * @throws RangeError where the bytes are not a message
+   */
+  decode(bytes: Uint8Array): M;
+  /** The message that a peer would decode if `message` was sent: every field is there. */
+  create(message: Init<M>): M;
+}
+
+/** One RPC that answers once. */
+export interface UnaryRpc<Req, Res> {
+  /** The name in the .proto, `RunPodSandbox`. */
+  readonly name: string;
+  /** `/runtime.v1.RuntimeService/RunPodSandbox` */
+  readonly path: string;
+  readonly stream: false;
+  readonly request: MessageType<Req>;
+  readonly response: MessageType<Res>;
+}
+
+/** One RPC that answers with a stream. */
+export interface StreamRpc<Req, Res> extends Omit<UnaryRpc<Req, Res>, 'stream'> {
+  readonly stream: true;
+}
+
+type Encode<M> = (message: Init<M>, writer: Writer) => void;
+type Decode<M> = (reader: Reader, end: number, into?: M) => M;
+
+export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M>): MessageType<M> {
+  const type: MessageType<M> = {
+    name,
+    encode(message) {
+      const writer = protobuf.Writer.create();
+      encode(message, writer);
+      return writer.finish();
+    },
+    decode(bytes) {
+      const reader = protobuf.Reader.create(bytes);
+      const message = decode(reader, reader.len);
+      checkEnd(reader, reader.len);
+      return message;
+    },
+    create: (message) => type.decode(type.encode(message)),
+  };
+  return type;
+}
+
+type Absent = null | undefined;
+
+function refuse(field: string, value: unknown, expected: string): TypeError {
+  const got = typeof value === 'number' ? String(value) : value === null ? 'null' : typeof value;
+  return new TypeError(`${field}: expected ${expected}, got ${got}`);
+}
+
+export function putString(w: Writer, tag: number, value: string | Absent, field: string): void {
+  if (value === undefined || value === null || value === '') return;
+  if (typeof value !== 'string') throw refuse(field, value, 'a string');
+  w.uint32(tag).string(value);
+}
+
+export function putStrings(w: Writer, tag: number, values: readonly string[] | Absent, field: string): void {
+  for (const value of list(values, field)) {
+    if (typeof value !== 'string') throw refuse(field, value, 'a string');
+    w.uint32(tag).string(value);
+  }
+}
+
+export function putBool(w: Writer, tag: number, value: boolean | Absent, field: string): void {
+  if (value === undefined || value === null || value === false) return;
+  if (value !== true) throw refuse(field, value, 'a boolean');
+  w.uint32(tag).bool(value);
+}
+
+export function putBytes(w: Writer, tag: number, value: Uint8Array | Absent, field: string): void {
+  if (value === undefined || value === null) return;
+  if (!(value instanceof Uint8Array)) throw refuse(field, value, 'a Uint8Array');
+  if (value.length > 0) w.uint32(tag).bytes(value);
+}
+
+export function putDouble(w: Writer, tag: number, value: number | Absent, field: string): void {
+  if (value === undefined || value === null || Object.is(value, 0)) return;
+  if (typeof value !== 'number') throw refuse(field, value, 'a number');
+  w.uint32(tag).double(value);
+}
+
+export function putInt32(w: Writer, tag: number, value: number | Absent, field: string): void {
+  if (value === undefined || value === null || value === 0) return;
+  w.uint32(tag).int32(checkInt32(value, field));
+}
+
+export const putEnum: typeof putInt32 = putInt32;
+
+export function putUint32(w: Writer, tag: number, value: number | Absent, field: string): void {
+  if (value === undefined || value === null || value === 0) return;
+  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff)
+    throw refuse(field, value, 'an unsigned 32-bit integer');
+  w.uint32(tag).uint32(value);
+}
+
+export function putInt64(w: Writer, tag: number, value: number | Absent, field: string): void {
+  if (value === undefined || value === null || value === 0) return;
+  writeInt64(w.uint32(tag), value, field);
+}
+
+export function putUint64(w: Writer, tag: number, value: number | Absent, field: string): void {
+  if (value === undefined || value === null || value === 0) return;
+  if (!Number.isInteger(value) || value < 0 || value > 2 ** 64)
+    throw refuse(field, value, 'an unsigned 64-bit integer');
+  // The largest ones read as 2^64, which is one too many to write.
+  if (value === 2 ** 64) w.uint32(tag).raw(MAX_UINT64);
+  else w.uint32(tag).uint64(value);
+}
+
+export function putInt32s(w: Writer, tag: number, values: readonly number[] | Absent, field: string): void {
+  const numbers = list(values, field);
+  if (numbers.length === 0) return;
+  w.uint32(tag).fork();
+  for (const value of numbers) w.int32(checkInt32(value, field));
+  w.ldelim();
+}
+
+export const putEnums: typeof putInt32s = putInt32s;
+
+export function putInt64s(w: Writer, tag: number, values: readonly number[] | Absent, field: string): void {
+  const numbers = list(values, field);
+  if (numbers.length === 0) return;
+  w.uint32(tag).fork();
+  for (const value of numbers) writeInt64(w, value, field);
+  w.ldelim();
+}
+
+export function putMap(
+  w: Writer,
+  tag: number,
+  map: Readonly<Record<string, string | Absent>> | Absent,
+  field: string,
+): void {
+  if (map === undefined || map === null) return;
+  for (const [key, value] of Object.entries(map)) {
+    if (value === undefined || value === null) continue;
+    if (typeof value !== 'string') throw refuse(`${field}[${JSON.stringify(key)}]`, value, 'a string');
+    w.uint32(tag).fork().uint32(10).string(key).uint32(18).string(value).ldelim();
+  }
+}
+
+export function putMessage<M>(
+  w: Writer,
+  tag: number,
+  message: Init<M> | Absent,
+  encode: Encode<M>,
+  field: string,
+): void {
+  if (message === undefined || message === null) return;
+  if (typeof message !== 'object') throw refuse(field, message, 'an object');
+  encode(message, w.uint32(tag).fork());
+  w.ldelim();
+}
+
+export function putMessages<M>(
+  w: Writer,
+  tag: number,
+  items: readonly (Init<M> | Absent)[] | Absent,
+  encode: Encode<M>,
+  field: string,
+): void {
+  for (const message of list(items, field)) {
+    if (typeof message !== 'object' || message === null) throw refuse(field, message, 'an object');
+    encode(message, w.uint32(tag).fork());
+    w.ldelim();
+  }
+}
+
+export const noBytes: Uint8Array = new Uint8Array(0);
+
+export function readBytes(r: Reader): Uint8Array {
+  // A copy: what is kept of a message must not keep the whole buffer that it came in.
+  return r.bytes().slice();
+}
+
+export function readInt64(r: Reader): number {
+  const { lo, hi } = readVarint64(r);
+  if (hi >>> 31 === 0) return hi * 2 ** 32 + lo;
+  return -((~hi >>> 0) * 2 ** 32 + (~lo >>> 0) + 1);
+}
+
+export function readUint64(r: Reader): number {
+  const { lo, hi } = readVarint64(r);
+  return hi * 2 ** 32 + lo;
+}
+
+export function readMessage<M>(r: Reader, decode: Decode<M>, into?: M | null): M {
+  const end = packedEnd(r);
+  const message = decode(r, end, into ?? undefined);
+  checkEnd(r, end);
+  return message;
+}
+
+export function readMapEntry(r: Reader, map: Record<string, string>): void {
+  const end = packedEnd(r);
+  let key = '';
+  let value = '';
+  while (r.pos < end) {
+    const tag = r.uint32();
+    if (tag === 10) key = r.string();
+    else if (tag === 18) value = r.string();
+    else r.skipType(tag & 7);
+  }
+  checkEnd(r, end);
+  if (key !== '__proto__') map[key] = value;
+  else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Where the run of bytes ends whose length comes next. */
+export function packedEnd(r: Reader): number {
+  const length = r.uint32();
+  const end = r.pos + length;
+  if (end > r.len) throw new RangeError(`index out of range: ${r.pos} + ${length} > ${r.len}`);
+  return end;
+}
+
+const MAX_INT64 = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f);
+const MAX_UINT64 = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01);
+
+function writeInt64(w: Writer, value: number, field: string): void {
+  if (!Number.isInteger(value) || value < -(2 ** 63) || value > 2 ** 63) throw refuse(field, value, 'a 64-bit integer');
+  // The largest ones read as 2^63, which is one too many to write.
+  if (value === 2 ** 63) w.raw(MAX_INT64);
+  else w.int64(value);
+}
+
+function checkInt32(value: number, field: string): number {
+  if (!Number.isInteger(value) || value < -0x8000_0000 || value > 0x7fff_ffff) {
+    throw refuse(field, value, 'a 32-bit integer');
+  }
+  return value;
+}
+
+function list<T>(values: readonly T[] | Absent, field: string): readonly T[] {
+  if (values === undefined || values === null) return [];
+  if (!Array.isArray(values)) throw refuse(field, values, 'an array');
+  return values;
+}
+
+/** Reads up to ten bytes; protobufjs' own readers give objects where package `long` is loaded, and numbers where not. */
+function readVarint64(r: Reader): { lo: number; hi: number } {
+  let low28 = 0;
+  let middle28 = 0;
+  let high8 = 0;
+  for (let i = 0; i < 10; i++) {
+    const byte = r.buf[r.pos];
+    if (byte === undefined || r.pos >= r.len) throw new RangeError(`index out of range: ${r.pos} + 1 > ${r.len}`);
+    r.pos++;
+    const bits = byte & 0x7f;
+    if (i < 4) low28 |= bits << (7 * i);
+    else if (i < 8) middle28 |= bits << (7 * (i - 4));
+    else high8 |= bits << (7 * (i - 8));
+    if (byte < 0x80) return { lo: (low28 | (middle28 << 28)) >>> 0, hi: ((middle28 >>> 4) | (high8 << 24)) >>> 0 };
+  }
+  throw new RangeError('a number of more than ten bytes');
+}
+
+function checkEnd(r: Reader, end: number): void {
+  if (r.pos !== end) throw new RangeError(`a field ends at ${r.pos}, after its message's end at ${end}`);
+}
