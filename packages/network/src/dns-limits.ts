@@ -1,0 +1,56 @@
+import { MAX_SUBDOMAIN_LENGTH } from './dns-name.ts';
+import type { DnsConfig } from './resolv-conf.ts';
+
+const MAX_SERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_LIST_CHARACTERS = 2048;
+const CLUSTER_SEARCHES = 3;
+
+/** Cuts what resolvers would not take, and says so in upstream's words: one warning per list that was cut. */
+export function fitDnsLimits(config: DnsConfig): { readonly config: DnsConfig; readonly warnings: readonly string[] } {
+  const servers = config.servers.slice(0, MAX_SERVERS);
+  const searches = fitSearches(config.searches);
+  const warnings: string[] = [];
+  if (servers.length < config.servers.length) {
+    warnings.push(
+      'Nameserver limits were exceeded, some nameservers have been omitted, ' +
+        `the applied nameserver line is: ${servers.join(' ')}`,
+    );
+  }
+  if (searches.length < config.searches.length) {
+    warnings.push(
+      'Search Line limits were exceeded, some search paths have been omitted, ' +
+        `the applied search line is: ${searches.join(' ')}`,
+    );
+  }
+  return { config: { ...config, servers, searches }, warnings };
+}
+
+function fitSearches(all: readonly string[]): readonly string[] {
+  // glibc 2.28 aborts the process on a name beyond 255 characters.
+  const searches = all.slice(0, MAX_SEARCHES).filter((domain) => domain.length <= MAX_SUBDOMAIN_LENGTH);
+  while (searches.join(' ').length > MAX_SEARCH_LIST_CHARACTERS) searches.pop();
+  return searches;
+}
+
+/**
+ * What is wrong with the node's resolver file itself, in upstream's words; nothing where every pod can be given all of
+ * its search domains.
+ */
+export function resolvConfProblem(
+  path: string,
+  searches: readonly string[],
+  clusterDomain: string,
+): string | undefined {
+  const maxSearches = MAX_SEARCHES - (clusterDomain === '' ? 0 : CLUSTER_SEARCHES);
+  if (searches.length > maxSearches) {
+    return `Resolv.conf file '${path}' contains search line consisting of more than ${maxSearches} domains!`;
+  }
+  if (searches.some((domain) => domain.length > MAX_SUBDOMAIN_LENGTH)) {
+    return `Resolv.conf file ${JSON.stringify(path)} contains a search path which length is more than allowed ${MAX_SUBDOMAIN_LENGTH} chars!`;
+  }
+  if (searches.join(' ').length > MAX_SEARCH_LIST_CHARACTERS) {
+    return `Resolv.conf file '${path}' contains search line which length is more than allowed ${MAX_SEARCH_LIST_CHARACTERS} chars!`;
+  }
+  return undefined;
+}

@@ -1,0 +1,105 @@
+import { isIPv6 } from 'node:net';
+import type { Pod, PodDnsConfig } from '@node-agent/pod-spec';
+import { fitDnsLimits } from './dns-limits.ts';
+import { type DnsConfig, optionName } from './resolv-conf.ts';
+
+/** What the node knows about name resolution. */
+export interface NodeDns {
+  /** The content of the node's resolver file; `undefined` where the node is configured to have none. */
+  readonly host: DnsConfig | undefined;
+  /** Addresses of the cluster's name servers; none in a standalone node. */
+  readonly clusterDns: readonly string[];
+  /** '' where there is none. */
+  readonly clusterDomain: string;
+  /** The node's own addresses: they decide between `127.0.0.1` and `::1` where `host` is undefined. */
+  readonly nodeIps: readonly string[];
+}
+
+/** Something a user should hear: an event on the pod, and on the node too where `onNode` says with what words. */
+export interface DnsWarning {
+  readonly reason: 'DNSConfigForming' | 'MissingClusterDNS';
+  readonly message: string;
+  readonly onNode?: string;
+}
+
+/** A pod's resolver settings, and what was wrong on the way to them. */
+export interface PodDns {
+  readonly config: DnsConfig;
+  readonly warnings: readonly DnsWarning[];
+}
+
+/**
+ * The resolver settings of a pod by its `dnsPolicy` and `dnsConfig` (`GetPodDNS`,
+ * `pkg/kubelet/network/dns/dns.go`). An unknown policy counts as `ClusterFirst`; `ClusterFirst` counts as `Default` on
+ * the host's network, and, with a warning, where the cluster has no name server.
+ */
+export function podDns(pod: Pod, node: NodeDns): PodDns {
+  const warnings: DnsWarning[] = [];
+  const base = baseConfig(pod, node, warnings);
+  const fitted = fitDnsLimits(pod.spec.dnsConfig ? merge(base, pod.spec.dnsConfig) : base);
+  for (const message of fitted.warnings) warnings.push({ reason: 'DNSConfigForming', message });
+  return { config: fitted.config, warnings };
+}
+
+function baseConfig(pod: Pod, node: NodeDns, warnings: DnsWarning[]): DnsConfig {
+  const policy = dnsPolicy(pod);
+  if (policy === 'None') return { servers: [], searches: [], options: [] };
+  if (policy === 'Host') return hostConfig(node);
+  if (node.clusterDns.length === 0) {
+    const onNode =
+      'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. ' +
+      'Falling back to "Default" policy.';
+    const { name, namespace, uid } = pod.metadata;
+    warnings.push({
+      reason: 'MissingClusterDNS',
+      message: `pod: ${JSON.stringify(`${name}_${namespace}(${uid})`)}. ${onNode}`,
+      onNode,
+    });
+    return hostConfig(node);
+  }
+  const { clusterDomain } = node;
+  const clusterSearches = clusterDomain
+    ? [`${pod.metadata.namespace}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain]
+    : [];
+  return {
+    servers: node.clusterDns,
+    searches: unique([...clusterSearches, ...(node.host?.searches ?? [])]),
+    options: ['ndots:5'],
+  };
+}
+
+function dnsPolicy(pod: Pod): 'None' | 'Cluster' | 'Host' {
+  switch (pod.spec.dnsPolicy) {
+    case 'None':
+      return 'None';
+    case 'Default':
+      return 'Host';
+    case 'ClusterFirst':
+      return pod.spec.hostNetwork ? 'Host' : 'Cluster';
+    default:
+      return 'Cluster';
+  }
+}
+
+function hostConfig(node: NodeDns): DnsConfig {
+  if (node.host) return node.host;
+  // No resolver file: a server that answers nothing keeps the runtime from putting in its own default.
+  const servers = node.nodeIps.map((ip) => (isIPv6(ip) ? '::1' : '127.0.0.1'));
+  return { servers: servers.length > 0 ? servers : ['127.0.0.1'], searches: ['.'], options: [] };
+}
+
+function merge(base: DnsConfig, extra: PodDnsConfig): DnsConfig {
+  const options = new Map(base.options.map((option) => [optionName(option), option]));
+  for (const { name, value } of extra.options ?? []) {
+    if (name) options.set(name, value ? `${name}:${value}` : name);
+  }
+  return {
+    servers: unique([...base.servers, ...(extra.nameservers ?? [])]),
+    searches: unique([...base.searches, ...(extra.searches ?? [])]),
+    options: [...options.values()],
+  };
+}
+
+function unique(values: readonly string[]): readonly string[] {
+  return [...new Set(values)];
+}

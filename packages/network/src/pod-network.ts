@@ -1,0 +1,174 @@
+import { join } from 'node:path';
+import type { FileSystem } from '@node-agent/host';
+import type { Container, Mount, Pod } from '@node-agent/pod-spec';
+import type { EventRecorder, Logger, ObjectReference } from '@node-agent/telemetry';
+import { resolvConfProblem } from './dns-limits.ts';
+import { NetworkError } from './errors.ts';
+import { podHostname } from './hostname.ts';
+import { HOSTS_PATH, hostNetworkHostsFile, managedHostsFile } from './hosts-file.ts';
+import { podDns } from './pod-dns.ts';
+import { type DnsConfig, MAX_RESOLV_CONF_BYTES, parseResolvConf } from './resolv-conf.ts';
+
+export interface PodNetworkComponents {
+  readonly fs: Pick<FileSystem, 'readFile' | 'stat' | 'writeFile' | 'mkdir' | 'chmod'>;
+  readonly recorder: EventRecorder;
+  readonly logger: Logger;
+}
+
+export interface PodNetworkOptions {
+  /** The kubelet's root directory; a pod's hosts file is `<rootDirectory>/pods/<uid>/etc-hosts`. */
+  readonly rootDirectory: string;
+  readonly nodeName: string;
+  /** The resolver file that pods start from; '' for none. Default: `/etc/resolv.conf`. */
+  readonly resolvConfPath?: string;
+  /** Default: none. */
+  readonly clusterDns?: readonly string[];
+  /** Default: ''. */
+  readonly clusterDomain?: string;
+  /** Default: none. */
+  readonly nodeIps?: readonly string[];
+}
+
+/**
+ * How pods see the network by name: resolver settings, host name and hosts file. Keeps no state but the last complaint
+ * about the node's resolver file; files are read when a pod needs them, so that a change is seen at once.
+ */
+export class PodNetwork {
+  readonly #fs: PodNetworkComponents['fs'];
+  readonly #recorder: EventRecorder;
+  readonly #logger: Logger;
+  readonly #options: Required<PodNetworkOptions>;
+  #lastProblem: string | undefined;
+
+  constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
+    this.#fs = components.fs;
+    this.#recorder = components.recorder;
+    this.#logger = components.logger;
+    this.#options = {
+      resolvConfPath: '/etc/resolv.conf',
+      clusterDns: [],
+      clusterDomain: '',
+      nodeIps: [],
+      ...options,
+    };
+  }
+
+  /**
+   * The resolver settings for a pod's sandbox; what had to be cut or replaced becomes an event.
+   * @throws NetworkError where the node's resolver file cannot be read or makes no sense
+   */
+  async podDns(pod: Pod): Promise<DnsConfig> {
+    const { clusterDns, clusterDomain, nodeIps } = this.#options;
+    const host = await this.#hostDns();
+    const { config, warnings } = podDns(pod, { host, clusterDns, clusterDomain, nodeIps });
+    for (const { reason, message, onNode } of warnings) {
+      this.#logger.warn({ podUid: pod.metadata.uid, reason }, message);
+      if (onNode) this.#recorder.event(this.#nodeReference(), 'Warning', reason, onNode);
+      this.#recorder.event(podReference(pod), 'Warning', reason, message);
+    }
+    return config;
+  }
+
+  /**
+   * The short host name and the domain of a pod ('' for none).
+   * @throws NetworkError `InvalidHostname`
+   */
+  hostname(pod: Pod): { readonly hostname: string; readonly domain: string } {
+    const { hostname, domain, truncated } = podHostname(pod, this.#options.clusterDomain);
+    if (truncated) {
+      const { name, uid } = pod.metadata;
+      this.#logger.warn({ podUid: uid, podName: name, hostname }, 'Hostname of pod was too long, truncated it');
+    }
+    return { hostname, domain };
+  }
+
+  /**
+   * Brings the pod's hosts file up to date and says how it is mounted; `undefined` where the container mounts its own,
+   * or where the pod has no address yet.
+   * @throws NetworkError where the file cannot be written, or the host name is invalid
+   */
+  async hostsMount(pod: Pod, container: Container, podIps: readonly string[]): Promise<Mount | undefined> {
+    if (podIps.length === 0 && !pod.spec.hostNetwork) return undefined;
+    if (container.volumeMounts?.some((mount) => mount.mountPath === HOSTS_PATH)) return undefined;
+    const directory = join(this.#options.rootDirectory, 'pods', pod.metadata.uid);
+    const path = join(directory, 'etc-hosts');
+    try {
+      const content = await this.#hostsFile(pod, podIps);
+      if (!(await this.#holds(path, content))) {
+        await this.#fs.mkdir(directory);
+        // In place, for containers that have it mounted keep seeing the inode that they were given.
+        await this.#fs.writeFile(path, content, { mode: 0o644 });
+      }
+      // The mode may have been changed by a container, or be that of a file an older kubelet left.
+      await this.#fs.chmod(path, 0o644);
+    } catch (error) {
+      throw NetworkError.from(error);
+    }
+    return {
+      containerPath: HOSTS_PATH,
+      hostPath: path,
+      readOnly: false,
+      recursiveReadOnly: false,
+      selinuxRelabel: true,
+      propagation: 'None',
+    };
+  }
+
+  /** Looks at the node's resolver file, and tells the node's readers once when it asks for more than pods can have. */
+  async checkResolvConf(): Promise<void> {
+    const { resolvConfPath, clusterDomain } = this.#options;
+    let problem: string | undefined;
+    try {
+      const host = await this.#hostDns();
+      problem = host && resolvConfProblem(resolvConfPath, host.searches, clusterDomain);
+    } catch (error) {
+      problem = NetworkError.from(error).message;
+    }
+    if (problem !== undefined && problem !== this.#lastProblem) {
+      this.#recorder.event(this.#nodeReference(), 'Warning', 'CheckLimitsForResolvConf', problem);
+    }
+    this.#lastProblem = problem;
+  }
+
+  async #hostDns(): Promise<DnsConfig | undefined> {
+    const path = this.#options.resolvConfPath;
+    if (path === '') return undefined;
+    try {
+      const { sizeBytes } = await this.#fs.stat(path);
+      if (sizeBytes > MAX_RESOLV_CONF_BYTES) {
+        throw new NetworkError('InvalidResolvConf', `${sizeBytes} bytes, at most ${MAX_RESOLV_CONF_BYTES} are allowed`);
+      }
+      return parseResolvConf(decode(await this.#fs.readFile(path)));
+    } catch (error) {
+      const { code, message } = NetworkError.from(error);
+      throw new NetworkError(code, `resolver file ${path}: ${message}`, { cause: error });
+    }
+  }
+
+  async #hostsFile(pod: Pod, podIps: readonly string[]): Promise<string> {
+    if (pod.spec.hostNetwork) return hostNetworkHostsFile(pod, decode(await this.#fs.readFile(HOSTS_PATH)));
+    const { hostname, domain } = this.hostname(pod);
+    return managedHostsFile(pod, podIps, hostname, domain);
+  }
+
+  async #holds(path: string, content: string): Promise<boolean> {
+    try {
+      return decode(await this.#fs.readFile(path)) === content;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+      throw error;
+    }
+  }
+
+  #nodeReference(): ObjectReference {
+    return { kind: 'Node', name: this.#options.nodeName, uid: this.#options.nodeName };
+  }
+}
+
+function podReference({ metadata: { namespace, name, uid } }: Pod): ObjectReference {
+  return { kind: 'Pod', apiVersion: 'v1', namespace, name, uid };
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
