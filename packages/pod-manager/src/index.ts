@@ -1,1 +1,1 @@
-export {};
+export { type PodAndMirrorPod, PodManager, type PodsAndMirrorPods } from './pod-manager.ts';

@@ -1,0 +1,104 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  CONFIG_MIRROR_ANNOTATION,
+  CONFIG_SEEN_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
+  type Pod,
+  podFullName,
+} from '@node-agent/pod-spec';
+
+/** Annotations that the kubelet puts on a pod itself: they never make two versions of a pod differ. */
+const LOCAL_ANNOTATIONS: readonly string[] = [
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_MIRROR_ANNOTATION,
+  CONFIG_SEEN_ANNOTATION,
+];
+
+/** How a new version of a known pod differs from the old one. */
+export type PodChange = 'none' | 'UPDATE' | 'DELETE' | 'RECONCILE';
+
+/** A pod of the new list that was left out, because another one before it has its full name or its UID. */
+export interface DuplicatePod {
+  readonly pod: Pod;
+  readonly of: Pod;
+  readonly key: 'name' | 'uid';
+}
+
+/** What {@link diffPods} found. Each pod of the new state is in `pods`; each change in exactly one of the lists. */
+export interface PodDiff {
+  /** The new state by UID, in the order of the new list. A pod that did not change is the very object of the old state. */
+  readonly pods: ReadonlyMap<string, Pod>;
+  readonly added: readonly Pod[];
+  readonly updated: readonly Pod[];
+  readonly deleted: readonly Pod[];
+  readonly removed: readonly Pod[];
+  readonly reconciled: readonly Pod[];
+  readonly duplicates: readonly DuplicatePod[];
+}
+
+/**
+ * Compares what a source said before with what it says now (`pkg/kubelet/config/config.go`, `merge`).
+ * @param old the state that the last call returned
+ * @param next all pods of the source; of two with one full name or one UID the first counts
+ * @param seenAt the time (RFC 3339) that new pods get as their first-seen annotation; known pods keep theirs
+ */
+export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], seenAt: string): PodDiff {
+  const pods = new Map<string, Pod>();
+  const names = new Map<string, Pod>();
+  const lists = { UPDATE: [] as Pod[], DELETE: [] as Pod[], RECONCILE: [] as Pod[] };
+  const added: Pod[] = [];
+  const duplicates: DuplicatePod[] = [];
+  for (const pod of next) {
+    const sameName = names.get(podFullName(pod));
+    const sameUid = pods.get(pod.metadata.uid);
+    if (sameName !== undefined) duplicates.push({ pod, of: sameName, key: 'name' });
+    else if (sameUid !== undefined) duplicates.push({ pod, of: sameUid, key: 'uid' });
+    else {
+      const existing = old.get(pod.metadata.uid);
+      const change = existing === undefined ? 'ADD' : comparePods(existing, pod);
+      const current = change === 'none' && existing ? existing : withFirstSeen(pod, existing, seenAt);
+      pods.set(pod.metadata.uid, current);
+      names.set(podFullName(pod), current);
+      if (change === 'ADD') added.push(current);
+      else if (change !== 'none') lists[change].push(current);
+    }
+  }
+  const removed = [...old.values()].filter((pod) => !pods.has(pod.metadata.uid));
+  return {
+    pods,
+    added,
+    updated: lists.UPDATE,
+    deleted: lists.DELETE,
+    removed,
+    reconciled: lists.RECONCILE,
+    duplicates,
+  };
+}
+
+/**
+ * Whether and how two versions of one pod differ, as far as the kubelet must act: in spec, labels, deletion fields and
+ * annotations but the kubelet's own (`podsDifferSemantically`); else in the status alone.
+ */
+export function comparePods(existing: Pod, next: Pod): PodChange {
+  const a = existing.metadata;
+  const b = next.metadata;
+  const same =
+    isDeepStrictEqual(existing.spec, next.spec) &&
+    isDeepStrictEqual(a.labels ?? {}, b.labels ?? {}) &&
+    a.deletionTimestamp === b.deletionTimestamp &&
+    a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
+    isDeepStrictEqual(foreignAnnotations(existing), foreignAnnotations(next));
+  if (!same) return b.deletionTimestamp === undefined ? 'UPDATE' : 'DELETE';
+  return isDeepStrictEqual(existing.status ?? {}, next.status ?? {}) ? 'none' : 'RECONCILE';
+}
+
+function foreignAnnotations(pod: Pod): Readonly<Record<string, string>> {
+  const annotations = Object.entries(pod.metadata.annotations ?? {});
+  return Object.fromEntries(annotations.filter(([key]) => !LOCAL_ANNOTATIONS.includes(key)));
+}
+
+function withFirstSeen(pod: Pod, existing: Pod | undefined, seenAt: string): Pod {
+  const seen = existing?.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? seenAt;
+  const annotations = { ...pod.metadata.annotations, [CONFIG_SEEN_ANNOTATION]: seen };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}

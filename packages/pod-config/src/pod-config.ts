@@ -1,0 +1,200 @@
+import type { Clock } from '@node-agent/async';
+import { CONFIG_SOURCE_ANNOTATION, type Pod, type PodSource } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { diffPods, type PodDiff } from './diff-pods.ts';
+import type { PodOperation, PodUpdate } from './pod-update.ts';
+
+/** What {@link PodConfig} works with. */
+export interface PodConfigComponents {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+}
+
+/**
+ * How changes are told: as upstream's `PodConfigNotificationMode`. `incremental`: only what changed; `snapshot`: a `SET`
+ * of everything whenever something changed; `snapshotAndUpdates`: a `SET` whenever pods come or go, else what changed.
+ */
+export type PodConfigMode = 'incremental' | 'snapshot' | 'snapshotAndUpdates';
+
+export interface PodConfigOptions {
+  /** `incremental` by default. */
+  readonly mode?: PodConfigMode;
+}
+
+/** Gives a source's pods, all that it has, to the mux. */
+export type SetPods = (pods: readonly Pod[]) => void;
+
+/**
+ * Merges what the pod sources say into one stream of changes (`pkg/kubelet/config/config.go`).
+ *
+ * Sources are compared only when the consumer asks for more, with the newest list that each has given: a consumer
+ * that is slow gets fewer, larger changes, and nothing piles up. A pod belongs to the source that brought its UID first,
+ * until that source drops it (F2); another source's pod of the same UID is reported, and let in when the UID is free.
+ */
+export class PodConfig {
+  /** The changes, in order, for one consumer. Ends after {@link close}. */
+  readonly updates: AsyncIterable<PodUpdate>;
+  readonly #components: PodConfigComponents;
+  readonly #mode: PodConfigMode;
+  readonly #sources = new Map<PodSource, SourceState>();
+  #closed = false;
+  #wake: () => void = () => {};
+
+  constructor(components: PodConfigComponents, options: PodConfigOptions = {}) {
+    this.#components = components;
+    this.#mode = options.mode ?? 'incremental';
+    const stream = this.#stream();
+    this.updates = { [Symbol.asyncIterator]: () => stream };
+  }
+
+  /** Declares a source, and gives the function by which it speaks; the same one each time for one name. */
+  addSource(name: PodSource): SetPods {
+    const known = this.#sources.get(name);
+    if (known !== undefined) return known.set;
+    const state: SourceState = {
+      pods: new Map(),
+      refused: new Set(),
+      latest: undefined,
+      pending: false,
+      seen: false,
+      reported: new Set(),
+      set: (pods) => {
+        state.latest = pods;
+        state.pending = true;
+        this.#wake();
+      },
+    };
+    this.#sources.set(name, state);
+    return state.set;
+  }
+
+  /**
+   * Whether the source has spoken and the consumer has come back for more after it was given the first changes: before
+   * that, what runs but is not in the configuration may still turn out to be wanted (F1).
+   */
+  sourceReady(name: PodSource): boolean {
+    return this.#sources.get(name)?.seen ?? false;
+  }
+
+  /** Whether {@link sourceReady} holds for each source that was added (F1). */
+  seenAllSources(): boolean {
+    return [...this.#sources.values()].every((source) => source.seen);
+  }
+
+  /** Ends {@link updates}; what was not asked for yet is dropped. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  async *#stream(): AsyncGenerator<PodUpdate, void, undefined> {
+    while (!this.#closed) {
+      const next = [...this.#sources].find(([, state]) => state.pending);
+      if (next === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        continue;
+      }
+      const [name, state] = next;
+      yield* this.#merge(name, state);
+      state.seen = true;
+    }
+  }
+
+  #merge(name: PodSource, state: SourceState): readonly PodUpdate[] {
+    state.pending = false;
+    const marked = (state.latest ?? []).map((pod) => withSource(pod, name));
+    const held = new Map(marked.map((pod) => [pod, this.#holder(name, pod.metadata.uid)]));
+    const diff = diffPods(
+      state.pods,
+      marked.filter((pod) => held.get(pod) === undefined),
+      rfc3339Nano(this.#components.clock.now()),
+    );
+    state.pods = diff.pods;
+    state.refused = new Set(marked.filter((pod) => held.get(pod) !== undefined).map((pod) => pod.metadata.uid));
+    for (const pod of diff.removed) this.#offerAgain(name, pod.metadata.uid);
+    const reports = new Map<string, Report>();
+    const add = (pod: Pod, why: string): unknown => reports.set(`${pod.metadata.uid} ${why}`, { pod, why });
+    for (const [pod, source] of held) {
+      if (source !== undefined) add(pod, `duplicate pod uid ${JSON.stringify(pod.metadata.uid)} of source ${source}`);
+    }
+    for (const { pod, key } of diff.duplicates) add(pod, `duplicate pod ${key} ${JSON.stringify(pod.metadata[key])}`);
+    for (const [key, report] of reports) if (!state.reported.has(key)) this.#report(name, report);
+    state.reported = new Set(reports.keys());
+    return this.#updates(name, diff, !state.seen);
+  }
+
+  /** The other source that holds the UID. */
+  #holder(source: PodSource, uid: string): PodSource | undefined {
+    return [...this.#sources].find(([other, { pods }]) => other !== source && pods.has(uid))?.[0];
+  }
+
+  #offerAgain(freedBy: PodSource, uid: string): void {
+    for (const [name, state] of this.#sources) {
+      if (name !== freedBy && state.refused.has(uid)) state.pending = true;
+    }
+  }
+
+  #report(source: PodSource, { pod, why }: Report): void {
+    const { name, namespace, uid } = pod.metadata;
+    this.#components.logger.warn({ pod: `${namespace}/${name}`, podUid: uid, source, why }, 'Pod is ignored');
+    this.#components.recorder.event(
+      { kind: 'Pod', apiVersion: 'v1', namespace, name, uid },
+      'Warning',
+      eventReasons.failedValidation,
+      `Error validating pod ${name}_${namespace}(${uid}) from ${source} due to ${why}, ignoring`,
+    );
+  }
+
+  #updates(source: PodSource, diff: PodDiff, first: boolean): readonly PodUpdate[] {
+    const of = (op: PodOperation, pods: readonly Pod[]): PodUpdate[] => (pods.length > 0 ? [{ op, source, pods }] : []);
+    const removes = of('REMOVE', diff.removed);
+    const adds = of('ADD', diff.added);
+    const updates = of('UPDATE', diff.updated);
+    const deletes = of('DELETE', diff.deleted);
+    const reconciles = of('RECONCILE', diff.reconciled);
+    if (this.#mode === 'incremental') {
+      const silent = adds.length + updates.length + deletes.length === 0;
+      const ready: PodUpdate[] = first && silent ? [{ op: 'ADD', source, pods: [] }] : [];
+      return [...removes, ...adds, ...updates, ...deletes, ...ready, ...reconciles];
+    }
+    const all = [...this.#sources.values()].flatMap(({ pods }) => [...pods.values()]);
+    const snapshot: PodUpdate = { op: 'SET', source, pods: all };
+    const comeOrGone = first || removes.length + adds.length > 0;
+    if (this.#mode === 'snapshotAndUpdates') return [...(comeOrGone ? [snapshot] : []), ...updates, ...deletes];
+    return comeOrGone || updates.length + deletes.length > 0 ? [snapshot] : [];
+  }
+}
+
+interface SourceState {
+  /** What the consumer was told, by UID. */
+  pods: ReadonlyMap<string, Pod>;
+  /** The UIDs of its pods that another source holds. */
+  refused: ReadonlySet<string>;
+  /** The newest list that the source gave. */
+  latest: readonly Pod[] | undefined;
+  /** Whether `latest` is still to be compared. */
+  pending: boolean;
+  seen: boolean;
+  /** What was reported of the list that was compared last: the same again is not news. */
+  reported: ReadonlySet<string>;
+  readonly set: SetPods;
+}
+
+interface Report {
+  readonly pod: Pod;
+  readonly why: string;
+}
+
+function withSource(pod: Pod, source: PodSource): Pod {
+  const annotations = { ...pod.metadata.annotations, [CONFIG_SOURCE_ANNOTATION]: source };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
+
+/** RFC 3339 in UTC with nine decimals, as upstream's `RFC3339NanoFixed`. */
+function rfc3339Nano(ms: number): string {
+  const nanos = Math.floor((ms - Math.floor(ms)) * 1e6);
+  return `${new Date(Math.floor(ms)).toISOString().slice(0, -1)}${String(nanos).padStart(6, '0')}Z`;
+}
