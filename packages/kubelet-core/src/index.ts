@@ -1,1 +1,26 @@
-export {};
+export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+export { type PodFeatures, unsupportedFeatureHandler } from './admission.ts';
+export type { Dependencies, KubeletOptions } from './dependencies.ts';
+export type { PodExplanation } from './explain.ts';
+export { type Bootstrap, Kubelet, type KubeletHealth } from './kubelet.ts';
+export { NetworkNotReadyError } from './pod-syncer.ts';
+export type {
+  AdmitHandler,
+  AdmitResult,
+  BackgroundService,
+  ContainerGcPort,
+  GeneratePodStatus,
+  PlegPort,
+  PodCachePort,
+  PodConfigPort,
+  PodFailure,
+  PodLifecycleEvent,
+  PodManagerPort,
+  PodSyncer,
+  PodUpdate,
+  PodWorkersPort,
+  RuntimePort,
+  RuntimeReadiness,
+  StatusPort,
+  VolumesPort,
+} from './ports.ts';

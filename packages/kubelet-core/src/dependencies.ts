@@ -1,0 +1,61 @@
+import type { Clock, Random } from '@node-agent/async';
+import type { EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
+import type {
+  AdmitHandler,
+  BackgroundService,
+  ContainerGcPort,
+  GeneratePodStatus,
+  PlegPort,
+  PodCachePort,
+  PodConfigPort,
+  PodManagerPort,
+  PodSyncer,
+  PodWorkersPort,
+  RuntimePort,
+  StatusPort,
+  VolumesPort,
+} from './ports.ts';
+
+/** Everything that a {@link Kubelet} is made of. `apps/kubelet` passes the real parts, the simulation its own. */
+export interface Dependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  readonly podConfig: PodConfigPort;
+  readonly podManager: PodManagerPort;
+  /** Makes the pod workers around the syncer that they are to call: the Kubelet itself. */
+  readonly podWorkers: (syncer: PodSyncer) => PodWorkersPort;
+  readonly pleg: PlegPort;
+  readonly podCache: PodCachePort;
+  readonly runtime: RuntimePort;
+  readonly status: StatusPort;
+  readonly generatePodStatus: GeneratePodStatus;
+  readonly volumes: VolumesPort;
+  readonly containerGc: ContainerGcPort;
+  /** Asked in this order for each new pod. */
+  readonly admitHandlers: readonly AdmitHandler[];
+  /** Run beside the sync loop from its start to its end: pod sources, log rotation and the like. */
+  readonly services: readonly BackgroundService[];
+  /** Started once, when the runtime has answered for the first time. */
+  readonly runtimeDependentServices: readonly BackgroundService[];
+}
+
+/** The settings of a {@link Kubelet}; the defaults are upstream's. */
+export interface KubeletOptions {
+  /** What events about the node itself refer to. */
+  readonly nodeRef: ObjectReference;
+  /** How often pods are looked over for deadlines, in ms; 1 s by default. */
+  readonly syncPeriodMs?: number;
+  /** How often housekeeping may run, in ms; 2 s by default. It does so when something happened, and at least every minute. */
+  readonly housekeepingPeriodMs?: number;
+  /** How often the runtime is asked for its status, in ms; 5 s by default. */
+  readonly runtimeStatusPeriodMs?: number;
+  /** How long the runtime may be silent before pods are no longer synced, in ms; 30 s by default. */
+  readonly runtimeUpThresholdMs?: number;
+  /** How often dead containers are collected, in ms; 1 min by default. */
+  readonly containerGcPeriodMs?: number;
+  /** The sync loop is unhealthy when it was last entered longer ago than this, in ms; 2 min by default. */
+  readonly syncLoopThresholdMs?: number;
+}

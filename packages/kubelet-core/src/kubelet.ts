@@ -1,0 +1,244 @@
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { eventReasons, type ObjectReference } from '@node-agent/telemetry';
+import type { Dependencies, KubeletOptions } from './dependencies.ts';
+import { explainPod, type PodExplanation } from './explain.ts';
+import { mayRun } from './housekeeping.ts';
+import { KubeletPodSyncer } from './pod-syncer.ts';
+import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort } from './ports.ts';
+import { RuntimeState } from './runtime-state.ts';
+import { SyncHandler } from './sync-handler.ts';
+import { SyncLoop, waited } from './sync-loop.ts';
+
+/** At the latest after this long housekeeping looks at everything again, whether or not anything seemed to happen. */
+const HOUSEKEEPING_REPAIR_MS = 60_000;
+
+/** A housekeeping pass that takes longer than this is worth a line in the log. */
+const HOUSEKEEPING_WARNING_MS = 15_000;
+
+/** What a program that embeds a kubelet starts and asks. */
+export interface Bootstrap {
+  /** Tells the world, by an event about the node, that a kubelet starts. */
+  birthCry(): void;
+  /** Runs the collection of dead containers until `signal` is aborted. */
+  startGarbageCollection(signal: AbortSignal): Promise<void>;
+  /** Runs the kubelet until `signal` is aborted and all that it started has ended. Pods go on running. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** What is wrong with the kubelet, check by check; `undefined` stands for a check that passed. */
+export interface KubeletHealth {
+  readonly syncloop: string | undefined;
+  readonly pleg: string | undefined;
+  readonly runtime: string | undefined;
+}
+
+/**
+ * The node agent: it takes pods from their sources, gives each a worker, and does what the workers ask for. All it does
+ * itself is to pass things on; what it is made of comes as {@link Dependencies}.
+ */
+export class Kubelet implements Bootstrap {
+  readonly #deps: Dependencies;
+  readonly #options: Required<KubeletOptions>;
+  readonly #runtimeState: RuntimeState;
+  readonly #workers: PodWorkersPort;
+  readonly #handler: SyncHandler;
+  readonly #loop: SyncLoop;
+  /** Whether anything happened since the last housekeeping that it may have to act on. */
+  #housekeepingDue = true;
+  #lastHousekeepingMs = Number.NEGATIVE_INFINITY;
+
+  constructor(dependencies: Dependencies, options: KubeletOptions) {
+    const { clock, logger, pleg } = dependencies;
+    this.#deps = dependencies;
+    this.#options = {
+      syncPeriodMs: 1000,
+      housekeepingPeriodMs: 2000,
+      runtimeStatusPeriodMs: 5000,
+      runtimeUpThresholdMs: 30_000,
+      containerGcPeriodMs: 60_000,
+      syncLoopThresholdMs: 120_000,
+      ...options,
+    };
+    this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
+    this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
+    const syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState });
+    this.#workers = dependencies.podWorkers({
+      syncPod: (...args) => this.#noticed(syncer.syncPod(...args)),
+      syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
+      syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
+      syncTerminatedPod: (...args) => this.#noticed(syncer.syncTerminatedPod(...args)),
+    });
+    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers });
+    this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
+  }
+
+  birthCry(): void {
+    this.#deps.recorder.event(this.nodeRef, 'Normal', eventReasons.startingKubelet, 'Starting kubelet.');
+  }
+
+  async startGarbageCollection(signal: AbortSignal): Promise<void> {
+    const { clock, containerGc, podConfig, logger, recorder } = this.#deps;
+    while (await waited(clock, this.#options.containerGcPeriodMs, signal)) {
+      try {
+        const allSourcesReady = podConfig.seenAllSources();
+        await containerGc.garbageCollect({ allSourcesReady, evictNonDeletedPods: false }, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        logger.error({ err }, 'Container garbage collection failed');
+        recorder.event(this.nodeRef, 'Warning', eventReasons.containerGcFailed, String(err));
+      }
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { podConfig, pleg, volumes, services } = this.#deps;
+    const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
+    const loop = this.#loop;
+    // Each part ends by the signal. One that falls over by itself ends them all: a kubelet without it would look alive.
+    const parts = [
+      this.#watchRuntime(signal),
+      this.#workers.start(signal),
+      volumes.start(signal),
+      ...services.map((service) => this.#runService(service, signal)),
+      loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), signal),
+      loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), signal),
+      loop.tick('sync', syncPeriodMs, () => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline()), signal),
+      loop.tick('housekeeping', housekeepingPeriodMs, () => this.#housekeeping(signal), signal),
+    ];
+    await Promise.all(parts.map((part) => ended(part, signal)));
+  }
+
+  /** What is wrong, as `/healthz` and the node's Ready condition show it. */
+  health(): KubeletHealth {
+    const last = this.#loop.lastEntryMs;
+    const idleMs = last === undefined ? 0 : this.#deps.clock.monotonic() - last;
+    const errors = this.#runtimeState.errors();
+    return {
+      syncloop:
+        idleMs > this.#options.syncLoopThresholdMs
+          ? `sync Loop took longer than expected: last entered ${Math.round(idleMs / 1000)} s ago`
+          : undefined,
+      pleg: this.#deps.pleg.healthy(),
+      runtime: errors.length > 0 ? errors.join('; ') : undefined,
+    };
+  }
+
+  /** All pods that this node should run, with the newest status that is known of each. */
+  getPods(): readonly Pod[] {
+    return this.#deps.podManager.getPods().map((pod) => this.#withStatus(pod));
+  }
+
+  /** The pods of which anything runs, as the runtime lists them right now. */
+  async getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]> {
+    return (await this.#deps.runtime.getPods(signal)).filter(mayRun);
+  }
+
+  /** What a pod waits for, since when, and what happened before; `undefined` where no such pod is known. */
+  explain(namespace: string, name: string): PodExplanation | undefined {
+    const pod = this.#deps.podManager.getPodByName(namespace, name);
+    if (pod === undefined) return undefined;
+    return explainPod(this.#withStatus(pod), {
+      worker: this.#workers.explain(pod.metadata.uid),
+      runtimeStatus: this.#deps.podCache.get(pod.metadata.uid)?.status,
+      runtimeErrors: this.#runtimeState.errors(),
+      networkError: this.#runtimeState.networkError(),
+    });
+  }
+
+  get nodeRef(): ObjectReference {
+    return this.#options.nodeRef;
+  }
+
+  #withStatus(pod: Pod): Pod {
+    const status = this.#deps.status.getPodStatus(pod.metadata.uid);
+    return status === undefined ? pod : { ...pod, status };
+  }
+
+  #handleUpdate({ op, source, pods }: PodUpdate): void {
+    this.#deps.logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
+    this.#housekeepingDue = true;
+    if (op === 'ADD' || op === 'SET') this.#handler.handlePodAdditions(pods);
+    else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
+    else if (op === 'REMOVE') this.#handler.handlePodRemoves(pods);
+    else this.#handler.handlePodReconcile(pods);
+  }
+
+  #handlePlegEvent(event: PodLifecycleEvent): void {
+    const { podManager, podCache, containerGc, logger } = this.#deps;
+    logger.trace({ ...event }, 'Sync loop PLEG event');
+    this.#housekeepingDue = true;
+    const pod = podManager.getPodByUid(event.podUid);
+    if (pod !== undefined && event.type !== 'ContainerRemoved') this.#handler.handlePodSyncs([pod]);
+    if (event.type === 'ContainerDied' && event.containerId !== undefined) {
+      const entry = podCache.get(event.podUid);
+      if (entry !== undefined && entry.error === undefined) {
+        const removeAll = this.#workers.shouldPodContentBeRemoved(event.podUid);
+        containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);
+      }
+    }
+  }
+
+  async #housekeeping(signal: AbortSignal): Promise<void> {
+    const { clock, podConfig, logger } = this.#deps;
+    const startedAtMs = clock.monotonic();
+    const repair = startedAtMs - this.#lastHousekeepingMs >= HOUSEKEEPING_REPAIR_MS;
+    if (!podConfig.seenAllSources() || !(this.#housekeepingDue || repair)) return;
+    this.#housekeepingDue = false;
+    try {
+      await this.#handler.handlePodCleanups(signal);
+      this.#lastHousekeepingMs = startedAtMs;
+    } catch (err) {
+      this.#housekeepingDue = true;
+      throw err;
+    }
+    const durationMs = clock.monotonic() - startedAtMs;
+    if (durationMs > HOUSEKEEPING_WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
+  }
+
+  /** Asks the runtime for its status from time to time; starts PLEG and what depends on the runtime once it answers. */
+  async #watchRuntime(signal: AbortSignal): Promise<void> {
+    const { clock, runtime, logger, pleg, runtimeDependentServices } = this.#deps;
+    const dependents: Promise<void>[] = [];
+    let starting = true;
+    do {
+      try {
+        this.#runtimeState.update(await runtime.status(signal));
+      } catch (err) {
+        if (!signal.aborted) logger.error({ err }, 'Container runtime sanity check failed');
+      }
+      if (starting && this.#runtimeState.everUp) {
+        starting = false;
+        dependents.push(pleg.start(signal));
+        for (const service of runtimeDependentServices) dependents.push(this.#runService(service, signal));
+      }
+    } while (await waited(clock, this.#options.runtimeStatusPeriodMs, signal));
+    await Promise.all(dependents.map((part) => ended(part, signal)));
+  }
+
+  async #runService(service: BackgroundService, signal: AbortSignal): Promise<void> {
+    try {
+      await service.start(signal);
+    } catch (err) {
+      if (signal.aborted) return;
+      throw new Error(`${service.name} ended: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
+    }
+  }
+
+  /** What a worker did may be something for housekeeping, whether or not it went well. */
+  async #noticed<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } finally {
+      this.#housekeepingDue = true;
+    }
+  }
+}
+
+/** Waits for a part of the kubelet; that it was aborted is no error. */
+async function ended(part: Promise<void>, signal: AbortSignal): Promise<void> {
+  try {
+    await part;
+  } catch (err) {
+    if (!signal.aborted) throw err;
+  }
+}

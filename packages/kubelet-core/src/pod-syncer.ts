@@ -1,0 +1,167 @@
+import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { eventReasons } from '@node-agent/telemetry';
+import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+import type { Dependencies } from './dependencies.ts';
+import { podReference } from './object-reference.ts';
+import {
+  isTerminalPhase,
+  type PodFailure,
+  type PodStatusFunction,
+  type PodSyncer,
+  type PodWorkersPort,
+  type UpdateType,
+} from './ports.ts';
+import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
+import type { RuntimeState } from './runtime-state.ts';
+
+/** Containers of a pod that only the runtime knows get this long to end. */
+const ORPHAN_GRACE_PERIOD_SECONDS = 1;
+
+const NETWORK_NOT_READY = 'network is not ready';
+
+/** What {@link KubeletPodSyncer} uses of the Kubelet's dependencies. */
+type Components = Pick<
+  Dependencies,
+  'clock' | 'logger' | 'recorder' | 'runtime' | 'status' | 'generatePodStatus' | 'volumes' | 'pleg'
+> & { readonly runtimeState: RuntimeState };
+
+/**
+ * The four things that a pod worker may ask for, each one pass that can be repeated at any time: it looks at what is,
+ * and does what is missing (`SyncPod` and its like in `pkg/kubelet/kubelet.go`).
+ */
+export class KubeletPodSyncer implements PodSyncer {
+  readonly #deps: Components;
+  /** The workers are made around this syncer, so they come after it. */
+  workers: Pick<PodWorkersPort, 'isPodTerminationRequested'> | undefined;
+
+  constructor(components: Components) {
+    this.#deps = components;
+  }
+
+  async syncPod(
+    _updateType: UpdateType,
+    pod: Pod,
+    _mirrorPod: Pod | undefined,
+    runtimeStatus: RuntimePodStatus,
+    signal: AbortSignal,
+  ): Promise<{ readonly isTerminal: boolean }> {
+    const { status, recorder, runtime, runtimeState, volumes, pleg } = this.#deps;
+    const podStatus = this.#generate(pod, runtimeStatus, false);
+    status.setPodStatus(pod, podStatus);
+    if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
+
+    const networkError = runtimeState.networkError();
+    if (networkError !== undefined && !pod.spec.hostNetwork) {
+      const message = `${NETWORK_NOT_READY}: ${networkError}`;
+      recorder.event(podReference(pod), 'Warning', eventReasons.networkNotReady, message);
+      throw new NetworkNotReadyError(message);
+    }
+
+    try {
+      await volumes.makePodDataDirs(pod.metadata.uid);
+    } catch (err) {
+      this.#warn(pod, eventReasons.failedToMakePodDataDirectories, `error making pod data directories: ${text(err)}`);
+      throw err;
+    }
+    try {
+      await volumes.waitForAttachAndMount(pod, signal);
+    } catch (err) {
+      if (!signal.aborted) {
+        this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${text(err)}`);
+      }
+      throw err;
+    }
+
+    const result = await runtime.syncPod(pod, runtimeStatus, signal);
+    // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
+    if (result.results.length > 0) pleg.hint(pod.metadata.uid);
+    if (result.error !== undefined) {
+      // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
+      status.setPodStatus(pod, this.#generate(pod, runtimeStatus, false));
+      throw result.error;
+    }
+    return { isTerminal: false };
+  }
+
+  async syncTerminatingPod(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    podStatusFn: PodStatusFunction | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { status, runtime } = this.#deps;
+    const { uid, name, namespace } = pod.metadata;
+    const before = this.#generate(pod, runtimeStatus, false);
+    status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
+
+    await this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
+
+    // Read anew: the cache may not have seen yet how the containers ended, and that is what the status has to say.
+    const stopped = withDataFromBeforeStopping(await runtime.getPodStatus(uid, name, namespace, signal), runtimeStatus);
+    const running = stillRunning(stopped);
+    if (running.length > 0) {
+      const ids = running.map((container) => container.id).join(', ');
+      throw new Error(`detected running containers after a successful KillPod, CRI violation: ${ids}`);
+    }
+    status.setPodStatus(pod, this.#generate(pod, stopped, true));
+  }
+
+  async syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void> {
+    await this.#kill(toApiPod(runningPod), undefined, runningPod, ORPHAN_GRACE_PERIOD_SECONDS, signal);
+  }
+
+  async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+    const { status, volumes } = this.#deps;
+    status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));
+    await volumes.waitForUnmount(pod, signal);
+    if (await volumes.podVolumesExist(pod.metadata.uid)) {
+      throw new Error(`pod ${pod.metadata.uid} is terminated, but some volumes have not been cleaned up`);
+    }
+    status.terminatePod(pod);
+  }
+
+  /** The pod's status as it stands, from the runtime's side and from what the kubelet decided. */
+  #generate(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatus {
+    const { clock, status, generatePodStatus, recorder } = this.#deps;
+    const oldStatus = status.getPodStatus(pod.metadata.uid) ?? pod.status;
+    let failure: PodFailure | undefined;
+    if (pastActiveDeadline(pod, oldStatus, clock.now())) {
+      failure = DEADLINE_EXCEEDED;
+      if (oldStatus?.reason !== failure.reason) {
+        recorder.event(podReference(pod), 'Normal', failure.reason, failure.message);
+      }
+    }
+    return generatePodStatus(pod, runtimeStatus, { oldStatus, podIsTerminal, failure });
+  }
+
+  /** @param configPod the pod as its source has it; `undefined` where only the runtime knows it */
+  async #kill(
+    pod: Pod,
+    configPod: Pod | undefined,
+    runningPod: RuntimePod,
+    gracePeriodSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await this.#deps.runtime.killPod(configPod, runningPod, gracePeriodSeconds, signal);
+    } catch (err) {
+      // A shorter grace period aborts the running kill; the next one says how it went.
+      if (!signal.aborted) this.#warn(pod, eventReasons.failedToKillPod, `error killing pod: ${text(err)}`);
+      throw new Error(`error killing terminating pod: ${text(err)}`, { cause: err });
+    }
+  }
+
+  #warn(pod: Pod, reason: string, message: string): void {
+    this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
+  }
+}
+
+/** The pod has to wait for the node's network; its worker tries again sooner than after other errors. */
+export class NetworkNotReadyError extends Error {
+  readonly code = 'NetworkNotReady';
+}
+
+function text(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}

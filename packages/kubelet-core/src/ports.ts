@@ -1,0 +1,230 @@
+import type { Pod, PodPhase, PodSource, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+
+/** What happened to the set of pods of one source since the last update of it. */
+export interface PodUpdate {
+  readonly op: 'ADD' | 'UPDATE' | 'REMOVE' | 'DELETE' | 'RECONCILE' | 'SET';
+  readonly source: PodSource;
+  readonly pods: readonly Pod[];
+}
+
+/** Where pods come from: package `pod-config`. */
+export interface PodConfigPort {
+  readonly updates: AsyncIterable<PodUpdate>;
+  /** Whether every configured source has reported at least once (F1). */
+  seenAllSources(): boolean;
+}
+
+/** The pods that this node should run: package `pod-manager`. */
+export interface PodManagerPort {
+  addPod(pod: Pod): void;
+  updatePod(pod: Pod): void;
+  removePod(pod: Pod): void;
+  /** All pods but mirror pods. */
+  getPods(): readonly Pod[];
+  getPodByUid(uid: string): Pod | undefined;
+  getPodByName(namespace: string, name: string): Pod | undefined;
+  /** The pod that is meant (for a mirror pod, its static pod), and its mirror pod. */
+  getPodAndMirrorPod(pod: Pod): {
+    readonly pod: Pod | undefined;
+    readonly mirrorPod: Pod | undefined;
+    readonly wasMirror: boolean;
+  };
+  getMirrorPods(): readonly Pod[];
+}
+
+/** Why a pod is to be synced. */
+export type UpdateType = 'create' | 'update' | 'sync' | 'kill';
+
+/** Changes a status on its way out, as an eviction does. */
+export type PodStatusFunction = (status: PodStatus) => PodStatus;
+
+export interface KillPodOptions {
+  readonly completed?: () => void;
+  readonly evict?: boolean;
+  readonly podStatusFn?: PodStatusFunction;
+  readonly gracePeriodSecondsOverride?: number;
+}
+
+export interface UpdatePodOptions {
+  readonly updateType: UpdateType;
+  readonly pod?: Pod;
+  readonly mirrorPod?: Pod;
+  /** A pod that only the runtime knows; given instead of `pod`. */
+  readonly runningPod?: RuntimePod;
+  readonly startTimeMs?: number;
+  readonly killPodOptions?: KillPodOptions;
+}
+
+/** Where a pod worker stands. */
+export interface PodWorkerSync {
+  readonly state: 'syncing' | 'terminating' | 'terminated';
+  readonly orphan: boolean;
+  readonly hasConfig: boolean;
+  readonly static: boolean;
+}
+
+/** One state machine per pod UID: package `pod-workers`. */
+export interface PodWorkersPort {
+  start(signal: AbortSignal): Promise<void>;
+  updatePod(options: UpdatePodOptions): void;
+  /** Forgets finished pods and says where the others stand; afterwards unknown pods may be cleaned up (P5). */
+  syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync>;
+  isPodKnownTerminated(uid: string): boolean;
+  isPodTerminationRequested(uid: string): boolean;
+  couldHaveRunningContainers(uid: string): boolean;
+  shouldPodContentBeRemoved(uid: string): boolean;
+  /** What the pod waits for, since when, and what happened before. */
+  explain(uid: string): unknown;
+}
+
+/** What a pod worker asks to be done; the Kubelet does it. */
+export interface PodSyncer {
+  /** @returns whether the pod has reached a terminal phase, so that its worker should go on to terminate it */
+  syncPod(
+    updateType: UpdateType,
+    pod: Pod,
+    mirrorPod: Pod | undefined,
+    status: RuntimePodStatus,
+    signal: AbortSignal,
+  ): Promise<{ readonly isTerminal: boolean }>;
+  syncTerminatingPod(
+    pod: Pod,
+    status: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    podStatusFn: PodStatusFunction | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
+  syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void>;
+  syncTerminatedPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
+}
+
+export interface PodLifecycleEvent {
+  readonly podUid: string;
+  readonly type: 'ContainerStarted' | 'ContainerDied' | 'ContainerRemoved' | 'PodSync' | 'ContainerChanged';
+  readonly containerId?: string;
+}
+
+/** The Pod Lifecycle Event Generator: package `pleg`. */
+export interface PlegPort {
+  start(signal: AbortSignal): Promise<void>;
+  readonly events: AsyncIterable<PodLifecycleEvent>;
+  /** "Look at this pod now." */
+  hint(uid: string): void;
+  /** What is wrong; `undefined` where nothing is. */
+  healthy(): string | undefined;
+}
+
+/** The newest that is known of each pod's runtime side: package `pleg`. */
+export interface PodCachePort {
+  get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
+}
+
+/** One step of a pod's sync, and how it went. */
+export interface SyncResult {
+  readonly action: string;
+  readonly target: string;
+  readonly error?: { readonly reason: string; readonly message: string };
+}
+
+export interface PodSyncResult {
+  readonly results: readonly SyncResult[];
+  readonly error?: Error;
+}
+
+/** One of the runtime's conditions. */
+export interface RuntimeCondition {
+  readonly ok: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the runtime says of itself. */
+export interface RuntimeReadiness {
+  readonly runtimeReady: RuntimeCondition;
+  readonly networkReady: RuntimeCondition;
+}
+
+/** Makes the container runtime agree with a pod: package `runtime`. */
+export interface RuntimePort {
+  /** Pods with anything left of them in the runtime. */
+  getPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
+  getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus>;
+  syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult>;
+  killPod(
+    pod: Pod | undefined,
+    runningPod: RuntimePod,
+    gracePeriodSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
+  status(signal?: AbortSignal): Promise<RuntimeReadiness>;
+  /** What went wrong last for a container, as its status shows it while it waits. */
+  forget?(uid: string): void;
+}
+
+/** The newest status of each pod: package `status`. */
+export interface StatusPort {
+  getPodStatus(uid: string): PodStatus | undefined;
+  setPodStatus(pod: Pod, status: PodStatus): void;
+  terminatePod(pod: Pod): void;
+  removeOrphanedStatuses(knownUids: ReadonlySet<string>): void;
+}
+
+/** Makes a pod's status from what the runtime knows: package `status`, with the node's own facts bound to it. */
+export type GeneratePodStatus = (
+  pod: Pod,
+  runtimeStatus: RuntimePodStatus,
+  context: {
+    readonly oldStatus: PodStatus | undefined;
+    /** All containers have stopped and none can start again. */
+    readonly podIsTerminal: boolean;
+    /** A decision of the kubelet that ends the pod: the phase is Failed, with this reason and message. */
+    readonly failure: PodFailure | undefined;
+  },
+) => PodStatus;
+
+export interface PodFailure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Volumes of pods: package `volumes`. */
+export interface VolumesPort {
+  start(signal: AbortSignal): Promise<void>;
+  makePodDataDirs(uid: string): Promise<void>;
+  waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
+  waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;
+  podVolumesExist(uid: string): Promise<boolean>;
+  /** Removes what is left on disk of pods that are not known and have no containers. */
+  cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean): Promise<void>;
+}
+
+/** Dead containers and sandboxes: package `container-gc`. */
+export interface ContainerGcPort {
+  garbageCollect(
+    options: { readonly allSourcesReady: boolean; readonly evictNonDeletedPods: boolean },
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** Removes what need not be kept of a pod's dead containers, all of them where `removeAll`. */
+  deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void;
+}
+
+/** A manager that only has to be started and ended with the kubelet. */
+export interface BackgroundService {
+  readonly name: string;
+  start(signal: AbortSignal): Promise<void>;
+}
+
+/** Decides whether a pod may run here at all. */
+export interface AdmitHandler {
+  /** @param activePods the pods that are admitted already and hold resources (N1) */
+  admit(pod: Pod, activePods: readonly Pod[]): AdmitResult;
+}
+
+export type AdmitResult =
+  | { readonly admit: true }
+  | { readonly admit: false; readonly reason: string; readonly message: string };
+
+/** The phases that a pod never leaves (S1). */
+export function isTerminalPhase(phase: PodPhase | string | undefined): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}

@@ -1,0 +1,204 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { pastActiveDeadline } from './active-deadline.ts';
+import { admitPod } from './admission.ts';
+import type { Dependencies } from './dependencies.ts';
+import { mayRun, planHousekeeping } from './housekeeping.ts';
+import { HousekeepingMetrics } from './housekeeping-metrics.ts';
+import { podReference } from './object-reference.ts';
+import { isTerminalPhase, type PodWorkersPort, type UpdateType } from './ports.ts';
+
+/** Orphans get this long to end; see {@link SyncHandler.handlePodCleanups}. */
+const ORPHAN_GRACE_PERIOD_SECONDS = 1;
+
+type Components = Pick<
+  Dependencies,
+  | 'clock'
+  | 'logger'
+  | 'metrics'
+  | 'recorder'
+  | 'podConfig'
+  | 'podManager'
+  | 'status'
+  | 'runtime'
+  | 'volumes'
+  | 'containerGc'
+  | 'podCache'
+  | 'admitHandlers'
+> & { readonly workers: PodWorkersPort };
+
+/**
+ * What the sync loop does with what its sources bring (`SyncHandler` in `pkg/kubelet/kubelet.go`). Never called twice
+ * at the same time: the loop sees to it.
+ */
+export class SyncHandler {
+  readonly #deps: Components;
+  readonly #metrics: HousekeepingMetrics;
+
+  constructor(components: Components) {
+    this.#deps = components;
+    this.#metrics = new HousekeepingMetrics(components.metrics);
+  }
+
+  /** New pods, oldest first: those that may not run here are rejected, the others get a worker. */
+  handlePodAdditions(pods: readonly Pod[]): void {
+    const { podManager, workers, admitHandlers } = this.#deps;
+    for (const added of oldestFirst(pods)) {
+      // The others must be asked for before this one is among them (N1).
+      const others = this.activePods();
+      podManager.addPod(added);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
+      if (pod === undefined) continue;
+      if (wasMirror) {
+        this.#update('update', pod, mirrorPod);
+        continue;
+      }
+      const { uid } = pod.metadata;
+      if (!workers.isPodTerminationRequested(uid) && !isTerminalPhase(pod.status?.phase)) {
+        const result = admitPod(admitHandlers, pod, others);
+        if (!result.admit) {
+          this.#reject(pod, result.reason, result.message);
+          continue;
+        }
+      }
+      this.#update('create', pod, mirrorPod);
+    }
+  }
+
+  /** Pods whose wish changed, deleted ones too: their worker is told. */
+  handlePodUpdates(pods: readonly Pod[]): void {
+    for (const updated of pods) {
+      this.#deps.podManager.updatePod(updated);
+      const { pod, mirrorPod } = this.#deps.podManager.getPodAndMirrorPod(updated);
+      if (pod !== undefined) this.#update('update', pod, mirrorPod);
+    }
+  }
+
+  /** Pods that their source no longer has: they are killed, where that is safe to say (F1). */
+  handlePodRemoves(pods: readonly Pod[]): void {
+    const { podManager, podConfig, workers, logger } = this.#deps;
+    for (const removed of pods) {
+      podManager.removePod(removed);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
+      if (wasMirror) {
+        if (pod !== undefined) this.#update('update', pod, mirrorPod);
+        continue;
+      }
+      if (!podConfig.seenAllSources()) {
+        logger.info({ podUid: removed.metadata.uid }, 'Pod removal waits until all sources are ready');
+        continue;
+      }
+      workers.updatePod({ updateType: 'kill', pod: removed });
+    }
+  }
+
+  /** Pods whose status in the API differs from what the kubelet wrote there. */
+  handlePodReconcile(pods: readonly Pod[]): void {
+    const { podManager, podCache, containerGc } = this.#deps;
+    for (const changed of pods) {
+      podManager.updatePod(changed);
+      const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
+      if (pod === undefined) continue;
+      this.#update('sync', pod, mirrorPod);
+      if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted') {
+        const entry = podCache.get(pod.metadata.uid);
+        if (entry !== undefined) containerGc.deleteContainersInPod(entry.status, '', true);
+      }
+    }
+  }
+
+  /** Pods that are to be looked at again though their wish did not change. */
+  handlePodSyncs(pods: readonly Pod[]): void {
+    for (const pod of pods) {
+      const found = this.#deps.podManager.getPodAndMirrorPod(pod);
+      if (found.pod !== undefined && !found.wasMirror) this.#update('sync', found.pod, found.mirrorPod);
+    }
+  }
+
+  /** Pods that are past their active deadline, and are not told so yet. */
+  podsPastDeadline(): readonly Pod[] {
+    const { podManager, status, clock, workers } = this.#deps;
+    return podManager.getPods().filter((pod) => {
+      // Almost no pod has a deadline: this runs every second, and must cost nothing for the others.
+      if (pod.spec.activeDeadlineSeconds === undefined) return false;
+      const { uid } = pod.metadata;
+      return pastActiveDeadline(pod, status.getPodStatus(uid), clock.now()) && !workers.isPodTerminationRequested(uid);
+    });
+  }
+
+  /**
+   * Makes the pod workers, the statuses, the runtime and the disk agree with the pods that are wanted. Only to be
+   * called once all sources are ready (F1), as what is not known is taken away here.
+   */
+  async handlePodCleanups(signal: AbortSignal): Promise<void> {
+    const { podManager, workers, runtime, status, volumes, logger, clock } = this.#deps;
+    const pods = podManager.getPods();
+    const working = workers.syncKnownPods(pods);
+    // The runtime is asked after the workers: a pod that started in between has a worker, and is no orphan.
+    const runningPods = (await runtime.getPods(signal)).filter(mayRun);
+
+    const uids = [...pods, ...podManager.getMirrorPods()].map((pod) => pod.metadata.uid);
+    status.removeOrphanedStatuses(new Set(uids));
+
+    const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
+    try {
+      const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
+      await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid));
+    } catch (err) {
+      // What is left on disk must not keep pods from being started or killed: it is tried again next time.
+      logger.error({ err }, 'Failed cleaning up orphaned pod directories');
+    }
+    for (const pod of plan.restart) {
+      this.#update('create', pod, podManager.getPodAndMirrorPod(pod).mirrorPod);
+    }
+    for (const pod of plan.finish) workers.updatePod({ updateType: 'kill', pod });
+    for (const runningPod of plan.killOrphans) {
+      logger.info({ podUid: runningPod.uid, pod: runningPod.name }, 'Clean up containers for orphaned pod');
+      workers.updatePod({
+        updateType: 'kill',
+        runningPod,
+        startTimeMs: clock.now(),
+        killPodOptions: { gracePeriodSecondsOverride: ORPHAN_GRACE_PERIOD_SECONDS },
+      });
+    }
+    this.#metrics.record({ pods, activePods: this.activePods(), working, plan, mirrors: podManager.getMirrorPods() });
+  }
+
+  /** The pods that hold resources of the node: admitted, not terminal, not finished (N1). */
+  activePods(): readonly Pod[] {
+    return this.#deps.podManager.getPods().filter((pod) => this.#isActive(pod));
+  }
+
+  #isActive(pod: Pod): boolean {
+    const { workers, status } = this.#deps;
+    const { uid } = pod.metadata;
+    if (workers.isPodKnownTerminated(uid)) return false;
+    const terminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(status.getPodStatus(uid)?.phase);
+    // A terminal pod holds nothing, unless its containers are being stopped right now.
+    return !terminal || workers.isPodTerminationRequested(uid);
+  }
+
+  #update(updateType: UpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
+    this.#deps.workers.updatePod({
+      updateType,
+      pod,
+      ...(mirrorPod && { mirrorPod }),
+      startTimeMs: this.#deps.clock.now(),
+    });
+  }
+
+  #reject(pod: Pod, reason: string, message: string): void {
+    this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
+    this.#metrics.rejected(reason);
+    this.#deps.status.setPodStatus(pod, {
+      ...pod.status,
+      phase: 'Failed',
+      reason,
+      message: `Pod was rejected: ${message}`,
+    });
+  }
+}
+
+function oldestFirst(pods: readonly Pod[]): readonly Pod[] {
+  const createdAt = (pod: Pod): string => pod.metadata.creationTimestamp ?? '';
+  return pods.toSorted((a, b) => (createdAt(a) < createdAt(b) ? -1 : createdAt(a) > createdAt(b) ? 1 : 0));
+}
