@@ -1,0 +1,46 @@
+import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+
+/**
+ * What happened to a container or sandbox of a pod (`pkg/kubelet/pleg/pleg.go`). `PodSync`: the pod should be looked at again,
+ * though none of the others happened. `ContainerChanged` (created, or in a state unknown) is computed, but not delivered, as upstream.
+ */
+export type PodLifecycleEventType =
+  | 'ContainerStarted'
+  | 'ContainerDied'
+  | 'ContainerRemoved'
+  | 'PodSync'
+  | 'ContainerChanged';
+
+/** One fact about a pod; the pod cache already tells of it when it is delivered. */
+export interface PodLifecycleEvent {
+  readonly podUid: string;
+  readonly type: PodLifecycleEventType;
+  /** The container or sandbox; absent for `PodSync`. */
+  readonly containerId?: string;
+}
+
+/** News of the runtime's event stream: something changed in this pod. What changed is read, not taken from the news. */
+export interface PlegRuntimeEvent {
+  readonly podUid: string;
+  /** As the sandbox has them, where the news tells. */
+  readonly podName?: string;
+  readonly podNamespace?: string;
+  /** When the runtime made the news, wall clock, for `kubelet_evented_pleg_connection_latency_seconds`. */
+  readonly createdAtMs?: number;
+}
+
+/** What the generator asks of the container runtime. */
+export interface PlegRuntime {
+  /** All pods with all containers and sandboxes, dead ones too. */
+  getPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
+  /**
+   * All that the runtime knows of one pod: every container and sandbox that `getPods` would list; none of either where the
+   * pod is not there. `name` and `namespace` are '' where the caller does not know them: the answer has the sandbox's then.
+   */
+  getPodStatus(uid: string, name: string, namespace: string, signal: AbortSignal): Promise<RuntimePodStatus>;
+  /**
+   * The runtime's events from now on. Must end or throw when the stream is lost: events may be missing then. An error with
+   * the `code` `UNIMPLEMENTED` says that this runtime has no events.
+   */
+  containerEvents?(signal: AbortSignal): AsyncIterable<PlegRuntimeEvent>;
+}
