@@ -43,8 +43,12 @@ export interface FileSystem {
   /** Writes to a temporary name beside `path`, syncs, renames: readers see the old or the new content, never a part. */
   writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
   open(path: string, flags: 'r' | 'a'): Promise<FileHandle>;
-  /** Makes a directory and its parents; no error where it exists. `mode` holds for the last one, exactly. */
+  /**
+   * Makes a directory and its parents; no error where it exists. `mode` holds for the last one, exactly, where it is
+   * made; a directory that is there keeps its own.
+   */
   mkdir(path: string, options?: { readonly mode?: number }): Promise<void>;
+  /** The entries, sorted by name. */
   readdir(path: string): Promise<readonly DirectoryEntry[]>;
   stat(path: string): Promise<FileStat>;
   lstat(path: string): Promise<FileStat>;
@@ -57,11 +61,15 @@ export interface FileSystem {
   realpath(path: string): Promise<string>;
   /** Removes a file, link or empty directory. @throws ENOENT, ENOTEMPTY */
   remove(path: string): Promise<void>;
-  /** Removes whatever is at `path`, with all below it; does not cross into other file systems. No error where absent. */
+  /**
+   * Removes whatever is at `path`, with all below it; no error where absent. All that can go is gone before the first
+   * error is thrown. @throws EBUSY for a mount point, which is neither entered nor removed; EINVAL for `/`
+   */
   removeAll(path: string): Promise<void>;
   /**
-   * Calls `onChange` after something in the directory or file may have changed, until `signal` is aborted. It only
-   * hints: changes may be merged, and a caller repairs by looking for itself from time to time.
+   * Calls `onChange` when it has begun to watch, and after something in the directory or file may have changed, until
+   * `signal` is aborted: then it resolves. It only hints: changes may be merged, and a caller repairs by looking for
+   * itself from time to time. @throws ENOENT where `path` is not there, or goes away or is replaced
    */
   watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void>;
 }

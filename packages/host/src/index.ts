@@ -1,1 +1,3 @@
 export type { DirectoryEntry, FileHandle, FileKind, FileStat, FileSystem } from './file-system.ts';
+export { nodeFileSystem } from './node-file-system.ts';
+export { errorCode, isMissing, type SystemError, systemError } from './system-error.ts';

@@ -1,1 +1,2 @@
-export {};
+export type { FileFault, FileOperation, InjectedFault } from './memory/faults.ts';
+export { MemoryFileSystem, type MemoryFileSystemOptions } from './memory/memory-file-system.ts';

@@ -1,0 +1,287 @@
+import type { Clock } from '@node-agent/async';
+import { writeAtomically } from '../atomic-write.ts';
+import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from '../file-system.ts';
+import { isMissing, systemError } from '../system-error.ts';
+import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } from './faults.ts';
+import { MemoryFileHandle } from './memory-file-handle.ts';
+import { contentOf, type FileNode, forgetUnsynced, type MemoryNode, type SpecialNode, statOfNode } from './nodes.ts';
+import type { Resolved } from './resolve.ts';
+import { type Found, isMountPoint, MemoryTree } from './tree.ts';
+
+/** Limits of a {@link MemoryFileSystem}. */
+export interface MemoryFileSystemOptions {
+  /** Bytes of content that it holds before writes fail with ENOSPC; no limit where absent. */
+  readonly limitBytes?: number;
+}
+
+/**
+ * A file system in memory with the rules of POSIX as root sees them (umask 022), and with faults on demand. It does no
+ * I/O: every operation settles in microtasks, so that a fake clock's `settle()` waits for it.
+ */
+export class MemoryFileSystem implements FileSystem {
+  readonly #tree: MemoryTree;
+  readonly #faults = new FaultPlan();
+
+  constructor(components: { readonly clock: Pick<Clock, 'now'> }, options: MemoryFileSystemOptions = {}) {
+    this.#tree = new MemoryTree(components.clock, options.limitBytes ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Makes operations fail; see {@link FileFault}. */
+  injectFault(fault: FileFault): InjectedFault {
+    return this.#faults.inject(fault);
+  }
+
+  /** Bytes of content that it can hold; may be changed at any time. */
+  get limitBytes(): number {
+    return this.#tree.limitBytes;
+  }
+
+  set limitBytes(bytes: number) {
+    this.#tree.limitBytes = bytes;
+  }
+
+  /** Every path below the root, sorted: what a test compares as a whole. */
+  paths(): string[] {
+    const found: string[] = [];
+    const visit = (node: MemoryNode, path: string): void => {
+      if (node.kind !== 'directory') return;
+      for (const [name, child] of node.entries) {
+        found.push(`${path}/${name}`);
+        visit(child, `${path}/${name}`);
+      }
+    };
+    visit(this.#tree.root, '');
+    return found.sort();
+  }
+
+  /** How many calls of `watch` are under way: a leak check for tests. */
+  get openWatches(): number {
+    return this.#tree.watchers.size;
+  }
+
+  /**
+   * What a power loss does: content that was not synced is gone, and so are names whose directory was not synced since
+   * (new directories stay, as on a journalling file system).
+   */
+  powerLoss(): void {
+    forgetUnsynced(this.#tree.root);
+  }
+
+  /** Makes a socket, fifo or device. */
+  makeSpecial(path: string, kind: SpecialNode['kind'], mode = 0o600): void {
+    this.#tree.createSpecial(this.#free(path, 'mknod'), kind, mode);
+  }
+
+  /** Mounts an empty file system of its own on a directory, until {@link unmount}. */
+  mount(path: string): void {
+    this.#tree.mount(this.#tree.existing(path, true, 'mount'));
+  }
+
+  /** @throws EINVAL where nothing is mounted there */
+  unmount(path: string): void {
+    this.#tree.unmount(this.#tree.existing(path, true, 'umount'));
+  }
+
+  async readFile(path: string): Promise<Uint8Array> {
+    return contentOf(asFile(this.#enter('read', path).node, path, 'read')).slice();
+  }
+
+  async writeFile(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void> {
+    this.#faults.check('open', path);
+    const found = this.#tree.lookUp(path, true, 'open');
+    const file = found.node === undefined ? this.#tree.createFile(found, undefined) : asFile(found.node, path, 'open');
+    file.sizeBytes = 0;
+    this.#tree.touchFile(found, file);
+    this.#fill(found, file, data, options?.mode);
+  }
+
+  async writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void> {
+    const createSynced = async (temporary: string): Promise<void> => {
+      this.#faults.check('open', temporary);
+      const at = this.#free(temporary, 'open');
+      const file = this.#tree.createFile(at, undefined);
+      this.#fill(at, file, data, options?.mode);
+      this.#sync(temporary, file);
+    };
+    const syncDirectory = async (directory: string): Promise<void> => {
+      const { node } = this.#enter('syncDirectory', directory);
+      if (node.kind !== 'directory') throw systemError('ENOTDIR', 'fsync', directory);
+      node.synced.clear();
+      for (const [name, child] of node.entries) node.synced.set(name, child);
+    };
+    const rename = (from: string, to: string): Promise<void> => this.rename(from, to);
+    const remove = (temporary: string): Promise<void> => this.remove(temporary);
+    await writeAtomically({ createSynced, rename, syncDirectory, remove }, path, 0);
+  }
+
+  async open(path: string, flags: 'r' | 'a'): Promise<FileHandle> {
+    this.#faults.check('open', path);
+    const found = flags === 'a' ? this.#tree.lookUp(path, true, 'open') : this.#tree.existing(path, true, 'open');
+    const node = found.node ?? this.#tree.createFile(found, undefined);
+    // As on Linux, a directory may be opened, but neither written nor read.
+    const file = flags === 'r' && node.kind === 'directory' ? undefined : asFile(node, path, 'open');
+    return new MemoryFileHandle(path, {
+      stat: () => statOfNode(node),
+      read: () => {
+        this.#faults.check('read', path);
+        return contentOf(asFile(node, path, 'read'));
+      },
+      append: (data) => {
+        this.#faults.check('append', path);
+        if (file === undefined || flags === 'r') throw systemError('EBADF', 'write', path);
+        this.#tree.append(found, file, data);
+      },
+      sync: () => {
+        if (file !== undefined) this.#sync(path, file);
+      },
+    });
+  }
+
+  async mkdir(path: string, options?: { readonly mode?: number }): Promise<void> {
+    this.#faults.check('mkdir', path);
+    const names = path.split('/').filter((name) => name !== '');
+    for (const index of names.keys()) {
+      const at = `/${names.slice(0, index + 1).join('/')}`;
+      const isLast = index === names.length - 1;
+      const found = this.#tree.lookUp(at, true, 'mkdir');
+      if (found.node === undefined) {
+        const free = this.#tree.lookUp(at, false, 'mkdir');
+        // A link that leads nowhere has the name: Node then says that its target is missing.
+        if (free.node !== undefined) throw systemError('ENOENT', 'mkdir', path);
+        this.#tree.createDirectory(free, isLast ? options?.mode : undefined);
+      } else if (found.node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', path);
+    }
+  }
+
+  async readdir(path: string): Promise<readonly DirectoryEntry[]> {
+    const { node } = this.#enter('readdir', path);
+    if (node.kind !== 'directory') throw systemError('ENOTDIR', 'scandir', path);
+    const entries = [...node.entries].map(([name, child]) => ({ name, kind: child.kind }));
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    return statOfNode(this.#enter('stat', path).node);
+  }
+
+  async lstat(path: string): Promise<FileStat> {
+    return statOfNode(this.#enter('stat', path, false).node);
+  }
+
+  async exists(path: string): Promise<boolean> {
+    try {
+      this.#enter('stat', path);
+      return true;
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  async chmod(path: string, mode: number): Promise<void> {
+    this.#enter('chmod', path).node.mode = mode & 0o7777;
+  }
+
+  async chown(path: string, uid: number, gid: number): Promise<void> {
+    Object.assign(this.#enter('chown', path).node, { uid, gid });
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    const source = this.#enter('rename', from, false);
+    const target = this.#tree.lookUp(to, false, 'rename');
+    const refusal = whyNotRename(source, target);
+    if (refusal !== undefined) throw systemError(refusal, 'rename', from, `cannot become '${to}'`);
+    if (source.node === target.node) return;
+    this.#tree.unlink(source.parent, source.name);
+    this.#tree.link(target.parent, target.name, source.node);
+  }
+
+  async symlink(target: string, path: string): Promise<void> {
+    this.#faults.check('symlink', path);
+    this.#tree.createLink(this.#free(path, 'symlink'), target);
+  }
+
+  async readlink(path: string): Promise<string> {
+    const { node } = this.#enter('readlink', path, false);
+    if (node.kind !== 'symlink') throw systemError('EINVAL', 'readlink', path);
+    return node.target;
+  }
+
+  async realpath(path: string): Promise<string> {
+    return this.#enter('realpath', path).realPath;
+  }
+
+  async remove(path: string): Promise<void> {
+    const found = this.#enter('remove', path, false);
+    if (found.name === '' || isMountPoint(found)) throw systemError('EBUSY', 'rmdir', path);
+    if (found.node.kind === 'directory' && found.node.entries.size > 0) throw systemError('ENOTEMPTY', 'rmdir', path);
+    this.#tree.unlink(found.parent, found.name);
+  }
+
+  async removeAll(path: string): Promise<void> {
+    if (!/[^/]/.test(path)) throw systemError('EINVAL', 'rm', path, 'refusing to remove this');
+    try {
+      await this.#removeTree(path);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  async watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void> {
+    await this.#tree.watchers.watch(this.#enter('watch', path).node, path, onChange, signal);
+  }
+
+  async #removeTree(path: string): Promise<void> {
+    const found = this.#tree.existing(path, false, 'rm');
+    if (found.node.kind === 'directory') {
+      if (isMountPoint(found)) throw systemError('EBUSY', 'rmdir', path, 'it is a mount point');
+      const failures: unknown[] = [];
+      for (const { name } of await this.readdir(path)) {
+        await this.#removeTree(`${path}/${name}`).catch((error: unknown) => failures.push(error));
+      }
+      if (failures.length > 0) throw failures[0];
+    }
+    await this.remove(path);
+  }
+
+  /** One operation on what is at `path`. */
+  #enter(operation: FileOperation, path: string, follow = true): Found {
+    this.#faults.check(operation, path);
+    return this.#tree.existing(path, follow, operation);
+  }
+
+  /** A name that nothing has. @throws EEXIST */
+  #free(path: string, syscall: string): Resolved {
+    const found = this.#tree.lookUp(path, false, syscall);
+    if (found.node !== undefined) throw systemError('EEXIST', syscall, path);
+    return found;
+  }
+
+  #fill(at: Resolved, file: FileNode, data: string | Uint8Array, mode: number | undefined): void {
+    if (mode !== undefined) file.mode = mode & 0o7777;
+    this.#faults.check('write', at.realPath);
+    this.#tree.append(at, file, typeof data === 'string' ? new TextEncoder().encode(data) : data);
+  }
+
+  #sync(path: string, file: FileNode): void {
+    this.#faults.check('sync', path);
+    file.synced = contentOf(file).slice();
+  }
+}
+
+function asFile(node: MemoryNode, path: string, syscall: string): FileNode {
+  if (node.kind === 'file') return node;
+  throw systemError(node.kind === 'directory' ? 'EISDIR' : 'ENXIO', syscall, path);
+}
+
+/** The error code of a rename that the kernel refuses. */
+function whyNotRename(source: Found, target: Resolved): string | undefined {
+  if (source.name === '' || target.name === '' || isMountPoint(source)) return 'EBUSY';
+  if (source.parent.device !== target.parent.device) return 'EXDEV';
+  if (source.node === target.node) return undefined;
+  if (source.node.kind !== 'directory') return target.node?.kind === 'directory' ? 'EISDIR' : undefined;
+  if (target.ancestors.includes(source.node)) return 'EINVAL';
+  if (target.node === undefined) return undefined;
+  if (target.node.kind !== 'directory') return 'ENOTDIR';
+  return target.node.entries.size > 0 ? 'ENOTEMPTY' : undefined;
+}

@@ -1,0 +1,147 @@
+import type { Clock } from '@node-agent/async';
+import { systemError } from '../system-error.ts';
+import {
+  appendTo,
+  type DirectoryNode,
+  type FileNode,
+  type MemoryNode,
+  type NodeAttributes,
+  type SpecialNode,
+  usedBytes,
+} from './nodes.ts';
+import { type Resolved, resolvePath } from './resolve.ts';
+import { Watchers } from './watchers.ts';
+
+const UMASK = 0o022;
+
+/** A path that leads to something. */
+export interface Found extends Resolved {
+  readonly node: MemoryNode;
+}
+
+/** The nodes of a memory file system and what may be done to them; each change is stamped and hinted at. */
+export class MemoryTree {
+  readonly root: DirectoryNode;
+  readonly watchers: Watchers = new Watchers();
+  limitBytes: number;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #hiddenByMount = new Map<DirectoryNode, DirectoryNode>();
+  #lastInode = 1;
+  #lastDevice = 1;
+
+  constructor(clock: Pick<Clock, 'now'>, limitBytes: number) {
+    this.#clock = clock;
+    this.limitBytes = limitBytes;
+    this.root = this.#newDirectory(1, 0o755);
+  }
+
+  lookUp(path: string, follow: boolean, syscall: string): Resolved {
+    return resolvePath(this.root, path, follow, syscall);
+  }
+
+  /** @throws ENOENT */
+  existing(path: string, follow: boolean, syscall: string): Found {
+    const found = this.lookUp(path, follow, syscall);
+    if (found.node === undefined) throw systemError('ENOENT', syscall, path);
+    return { ...found, node: found.node };
+  }
+
+  createFile(at: Resolved, mode: number | undefined): FileNode {
+    const file: FileNode = {
+      kind: 'file',
+      buffer: new Uint8Array(0),
+      sizeBytes: 0,
+      synced: new Uint8Array(0),
+      ...this.#attributes(at.parent.device, mode ?? 0o666 & ~UMASK),
+    };
+    this.link(at.parent, at.name, file);
+    return file;
+  }
+
+  createDirectory(at: Resolved, mode: number | undefined): void {
+    const directory = this.#newDirectory(at.parent.device, mode ?? 0o777 & ~UMASK);
+    this.link(at.parent, at.name, directory);
+    at.parent.synced.set(at.name, directory);
+  }
+
+  createLink(at: Resolved, target: string): void {
+    this.link(at.parent, at.name, { kind: 'symlink', target, ...this.#attributes(at.parent.device, 0o777) });
+  }
+
+  createSpecial(at: Resolved, kind: SpecialNode['kind'], mode: number): void {
+    this.link(at.parent, at.name, { kind, ...this.#attributes(at.parent.device, mode) });
+  }
+
+  /** Gives `node` the name, in place of what has it now. */
+  link(parent: DirectoryNode, name: string, node: MemoryNode): void {
+    const before = parent.entries.get(name);
+    parent.entries.set(name, node);
+    if (before !== undefined) this.watchers.gone(before);
+    this.#touch(parent);
+    this.watchers.changed(parent, name);
+  }
+
+  unlink(parent: DirectoryNode, name: string): void {
+    const before = parent.entries.get(name);
+    parent.entries.delete(name);
+    if (before !== undefined) this.watchers.gone(before);
+    this.#touch(parent);
+    this.watchers.changed(parent, name);
+  }
+
+  /** Adds as much of `data` as there is room for. @throws ENOSPC where that is not all */
+  append(at: Resolved, file: FileNode, data: Uint8Array): void {
+    const room = this.#room();
+    appendTo(file, data.length <= room ? data : data.subarray(0, room));
+    this.touchFile(at, file);
+    if (data.length > room) throw systemError('ENOSPC', 'write', at.realPath);
+  }
+
+  touchFile(at: Resolved, file: MemoryNode): void {
+    this.#touch(file);
+    this.watchers.changed(file, at.name);
+    this.watchers.changed(at.parent, at.name);
+  }
+
+  mount(found: Found): void {
+    if (found.node.kind !== 'directory') throw systemError('ENOTDIR', 'mount', found.realPath);
+    const mounted = this.#newDirectory(++this.#lastDevice, 0o755);
+    this.#hiddenByMount.set(mounted, found.node);
+    this.#swap(found, mounted);
+  }
+
+  unmount(found: Found): void {
+    const below = found.node.kind === 'directory' ? this.#hiddenByMount.get(found.node) : undefined;
+    if (below === undefined) throw systemError('EINVAL', 'umount', found.realPath);
+    this.#swap(found, below);
+  }
+
+  /** A mount changes no directory: it has neither a time nor a hint, and survives a power loss here. */
+  #swap(at: Resolved, node: DirectoryNode): void {
+    at.parent.entries.set(at.name, node);
+    at.parent.synced.set(at.name, node);
+  }
+
+  #touch(node: MemoryNode): void {
+    node.modifiedAtMs = this.#clock.now();
+  }
+
+  #room(): number {
+    return this.limitBytes === Number.POSITIVE_INFINITY
+      ? this.limitBytes
+      : Math.max(this.limitBytes - usedBytes(this.root), 0);
+  }
+
+  #newDirectory(device: number, mode: number): DirectoryNode {
+    return { kind: 'directory', entries: new Map(), synced: new Map(), ...this.#attributes(device, mode) };
+  }
+
+  #attributes(device: number, mode: number): NodeAttributes {
+    return { inode: ++this.#lastInode, device, mode, uid: 0, gid: 0, modifiedAtMs: this.#clock.now() };
+  }
+}
+
+/** Whether something else is mounted at the name. */
+export function isMountPoint(found: Found): boolean {
+  return found.node.device !== found.parent.device;
+}

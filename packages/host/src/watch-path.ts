@@ -1,0 +1,48 @@
+import { watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { systemError } from './system-error.ts';
+
+/**
+ * Hints at changes of `path` (inotify, not below its directories) until `signal` is aborted. Hints once at the start,
+ * as soon as the watch is in place, so that a caller which looks on every hint misses nothing.
+ * @throws ENOENT where `path` is not there, or is no longer the directory or file that it was
+ */
+export async function watchPath(
+  path: string,
+  onChange: (name: string | undefined) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const watched = await stat(path);
+  if (signal.aborted) return;
+  const self = basename(path);
+  const watcher = watch(path);
+  let unlink = (): void => {};
+  try {
+    await new Promise<void>((resolve, reject) => {
+      // inotify follows the inode: where another has taken the name, the watch would be silent for ever.
+      const checkIdentity = async (): Promise<void> => {
+        try {
+          const now = await stat(path);
+          if (now.ino !== watched.ino || now.dev !== watched.dev) reject(systemError('ENOENT', 'watch', path));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      watcher.on('error', reject);
+      watcher.on('change', (event, name) => {
+        const changed = typeof name === 'string' ? name : undefined;
+        onChange(changed);
+        if (event === 'rename' && (changed === undefined || changed === self)) void checkIdentity();
+      });
+      const onAbort = (): void => resolve();
+      signal.addEventListener('abort', onAbort, { once: true });
+      unlink = () => signal.removeEventListener('abort', onAbort);
+      onChange(undefined);
+      void checkIdentity();
+    });
+  } finally {
+    unlink();
+    watcher.close();
+  }
+}
