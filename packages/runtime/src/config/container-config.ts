@@ -1,0 +1,55 @@
+import { type ContainerConfig, type Init, Signal } from '@node-agent/cri-client';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { containerMounts } from './container-mounts.ts';
+import { containerResources } from './container-resources.ts';
+import type { ContainerContext, ContainerType } from './context.ts';
+import { containerAnnotations, containerLabels } from './labels.ts';
+import { containerLogPath } from './log-paths.ts';
+import { verifyRunAsNonRoot } from './non-root.ts';
+import { expand } from './pending.ts';
+import { containerSecurityContext } from './security-context.ts';
+import { stopSignal } from './stop-signal.ts';
+
+/**
+ * What the runtime is told to make a container (`generateContainerConfig`,
+ * `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * @param attempt how often the container was started in this pod before: its restart count
+ * @throws ContainerConfigError
+ */
+export function generateContainerConfig(
+  pod: Pod,
+  container: Container,
+  type: ContainerType,
+  attempt: number,
+  context: ContainerContext,
+): Init<ContainerConfig> {
+  const { node, imageUser, imageRef, imageRuntimeHandler = '' } = context;
+  verifyRunAsNonRoot(pod, container, imageUser);
+  const variables = new Map(context.environment.map(({ name, value }) => [name, value]));
+  const expanded = (texts: readonly string[] | undefined): readonly string[] =>
+    (texts ?? []).map((text) => expand(text, (name) => variables.get(name)));
+  const securityContext = containerSecurityContext(pod, container, context);
+  const encoder = new TextEncoder();
+  return {
+    metadata: { name: container.name, attempt },
+    image: { image: imageRef, userSpecifiedImage: container.image ?? '', runtimeHandler: imageRuntimeHandler },
+    command: expanded(container.command),
+    args: expanded(container.args),
+    workingDir: container.workingDir ?? '',
+    labels: containerLabels(pod, container),
+    annotations: containerAnnotations(pod, container, attempt, context.hash, context.annotations),
+    envs: context.environment.map(({ name, value }) => ({ key: name, value: encoder.encode(value) })),
+    mounts: containerMounts(pod, container, context, securityContext.namespaceOptions?.usernsOptions),
+    devices: context.devices ?? [],
+    CDIDevices: (context.cdiDevices ?? []).map((name) => ({ name })),
+    logPath: containerLogPath(container.name, attempt),
+    stdin: container.stdin ?? false,
+    stdinOnce: container.stdinOnce ?? false,
+    tty: container.tty ?? false,
+    stopSignal: node.containerStopSignals ? stopSignal(container) : Signal.RUNTIME_DEFAULT,
+    linux: {
+      resources: containerResources(pod, container, type, node.resources, context.hasExclusiveCpus),
+      securityContext,
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import type { Container, EnvVar, Pod } from '@node-agent/pod-spec';
+import { ContainerConfigError } from './config-error.ts';
+import { type PodAddresses, podFieldValue } from './field-path.ts';
+import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
+import { expand } from './pending.ts';
+import type { ResourceList } from './quantities.ts';
+import { resourceFieldValue } from './resource-field.ts';
+
+/** One variable of a container's environment. */
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What an environment is made from, beside the pod. */
+export interface EnvironmentContext extends PodAddresses {
+  /** What the node can give to pods, by resource name: the limit shown to containers that have none. */
+  readonly nodeAllocatable: ResourceList;
+  /** The secrets and configMaps that the container refers to, as {@link readEnvironmentObjects} got them. */
+  readonly objects: EnvironmentObjects;
+  /** Variables that point at services (`enableServiceLinks`); the container's own win. */
+  readonly services?: readonly EnvironmentVariable[];
+}
+
+/**
+ * The environment of a container, in the order of its declaration: `envFrom`, then `env` with `$(NAME)` expanded from
+ * what stands before and from services, then the services' variables (`makeEnvironmentVariables`,
+ * `pkg/kubelet/kubelet_pods.go`).
+ * @throws ContainerConfigError
+ */
+export function makeEnvironment(
+  pod: Pod,
+  container: Container,
+  context: EnvironmentContext,
+): readonly EnvironmentVariable[] {
+  const services = new Map(context.services?.map(({ name, value }) => [name, value]));
+  const own = new Map<string, string>();
+  for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
+    const data = configMapRef
+      ? object('configMap', configMapRef.name ?? '', configMapRef.optional, context)
+      : secretRef && object('secret', secretRef.name ?? '', secretRef.optional, context);
+    for (const [key, value] of Object.entries(data ?? {})) own.set(prefix + key, value);
+  }
+  for (const variable of container.env ?? []) {
+    const value = variable.value
+      ? expand(variable.value, (name) => own.get(name) ?? services.get(name))
+      : referredValue(variable, pod, container, context);
+    if (value !== undefined) own.set(variable.name, value);
+  }
+  for (const [name, value] of services) if (!own.has(name)) own.set(name, value);
+  return Array.from(own, ([name, value]) => ({ name, value }));
+}
+
+/** The value of `valueFrom`; `undefined` where it is optional and not there. */
+function referredValue(
+  { name, valueFrom }: EnvVar,
+  pod: Pod,
+  container: Container,
+  context: EnvironmentContext,
+): string | undefined {
+  if (!valueFrom) return '';
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom;
+  if (fieldRef) return podFieldValue(pod, fieldRef.fieldPath, context, fieldRef.apiVersion);
+  if (resourceFieldRef) return resourceFieldValue(pod, container, resourceFieldRef, context.nodeAllocatable);
+  if (configMapKeyRef) return keyOf('configMap', configMapKeyRef, pod, context);
+  if (secretKeyRef) return keyOf('secret', secretKeyRef, pod, context);
+  if (fileKeyRef) {
+    throw new ContainerConfigError('Unsupported', `env ${name}: fileKeyRef is not supported by this kubelet`);
+  }
+  return '';
+}
+
+function keyOf(
+  kind: ObjectReference['kind'],
+  reference: { readonly name?: string; readonly key: string; readonly optional?: boolean },
+  pod: Pod,
+  context: EnvironmentContext,
+): string | undefined {
+  const { name = '', key, optional } = reference;
+  const data = object(kind, name, optional, context);
+  if (data && Object.hasOwn(data, key)) return data[key];
+  if (optional) return undefined;
+  const what = kind === 'secret' ? 'Secret' : 'ConfigMap';
+  throw new ContainerConfigError(
+    'MissingObject',
+    `couldn't find key ${key} in ${what} ${pod.metadata.namespace}/${name}`,
+  );
+}
+
+function object(
+  kind: ObjectReference['kind'],
+  name: string,
+  optional: boolean | undefined,
+  { objects }: EnvironmentContext,
+): Readonly<Record<string, string>> | undefined {
+  const found = objects(kind, name);
+  if (found || optional) return found;
+  throw new ContainerConfigError('MissingObject', `${kind.toLowerCase()} "${name}" not found`);
+}

@@ -1,0 +1,39 @@
+import type { HugepageLimit, Init } from '@node-agent/cri-client';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { type ResourceList, value } from './quantities.ts';
+
+const RESOURCE_PREFIX = 'hugepages-';
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
+
+/**
+ * A limit for every size of huge pages that the machine has: the container's, else the pod's, else 0
+ * (`GetHugepageLimitsFromResources` upstream).
+ */
+export function hugePageLimits(
+  pod: Pod,
+  container: Container,
+  sizes: readonly string[],
+): readonly Init<HugepageLimit>[] {
+  const limits = new Map<string, number>();
+  for (const list of [pod.spec.resources?.limits, container.resources?.limits]) readLimits(list ?? {}, limits);
+  return sizes.map((pageSize) => ({ pageSize, limit: limits.get(pageSize) ?? 0 }));
+}
+
+function readLimits(list: ResourceList, limits: Map<string, number>): void {
+  for (const [resource, amount] of Object.entries(list)) {
+    if (!resource.startsWith(RESOURCE_PREFIX)) continue;
+    const pageSize = cgroupPageSize(value(resource.slice(RESOURCE_PREFIX.length)));
+    if (pageSize !== undefined) limits.set(pageSize, Number(value(amount)));
+  }
+}
+
+/** A page size in the kernel's cgroup words (`2MB`); `undefined` for one that no unit measures. */
+export function cgroupPageSize(bytes: bigint): string | undefined {
+  let size = bytes;
+  let unit = 0;
+  while (size > 0n && size % 1024n === 0n && unit < UNITS.length - 1) {
+    size /= 1024n;
+    unit++;
+  }
+  return size > 1024n && unit < UNITS.length - 1 ? undefined : `${size}${UNITS[unit]}`;
+}

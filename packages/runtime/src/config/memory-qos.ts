@@ -1,0 +1,29 @@
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { podQosClass } from './pending.ts';
+import { value } from './quantities.ts';
+import type { MemoryQosSettings } from './resource-settings.ts';
+
+/**
+ * The cgroup v2 files that reserve a container's memory request and slow it down before its limit (KEP-2570):
+ * `memory.min` for guaranteed pods, `memory.low` for others, `memory.high` where limit and request differ.
+ */
+export function memoryQosFiles(pod: Pod, container: Container, settings: MemoryQosSettings): Record<string, string> {
+  const request = value(container.resources?.requests?.memory ?? '0');
+  const limit = value(container.resources?.limits?.memory ?? '0');
+  const reserve = request !== 0n && settings.reservationPolicy === 'TieredReservation';
+  const files: Record<string, string> = {};
+  if (!reserve) {
+    files['memory.min'] = '0';
+    files['memory.low'] = '0';
+  } else {
+    files[podQosClass(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low'] = String(request);
+  }
+  const ceiling = limit === 0n ? settings.allocatableMemoryBytes : Number(limit);
+  if (request !== limit && ceiling > 0) {
+    const { throttlingFactor, pageSizeBytes } = settings;
+    const wanted = Number(request) + (ceiling - Number(request)) * throttlingFactor;
+    const high = Math.floor(Math.floor(wanted) / pageSizeBytes) * pageSizeBytes;
+    if (high > Number(request)) files['memory.high'] = String(high);
+  }
+  return files;
+}

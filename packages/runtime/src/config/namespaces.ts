@@ -1,0 +1,36 @@
+import { type Init, NamespaceMode, type NamespaceOption, type UserNamespace } from '@node-agent/cri-client';
+import type { Pod } from '@node-agent/pod-spec';
+import { ContainerConfigError } from './config-error.ts';
+import type { PodContext } from './context.ts';
+
+/** The network namespace that a pod's sandbox must have: another one means another sandbox. */
+export function podNetworkNamespace(pod: Pod): NamespaceMode {
+  return pod.spec.hostNetwork ? NamespaceMode.NODE : NamespaceMode.POD;
+}
+
+/**
+ * Which namespaces a pod shares with the node (`pkg/kubelet/kuberuntime/util/util.go`).
+ * @throws ContainerConfigError `Unsupported` where the pod wants a user namespace and none was given
+ */
+export function podNamespaces(pod: Pod, context: PodContext): Init<NamespaceOption> {
+  return {
+    ipc: pod.spec.hostIPC ? NamespaceMode.NODE : NamespaceMode.POD,
+    network: podNetworkNamespace(pod),
+    pid: podPidNamespace(pod),
+    usernsOptions: podUserNamespace(pod, context),
+  };
+}
+
+function podPidNamespace(pod: Pod): NamespaceMode {
+  if (pod.spec.hostPID) return NamespaceMode.NODE;
+  return pod.spec.shareProcessNamespace ? NamespaceMode.POD : NamespaceMode.CONTAINER;
+}
+
+function podUserNamespace(pod: Pod, context: PodContext): Init<UserNamespace> {
+  if (pod.spec.hostUsers !== false) return { mode: NamespaceMode.NODE };
+  if (context.userNamespace) return context.userNamespace;
+  throw new ContainerConfigError(
+    'Unsupported',
+    "can't set `spec.hostUsers: false`, this kubelet does not assign user namespaces",
+  );
+}

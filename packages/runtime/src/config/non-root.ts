@@ -1,0 +1,45 @@
+import type { Image } from '@node-agent/cri-client';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { ContainerConfigError } from './config-error.ts';
+import type { ImageUser } from './context.ts';
+
+const MAX_USER_ID = 2 ** 31 - 1;
+
+/** The user that an image runs as, by what the runtime says of it; root where it says nothing. */
+export function imageUser(image: Image | null): ImageUser {
+  if (image?.uid) return { uid: image.uid.value };
+  if (image?.username) return { username: image.username };
+  return { uid: 0 };
+}
+
+/**
+ * Holds a container with `runAsNonRoot` to it: by `runAsUser`, else by the image's user, which must be a number.
+ * @throws ContainerConfigError `NonRootViolation`
+ */
+export function verifyRunAsNonRoot(pod: Pod, container: Container, user: ImageUser): void {
+  const own = container.securityContext;
+  const pods = pod.spec.securityContext;
+  if (!(own?.runAsNonRoot ?? pods?.runAsNonRoot)) return;
+  const { name, namespace, uid } = pod.metadata;
+  const where = `(pod: ${JSON.stringify(`${name}_${namespace}(${uid})`)}, container: ${container.name})`;
+  const runAsUser = own?.runAsUser ?? pods?.runAsUser;
+  if (runAsUser != null) {
+    if (runAsUser === 0) throw violation(`container's runAsUser breaks non-root policy ${where}`);
+  } else if ('username' in user) {
+    throw violation(
+      `container has runAsNonRoot and image has non-numeric user (${user.username}), ` +
+        `cannot verify user is non-root ${where}`,
+    );
+  } else if (user.uid === 0) {
+    throw violation(`container has runAsNonRoot and image will run as root ${where}`);
+  } else if (!(user.uid > 0 && user.uid <= MAX_USER_ID)) {
+    throw violation(
+      `container has runAsNonRoot and image has an invalid user id (${user.uid}). (Must be 1-(${MAX_USER_ID})): ` +
+        `must be between 0 and ${MAX_USER_ID}, inclusive ${where}`,
+    );
+  }
+}
+
+function violation(message: string): ContainerConfigError {
+  return new ContainerConfigError('NonRootViolation', message);
+}

@@ -1,0 +1,66 @@
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { ContainerConfigError } from './config-error.ts';
+
+/** A secret or configMap of the pod's namespace. */
+export interface ObjectReference {
+  readonly kind: 'secret' | 'configMap';
+  readonly name: string;
+}
+
+type ObjectData = Readonly<Record<string, string>>;
+
+/** Where secrets and configMaps come from: the port that a node with an API server fills. */
+export interface ObjectSource {
+  /** The decoded data of an object; `undefined` where it does not exist. */
+  data(
+    kind: ObjectReference['kind'],
+    namespace: string,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<ObjectData | undefined>;
+}
+
+/** The objects that were read for one container; `undefined` for those that do not exist. */
+export type EnvironmentObjects = (kind: ObjectReference['kind'], name: string) => ObjectData | undefined;
+
+/** Which secrets and configMaps a container's environment refers to, each once, in the order of reference. */
+export function environmentReferences(container: Container): readonly ObjectReference[] {
+  const references = new Map<string, ObjectReference>();
+  const add = (kind: ObjectReference['kind'], source: { readonly name?: string } | undefined): void => {
+    if (source) references.set(`${kind}/${source.name ?? ''}`, { kind, name: source.name ?? '' });
+  };
+  for (const { configMapRef, secretRef } of container.envFrom ?? []) {
+    add('configMap', configMapRef);
+    if (!configMapRef) add('secret', secretRef);
+  }
+  for (const { value, valueFrom } of container.env ?? []) {
+    if (value) continue;
+    add('configMap', valueFrom?.configMapKeyRef);
+    add('secret', valueFrom?.secretKeyRef);
+  }
+  return [...references.values()];
+}
+
+/**
+ * Reads what a container's environment refers to.
+ * @throws ContainerConfigError `Unsupported` where it refers to anything and there is no source, as on a standalone node
+ */
+export async function readEnvironmentObjects(
+  pod: Pod,
+  container: Container,
+  source: ObjectSource | undefined,
+  signal?: AbortSignal,
+): Promise<EnvironmentObjects> {
+  const { namespace } = pod.metadata;
+  const objects = new Map<string, ObjectData | undefined>();
+  for (const { kind, name } of environmentReferences(container)) {
+    if (!source) {
+      throw new ContainerConfigError(
+        'Unsupported',
+        `couldn't get ${kind} ${namespace}/${name}, no kubeClient defined: this kubelet runs without an API server`,
+      );
+    }
+    objects.set(`${kind}/${name}`, await source.data(kind, namespace, name, signal));
+  }
+  return (kind, name) => objects.get(`${kind}/${name}`);
+}

@@ -1,0 +1,46 @@
+import type { Container, Pod } from '@node-agent/pod-spec';
+import type { ContainerType } from './context.ts';
+import { aggregateContainers, isCriticalPod, podQosClass } from './pending.ts';
+import { value } from './quantities.ts';
+
+const GUARANTEED = -997;
+const BEST_EFFORT = 1000;
+const LEAST_BURSTABLE = 1000 + GUARANTEED;
+
+/**
+ * How willingly the kernel kills a container's processes when memory runs out, from -997 to 1000: the more memory a
+ * burstable container requests, the less it is at risk (`GetContainerOOMScoreAdjust`, `pkg/kubelet/qos/policy.go`;
+ * KEP-2837 for requests of the pod as a whole). A sidecar is at no more risk than the container that requests least.
+ */
+export function oomScoreAdjust(
+  pod: Pod,
+  container: Container,
+  type: ContainerType,
+  memoryCapacityBytes: number,
+): number {
+  if (isCriticalPod(pod) && pod.spec.priorityClassName === 'system-node-critical') return GUARANTEED;
+  const qosClass = podQosClass(pod);
+  if (qosClass === 'Guaranteed') return GUARANTEED;
+  if (qosClass === 'BestEffort') return BEST_EFFORT;
+
+  const share = unassignedRequestPerContainer(pod);
+  const score = (request: bigint): number => 1000 - Number((1000n * (request + share)) / BigInt(memoryCapacityBytes));
+  let adjust = score(memoryRequest(container));
+  if (type === 'initContainer' && container.restartPolicy === 'Always') {
+    adjust = Math.min(adjust, Math.max(...pod.spec.containers.map((other) => score(memoryRequest(other)))));
+  }
+  // Above every guaranteed container, below every best-effort one.
+  return Math.min(Math.max(adjust, LEAST_BURSTABLE), BEST_EFFORT - 1);
+}
+
+function memoryRequest(container: Container): bigint {
+  return value(container.resources?.requests?.memory ?? '0');
+}
+
+/** What the pod requests as a whole beyond its containers' requests, in equal parts. */
+function unassignedRequestPerContainer(pod: Pod): bigint {
+  const podRequest = value(pod.spec.resources?.requests?.memory ?? '0');
+  if (podRequest === 0n) return 0n;
+  const assigned = (aggregateContainers(pod, 'requests', 'memory') ?? 0n) / 1000n;
+  return (podRequest - assigned) / BigInt(pod.spec.containers.length + (pod.spec.initContainers ?? []).length);
+}

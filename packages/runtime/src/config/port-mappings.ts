@@ -1,0 +1,36 @@
+import { isIPv6 } from 'node:net';
+import { type Init, type PortMapping, Protocol } from '@node-agent/cri-client';
+import type { Container, ContainerPort, Pod } from '@node-agent/pod-spec';
+
+/**
+ * The ports of a pod's containers as its sandbox is told them. Of ports with one name in one container the first
+ * counts; an unnamed port is known by its protocol, addresses and numbers (`MakePortMappings`,
+ * `pkg/kubelet/container/helpers.go`). An unknown protocol counts as TCP.
+ */
+export function podPortMappings(pod: Pod): readonly Init<PortMapping>[] {
+  return pod.spec.containers.flatMap(containerPortMappings);
+}
+
+function containerPortMappings(container: Container): readonly Init<PortMapping>[] {
+  const byName = new Map<string, Init<PortMapping>>();
+  for (const port of container.ports ?? []) {
+    const name = port.name || unnamed(port);
+    if (byName.has(name)) continue;
+    byName.set(name, {
+      protocol: protocol(port),
+      containerPort: port.containerPort,
+      hostPort: port.hostPort ?? 0,
+      hostIp: port.hostIP ?? '',
+    });
+  }
+  return [...byName.values()];
+}
+
+function protocol(port: ContainerPort): Protocol {
+  return port.protocol === 'UDP' || port.protocol === 'SCTP' ? Protocol[port.protocol] : Protocol.TCP;
+}
+
+function unnamed({ protocol = 'TCP', hostIP = '', containerPort, hostPort = 0 }: ContainerPort): string {
+  const family = hostIP === '' ? 'any' : isIPv6(hostIP) ? 'v6' : 'v4';
+  return `${family}-${protocol}-${hostIP}:${containerPort}:${hostPort}`;
+}

@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import { type Init, type SecurityProfile, SecurityProfileProfileType } from '@node-agent/cri-client';
+import type { Container, Pod, SecurityContext } from '@node-agent/pod-spec';
+import { ContainerConfigError } from './config-error.ts';
+import type { NodeSettings } from './context.ts';
+
+const APPARMOR_ANNOTATION_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
+
+const runtimeDefault: Init<SecurityProfile> = { profileType: SecurityProfileProfileType.RuntimeDefault };
+const unconfined: Init<SecurityProfile> = { profileType: SecurityProfileProfileType.Unconfined };
+
+/**
+ * The seccomp profile of a container: its own, else the pod's, else by `seccompDefault` the runtime's or none.
+ * @throws ContainerConfigError `InvalidSpec` for a `Localhost` profile without a name
+ */
+export function seccompProfile(pod: Pod, container: Container, node: NodeSettings): Init<SecurityProfile> {
+  const profile = container.securityContext?.seccompProfile ?? pod.spec.securityContext?.seccompProfile;
+  switch (profile?.type) {
+    case undefined:
+      return node.seccompDefault ? runtimeDefault : unconfined;
+    case 'RuntimeDefault':
+      return runtimeDefault;
+    case 'Localhost':
+      if (!profile?.localhostProfile) {
+        throw new ContainerConfigError(
+          'InvalidSpec',
+          'localhostProfile must be set if seccompProfile type is Localhost.',
+        );
+      }
+      return {
+        profileType: SecurityProfileProfileType.Localhost,
+        localhostRef: join(node.seccompProfileRoot, profile.localhostProfile),
+      };
+    default:
+      return unconfined;
+  }
+}
+
+/** An AppArmor profile as the CRI has it now, and as runtimes before that field read it. */
+export interface AppArmor {
+  readonly apparmor: Init<SecurityProfile> | null;
+  readonly apparmorProfile: string;
+}
+
+/**
+ * The AppArmor profile of a container: its own, else the one in the pod's beta annotation (static pods may still carry
+ * it), else the pod's (`pkg/security/apparmor/helpers.go`).
+ * @throws ContainerConfigError `InvalidSpec` for an unknown type, or a `Localhost` profile without a name
+ */
+export function appArmorProfile(pod: Pod, container: Container): AppArmor {
+  const profile =
+    container.securityContext?.appArmorProfile ??
+    annotatedAppArmorProfile(pod, container) ??
+    pod.spec.securityContext?.appArmorProfile;
+  if (!profile) return { apparmor: null, apparmorProfile: '' };
+  switch (profile.type) {
+    case 'RuntimeDefault':
+      return { apparmor: runtimeDefault, apparmorProfile: 'runtime/default' };
+    case 'Unconfined':
+      return { apparmor: unconfined, apparmorProfile: 'unconfined' };
+    case 'Localhost': {
+      const localhostRef = profile.localhostProfile;
+      if (localhostRef == null) {
+        throw new ContainerConfigError('InvalidSpec', 'missing localhost apparmor profile name');
+      }
+      return {
+        apparmor: { profileType: SecurityProfileProfileType.Localhost, localhostRef },
+        apparmorProfile: `localhost/${localhostRef}`,
+      };
+    }
+    default:
+      throw new ContainerConfigError('InvalidSpec', `unknown apparmor profile type: ${JSON.stringify(profile.type)}`);
+  }
+}
+
+function annotatedAppArmorProfile(pod: Pod, container: Container): SecurityContext['appArmorProfile'] {
+  const value = pod.metadata.annotations?.[`${APPARMOR_ANNOTATION_PREFIX}${container.name}`];
+  if (value === 'runtime/default') return { type: 'RuntimeDefault' };
+  if (value === 'unconfined') return { type: 'Unconfined' };
+  if (value?.startsWith('localhost/')) {
+    return { type: 'Localhost', localhostProfile: value.slice('localhost/'.length) };
+  }
+  return undefined;
+}
