@@ -1,0 +1,91 @@
+import { kubeletFlags } from '../src/flags/kubelet-flags.ts';
+import type { Field, FieldType, Support } from '../src/schema/field.ts';
+import { fieldGroups } from '../src/schema/kubelet-configuration.ts';
+
+/** The text of docs/configuration.md. */
+export function configurationPage(): string {
+  return [
+    '# Configuration',
+    '',
+    '<!-- Written from the table in packages/config/src by `pnpm run docs` in packages/config; change it there. -->',
+    '',
+    'The kubelet reads `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`) as YAML or JSON from `--config`, then the',
+    'drop-in files of `--config-dir` (`*.conf`, in lexical order, subdirectories included), then its flags. A later one',
+    'wins: flag, drop-in, file, default. A drop-in merges as a JSON merge patch: objects and maps by key, lists as a',
+    'whole, and null takes a field back to its default.',
+    '',
+    'An unknown field, a value of the wrong type and a value out of range are refused, with the file, the line and the',
+    'path of the field. What this kubelet cannot do yet is named: *refused* stops it, *warned of* does not, and the',
+    'default is silent. *No effect* means that upstream ignores the field as well.',
+    '',
+    ...fieldGroups.flatMap((group) => [
+      `## ${group.title}`,
+      '',
+      '| Field | Type | Default | Flag | State | Meaning |',
+      '|---|---|---|---|---|---|',
+      ...group.fields.flatMap((line) => rows(line, '')),
+      '',
+    ]),
+    '## Flags that are not fields',
+    '',
+    '| Flag | Default | State | Meaning |',
+    '|---|---|---|---|',
+    ...kubeletFlags.map(
+      (flag) =>
+        `| \`--${flag.name}\` | ${code(flag.default)} | ${state(flag.support)}${flag.deprecated ? ', deprecated' : ''} | ${cell(flag.doc)} |`,
+    ),
+    '',
+  ].join('\n');
+}
+
+function rows(line: Field, prefix: string): readonly string[] {
+  const path = prefix + line.name;
+  if (line.type.kind === 'object') return line.type.fields.flatMap((inner) => rows(inner, `${path}.`));
+  const own = `| \`${path}\` | ${typeName(line.type)} | ${line.default === undefined ? 'unset' : code(line.default)} | ${
+    line.flag === undefined ? '' : `\`--${line.flag.name}\``
+  } | ${state(line.support)} | ${cell(line.doc)} |`;
+  const inner = line.type.kind === 'list' && line.type.of.kind === 'object' ? line.type.of.fields : [];
+  return [
+    own,
+    ...inner.map((entry) => `| \`${path}[].${entry.name}\` | ${typeName(entry.type)} | | | | ${cell(entry.doc)} |`),
+  ];
+}
+
+function typeName(type: FieldType): string {
+  switch (type.kind) {
+    case 'integer':
+      return `${type.unsigned ? 'u' : ''}int${type.bits}`;
+    case 'enum':
+      return type.values
+        .filter((value) => value !== '')
+        .map((value) => `\`${value}\``)
+        .join(', ');
+    case 'list':
+      return `list of ${typeName(type.of)}`;
+    case 'map':
+      return `map of ${typeName(type.of)}`;
+    case 'bytes':
+      return 'quantity';
+    default:
+      return type.kind;
+  }
+}
+
+function state(support: Support): string {
+  switch (support.state) {
+    case 'supported':
+      return 'supported';
+    case 'inert':
+      return `no effect: ${cell(support.because)}`;
+    case 'unsupported':
+      return `${support.severity === 'refuse' ? 'refused' : 'warned of'}: ${cell(support.because)}`;
+  }
+}
+
+function code(value: unknown): string {
+  return value === '' ? '' : `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}

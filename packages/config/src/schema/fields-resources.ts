@@ -1,0 +1,457 @@
+import { type Field, field, inert, refuse, warn } from './field.ts';
+import {
+  BOOLEAN,
+  DURATION,
+  INT32,
+  inRange,
+  list,
+  map,
+  NUMBER,
+  notNegative,
+  object,
+  oneOf,
+  QUANTITY,
+  STRING,
+} from './types.ts';
+
+const NO_CGROUPS = 'cgroups are left to the runtime: this kubelet has no cgroup manager yet';
+const NO_RESERVATION = 'reserved resources are not held back yet';
+const NO_MANAGER = 'the CPU, memory and topology managers are not there yet';
+
+/** Cgroups of pods, and of the kubelet and the system beside them. */
+export const cgroupFields: readonly Field[] = [
+  field({
+    name: 'cgroupsPerQOS',
+    type: BOOLEAN,
+    default: true,
+    flag: 'cgroups-per-qos',
+    support: warn(NO_CGROUPS, {
+      accepted: [false],
+      noteAtDefault: 'cgroupsPerQOS is true, but pods get no QoS cgroups: cgroups are left to the runtime so far',
+    }),
+    doc: 'Whether pods live in cgroups of their own below one per QoS class.',
+  }),
+  field({
+    name: 'cgroupDriver',
+    type: oneOf('CgroupDriver', 'cgroupfs', 'systemd'),
+    default: 'cgroupfs',
+    zeroIsUnset: true,
+    flag: 'cgroup-driver',
+    support: warn(NO_CGROUPS),
+    doc: 'How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead.',
+  }),
+  field({
+    name: 'cgroupRoot',
+    type: STRING,
+    default: '',
+    flag: 'cgroup-root',
+    support: refuse(NO_CGROUPS),
+    doc: "The cgroup that pods' cgroups are made in. Empty: the runtime's default.",
+  }),
+  field({
+    name: 'kubeletCgroups',
+    type: STRING,
+    default: '',
+    flag: 'kubelet-cgroups',
+    support: warn(NO_CGROUPS),
+    doc: 'The cgroup that the kubelet moves itself to.',
+  }),
+  field({
+    name: 'systemCgroups',
+    type: STRING,
+    default: '',
+    flag: 'system-cgroups',
+    support: refuse(NO_CGROUPS),
+    doc: 'The cgroup that processes outside any container are moved to. Needs cgroupRoot.',
+  }),
+  field({
+    name: 'failCgroupV1',
+    type: BOOLEAN,
+    default: true,
+    flag: { name: 'fail-cgroupv1', deprecated: false },
+    doc: 'Whether the kubelet refuses to start on a host with cgroup v1.',
+  }),
+  field({
+    name: 'singleProcessOOMKill',
+    type: BOOLEAN,
+    optional: true,
+    support: refuse(NO_CGROUPS),
+    doc: 'Whether the OOM killer kills one process of a container instead of all. On cgroup v1 it cannot be false.',
+  }),
+  field({
+    name: 'memoryThrottlingFactor',
+    type: NUMBER,
+    default: 0.9,
+    support: warn(NO_CGROUPS),
+    check: (value) =>
+      typeof value === 'number' && value > 0 && value <= 1
+        ? undefined
+        : 'must be greater than 0 and less than or equal to 1.0',
+    doc: 'The share of its memory limit at which a container is slowed down (memory.high). Used with the feature gate MemoryQoS.',
+  }),
+  field({
+    name: 'memoryReservationPolicy',
+    type: oneOf('MemoryReservationPolicy', 'None', 'TieredReservation'),
+    default: 'None',
+    zeroIsUnset: true,
+    support: refuse(NO_CGROUPS),
+    doc: 'Whether requested memory is protected from reclaim. TieredReservation needs the feature gate MemoryQoS.',
+  }),
+  field({
+    name: 'oomScoreAdj',
+    type: INT32,
+    default: -999,
+    flag: 'oom-score-adj',
+    check: inRange(-1000, 1000),
+    support: warn("the kubelet's own OOM score is not changed yet"),
+    doc: "The kubelet's own oom_score_adj: -1000 to 1000.",
+  }),
+];
+
+/** What is kept back from pods. */
+export const reservationFields: readonly Field[] = [
+  field({
+    name: 'systemReserved',
+    type: map(QUANTITY),
+    default: {},
+    flag: 'system-reserved',
+    support: warn(NO_RESERVATION),
+    doc: 'What is kept back for the operating system: quantities of cpu, memory, ephemeral-storage and pid.',
+  }),
+  field({
+    name: 'kubeReserved',
+    type: map(QUANTITY),
+    default: {},
+    flag: 'kube-reserved',
+    support: warn(NO_RESERVATION),
+    doc: 'What is kept back for Kubernetes: quantities of cpu, memory, ephemeral-storage and pid.',
+  }),
+  field({
+    name: 'systemReservedCgroup',
+    type: STRING,
+    default: '',
+    flag: 'system-reserved-cgroup',
+    support: refuse(NO_RESERVATION),
+    doc: 'The cgroup that systemReserved is enforced on.',
+  }),
+  field({
+    name: 'kubeReservedCgroup',
+    type: STRING,
+    default: '',
+    flag: 'kube-reserved-cgroup',
+    support: refuse(NO_RESERVATION),
+    doc: 'The cgroup that kubeReserved is enforced on.',
+  }),
+  field({
+    name: 'enforceNodeAllocatable',
+    type: list(STRING),
+    default: ['pods'],
+    flag: 'enforce-node-allocatable',
+    support: refuse(NO_RESERVATION, { accepted: [[], ['none']] }),
+    doc: 'What is held to its share: pods, system-reserved or system-reserved-compressible, kube-reserved or kube-reserved-compressible; or none alone.',
+  }),
+  field({
+    name: 'qosReserved',
+    type: map(STRING),
+    default: {},
+    flag: 'qos-reserved',
+    support: refuse(NO_RESERVATION),
+    doc: 'The percentage of requests of guaranteed pods that lower classes may not use; memory only. Needs the feature gate QOSReserved.',
+  }),
+  field({
+    name: 'reservedSystemCPUs',
+    type: STRING,
+    default: '',
+    flag: 'reserved-cpus',
+    support: refuse(NO_MANAGER),
+    doc: 'CPUs kept back for the system, as a list of numbers and ranges (0-1,6); instead of CPU in systemReserved and kubeReserved.',
+  }),
+  field({
+    name: 'reservedMemory',
+    default: [],
+    flag: { name: 'reserved-memory', syntax: 'reservedMemory' },
+    type: list(
+      object('MemoryReservation', 'Memory of one NUMA node that is kept back from pods.', [
+        field({ name: 'numaNode', type: INT32, required: true, default: 0, doc: 'The number of the NUMA node.' }),
+        field({
+          name: 'limits',
+          property: 'limits',
+          type: map(QUANTITY),
+          required: true,
+          default: {},
+          doc: 'Quantities of memory and of hugepages-<size>.',
+        }),
+      ]),
+    ),
+    support: refuse(NO_MANAGER),
+    doc: 'Memory kept back on each NUMA node, for the memory manager.',
+  }),
+];
+
+/** The CPU, memory and topology managers. */
+export const resourceManagerFields: readonly Field[] = [
+  field({
+    name: 'cpuManagerPolicy',
+    type: oneOf('CpuManagerPolicy', 'none', 'static'),
+    default: 'none',
+    zeroIsUnset: true,
+    flag: 'cpu-manager-policy',
+    support: refuse(NO_MANAGER),
+    doc: 'none, or static: whole CPUs for guaranteed containers that request them.',
+  }),
+  field({
+    name: 'cpuManagerPolicyOptions',
+    type: map(STRING),
+    default: {},
+    flag: { name: 'cpu-manager-policy-options', syntax: 'oneEntry' },
+    support: refuse(NO_MANAGER),
+    doc: 'Options of the CPU manager policy.',
+  }),
+  field({
+    name: 'cpuManagerReconcilePeriod',
+    type: DURATION,
+    default: '10s',
+    zeroIsUnset: true,
+    flag: 'cpu-manager-reconcile-period',
+    support: warn(NO_MANAGER),
+    doc: 'How often the CPU manager compares cpusets with its state.',
+  }),
+  field({
+    name: 'memoryManagerPolicy',
+    type: oneOf('MemoryManagerPolicy', 'None', 'Static'),
+    default: 'None',
+    zeroIsUnset: true,
+    flag: 'memory-manager-policy',
+    support: refuse(NO_MANAGER),
+    doc: 'None, or Static: memory of guaranteed pods from the fewest NUMA nodes.',
+  }),
+  field({
+    name: 'topologyManagerPolicy',
+    type: oneOf('TopologyManagerPolicy', 'none', 'best-effort', 'restricted', 'single-numa-node'),
+    default: 'none',
+    zeroIsUnset: true,
+    flag: 'topology-manager-policy',
+    support: refuse(NO_MANAGER),
+    doc: 'Whether pods are admitted by how their CPUs, memory and devices fit on NUMA nodes.',
+  }),
+  field({
+    name: 'topologyManagerScope',
+    type: oneOf('TopologyManagerScope', 'container', 'pod'),
+    default: 'container',
+    zeroIsUnset: true,
+    flag: 'topology-manager-scope',
+    support: warn(NO_MANAGER),
+    doc: 'Whether the topology policy looks at containers or at whole pods.',
+  }),
+  field({
+    name: 'topologyManagerPolicyOptions',
+    type: map(STRING),
+    default: {},
+    flag: 'topology-manager-policy-options',
+    support: refuse(NO_MANAGER),
+    doc: 'Options of the topology manager policy.',
+  }),
+];
+
+const NO_EVICTION = 'pods are not evicted yet';
+
+/** Eviction under pressure, and swap. */
+export const evictionFields: readonly Field[] = [
+  field({
+    name: 'evictionHard',
+    type: map(STRING),
+    default: {},
+    flag: { name: 'eviction-hard', syntax: 'thresholds' },
+    support: warn(NO_EVICTION),
+    doc: 'Thresholds by signal, as quantities or percentages, below which pods are evicted at once. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%; without: none.',
+  }),
+  field({
+    name: 'evictionSoft',
+    type: map(STRING),
+    default: {},
+    flag: { name: 'eviction-soft', syntax: 'thresholds' },
+    support: warn(NO_EVICTION),
+    doc: 'Thresholds by signal below which pods are evicted after a grace period.',
+  }),
+  field({
+    name: 'evictionSoftGracePeriod',
+    property: 'evictionSoftGracePeriodMs',
+    type: map(DURATION),
+    default: {},
+    flag: 'eviction-soft-grace-period',
+    support: warn(NO_EVICTION),
+    doc: 'How long each soft threshold has to hold.',
+  }),
+  field({
+    name: 'evictionMinimumReclaim',
+    type: map(STRING),
+    default: {},
+    flag: 'eviction-minimum-reclaim',
+    support: warn(NO_EVICTION),
+    doc: 'How much more than the threshold an eviction frees, by signal.',
+  }),
+  field({
+    name: 'evictionPressureTransitionPeriod',
+    type: DURATION,
+    default: '5m0s',
+    zeroIsUnset: true,
+    flag: 'eviction-pressure-transition-period',
+    support: warn(NO_EVICTION),
+    doc: 'How long a pressure condition outlasts the pressure.',
+  }),
+  field({
+    name: 'evictionMaxPodGracePeriod',
+    property: 'evictionMaxPodGracePeriodSeconds',
+    type: INT32,
+    default: 0,
+    flag: 'eviction-max-pod-grace-period',
+    support: warn(NO_EVICTION),
+    doc: "The longest grace period in seconds of a pod in a soft eviction. Negative: the pod's own.",
+  }),
+  field({
+    name: 'mergeDefaultEvictionSettings',
+    type: BOOLEAN,
+    default: false,
+    doc: 'Whether signals that evictionHard of the --config file does not name keep their default threshold.',
+  }),
+  field({
+    name: 'kernelMemcgNotification',
+    type: BOOLEAN,
+    default: false,
+    flag: 'kernel-memcg-notification',
+    support: warn(NO_EVICTION),
+    doc: 'Whether the kernel tells when a memory threshold is crossed, instead of being asked.',
+  }),
+  field({
+    name: 'failSwapOn',
+    type: BOOLEAN,
+    default: true,
+    flag: 'fail-swap-on',
+    support: warn('swap is not looked for yet', { accepted: [false] }),
+    doc: 'Whether the kubelet refuses to start on a host with swap.',
+  }),
+  field({
+    name: 'memorySwap',
+    default: {},
+    type: object('MemorySwapConfiguration', 'The use of swap by containers.', [
+      field({
+        name: 'swapBehavior',
+        type: oneOf('SwapBehavior', '', 'NoSwap', 'LimitedSwap'),
+        default: '',
+        support: refuse('containers get no swap yet', { accepted: ['NoSwap'] }),
+        doc: 'NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request.',
+      }),
+    ]),
+    doc: 'The use of swap by containers. Needs the feature gate NodeSwap.',
+  }),
+  field({
+    name: 'localStorageCapacityIsolation',
+    type: BOOLEAN,
+    default: true,
+    flag: 'local-storage-capacity-isolation',
+    support: warn('local storage is not measured yet', { accepted: [false] }),
+    doc: 'Whether limits of ephemeral storage and sizes of emptyDir volumes are enforced.',
+  }),
+];
+
+/** What the kubelet does to its host. */
+export const hostFields: readonly Field[] = [
+  field({
+    name: 'protectKernelDefaults',
+    type: BOOLEAN,
+    default: false,
+    flag: 'protect-kernel-defaults',
+    support: refuse('kernel settings are not checked yet'),
+    doc: 'Whether kernel settings that differ from what the kubelet expects stop it, instead of being changed.',
+  }),
+  field({
+    name: 'maxOpenFiles',
+    type: { kind: 'integer', bits: 64 },
+    default: 1_000_000,
+    zeroIsUnset: true,
+    flag: 'max-open-files',
+    check: notNegative,
+    support: warn("the limit on the kubelet's open files is not changed yet"),
+    doc: 'How many files the kubelet may have open.',
+  }),
+  field({
+    name: 'volumePluginDir',
+    type: STRING,
+    default: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
+    zeroIsUnset: true,
+    isPath: true,
+    flag: 'volume-plugin-dir',
+    support: warn('flex volumes are not there yet'),
+    doc: 'Where flex volume plugins are.',
+  }),
+  field({
+    name: 'volumeStatsAggPeriod',
+    type: DURATION,
+    default: '1m0s',
+    zeroIsUnset: true,
+    flag: 'volume-stats-agg-period',
+    support: warn('volumes are not measured yet'),
+    doc: 'How often volumes are measured. Negative: never.',
+  }),
+  field({
+    name: 'enableControllerAttachDetach',
+    type: BOOLEAN,
+    default: true,
+    flag: 'enable-controller-attach-detach',
+    support: refuse('the kubelet attaches no volumes itself'),
+    doc: 'Whether a controller attaches volumes to this node, rather than the kubelet.',
+  }),
+  field({
+    name: 'streamingConnectionIdleTimeout',
+    type: DURATION,
+    default: '4h0m0s',
+    zeroIsUnset: true,
+    flag: 'streaming-connection-idle-timeout',
+    support: inert('deprecated'),
+    doc: 'Formerly how long a stream could be silent.',
+  }),
+];
+
+const NO_SHUTDOWN = 'the shutdown of the node is not delayed for pods yet';
+
+/** Graceful node shutdown. */
+export const shutdownFields: readonly Field[] = [
+  field({
+    name: 'shutdownGracePeriod',
+    type: DURATION,
+    default: '0s',
+    support: refuse(NO_SHUTDOWN),
+    doc: 'How long the shutdown of the node waits for pods: 0s, or 1s and more.',
+  }),
+  field({
+    name: 'shutdownGracePeriodCriticalPods',
+    type: DURATION,
+    default: '0s',
+    support: refuse(NO_SHUTDOWN),
+    doc: 'The part of shutdownGracePeriod that is left to critical pods: 0s, or 1s and more.',
+  }),
+  field({
+    name: 'shutdownGracePeriodByPodPriority',
+    default: [],
+    type: list(
+      object('ShutdownGracePeriodByPodPriority', 'How long pods of a priority, or a higher one, get in a shutdown.', [
+        field({
+          name: 'priority',
+          type: INT32,
+          required: true,
+          default: 0,
+          doc: 'The lowest priority that this entry is for.',
+        }),
+        field({
+          name: 'shutdownGracePeriodSeconds',
+          type: { kind: 'integer', bits: 64 },
+          required: true,
+          default: 0,
+          doc: 'The grace period in seconds.',
+        }),
+      ]),
+    ),
+    support: refuse(NO_SHUTDOWN),
+    doc: 'Shutdown grace periods by priority; instead of shutdownGracePeriod. Needs the feature gate GracefulNodeShutdownBasedOnPodPriority.',
+  }),
+];
