@@ -50,6 +50,8 @@ export interface RuntimeSandboxStatus {
   readonly createdAtMs: number;
   /** All its addresses, the primary one first; none for a pod on the host's network. */
   readonly ips: readonly string[];
+  /** False where the runtime told nothing of its network, so that an absent address means nothing. */
+  readonly networkReported?: boolean;
   readonly hostNetwork: boolean;
   /** The runtime handler that it was run with; '' is the default one. */
   readonly runtimeHandler: string;

@@ -1,0 +1,148 @@
+import type { Container, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import { containerHash } from './container-hash.ts';
+import { currentStatus } from './current-status.ts';
+import { computeInitActions } from './init-actions.ts';
+import type { KillReason, PodActions, PodActionsContext, PodActionsDraft, Situation } from './pod-actions.ts';
+import { containersToReset } from './reset-actions.ts';
+import { defaultRestartFeatures, doneForGood, restartsAfterKill, shouldStart } from './restart-policy.ts';
+import { podSandboxChanged } from './sandbox-changed.ts';
+
+/**
+ * What is to be done so that the runtime agrees with a pod that shall run: pure, and the heart of this package
+ * (`computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+ *
+ * Back-off is not part of it: a container that is to start may still have to wait (see `RestartBackOff`).
+ */
+export function computePodActions(pod: Pod, status: RuntimePodStatus, context: PodActionsContext): PodActions {
+  const situation: Situation = {
+    pod,
+    status,
+    probes: context.probes,
+    features: context.features ?? defaultRestartFeatures,
+    containerHash: context.containerHash ?? containerHash,
+  };
+  const sandbox = podSandboxChanged(pod, status);
+  const actions: PodActionsDraft = {
+    killPod: sandbox.changed,
+    createSandbox: sandbox.changed,
+    sandboxId: sandbox.sandboxId,
+    attempt: sandbox.attempt,
+    initContainersToStart: [],
+    containersToStart: [],
+    ephemeralContainersToStart: [],
+    containersToKill: new Map(),
+    containersToReset: [],
+  };
+
+  const reset = containersToReset(pod, status, situation.features);
+  if (reset.length > 0) {
+    // All go first, the sandbox stays or is looked at in the next pass; only then anything starts.
+    return { ...actions, killPod: false, createSandbox: false, containersToReset: reset };
+  }
+  if (sandbox.changed) {
+    computeNewSandboxActions(situation, actions);
+    return actions;
+  }
+  for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
+    // Ephemeral containers never run twice; one that was created and not started has not run.
+    const state = currentStatus(status.containers, name)?.state;
+    if (state === undefined || state === 'created') actions.ephemeralContainersToStart.push(index);
+  }
+  killSurplus(situation, actions);
+  const initialized = computeInitActions(situation, actions);
+  if (!actions.killPod && initialized) computeMainActions(situation, actions);
+  return actions;
+}
+
+/** The pod starts over in a new sandbox, unless it has nothing left to do there. */
+function computeNewSandboxActions({ pod, status, features }: Situation, actions: PodActionsDraft): void {
+  if (pod.spec.restartPolicy === 'Never' && actions.attempt !== 0 && status.containers.length > 0) {
+    actions.createSandbox = false;
+    return;
+  }
+  const toStart: number[] = [];
+  for (const [index, container] of pod.spec.containers.entries()) {
+    if (!doneForGood(pod, container, currentStatus(status.containers, container.name), features)) toStart.push(index);
+  }
+  if (toStart.length === 0 && hasAnyMainContainer(pod, status)) {
+    actions.createSandbox = false;
+    return;
+  }
+  if ((pod.spec.initContainers ?? []).length > 0) actions.initContainersToStart = [0];
+  else actions.containersToStart = toStart;
+}
+
+function hasAnyMainContainer(pod: Pod, status: RuntimePodStatus): boolean {
+  return pod.spec.containers.some(({ name }) => {
+    const state = currentStatus(status.containers, name)?.state;
+    return state !== undefined && state !== 'unknown';
+  });
+}
+
+function computeMainActions(situation: Situation, actions: PodActionsDraft): void {
+  const { pod, status, features } = situation;
+  let kept = 0;
+  for (const [index, container] of pod.spec.containers.entries()) {
+    const current = currentStatus(status.containers, container.name);
+    if (current?.state !== 'running') {
+      if (!shouldStart(pod, container, current, features)) continue;
+      actions.containersToStart.push(index);
+      if (current?.state === 'unknown') {
+        // It may run or not: without killing it first there could be two (C1).
+        const message = 'Container is in "unknown" state, try killing it before restart';
+        actions.containersToKill.set(current.id, { name: container.name, message, reason: 'Unknown' });
+      }
+      continue;
+    }
+    const cause = killCause(situation, container, current);
+    if (cause === undefined) {
+      kept++;
+      continue;
+    }
+    const restart = cause.always || restartsAfterKill(pod, container, features);
+    if (restart) actions.containersToStart.push(index);
+    const message = restart ? `${cause.message}, will be restarted` : cause.message;
+    actions.containersToKill.set(current.id, { name: container.name, message, reason: cause.reason });
+  }
+  if (kept === 0 && actions.containersToStart.length === 0) {
+    actions.killPod = true;
+    // Sidecars alone do not keep a pod alive.
+    actions.initContainersToStart = [];
+  }
+}
+
+interface KillCause {
+  readonly message: string;
+  readonly reason: KillReason;
+  /** Whether it is to run again whatever the restart policy. */
+  readonly always: boolean;
+}
+
+function killCause(
+  { containerHash, probes }: Situation,
+  container: Container,
+  status: RuntimeContainerStatus,
+): KillCause | undefined {
+  const { name } = container;
+  // A runtime that lost the annotation must not have its containers killed for ever.
+  if (status.hash !== '' && status.hash !== containerHash(container)) {
+    return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };
+  }
+  if (probes.liveness(status.id) === 'failure') {
+    return { message: `Container ${name} failed liveness probe`, reason: 'LivenessProbe', always: false };
+  }
+  if (probes.startup(status.id) === 'failure') {
+    return { message: `Container ${name} failed startup probe`, reason: 'StartupProbe', always: false };
+  }
+  return undefined;
+}
+
+/** Where two containers of one name run all the same, all but the one that counts must go (C1). */
+function killSurplus({ status }: Situation, actions: PodActionsDraft): void {
+  for (const container of status.containers) {
+    if (container.state !== 'running' || container.name === '') continue;
+    if (currentStatus(status.containers, container.name) === container) continue;
+    const message = `Container ${container.name} runs twice, stopping attempt ${container.restartCount}`;
+    actions.containersToKill.set(container.id, { name: container.name, message, reason: 'Unknown' });
+  }
+}

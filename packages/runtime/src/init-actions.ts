@@ -1,0 +1,157 @@
+import type { Container, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import { currentStatus } from './current-status.ts';
+import type { PodActionsDraft, Situation } from './pod-actions.ts';
+import { failed, isRestartableInit, restartsAfterKill, shouldStart } from './restart-policy.ts';
+
+/** What the look at one init container came to. */
+type Step =
+  | { readonly kind: 'wait' }
+  /** It is done, or a sidecar that has started: the next one's turn. `restart`: but it goes down and comes again. */
+  | { readonly kind: 'passed'; readonly restart: boolean }
+  | { readonly kind: 'start' }
+  /** It failed for good, and the pod with it. */
+  | { readonly kind: 'fatal' };
+
+/**
+ * Adds to `actions` what the init containers of a pod need, whose sandbox is good. They run one after another, once
+ * per sandbox (C3); sidecars stay up, and let the next one go once started and past their startup probe (C4).
+ *
+ * The containers are looked at from the last one to the first: their records may be gone, and any one that is there
+ * proves that those before it are done.
+ * (`computeInitContainerActions` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`)
+ * @returns whether initialization is over, so that the main containers may run
+ */
+export function computeInitActions(situation: Situation, actions: PodActionsDraft): boolean {
+  const containers = situation.pod.spec.initContainers ?? [];
+  if (containers.length === 0) return true;
+
+  const statuses = statusesOfSandbox(situation.status.containers, actions.sandboxId);
+  let initialized = mainContainersSeen(situation, statuses);
+  let followerSeen = initialized;
+  const starts: number[] = [];
+
+  for (let index = containers.length - 1; index >= 0; index--) {
+    const container = containers[index];
+    if (container === undefined) continue;
+    const status = currentStatus(statuses, container.name);
+    const sidecar = isRestartableInit(container);
+    if (status === undefined) {
+      // Whatever came after it is there, so it was too: its record is gone. Only a sidecar must be there now.
+      if (followerSeen && sidecar) starts.push(index);
+      continue;
+    }
+    if (followerSeen && !sidecar) continue;
+
+    const step = sidecar
+      ? sidecarStep(situation, container, status, actions)
+      : initStep(situation, container, status, actions);
+    if (step.kind === 'fatal') {
+      actions.killPod = true;
+      actions.initContainersToStart = [];
+      return false;
+    }
+    if (step.kind === 'passed') {
+      if (index === containers.length - 1) initialized = true;
+      else if (!followerSeen) starts.push(index + 1);
+    }
+    if (step.kind === 'start' || (step.kind === 'passed' && step.restart)) starts.push(index);
+    followerSeen = true;
+  }
+  if (!followerSeen) starts.push(0);
+  actions.initContainersToStart = starts.reverse();
+  return initialized;
+}
+
+/** Records of earlier sandboxes prove nothing: init containers run again in a new one. */
+function statusesOfSandbox(
+  statuses: readonly RuntimeContainerStatus[],
+  sandboxId: string,
+): readonly RuntimeContainerStatus[] {
+  return statuses.filter((status) => status.sandboxId === sandboxId || status.sandboxId === '');
+}
+
+/**
+ * A main container that is or was in this sandbox proves that initialization is over, even where no init container
+ * has a record any more (C3). Upstream cannot tell the sandbox, and so does not count those that exited.
+ */
+function mainContainersSeen({ pod }: Situation, statuses: readonly RuntimeContainerStatus[]): boolean {
+  return pod.spec.containers.some(({ name }) => {
+    const state = currentStatus(statuses, name)?.state;
+    return state !== undefined && state !== 'unknown';
+  });
+}
+
+function initStep(
+  situation: Situation,
+  container: Container,
+  status: RuntimeContainerStatus,
+  actions: PodActionsDraft,
+): Step {
+  const { pod, features } = situation;
+  switch (status.state) {
+    case 'created':
+      return { kind: 'start' };
+    case 'running':
+      return { kind: 'wait' };
+    case 'exited':
+      if (!failed(status)) return { kind: 'passed', restart: false };
+      return { kind: shouldStart(pod, container, status, features) ? 'start' : 'fatal' };
+    default:
+      if (!restartsAfterKill(pod, container, features)) return { kind: 'fatal' };
+      killUnknown(container, status, actions);
+      return { kind: 'start' };
+  }
+}
+
+function sidecarStep(
+  situation: Situation,
+  container: Container,
+  status: RuntimeContainerStatus,
+  actions: PodActionsDraft,
+): Step {
+  switch (status.state) {
+    case 'created':
+    case 'exited':
+      return { kind: 'start' };
+    case 'running':
+      return runningSidecarStep(situation, container, status, actions);
+    default:
+      killUnknown(container, status, actions);
+      return { kind: 'start' };
+  }
+}
+
+function runningSidecarStep(
+  { probes, containerHash }: Situation,
+  container: Container,
+  status: RuntimeContainerStatus,
+  actions: PodActionsDraft,
+): Step {
+  const { name } = container;
+  const kill = (message: string, reason: 'StartupProbe' | 'LivenessProbe' | 'Unknown'): void => {
+    actions.containersToKill.set(status.id, { name, message: `Init container ${name} ${message}`, reason });
+  };
+  if (container.startupProbe != null) {
+    const startup = probes.startup(status.id);
+    if (startup === 'failure') {
+      kill('failed startup probe', 'StartupProbe');
+      return { kind: 'start' };
+    }
+    if (startup !== 'success') return { kind: 'wait' };
+  }
+  if (status.hash !== '' && status.hash !== containerHash(container)) {
+    kill('definition changed', 'Unknown');
+    return { kind: 'passed', restart: true };
+  }
+  if (container.livenessProbe != null && probes.liveness(status.id) === 'failure') {
+    kill('failed liveness probe', 'LivenessProbe');
+    return { kind: 'passed', restart: true };
+  }
+  return { kind: 'passed', restart: false };
+}
+
+function killUnknown({ name }: Container, status: RuntimeContainerStatus, actions: PodActionsDraft): void {
+  // It may run or not: without killing it first there could be two (C1).
+  const message = 'Init container is in "unknown" state, try killing it before restart';
+  actions.containersToKill.set(status.id, { name, message, reason: 'Unknown' });
+}

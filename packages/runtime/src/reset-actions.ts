@@ -1,0 +1,53 @@
+import type { Container, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import { currentStatus } from './current-status.ts';
+import type { ContainerToReset } from './pod-actions.ts';
+import { matchingRestartRule, type RestartFeatures } from './restart-policy.ts';
+
+/**
+ * Whether the exit of some container asks for all containers of its pod to begin anew: its first matching rule has
+ * the action `RestartAllContainers` (KEP-5532).
+ */
+export function shouldRestartAllContainers(
+  pod: Pod,
+  status: Pick<RuntimePodStatus, 'containers'>,
+  features: RestartFeatures,
+): boolean {
+  if (!features.containerRestartRules || !features.restartAllContainers || pod.metadata.deletionTimestamp != null) {
+    return false;
+  }
+  return allContainers(pod).some((container) => {
+    const current = currentStatus(status.containers, container.name);
+    return current !== undefined && isSource(container, current);
+  });
+}
+
+/**
+ * The records that go so that all containers begin anew; none where no exit asks for it. Main containers go before
+ * init containers, and those whose exit asked for it last of all: as long as one is there the work is not done, so
+ * that a kubelet which dies half-way goes on after its restart. Upstream keeps that knowledge in a pod condition.
+ */
+export function containersToReset(
+  pod: Pod,
+  status: Pick<RuntimePodStatus, 'containers'>,
+  features: RestartFeatures,
+): ContainerToReset[] {
+  if (!shouldRestartAllContainers(pod, status, features)) return [];
+  const targets: ContainerToReset[] = [];
+  const sources: ContainerToReset[] = [];
+  for (const container of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]) {
+    for (const record of status.containers) {
+      if (record.name !== container.name) continue;
+      const entry = { id: record.id, name: record.name, kill: record.state !== 'exited' };
+      (isSource(container, record) ? sources : targets).push(entry);
+    }
+  }
+  return [...targets, ...sources];
+}
+
+function isSource(container: Container, { state, exitCode }: RuntimeContainerStatus): boolean {
+  return state === 'exited' && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
+}
+
+function allContainers(pod: Pod): readonly Container[] {
+  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+}
