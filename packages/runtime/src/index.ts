@@ -10,6 +10,7 @@ export type {
   SandboxContext,
 } from './config/context.ts';
 export { type EnvironmentContext, type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
+export { computePodActions } from './actions.ts';
 export {
   containerAnnotations,
   containerLabels,
@@ -29,3 +30,16 @@ export { type EnvironmentObjects, type ObjectSource, readEnvironmentObjects } fr
 export type { MemoryQosSettings, ResourceSettings } from './config/resource-settings.ts';
 export { generateSandboxConfig } from './config/sandbox-config.ts';
 export { stopSignalName } from './config/stop-signal.ts';
+export { PodRuntimeError, type PodRuntimeErrorCode } from './errors.ts';
+export type {
+  ContainerToKill,
+  ContainerToReset,
+  KillReason,
+  PodActions,
+  PodActionsContext,
+  ProbeResult,
+  ProbeResults,
+} from './pod-actions.ts';
+export { type ImagePuller, type LifecycleHooks, noHooks, type PodMounts, type PodNetworkPort } from './ports.ts';
+export type { RestartFeatures } from './restart-policy.ts';
+export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './sync-result.ts';

@@ -1,0 +1,25 @@
+/**
+ * - `SyncPod`: some steps of a sync failed, or have to wait; the message names them all.
+ * - `KillPod`: some containers or sandboxes could not be stopped.
+ * - `BadAnswer`: the runtime answered with something that is no answer.
+ * - `Unsupported`: the pod or the runtime asks for what this kubelet has not got.
+ */
+export type PodRuntimeErrorCode = 'SyncPod' | 'KillPod' | 'BadAnswer' | 'Unsupported';
+
+/** What goes wrong in this package, beside the `CriError`s that it hands on. */
+export class PodRuntimeError extends Error {
+  override readonly name = 'PodRuntimeError';
+  readonly code: PodRuntimeErrorCode;
+  /** When it is worth trying again, in ms from now; absent where nothing is known of it. */
+  readonly retryAfterMs?: number;
+
+  constructor(
+    code: PodRuntimeErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+  }
+}

@@ -1,0 +1,72 @@
+import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { Container, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
+import { PodRuntimeError } from './errors.ts';
+
+/** Brings images to the machine: package `images`. */
+export interface ImagePuller {
+  /**
+   * Sees to it that a container's image is there, by its pull policy.
+   * @returns what the runtime knows the image by
+   * @throws an error whose `code` is the waiting reason (`ErrImagePull`, `ImagePullBackOff`, ...)
+   */
+  ensureImageExists(
+    pod: Pod,
+    container: Container,
+    podSandboxConfig: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly imageRef: string }>;
+}
+
+/** Names and name servers of pods: package `network`. */
+export interface PodNetworkPort {
+  podDns(pod: Pod): Promise<{
+    readonly servers: readonly string[];
+    readonly searches: readonly string[];
+    readonly options: readonly string[];
+  }>;
+  hostname(pod: Pod): { readonly hostname: string; readonly domain: string };
+}
+
+/** What of the host shows in a container: package `volumes`, and the hosts file of package `network`. */
+export interface PodMounts {
+  containerMounts(pod: Pod, container: Container, podIps: readonly string[]): Promise<readonly Mount[]>;
+}
+
+/** Runs a container's lifecycle hooks. */
+export interface LifecycleHooks {
+  /** @throws where the hook failed: the container is killed then */
+  postStart(
+    pod: Pod,
+    container: Container,
+    containerId: string,
+    handler: LifecycleHandler,
+    signal: AbortSignal,
+  ): Promise<void>;
+  /**
+   * Runs before a container is told to stop.
+   * @param gracePeriodMs how long it is waited for
+   * @throws where the hook failed: the container is stopped all the same
+   */
+  preStop(
+    pod: Pod,
+    container: Container,
+    containerId: string,
+    handler: LifecycleHandler,
+    gracePeriodMs: number,
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** For a kubelet without hooks: a container that asks for one is told so, by an event, and does not stay up. */
+export const noHooks: LifecycleHooks = {
+  postStart: async (_pod, { name }) => refuse('postStart', name),
+  preStop: async (_pod, { name }) => refuse('preStop', name),
+};
+
+function refuse(hook: string, container: string): never {
+  throw new PodRuntimeError(
+    'Unsupported',
+    `container ${container}: lifecycle.${hook} is not supported by this kubelet`,
+  );
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { containerHash } from '../src/container-hash.ts';
+
+test('the hash of a container is the upstream one, so that its containers survive the change of kubelet', () => {
+  expect(containerHash({ name: 'test_container', image: 'foo/image:v1' })).toBe('8e45cbd0');
+});
+
+test('only name and image count, and each of them does', () => {
+  const hashes = [
+    containerHash({ name: 'a', image: 'b' }),
+    containerHash({ name: 'b', image: 'a' }),
+    containerHash({ name: 'a', image: 'c' }),
+    containerHash({ name: 'a' }),
+    containerHash({ name: 'a', image: '<&>' }),
+  ];
+  expect(new Set(hashes).size).toBe(hashes.length);
+  for (const hash of hashes) expect(hash).toMatch(/^[1-9a-f][0-9a-f]{0,7}$/);
+});

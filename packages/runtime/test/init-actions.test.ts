@@ -1,0 +1,213 @@
+import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { computePodActions } from '../src/actions.ts';
+import type { PodActionsContext } from '../src/pod-actions.ts';
+import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
+
+interface Expected {
+  init?: readonly number[];
+  main?: readonly number[];
+  kill?: Record<string, string>;
+  killPod?: boolean;
+}
+type Row = [name: string, pod: Pod, status: RuntimePodStatus, expected: Expected, context?: PodActionsContext];
+
+function check(_name: string, aPod: Pod, aStatus: RuntimePodStatus, expected: Expected, aContext = context()): void {
+  const actions = computePodActions(aPod, aStatus, aContext);
+  expect({
+    init: actions.initContainersToStart,
+    main: actions.containersToStart,
+    kill: Object.fromEntries([...actions.containersToKill].map(([id, { message }]) => [id, message])),
+    killPod: actions.killPod,
+  }).toEqual({ init: [], main: [], kill: {}, killPod: false, ...expected });
+}
+
+const three = (restartPolicy = 'Always'): Pod =>
+  pod({ restartPolicy, initContainers: [container('i1'), container('i2'), container('i3')] });
+
+describe('init containers', () => {
+  test.each<Row>([
+    ['C3: the first one starts alone', three(), status(), { init: [0] }],
+    ['C3: while one runs nothing else starts', three(), status([record('i1', 'running')]), {}],
+    ['C3: the next one follows a success', three(), status([record('i1', 'exited')]), { init: [1] }],
+    ['C3: main containers follow the last success', three(), status([record('i3', 'exited')]), { main: [0] }],
+    [
+      'C3: a record that is gone does not run its container again when a later one is there',
+      three(),
+      status([record('i2', 'exited')]),
+      { init: [2] },
+    ],
+    ['C3: nothing runs again once a main container has a status', three(), status([record('app', 'running')]), {}],
+    [
+      'C3: nor when the main container has exited and only its record is left',
+      three(),
+      status([record('app', 'exited')]),
+      { main: [0] },
+    ],
+    [
+      'C3: a main container of an earlier sandbox proves nothing',
+      three(),
+      status([record('app', 'exited', { sandboxId: 'old' })], [sandbox({ id: 'new', attempt: 1 })]),
+      { init: [0] },
+    ],
+    [
+      'C3: an init container of an earlier sandbox proves nothing',
+      three(),
+      status([record('i3', 'exited', { sandboxId: 'old' })], [sandbox({ id: 'new', attempt: 1 })]),
+      { init: [0] },
+    ],
+    ['a failure is tried again', three('OnFailure'), status([record('i1', 'exited', { exitCode: 1 })]), { init: [0] }],
+    [
+      'a failure under Never ends the pod',
+      three('Never'),
+      status([record('i1', 'exited', { exitCode: 1 })]),
+      { killPod: true },
+    ],
+    [
+      'C6: an OOM kill is a failure even with exit code 0',
+      three('OnFailure'),
+      status([record('i2', 'exited', { reason: 'OOMKilled' })]),
+      { init: [1] },
+    ],
+    [
+      'one that was created and not started is started',
+      three('Never'),
+      status([record('i1', 'created')]),
+      { init: [0] },
+    ],
+    [
+      'C1: one in unknown state is killed first',
+      three(),
+      status([record('i2', 'unknown')]),
+      { init: [1], kill: { 'i2-0': 'Init container is in "unknown" state, try killing it before restart' } },
+    ],
+    [
+      'one in unknown state under Never ends the pod',
+      three('Never'),
+      status([record('i2', 'unknown')]),
+      { killPod: true },
+    ],
+    [
+      'its own policy wins over that of the pod',
+      pod({ restartPolicy: 'Never', initContainers: [container('i1', { restartPolicy: 'OnFailure' })] }),
+      status([record('i1', 'exited', { exitCode: 1 })]),
+      { init: [0] },
+    ],
+    [
+      'its own rule wins over that of the pod',
+      pod({
+        restartPolicy: 'Never',
+        initContainers: [
+          container('i1', {
+            restartPolicy: 'Never',
+            restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [9] } }],
+          }),
+        ],
+      }),
+      status([record('i1', 'exited', { exitCode: 9 })]),
+      { init: [0] },
+    ],
+  ])('%s', check);
+});
+
+describe('sidecars', () => {
+  const startupProbe = { httpGet: { port: 80 } };
+  const livenessProbe = startupProbe;
+  const plain = (restartPolicy = 'Always'): Pod =>
+    pod({ restartPolicy, initContainers: [sidecar('s1'), sidecar('s2'), sidecar('s3')] });
+  const probed = pod({ initContainers: [sidecar('s1', { startupProbe, livenessProbe }), container('i2')] });
+  const allUp = [record('s1', 'running'), record('s2', 'running'), record('s3', 'running')];
+  test.each<Row>([
+    ['C4: the first one starts alone', plain(), status(), { init: [0] }],
+    ['C4: the next one starts as soon as one runs', plain(), status([record('s1', 'running')]), { init: [1] }],
+    ['C4: main containers start when the last one runs', plain(), status(allUp), { main: [0] }],
+    [
+      'C4: with a startup probe that has said nothing the next one waits',
+      probed,
+      status([record('s1', 'running')]),
+      {},
+    ],
+    [
+      'C4: with one that is not sure yet too',
+      probed,
+      status([record('s1', 'running')]),
+      {},
+      context({}, { 's1-0': 'unknown' }),
+    ],
+    [
+      'C4: with one that passed the next one starts',
+      probed,
+      status([record('s1', 'running')]),
+      { init: [1] },
+      context({}, { 's1-0': 'success' }),
+    ],
+    [
+      'a startup failure restarts it',
+      probed,
+      status([record('s1', 'running')]),
+      { init: [0], kill: { 's1-0': 'Init container s1 failed startup probe' } },
+      context({}, { 's1-0': 'failure' }),
+    ],
+    [
+      'a liveness failure restarts it and holds nobody back',
+      probed,
+      status([record('s1', 'running')]),
+      { init: [0, 1], kill: { 's1-0': 'Init container s1 failed liveness probe' } },
+      context({ 's1-0': 'failure' }, { 's1-0': 'success' }),
+    ],
+    [
+      'one that exited comes back, also under Never',
+      plain('Never'),
+      status([...allUp.slice(0, 1), record('s2', 'exited'), record('s3', 'running'), record('app', 'running')]),
+      { init: [1] },
+    ],
+    [
+      'one that exited before the next had begun comes back first',
+      plain(),
+      status([record('s1', 'exited', { exitCode: 1 })]),
+      { init: [0] },
+    ],
+    [
+      'several come back in order',
+      plain(),
+      status([record('s1', 'exited'), record('s2', 'running'), record('s3', 'exited'), record('app', 'running')]),
+      { init: [0, 2] },
+    ],
+    [
+      'one whose record is gone comes back when a later one is there',
+      plain(),
+      status([record('s3', 'running'), record('app', 'running')]),
+      { init: [0, 1] },
+    ],
+    [
+      'another image restarts it',
+      plain(),
+      status([record('s1', 'running', { hash: 'f00' }), ...allUp.slice(1), record('app', 'running')]),
+      { init: [0], kill: { 's1-0': 'Init container s1 definition changed' } },
+    ],
+    [
+      'C1: one in unknown state is killed first',
+      plain(),
+      status([record('s1', 'unknown'), ...allUp.slice(1), record('app', 'running')]),
+      { init: [0], kill: { 's1-0': 'Init container is in "unknown" state, try killing it before restart' } },
+    ],
+    [
+      'C4: when the main containers have ended they do not come back, and the pod goes',
+      plain('Never'),
+      status([record('s1', 'exited'), ...allUp.slice(1), record('app', 'exited')]),
+      { killPod: true },
+    ],
+    [
+      'an init container between them runs once',
+      pod({ initContainers: [sidecar('s1'), container('i2'), sidecar('s3')] }),
+      status([record('s1', 'running'), record('i2', 'exited')]),
+      { init: [2] },
+    ],
+    [
+      'a sidecar that died is restarted while an init container runs',
+      pod({ initContainers: [sidecar('s1'), container('i2')] }),
+      status([record('s1', 'exited'), record('i2', 'running')]),
+      { init: [0] },
+    ],
+  ])('%s', check);
+});
