@@ -1,3 +1,4 @@
+export { computePodActions } from './actions.ts';
 export { ContainerConfigError, type ContainerConfigErrorCode } from './config/config-error.ts';
 export { generateContainerConfig } from './config/container-config.ts';
 export { containerResources } from './config/container-resources.ts';
@@ -10,7 +11,6 @@ export type {
   SandboxContext,
 } from './config/context.ts';
 export { type EnvironmentContext, type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
-export { computePodActions } from './actions.ts';
 export {
   containerAnnotations,
   containerLabels,
