@@ -21,10 +21,38 @@ function emitService({ name, fullName, comment, rpcs }) {
   return `${text}};\n`;
 }
 
+function emitCalls(services) {
+  const methods = services.flatMap(({ name, rpcs }) =>
+    rpcs.map((rpc) => {
+      const method = lowerFirst(rpc.name);
+      const [call, result] = rpc.stream ? ['stream', 'AsyncIterable'] : ['unary', 'Promise'];
+      return `  ${method}(request: Init<T.${rpc.request}>, signal?: AbortSignal): ${result}<T.${rpc.response}> {
+    return this.${call}(${lowerFirst(name)}Rpcs.${method}, request, signal);
+  }
+`;
+    }),
+  );
+  return `
+/** Every RPC as a method that says which RPC it is; a subclass says what a call does. */
+export abstract class RpcMethods implements ${services.map(({ name }) => name).join(', ')} {
+  protected abstract unary<Req, Res>(
+    rpc: UnaryRpc<Req, Res>,
+    request: Init<Req>,
+    signal: AbortSignal | undefined,
+  ): Promise<Res>;
+  protected abstract stream<Req, Res>(
+    rpc: StreamRpc<Req, Res>,
+    request: Init<Req>,
+    signal: AbortSignal | undefined,
+  ): AsyncIterable<Res>;
+${methods.join('')}}
+`;
+}
+
 /** @param {import('./schema.mjs').Schema} schema */
 export function emitServices({ services }) {
   return `import type { Init, StreamRpc, UnaryRpc } from '../wire.ts';
 import { messages } from './codec.ts';
 import type * as T from './types.ts';
-${services.map(emitService).join('')}`;
+${services.map(emitService).join('')}${emitCalls(services)}`;
 }

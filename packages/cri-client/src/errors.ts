@@ -57,6 +57,11 @@ export class CriError extends Error {
     this.details = details;
   }
 
+  /** The same in the words of a Go client: `rpc error: code = NotFound desc = …`, as events and conditions have it. */
+  get statusMessage(): string {
+    return `rpc error: code = ${goCodeName(this.code)} desc = ${this.details}`;
+  }
+
   /**
    * Any thrown value as a `CriError`: one that is one stays itself; a gRPC status error keeps its code and details; an
    * `AbortError` is `CANCELLED`; anything else is `UNKNOWN`.
@@ -70,4 +75,10 @@ export class CriError extends Error {
     const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
     return new CriError({ rpc, code, details: error.message, cause: error });
   }
+}
+
+/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` there, and `CANCELLED` has one L. */
+function goCodeName(code: CriErrorCode): string {
+  if (code === 'CANCELLED') return 'Canceled';
+  return code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,4 +1,11 @@
-export { CriError, type CriErrorCode, type CriErrorOptions } from './errors.ts';
+export { CriClient, type CriClientComponents, type CriClientOptions } from './client.ts';
+export {
+  type ContainerEventComponents,
+  type ContainerEventItem,
+  type ContainerEventOptions,
+  watchContainerEvents,
+} from './container-events.ts';
+export { CriError, type CriErrorCode, type CriErrorOptions, grpcStatus } from './errors.ts';
 export { messages } from './generated/codec.ts';
 export {
   type ImageService,
@@ -8,4 +15,5 @@ export {
 } from './generated/services.ts';
 // The messages and enums of runtime.v1, some 170 of them, by their names in proto/runtime/v1/api.proto.
 export * from './generated/types.ts';
+export type { TraceContext } from './trace-context.ts';
 export type { Init, MessageType, OpenEnum, StreamRpc, UnaryRpc } from './wire.ts';
