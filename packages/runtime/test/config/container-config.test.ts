@@ -1,0 +1,282 @@
+import {
+  type ContainerConfig,
+  MountPropagation,
+  messages,
+  NamespaceMode,
+  SecurityProfileProfileType,
+  Signal,
+} from '@node-agent/cri-client';
+import type { Container, Mount, Pod } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { generateContainerConfig } from '../../src/config/container-config.ts';
+import type { ContainerContext } from '../../src/config/context.ts';
+import { containerContext, makeContainer, makePod, nodeSettings } from './fixtures.ts';
+
+function configOf(
+  container: Container,
+  context: Partial<ContainerContext> = {},
+  pod: Pod = makePod({ containers: [container] }),
+): ContainerConfig {
+  const config = generateContainerConfig(pod, container, 'container', 3, { ...containerContext, ...context });
+  return messages.ContainerConfig.create(config);
+}
+
+describe('generateContainerConfig', () => {
+  it('describes the container, with variables expanded in its command', () => {
+    const container = makeContainer({
+      command: ['sh', '-c', '$(GREETING) $(MISSING) $$(GREETING)'],
+      args: ['$(GREETING)!'],
+      workingDir: '/work',
+      stdin: true,
+      stdinOnce: true,
+      tty: true,
+    });
+    const config = configOf(container, {
+      environment: [{ name: 'GREETING', value: 'hällo' }],
+      imageRuntimeHandler: 'kata',
+      devices: [{ hostPath: '/dev/null', containerPath: '/dev/zero', permissions: 'rw' }],
+      cdiDevices: ['vendor.com/gpu=0'],
+      annotations: { plug: 'in' },
+    });
+    expect(config).toMatchObject({
+      metadata: { name: 'app', attempt: 3 },
+      image: { image: 'sha256:1234', userSpecifiedImage: 'busybox', runtimeHandler: 'kata' },
+      command: ['sh', '-c', 'hällo $(MISSING) $(GREETING)'],
+      args: ['hällo!'],
+      workingDir: '/work',
+      logPath: 'app/3.log',
+      stdin: true,
+      stdinOnce: true,
+      tty: true,
+      labels: { 'io.kubernetes.container.name': 'app' },
+      annotations: {
+        plug: 'in',
+        'io.kubernetes.container.hash': 'cafe',
+        'io.kubernetes.container.restartCount': '3',
+      },
+      devices: [{ hostPath: '/dev/null', containerPath: '/dev/zero', permissions: 'rw' }],
+      CDIDevices: [{ name: 'vendor.com/gpu=0' }],
+      stopSignal: Signal.RUNTIME_DEFAULT,
+    });
+    expect(config.envs.map(({ key, value }) => [key, new TextDecoder().decode(value)])).toEqual([
+      ['GREETING', 'hällo'],
+    ]);
+  });
+
+  it('mounts what it was given, and the termination message file where there is one', () => {
+    const mount: Mount = {
+      hostPath: '/data',
+      containerPath: '/mnt',
+      readOnly: true,
+      recursiveReadOnly: true,
+      selinuxRelabel: true,
+      propagation: 'HostToContainer',
+    };
+    const container = makeContainer({ terminationMessagePath: 'dev/termination-log' });
+    const terminationMessageFile = '/var/lib/kubelet/pods/uid-1/containers/app/0000beef';
+    const mounted = {
+      hostPath: '/data',
+      containerPath: '/mnt',
+      readonly: true,
+      recursiveReadOnly: true,
+      selinuxRelabel: false,
+      propagation: MountPropagation.PROPAGATION_HOST_TO_CONTAINER,
+    };
+    expect(configOf(container, { mounts: [mount] }).mounts).toMatchObject([mounted]);
+    expect(configOf(container, { mounts: [mount], terminationMessageFile, selinuxEnabled: true }).mounts).toMatchObject(
+      [
+        { ...mounted, selinuxRelabel: true },
+        {
+          hostPath: terminationMessageFile,
+          containerPath: '/dev/termination-log',
+          readonly: false,
+          selinuxRelabel: true,
+        },
+      ],
+    );
+    expect(configOf(makeContainer(), { terminationMessageFile }).mounts).toEqual([]);
+  });
+
+  it('refuses image volumes that the container mounts', () => {
+    const container = makeContainer({ volumeMounts: [{ name: 'img', mountPath: '/img' }] });
+    const volumes = [{ name: 'img', image: { reference: 'x' } }];
+    expect(() => configOf(container, {}, makePod({ containers: [container], volumes }))).toThrow(
+      'volume img: image volumes are not supported by this kubelet',
+    );
+    expect(configOf(makeContainer(), {}, makePod({ volumes })).mounts).toEqual([]);
+  });
+
+  it.each([
+    ['SIGUSR1', Signal.SIGUSR1],
+    ['SIGRTMIN+3', Signal.SIGRTMINPLUS3],
+    ['SIGRTMAX-1', Signal.SIGRTMAXMINUS1],
+  ])('stops with %s where the pod asks for it and the gate is open', (name, signal) => {
+    const container = makeContainer({ lifecycle: { stopSignal: name } });
+    expect(configOf(container).stopSignal).toBe(signal);
+    expect(configOf(container, { node: { ...nodeSettings, containerStopSignals: false } }).stopSignal).toBe(0);
+  });
+
+  it.each(['SIGNOT', 'RUNTIME_DEFAULT', 'SIGRTMINPLUS3'])('refuses %s as a signal', (name) => {
+    expect(() => configOf(makeContainer({ lifecycle: { stopSignal: name } }))).toThrow(
+      `unknown stop signal ${JSON.stringify(name)}`,
+    );
+  });
+});
+
+describe('the security context of a container', () => {
+  const securityOf = (...args: Parameters<typeof configOf>): NonNullable<ContainerConfig['linux']>['securityContext'] =>
+    configOf(...args).linux?.securityContext ?? null;
+
+  it('takes the container before the pod, and the pod before the image', () => {
+    const podSecurity = {
+      runAsUser: 1,
+      runAsGroup: 2,
+      fsGroup: 3,
+      supplementalGroups: [4],
+      seLinuxOptions: { type: 'p' },
+    };
+    const container = makeContainer({
+      securityContext: {
+        runAsUser: 10,
+        privileged: true,
+        readOnlyRootFilesystem: true,
+        allowPrivilegeEscalation: false,
+        capabilities: { add: ['NET_ADMIN'], drop: ['ALL'] },
+        seLinuxOptions: { type: 'c' },
+      },
+    });
+    const context = { imageUser: { uid: 7 }, extraSupplementalGroups: [5] };
+    expect(securityOf(container, context, makePod({ securityContext: podSecurity }))).toMatchObject({
+      runAsUser: { value: 10 },
+      runAsGroup: { value: 2 },
+      runAsUsername: '',
+      privileged: true,
+      readonlyRootfs: true,
+      noNewPrivs: true,
+      capabilities: { addCapabilities: ['NET_ADMIN'], dropCapabilities: ['ALL'] },
+      selinuxOptions: { type: 'c' },
+      supplementalGroups: [3, 4, 5],
+    });
+    const plain = securityOf(makeContainer(), context, makePod({ securityContext: podSecurity }));
+    expect(plain).toMatchObject({ runAsUser: { value: 1 }, selinuxOptions: { type: 'p' }, capabilities: null });
+    expect(plain).toMatchObject({ privileged: false, noNewPrivs: false, readonlyRootfs: false });
+    expect(securityOf(makeContainer(), { imageUser: { uid: 7 } })?.runAsUser).toEqual({ value: 7 });
+    expect(securityOf(makeContainer(), { imageUser: { username: 'nobody' } })).toMatchObject({
+      runAsUser: null,
+      runAsUsername: 'nobody',
+    });
+  });
+
+  it('masks parts of /proc unless the container asks for all of it', () => {
+    const node = { ...nodeSettings, extraMaskedPaths: ['/sys/devices/system/cpu/cpu0/thermal_throttle'] };
+    const usual = securityOf(makeContainer(), { node });
+    expect(usual?.maskedPaths).toContain('/proc/kcore');
+    expect(usual?.maskedPaths).toContain('/sys/devices/system/cpu/cpu0/thermal_throttle');
+    expect(usual?.readonlyPaths).toContain('/proc/sys');
+    const unmasked = securityOf(makeContainer({ securityContext: { procMount: 'Unmasked' } }), { node });
+    expect(unmasked).toMatchObject({ maskedPaths: [], readonlyPaths: [] });
+  });
+
+  const { RuntimeDefault, Unconfined, Localhost } = SecurityProfileProfileType;
+  it.each([
+    [undefined, undefined, false, Unconfined, ''],
+    [undefined, undefined, true, RuntimeDefault, ''],
+    [{ type: 'RuntimeDefault' }, undefined, false, RuntimeDefault, ''],
+    [{ type: 'RuntimeDefault' }, { type: 'Unconfined' }, true, Unconfined, ''],
+    [
+      undefined,
+      { type: 'Localhost', localhostProfile: 'a/b.json' },
+      true,
+      Localhost,
+      '/var/lib/kubelet/seccomp/a/b.json',
+    ],
+  ])('seccomp: pod %j, container %j, seccompDefault %s', (pods, own, seccompDefault, profileType, localhostRef) => {
+    const container = makeContainer(own ? { securityContext: { seccompProfile: own } } : {});
+    const pod = makePod(pods ? { securityContext: { seccompProfile: pods } } : {});
+    const context = { node: { ...nodeSettings, seccompDefault } };
+    expect(securityOf(container, context, pod)?.seccomp).toEqual({ profileType, localhostRef });
+  });
+
+  it('refuses a Localhost seccomp profile without a name', () => {
+    const container = makeContainer({ securityContext: { seccompProfile: { type: 'Localhost' } } });
+    expect(() => securityOf(container)).toThrow('localhostProfile must be set if seccompProfile type is Localhost.');
+  });
+
+  const annotation = 'container.apparmor.security.beta.kubernetes.io/app';
+  it.each([
+    [{ type: 'Unconfined' }, 'localhost/x', Unconfined, '', 'unconfined'],
+    [undefined, 'localhost/x', Localhost, 'x', 'localhost/x'],
+    [undefined, 'runtime/default', RuntimeDefault, '', 'runtime/default'],
+    [undefined, 'nonsense', Localhost, 'pods', 'localhost/pods'],
+  ])('AppArmor: container %j, annotation %s', (own, value, profileType, localhostRef, apparmorProfile) => {
+    const container = makeContainer(own ? { securityContext: { appArmorProfile: own } } : {});
+    const pods = { type: 'Localhost', localhostProfile: 'pods' };
+    const pod = makePod({ securityContext: { appArmorProfile: pods } }, { annotations: { [annotation]: value } });
+    expect(securityOf(container, {}, pod)).toMatchObject({ apparmor: { profileType, localhostRef }, apparmorProfile });
+  });
+
+  it('says nothing of AppArmor where nobody asks, and refuses what it does not know', () => {
+    expect(securityOf(makeContainer())).toMatchObject({ apparmor: null, apparmorProfile: '' });
+    const unknown = makeContainer({ securityContext: { appArmorProfile: { type: 'Strict' } } });
+    expect(() => securityOf(unknown)).toThrow('unknown apparmor profile type: "Strict"');
+    const nameless = makeContainer({ securityContext: { appArmorProfile: { type: 'Localhost' } } });
+    expect(() => securityOf(nameless)).toThrow('missing localhost apparmor profile name');
+  });
+
+  it("shows an ephemeral container its target's processes, unless the pod shares them anyway", () => {
+    const target = { targetContainerId: 'c1' };
+    expect(securityOf(makeContainer(), target)?.namespaceOptions).toMatchObject({
+      pid: NamespaceMode.TARGET,
+      targetId: 'c1',
+    });
+    const sharing = makePod({ shareProcessNamespace: true });
+    expect(securityOf(makeContainer(), target, sharing)?.namespaceOptions).toMatchObject({
+      pid: NamespaceMode.POD,
+      targetId: '',
+    });
+  });
+
+  it.each([
+    [
+      { uid: 0 },
+      undefined,
+      undefined,
+      'container has runAsNonRoot and image will run as root (pod: "web_default(uid-1)", container: app)',
+    ],
+    [
+      { username: 'www' },
+      undefined,
+      undefined,
+      'container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "web_default(uid-1)", container: app)',
+    ],
+    [
+      { uid: -5 },
+      undefined,
+      undefined,
+      'container has runAsNonRoot and image has an invalid user id (-5). (Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive (pod: "web_default(uid-1)", container: app)',
+    ],
+    [
+      { uid: 5 },
+      0,
+      undefined,
+      'container\'s runAsUser breaks non-root policy (pod: "web_default(uid-1)", container: app)',
+    ],
+    [{ uid: 5 }, 7, 0, 'container\'s runAsUser breaks non-root policy (pod: "web_default(uid-1)", container: app)'],
+    [{ uid: 5 }, undefined, undefined, undefined],
+    [{ uid: 0 }, 5, undefined, undefined],
+    [{ username: 'www' }, 0, 5, undefined],
+  ])('runAsNonRoot: image %j, pod %s, container %s', (imageUser, podUser, ownUser, message) => {
+    const container = makeContainer({
+      securityContext: ownUser === undefined ? {} : { runAsUser: ownUser },
+    });
+    const securityContext = { runAsNonRoot: true, ...(podUser !== undefined && { runAsUser: podUser }) };
+    const generate = (): unknown => securityOf(container, { imageUser }, makePod({ securityContext }));
+    if (message === undefined) expect(generate()).toBeTruthy();
+    else expect(generate).toThrow(expect.objectContaining({ code: 'NonRootViolation', message }));
+  });
+
+  it("lets a container out of its pod's runAsNonRoot", () => {
+    const container = makeContainer({ securityContext: { runAsNonRoot: false } });
+    expect(securityOf(container, {}, makePod({ securityContext: { runAsNonRoot: true } }))).toBeTruthy();
+  });
+});

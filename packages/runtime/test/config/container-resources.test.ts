@@ -1,0 +1,203 @@
+import type { Container, PodSpec } from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { containerResources } from '../../src/config/container-resources.ts';
+import { cgroupPageSize } from '../../src/config/hugepages.ts';
+import { cpuQuotaUs, cpuShares } from '../../src/config/linux-resources.ts';
+import { oomScoreAdjust } from '../../src/config/oom-score.ts';
+import type { ResourceSettings } from '../../src/config/resource-settings.ts';
+import { GI, makeContainer, makePod, resourceSettings } from './fixtures.ts';
+
+type Resources = ReturnType<typeof containerResources>;
+
+function resourcesOf(
+  resources: NonNullable<Container['resources']>,
+  settings: Partial<ResourceSettings> = {},
+  spec: Partial<PodSpec> = {},
+): Resources {
+  const container = makeContainer({ resources });
+  const pod = makePod({ containers: [container], ...spec });
+  return containerResources(pod, container, 'container', { ...resourceSettings, ...settings });
+}
+
+describe('CPU and memory', () => {
+  it.each([
+    [0, 2],
+    [1, 2],
+    [10, 10],
+    [100, 102],
+    [1000, 1024],
+    [256_001, 262_144],
+  ])('%d milli CPU weigh %d shares', (milli, shares) => {
+    expect(cpuShares(milli)).toBe(shares);
+  });
+
+  it.each([
+    [0, 100_000, 0],
+    [1, 100_000, 1000],
+    [250, 100_000, 25_000],
+    [1500, 5000, 7500],
+  ])('%d milli CPU in a period of %d us are a quota of %d us', (milli, period, quota) => {
+    expect(cpuQuotaUs(milli, period)).toBe(quota);
+  });
+
+  it('takes the limit for the request where there is no request', () => {
+    expect(resourcesOf({ limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2048, cpuQuota: 200_000 });
+    expect(resourcesOf({ requests: { cpu: '0' }, limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2 });
+  });
+
+  it('limits nothing by time where quotas are off', () => {
+    expect(resourcesOf({ limits: { cpu: '2' } }, { cpuCfsQuota: false })).not.toHaveProperty('cpuQuota');
+  });
+
+  it("takes the pod's limits where the container has none", () => {
+    const spec = { resources: { limits: { cpu: '3', memory: '1Gi' } } };
+    expect(resourcesOf({ limits: { cpu: '0' } }, {}, spec)).toMatchObject({
+      cpuQuota: 300_000,
+      memoryLimitInBytes: GI,
+    });
+    expect(resourcesOf({ limits: { memory: '1k' } }, {}, spec)).toMatchObject({ memoryLimitInBytes: 1000 });
+  });
+
+  it('has an OOM kill the whole container under cgroup v2, unless told otherwise', () => {
+    expect(resourcesOf({}, { singleProcessOomKill: false }).unified).toEqual({ 'memory.oom.group': '1' });
+    expect(resourcesOf({}, { singleProcessOomKill: true }).unified).toEqual({});
+    expect(resourcesOf({}, { singleProcessOomKill: false, cgroupVersion: 1 }).unified).toEqual({});
+  });
+});
+
+describe('oomScoreAdjust', () => {
+  const request = (memory: string): Partial<Container> => ({ resources: { requests: { memory } } });
+  const guaranteed = { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } };
+
+  it.each([
+    ['best effort', {}, {}, 1000],
+    ['guaranteed', { resources: guaranteed }, {}, -997],
+    ['a quarter of the memory', request('2Gi'), {}, 750],
+    ['next to nothing', request('1'), {}, 999],
+    ['all of the memory', request('8Gi'), {}, 3],
+    ['more than the memory', request('80Gi'), {}, 3],
+    ['node-critical', {}, { priority: 2_000_001_000, priorityClassName: 'system-node-critical' }, -997],
+    [
+      'cluster-critical',
+      request('2Gi'),
+      { priority: 2_000_000_000, priorityClassName: 'system-cluster-critical' },
+      750,
+    ],
+    ['a pod request of its own', request('1Gi'), { resources: { requests: { memory: '3Gi' } } }, 625],
+  ])('%s', (_, fields, spec, score) => {
+    const container = makeContainer(fields);
+    const pod = makePod({ containers: [container], ...spec });
+    expect(oomScoreAdjust(pod, container, 'container', 8 * GI)).toBe(score);
+  });
+
+  it('puts a sidecar at no more risk than the container that requests least', () => {
+    const sidecar = makeContainer({ name: 's', restartPolicy: 'Always', ...request('1Mi') });
+    const pod = makePod({
+      initContainers: [sidecar],
+      containers: [makeContainer(request('4Gi')), makeContainer({ name: 'b', ...request('2Gi') })],
+    });
+    expect(oomScoreAdjust(pod, sidecar, 'initContainer', 8 * GI)).toBe(750);
+    expect(oomScoreAdjust(pod, { ...sidecar, restartPolicy: 'OnFailure' }, 'initContainer', 8 * GI)).toBe(999);
+  });
+
+  it('keeps every burstable container between guaranteed and best-effort ones', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, 2n ** 62n), fc.integer({ min: 1, max: 2 ** 50 }), (bytes, capacity) => {
+        const container = makeContainer(request(String(bytes)));
+        const score = oomScoreAdjust(makePod({ containers: [container] }), container, 'container', capacity);
+        expect(score).toBeGreaterThanOrEqual(3);
+        expect(score).toBeLessThanOrEqual(999);
+      }),
+    );
+  });
+});
+
+describe('huge pages', () => {
+  it('limits every size, and to nothing where nothing is asked for', () => {
+    expect(resourcesOf({ limits: { 'hugepages-2Mi': '100Mi' } }).hugepageLimits).toEqual([
+      { pageSize: '2MB', limit: 100 * 2 ** 20 },
+      { pageSize: '1GB', limit: 0 },
+    ]);
+  });
+
+  it("takes the container's limit before the pod's", () => {
+    const spec = { resources: { limits: { 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '1Gi' } } };
+    expect(resourcesOf({ limits: { 'hugepages-2Mi': '2Mi' } }, {}, spec).hugepageLimits).toEqual([
+      { pageSize: '2MB', limit: 2 ** 21 },
+      { pageSize: '1GB', limit: 2 ** 30 },
+    ]);
+  });
+
+  it.each([
+    [2n ** 21n, '2MB'],
+    [2n ** 30n, '1GB'],
+    [65536n, '64KB'],
+    [1000n, '1000B'],
+    [0n, '0B'],
+    [1025n, undefined],
+  ])('%d bytes are %s to the kernel', (bytes, size) => {
+    expect(cgroupPageSize(bytes)).toBe(size);
+  });
+});
+
+describe('swap', () => {
+  const burstable = { requests: { memory: '2Gi' }, limits: { memory: '4Gi' } };
+  const limited: Partial<ResourceSettings> = { swapControllerAvailable: true, swapBehavior: 'LimitedSwap' };
+
+  it.each([
+    ['in proportion to the request', burstable, limited, {}, String(GI)],
+    ['not without the behaviour', burstable, { ...limited, swapBehavior: 'NoSwap' as const }, {}, '0'],
+    ['not for best-effort pods', {}, limited, {}, '0'],
+    [
+      'not where request and limit are the same',
+      { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '2Gi' } },
+      limited,
+      {},
+      '0',
+    ],
+    ['not for critical pods', burstable, limited, { priority: 2_000_000_000 }, '0'],
+    ['not for more than the node has', { requests: { memory: '9Gi' } }, limited, {}, '0'],
+  ])('%s', (_, resources, settings, spec, limit) => {
+    expect(resourcesOf(resources, settings, spec).unified).toEqual({ 'memory.swap.max': limit });
+  });
+
+  it('is no more than the memory limit under cgroup v1, and not spoken of without a controller', () => {
+    const v1 = resourcesOf(burstable, { ...limited, cgroupVersion: 1 });
+    expect(v1).toMatchObject({ memorySwapLimitInBytes: 4 * GI, unified: {} });
+    expect(resourcesOf(burstable, { swapBehavior: 'LimitedSwap' }).unified).toEqual({});
+  });
+});
+
+describe('memory QoS', () => {
+  const memoryQos = { throttlingFactor: 0.9, allocatableMemoryBytes: 4 * GI, pageSizeBytes: 4096 };
+  const tiered = { memoryQos: { ...memoryQos, reservationPolicy: 'TieredReservation' } } as const;
+  const none = { memoryQos: { ...memoryQos, reservationPolicy: 'None' } } as const;
+  const guaranteed = { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } };
+
+  it.each([
+    ['guaranteed', guaranteed, tiered, { 'memory.min': String(GI) }],
+    [
+      'burstable',
+      { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } },
+      tiered,
+      { 'memory.low': String(GI), 'memory.high': '2040107008' },
+    ],
+    [
+      'nothing reserved',
+      { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } },
+      none,
+      { 'memory.min': '0', 'memory.low': '0', 'memory.high': '2040107008' },
+    ],
+    [
+      'no limit: the node is the limit',
+      { requests: { memory: '1Gi' } },
+      tiered,
+      { 'memory.low': String(GI), 'memory.high': '3972841472' },
+    ],
+    ['best effort', {}, tiered, { 'memory.min': '0', 'memory.low': '0' }],
+  ])('%s', (_, resources, settings, unified) => {
+    expect(resourcesOf(resources, settings).unified).toEqual(unified);
+    expect(resourcesOf(resources, { ...settings, cgroupVersion: 1 }).unified).toEqual({});
+  });
+});

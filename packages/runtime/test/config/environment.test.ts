@@ -1,0 +1,223 @@
+import type { Container } from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type EnvironmentContext, makeEnvironment } from '../../src/config/environment.ts';
+import { formatMap, podFieldValue } from '../../src/config/field-path.ts';
+import { environmentReferences, type ObjectSource, readEnvironmentObjects } from '../../src/config/object-source.ts';
+import { makeContainer, makePod } from './fixtures.ts';
+
+const objects: Record<string, Record<string, string>> = {
+  'configMap/cm': { A: 'cm-a', B: 'cm-b' },
+  'secret/s': { A: 'secret-a', password: 'hunter2' },
+};
+const context: EnvironmentContext = {
+  podIps: ['10.0.0.5', 'fd00::5'],
+  hostIps: ['192.168.0.1', 'fd00::1'],
+  nodeAllocatable: { cpu: '3500m', memory: '8Gi', 'ephemeral-storage': '100Gi' },
+  objects: (kind, name) => objects[`${kind}/${name}`],
+};
+const pod = makePod(
+  {
+    nodeName: 'node-1',
+    serviceAccountName: 'robot',
+    containers: [makeContainer({ name: 'other', resources: { limits: { cpu: '2' } } })],
+    initContainers: [makeContainer({ name: 'init' })],
+  },
+  { labels: { app: 'web', 'example.com/tier': 'front' }, annotations: { b: 'x"\n', a: 'é\u0001\u200b' } },
+);
+
+function environmentOf(
+  container: Partial<Container>,
+  change: Partial<EnvironmentContext> = {},
+): Record<string, string> {
+  const variables = makeEnvironment(pod, makeContainer(container), { ...context, ...change });
+  return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
+}
+
+describe('makeEnvironment', () => {
+  it('lets later declarations win, env over envFrom, and the container over services', () => {
+    const container: Partial<Container> = {
+      envFrom: [
+        { configMapRef: { name: 'cm' } },
+        { prefix: 'S_', secretRef: { name: 's' } },
+        { secretRef: { name: 's' } },
+      ],
+      env: [{ name: 'B', value: 'own' }],
+    };
+    const services = [
+      { name: 'B', value: 'service' },
+      { name: 'KUBERNETES_SERVICE_HOST', value: '10.0.0.1' },
+    ];
+    const variables = makeEnvironment(pod, makeContainer(container), { ...context, services });
+    expect(variables).toEqual([
+      { name: 'A', value: 'secret-a' },
+      { name: 'B', value: 'own' },
+      { name: 'S_A', value: 'secret-a' },
+      { name: 'S_password', value: 'hunter2' },
+      { name: 'password', value: 'hunter2' },
+      { name: 'KUBERNETES_SERVICE_HOST', value: '10.0.0.1' },
+    ]);
+  });
+
+  it('expands what stands before, and services, and leaves the rest as it is', () => {
+    const env = [
+      { name: 'LATER', value: '$(DEFINED)' },
+      { name: 'DEFINED', value: 'd' },
+      { name: 'TWICE', value: '$(DEFINED)$(DEFINED) $(HOST) $$(DEFINED) $(EMPTY)' },
+      { name: 'EMPTY' },
+    ];
+    expect(environmentOf({ env }, { services: [{ name: 'HOST', value: 'h' }] })).toEqual({
+      LATER: '$(DEFINED)',
+      DEFINED: 'd',
+      TWICE: 'dd h $(DEFINED) $(EMPTY)',
+      EMPTY: '',
+      HOST: 'h',
+    });
+  });
+
+  it('reads keys, leaves optional ones out, and names what is missing', () => {
+    const from = (valueFrom: object): Partial<Container> => ({ env: [{ name: 'V', valueFrom }] });
+    expect(environmentOf(from({ secretKeyRef: { name: 's', key: 'password' } }))).toEqual({ V: 'hunter2' });
+    expect(environmentOf(from({ configMapKeyRef: { name: 'cm', key: 'B' } }))).toEqual({ V: 'cm-b' });
+    expect(environmentOf(from({ configMapKeyRef: { name: 'cm', key: 'C', optional: true } }))).toEqual({});
+    expect(environmentOf(from({ secretKeyRef: { name: 'gone', key: 'C', optional: true } }))).toEqual({});
+    expect(environmentOf({ envFrom: [{ configMapRef: { name: 'gone', optional: true } }] })).toEqual({});
+    expect(() => environmentOf(from({ configMapKeyRef: { name: 'cm', key: 'toString' } }))).toThrow(
+      "couldn't find key toString in ConfigMap default/cm",
+    );
+    expect(() => environmentOf(from({ secretKeyRef: { name: 's', key: 'C' } }))).toThrow(
+      "couldn't find key C in Secret default/s",
+    );
+    expect(() => environmentOf(from({ secretKeyRef: { name: 'gone', key: 'C' } }))).toThrow('secret "gone" not found');
+    expect(() => environmentOf({ envFrom: [{ configMapRef: { name: 'gone' } }] })).toThrow(
+      'configmap "gone" not found',
+    );
+  });
+
+  it('refuses variables from files by name', () => {
+    const env = [{ name: 'V', valueFrom: { fileKeyRef: { key: 'k', path: 'p', volumeName: 'v' } } }];
+    expect(() => environmentOf({ env })).toThrow('env V: fileKeyRef is not supported by this kubelet');
+  });
+
+  it.each([
+    ['metadata.name', 'web'],
+    ['metadata.namespace', 'default'],
+    ['metadata.uid', 'uid-1'],
+    ['metadata.labels', 'app="web"\nexample.com/tier="front"'],
+    ["metadata.labels['example.com/tier']", 'front'],
+    ["metadata.labels['absent']", ''],
+    ["metadata.annotations['a']", 'é\u0001\u200b'],
+    ["metadata.annotations['B']", ''],
+    ['metadata.annotations', 'a="é\\x01\\u200b"\nb="x\\"\\n"'],
+    ['spec.nodeName', 'node-1'],
+    ['spec.host', 'node-1'],
+    ['spec.serviceAccountName', 'robot'],
+    ['status.podIP', '10.0.0.5'],
+    ['status.podIPs', '10.0.0.5,fd00::5'],
+    ['status.hostIP', '192.168.0.1'],
+    ['status.hostIPs', '192.168.0.1,fd00::1'],
+  ])('fieldRef %s', (fieldPath, value) => {
+    expect(environmentOf({ env: [{ name: 'V', valueFrom: { fieldRef: { fieldPath } } }] })).toEqual({ V: value });
+  });
+
+  it.each([
+    ['spec.containers', 'v1', 'field label not supported: spec.containers'],
+    ['status.phase', 'v1', 'unsupported fieldPath: status.phase'],
+    ["metadata.name['x']", 'v1', "field label does not support subscript: metadata.name['x']"],
+    ["metadata.labels['a b']", 'v1', "invalid key subscript in metadata.labels['a b']"],
+    ["metadata.labels['A/b']", 'v1', "invalid key subscript in metadata.labels['A/b']"],
+    ["metadata.labels['a/b/c']", 'v1', 'invalid key subscript'],
+    ['metadata.name', 'v2', 'unsupported pod version: v2'],
+  ])('refuses fieldRef %s of %s', (fieldPath, apiVersion, message) => {
+    expect(() => podFieldValue(pod, fieldPath, context, apiVersion)).toThrow(message);
+  });
+
+  it("refuses to make up the node's address", () => {
+    expect(() => podFieldValue(pod, 'status.hostIP', { ...context, hostIps: [] })).toThrow('not known');
+  });
+
+  const own = { limits: { cpu: '1500m', memory: '100Mi' }, requests: { cpu: '250m', 'hugepages-2Mi': '4Mi' } };
+  it.each([
+    [{ resource: 'limits.cpu' }, '2'],
+    [{ resource: 'limits.cpu', divisor: '1m' }, '1500'],
+    [{ resource: 'limits.cpu', divisor: '0' }, '2'],
+    [{ resource: 'limits.memory', divisor: '1Mi' }, '100'],
+    [{ resource: 'limits.memory', divisor: '1M' }, '105'],
+    [{ resource: 'limits.ephemeral-storage', divisor: '1Gi' }, '100'],
+    [{ resource: 'requests.cpu', divisor: '1m' }, '250'],
+    [{ resource: 'requests.memory' }, '0'],
+    [{ resource: 'requests.hugepages-2Mi', divisor: '1Mi' }, '4'],
+    [{ resource: 'limits.cpu', containerName: 'other' }, '2'],
+    [{ resource: 'limits.memory', containerName: 'other' }, String(8 * 2 ** 30)],
+    [{ resource: 'limits.memory', containerName: 'init' }, '0'],
+  ])('resourceFieldRef %j', (resourceFieldRef, value) => {
+    const env = [{ name: 'V', valueFrom: { resourceFieldRef } }];
+    expect(environmentOf({ resources: own, env })).toEqual({ V: value });
+  });
+
+  it("shows a container without a limit its pod's, where the node has such a resource", () => {
+    const limited = makePod({ resources: { limits: { cpu: '1', 'ephemeral-storage': '1Gi' } } });
+    const read = (resource: string): string | undefined =>
+      makeEnvironment(
+        limited,
+        makeContainer({ env: [{ name: 'V', valueFrom: { resourceFieldRef: { resource } } }] }),
+        context,
+      )[0]?.value;
+    expect(read('limits.cpu')).toBe('1');
+    expect(read('limits.ephemeral-storage')).toBe(String(100 * 2 ** 30));
+  });
+
+  it.each([
+    [{ resource: 'limits.gpu' }, 'unsupported container resource : limits.gpu'],
+    [{ resource: 'usage.cpu' }, 'unsupported container resource : usage.cpu'],
+    [{ resource: 'limits.cpu', containerName: 'gone' }, 'container gone not found'],
+  ])('refuses resourceFieldRef %j', (resourceFieldRef, message) => {
+    expect(() => environmentOf({ env: [{ name: 'V', valueFrom: { resourceFieldRef } }] })).toThrow(message);
+  });
+});
+
+describe('formatMap', () => {
+  it('writes one line for each entry, whatever the values hold', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ unit: 'binary' })), (map) => {
+        const lines = Object.keys(map).length === 0 ? [] : formatMap(map).split('\n');
+        expect(lines.map((line) => line.slice(0, line.indexOf('=')))).toEqual(Object.keys(map).sort());
+      }),
+    );
+  });
+});
+
+describe('readEnvironmentObjects', () => {
+  const container = makeContainer({
+    envFrom: [{ configMapRef: { name: 'cm' } }],
+    env: [
+      { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+      { name: 'B', valueFrom: { configMapKeyRef: { name: 'cm', key: 'k' } } },
+      { name: 'C', value: 'set', valueFrom: { secretKeyRef: { name: 'unused', key: 'k' } } },
+    ],
+  });
+
+  it('reads each object once', async () => {
+    const asked: string[] = [];
+    const source: ObjectSource = {
+      data: async (kind, namespace, name) => {
+        asked.push(`${kind} ${namespace}/${name}`);
+        return objects[`${kind}/${name}`];
+      },
+    };
+    const read = await readEnvironmentObjects(pod, container, source);
+    expect(asked).toEqual(['configMap default/cm', 'secret default/s']);
+    expect(read('configMap', 'cm')).toBe(objects['configMap/cm']);
+    expect(read('secret', 'cm')).toBeUndefined();
+    expect(environmentReferences(makeContainer())).toEqual([]);
+  });
+
+  it('refuses secrets and configMaps on a node without an API server, and asks for nothing where none is needed', async () => {
+    await expect(readEnvironmentObjects(pod, container, undefined)).rejects.toMatchObject({
+      code: 'Unsupported',
+      message: expect.stringContaining("couldn't get configMap default/cm, no kubeClient defined"),
+    });
+    const none = await readEnvironmentObjects(pod, makeContainer(), undefined);
+    expect(none('secret', 's')).toBeUndefined();
+  });
+});
