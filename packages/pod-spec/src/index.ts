@@ -27,7 +27,28 @@ export type {
   VolumeMount,
   Wire,
 } from './api.ts';
+export {
+  type AnyContainer,
+  allContainers,
+  type ContainerType,
+  findContainer,
+  isRestartableInit,
+  type PodContainer,
+} from './containers.ts';
+export { defaultPullPolicy } from './default-pull-policy.ts';
+export { defaultPod, type PodLike } from './defaults.ts';
+export { PodSpecError, type PodSpecErrorCode } from './errors.ts';
+export { type FieldError, type FieldErrorType, formatFieldError } from './field-error.ts';
+export {
+  canonicalImageName,
+  effectiveTag,
+  familiarImageName,
+  type ImageReference,
+  imageRepository,
+  parseImageReference,
+} from './image-reference.ts';
 export type { Device, Mount, MountPropagation } from './mount.ts';
+export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';
 export {
   CONFIG_HASH_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,
@@ -39,6 +60,15 @@ export {
   podFullName,
   podSource,
 } from './pod-source.ts';
+export { parseQuantity, Quantity, type QuantityFormat } from './quantity.ts';
+export {
+  addResources,
+  formatResourceList,
+  maxResources,
+  parseResourceList,
+  type ResourceList,
+  type ResourceListJson,
+} from './resource-list.ts';
 export type {
   RuntimeContainer,
   RuntimeContainerResources,
@@ -49,3 +79,4 @@ export type {
   RuntimeSandbox,
   RuntimeSandboxStatus,
 } from './runtime-status.ts';
+export { validatePod } from './validate-pod.ts';

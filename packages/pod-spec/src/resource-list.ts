@@ -1,0 +1,67 @@
+import { PodSpecError } from './errors.ts';
+import { parseQuantity, type Quantity } from './quantity.ts';
+
+/** Amounts by resource name: `cpu`, `memory`, `ephemeral-storage`, `hugepages-2Mi`, `example.com/gpu`. */
+export type ResourceList = ReadonlyMap<string, Quantity>;
+
+/** A resource list as the API has it on the wire. */
+export type ResourceListJson = Readonly<Record<string, string>>;
+
+/** @throws PodSpecError `InvalidQuantity`, naming the resource */
+export function parseResourceList(list: ResourceListJson | undefined): ResourceList {
+  return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseNamed(name, text)]));
+}
+
+function parseNamed(name: string, text: string): Quantity {
+  try {
+    return parseQuantity(text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new PodSpecError('InvalidQuantity', `resource ${name}: ${reason}`, { cause });
+  }
+}
+
+/** The list as the API has it on the wire, in canonical form. */
+export function formatResourceList(list: ResourceList): ResourceListJson {
+  return Object.fromEntries([...list].map(([name, quantity]) => [name, quantity.toString()]));
+}
+
+/** The sum, resource by resource. */
+export function addResources(...lists: readonly ResourceList[]): Map<string, Quantity> {
+  const sum = new Map<string, Quantity>();
+  for (const list of lists) {
+    for (const [name, quantity] of list) sum.set(name, sum.get(name)?.add(quantity) ?? quantity);
+  }
+  return sum;
+}
+
+/** The greater of each resource. */
+export function maxResources(...lists: readonly ResourceList[]): Map<string, Quantity> {
+  const greatest = new Map<string, Quantity>();
+  for (const list of lists) {
+    for (const [name, quantity] of list) {
+      const before = greatest.get(name);
+      if (before === undefined || quantity.compare(before) > 0) greatest.set(name, quantity);
+    }
+  }
+  return greatest;
+}
+
+/** Whether a pod may ask for the resource as a whole, and not only its containers (KEP-2837). */
+export function isPodLevelResource(name: string): boolean {
+  return name === 'cpu' || name === 'memory' || isHugePageResource(name);
+}
+
+export function isHugePageResource(name: string): boolean {
+  return name.startsWith('hugepages-');
+}
+
+/** Whether the resource is Kubernetes' own: not one of a device plugin, `example.com/gpu`. */
+export function isNativeResource(name: string): boolean {
+  return !name.includes('/') || name.includes('kubernetes.io/');
+}
+
+/** Whether more of it may be allowed than is promised: a limit above its request. */
+export function isOvercommitAllowed(name: string): boolean {
+  return isNativeResource(name) && !isHugePageResource(name);
+}
