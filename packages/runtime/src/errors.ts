@@ -3,8 +3,21 @@
  * - `KillPod`: some containers or sandboxes could not be stopped.
  * - `BadAnswer`: the runtime answered with something that is no answer.
  * - `Unsupported`: the pod or the runtime asks for what this kubelet has not got.
+ * - `InvalidSpec`: the pod asks for something that makes no sense; it will not get better by trying again.
+ * - `NonRootViolation`: a container's `runAsNonRoot` cannot be honoured.
+ * - `MissingObject`: a secret, a configMap or a key of one is not there (yet).
+ *
+ * The last four are what a configuration cannot be generated for: the container waits with the reason
+ * `CreateContainerConfigError` and the message.
  */
-export type PodRuntimeErrorCode = 'SyncPod' | 'KillPod' | 'BadAnswer' | 'Unsupported';
+export type PodRuntimeErrorCode =
+  | 'SyncPod'
+  | 'KillPod'
+  | 'BadAnswer'
+  | 'Unsupported'
+  | 'InvalidSpec'
+  | 'NonRootViolation'
+  | 'MissingObject';
 
 /** What goes wrong in this package, beside the `CriError`s that it hands on. */
 export class PodRuntimeError extends Error {

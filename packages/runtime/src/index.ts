@@ -1,5 +1,4 @@
 export { computePodActions } from './actions.ts';
-export { ContainerConfigError, type ContainerConfigErrorCode } from './config/config-error.ts';
 export { generateContainerConfig } from './config/container-config.ts';
 export { containerResources } from './config/container-resources.ts';
 export type {
@@ -11,6 +10,7 @@ export type {
   SandboxContext,
 } from './config/context.ts';
 export { type EnvironmentContext, type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
+export { createTerminationMessageFile, thermalThrottlePaths } from './config/host-files.ts';
 export {
   containerAnnotations,
   containerLabels,

@@ -14,7 +14,7 @@ import { stopSignal } from './stop-signal.ts';
  * What the runtime is told to make a container (`generateContainerConfig`,
  * `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  * @param attempt how often the container was started in this pod before: its restart count
- * @throws ContainerConfigError
+ * @throws PodRuntimeError
  */
 export function generateContainerConfig(
   pod: Pod,

@@ -6,7 +6,7 @@ import {
   type UserNamespace,
 } from '@node-agent/cri-client';
 import type { Container, Mount, Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import type { ContainerContext } from './context.ts';
 
 const PROPAGATION: Readonly<Record<Mount['propagation'], MountPropagation>> = {
@@ -17,7 +17,7 @@ const PROPAGATION: Readonly<Record<Mount['propagation'], MountPropagation>> = {
 
 /**
  * A container's mounts as the runtime is told them: volumes and hosts file, then the termination message file.
- * @throws ContainerConfigError `Unsupported` where the container mounts a volume made from an image (KEP-4639)
+ * @throws PodRuntimeError `Unsupported` where the container mounts a volume made from an image (KEP-4639)
  */
 export function containerMounts(
   pod: Pod,
@@ -59,8 +59,5 @@ function refuseImageVolumes(pod: Pod, container: Container): void {
   const mounted = new Set(container.volumeMounts?.map((mount) => mount.name));
   const volume = pod.spec.volumes?.find(({ name, image }) => image && mounted.has(name));
   if (!volume) return;
-  throw new ContainerConfigError(
-    'Unsupported',
-    `volume ${volume.name}: image volumes are not supported by this kubelet`,
-  );
+  throw new PodRuntimeError('Unsupported', `volume ${volume.name}: image volumes are not supported by this kubelet`);
 }

@@ -1,5 +1,5 @@
 import type { Container, EnvVar, Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import { type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
 import { expand } from './pending.ts';
@@ -26,7 +26,7 @@ export interface EnvironmentContext extends PodAddresses {
  * The environment of a container, in the order of its declaration: `envFrom`, then `env` with `$(NAME)` expanded from
  * what stands before and from services, then the services' variables (`makeEnvironmentVariables`,
  * `pkg/kubelet/kubelet_pods.go`).
- * @throws ContainerConfigError
+ * @throws PodRuntimeError
  */
 export function makeEnvironment(
   pod: Pod,
@@ -65,7 +65,7 @@ function referredValue(
   if (configMapKeyRef) return keyOf('configMap', configMapKeyRef, pod, context);
   if (secretKeyRef) return keyOf('secret', secretKeyRef, pod, context);
   if (fileKeyRef) {
-    throw new ContainerConfigError('Unsupported', `env ${name}: fileKeyRef is not supported by this kubelet`);
+    throw new PodRuntimeError('Unsupported', `env ${name}: fileKeyRef is not supported by this kubelet`);
   }
   return '';
 }
@@ -81,10 +81,7 @@ function keyOf(
   if (data && Object.hasOwn(data, key)) return data[key];
   if (optional) return undefined;
   const what = kind === 'secret' ? 'Secret' : 'ConfigMap';
-  throw new ContainerConfigError(
-    'MissingObject',
-    `couldn't find key ${key} in ${what} ${pod.metadata.namespace}/${name}`,
-  );
+  throw new PodRuntimeError('MissingObject', `couldn't find key ${key} in ${what} ${pod.metadata.namespace}/${name}`);
 }
 
 function object(
@@ -95,5 +92,5 @@ function object(
 ): Readonly<Record<string, string>> | undefined {
   const found = objects(kind, name);
   if (found || optional) return found;
-  throw new ContainerConfigError('MissingObject', `${kind.toLowerCase()} "${name}" not found`);
+  throw new PodRuntimeError('MissingObject', `${kind.toLowerCase()} "${name}" not found`);
 }

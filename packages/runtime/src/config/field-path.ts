@@ -1,5 +1,5 @@
 import type { Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -13,7 +13,7 @@ export interface PodAddresses {
 
 /**
  * The value of a `fieldRef` of the downward API (`pkg/fieldpath`, `podFieldSelectorRuntimeValue` upstream).
- * @throws ContainerConfigError `InvalidSpec` for a field that cannot be referred to
+ * @throws PodRuntimeError `InvalidSpec` for a field that cannot be referred to
  */
 export function podFieldValue(
   pod: Pod,
@@ -118,6 +118,6 @@ function requireHostIps(hostIps: readonly string[]): readonly string[] {
   return hostIps;
 }
 
-function invalid(message: string): ContainerConfigError {
-  return new ContainerConfigError('InvalidSpec', message);
+function invalid(message: string): PodRuntimeError {
+  return new PodRuntimeError('InvalidSpec', message);
 }

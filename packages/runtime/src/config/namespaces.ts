@@ -1,6 +1,6 @@
 import { type Init, NamespaceMode, type NamespaceOption, type UserNamespace } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import type { PodContext } from './context.ts';
 
 /** The network namespace that a pod's sandbox must have: another one means another sandbox. */
@@ -10,7 +10,7 @@ export function podNetworkNamespace(pod: Pod): NamespaceMode {
 
 /**
  * Which namespaces a pod shares with the node (`pkg/kubelet/kuberuntime/util/util.go`).
- * @throws ContainerConfigError `Unsupported` where the pod wants a user namespace and none was given
+ * @throws PodRuntimeError `Unsupported` where the pod wants a user namespace and none was given
  */
 export function podNamespaces(pod: Pod, context: PodContext): Init<NamespaceOption> {
   return {
@@ -29,7 +29,7 @@ function podPidNamespace(pod: Pod): NamespaceMode {
 function podUserNamespace(pod: Pod, context: PodContext): Init<UserNamespace> {
   if (pod.spec.hostUsers !== false) return { mode: NamespaceMode.NODE };
   if (context.userNamespace) return context.userNamespace;
-  throw new ContainerConfigError(
+  throw new PodRuntimeError(
     'Unsupported',
     "can't set `spec.hostUsers: false`, this kubelet does not assign user namespaces",
   );

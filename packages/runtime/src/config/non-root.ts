@@ -1,6 +1,6 @@
 import type { Image } from '@node-agent/cri-client';
 import type { Container, Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import type { ImageUser } from './context.ts';
 
 const MAX_USER_ID = 2 ** 31 - 1;
@@ -14,7 +14,7 @@ export function imageUser(image: Image | null): ImageUser {
 
 /**
  * Holds a container with `runAsNonRoot` to it: by `runAsUser`, else by the image's user, which must be a number.
- * @throws ContainerConfigError `NonRootViolation`
+ * @throws PodRuntimeError `NonRootViolation`
  */
 export function verifyRunAsNonRoot(pod: Pod, container: Container, user: ImageUser): void {
   const own = container.securityContext;
@@ -40,6 +40,6 @@ export function verifyRunAsNonRoot(pod: Pod, container: Container, user: ImageUs
   }
 }
 
-function violation(message: string): ContainerConfigError {
-  return new ContainerConfigError('NonRootViolation', message);
+function violation(message: string): PodRuntimeError {
+  return new PodRuntimeError('NonRootViolation', message);
 }

@@ -1,5 +1,5 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 
 /** A secret or configMap of the pod's namespace. */
 export interface ObjectReference {
@@ -43,7 +43,7 @@ export function environmentReferences(container: Container): readonly ObjectRefe
 
 /**
  * Reads what a container's environment refers to.
- * @throws ContainerConfigError `Unsupported` where it refers to anything and there is no source, as on a standalone node
+ * @throws PodRuntimeError `Unsupported` where it refers to anything and there is no source, as on a standalone node
  */
 export async function readEnvironmentObjects(
   pod: Pod,
@@ -55,7 +55,7 @@ export async function readEnvironmentObjects(
   const objects = new Map<string, ObjectData | undefined>();
   for (const { kind, name } of environmentReferences(container)) {
     if (!source) {
-      throw new ContainerConfigError(
+      throw new PodRuntimeError(
         'Unsupported',
         `couldn't get ${kind} ${namespace}/${name}, no kubeClient defined: this kubelet runs without an API server`,
       );

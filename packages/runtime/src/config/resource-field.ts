@@ -1,5 +1,5 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import { milliValue, type ResourceList, value } from './quantities.ts';
 
 const DEFAULTED = ['cpu', 'memory', 'ephemeral-storage'];
@@ -18,7 +18,7 @@ export interface ResourceFieldReference {
 /**
  * The value of a `resourceFieldRef`: the amount in units of the divisor, rounded up. A container without a limit is
  * shown the pod's, else what the node has to give (`pkg/api/v1/resource/helpers.go`).
- * @throws ContainerConfigError `InvalidSpec` for a resource or container that does not exist
+ * @throws PodRuntimeError `InvalidSpec` for a resource or container that does not exist
  */
 export function resourceFieldValue(
   pod: Pod,
@@ -33,7 +33,7 @@ export function resourceFieldValue(
   const name = rest.join('.');
   const known = DEFAULTED.includes(name) || name.startsWith('hugepages-');
   if ((kind !== 'limits' && kind !== 'requests') || !known) {
-    throw new ContainerConfigError('InvalidSpec', `unsupported container resource : ${reference.resource}`);
+    throw new PodRuntimeError('InvalidSpec', `unsupported container resource : ${reference.resource}`);
   }
   let amount = subject.container.resources?.[kind]?.[name] ?? '0';
   if (kind === 'limits' && subject.defaulted && DEFAULTED.includes(name) && milliValue(amount) === 0n) {
@@ -58,5 +58,5 @@ function findContainer(pod: Pod, name: string): { readonly container: Container;
   if (main) return { container: main, defaulted: true };
   const init = pod.spec.initContainers?.find((container) => container.name === name);
   if (init) return { container: init, defaulted: false };
-  throw new ContainerConfigError('InvalidSpec', `container ${name} not found`);
+  throw new PodRuntimeError('InvalidSpec', `container ${name} not found`);
 }

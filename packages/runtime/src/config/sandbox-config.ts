@@ -1,6 +1,6 @@
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import { sandboxResources } from './container-resources.ts';
 import type { SandboxContext } from './context.ts';
 import { sandboxAnnotations, sandboxLabels } from './labels.ts';
@@ -15,7 +15,7 @@ const MAX_FQDN_LENGTH = 64;
  * What the runtime is told to make a pod's sandbox (`generatePodSandboxConfig`,
  * `pkg/kubelet/kuberuntime/kuberuntime_sandbox.go`).
  * @param attempt how many sandboxes the pod had before
- * @throws ContainerConfigError
+ * @throws PodRuntimeError
  */
 export function generateSandboxConfig(pod: Pod, attempt: number, context: SandboxContext): Init<PodSandboxConfig> {
   const { name, namespace, uid } = pod.metadata;
@@ -41,7 +41,7 @@ function kernelHostname(pod: Pod, { hostname, domain }: SandboxContext): string 
   if (domain === '' || !pod.spec.setHostnameAsFQDN) return hostname;
   const fqdn = `${hostname}.${domain}`;
   if (fqdn.length <= MAX_FQDN_LENGTH) return fqdn;
-  throw new ContainerConfigError(
+  throw new PodRuntimeError(
     'InvalidSpec',
     `failed to construct FQDN from pod hostname and cluster domain, FQDN ${fqdn} is too long ` +
       `(${MAX_FQDN_LENGTH} characters is the max, ${fqdn.length} characters requested)`,

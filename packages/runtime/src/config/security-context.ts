@@ -8,7 +8,7 @@ import {
   SupplementalGroupsPolicy,
 } from '@node-agent/cri-client';
 import type { Container, Pod, PodSecurityContext } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import type { ContainerContext, PodContext } from './context.ts';
 import { podNamespaces } from './namespaces.ts';
 import { appArmorProfile, seccompProfile } from './security-profiles.ts';
@@ -33,7 +33,7 @@ const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq',
 /**
  * The security context of a sandbox (`generatePodSandboxLinuxConfig` upstream). Its seccomp profile is always the
  * runtime's default: nothing but the pause process runs under it.
- * @throws ContainerConfigError
+ * @throws PodRuntimeError
  */
 export function sandboxSecurityContext(pod: Pod, context: PodContext): Init<LinuxSandboxSecurityContext> {
   const pods = pod.spec.securityContext;
@@ -56,7 +56,7 @@ export function sandboxSecurityContext(pod: Pod, context: PodContext): Init<Linu
 /**
  * The security context of a container: its own settings before the pod's, and the image's user where neither names one
  * (`determineEffectiveSecurityContext` upstream).
- * @throws ContainerConfigError
+ * @throws PodRuntimeError
  */
 export function containerSecurityContext(
   pod: Pod,
@@ -114,7 +114,7 @@ function hasPrivilegedContainer({ spec }: Pod): boolean {
 function supplementalGroupsPolicy(pods: PodSecurityContext | undefined): SupplementalGroupsPolicy {
   const policy = pods?.supplementalGroupsPolicy ?? 'Merge';
   if (policy === 'Merge' || policy === 'Strict') return SupplementalGroupsPolicy[policy];
-  throw new ContainerConfigError('InvalidSpec', `unsupported supplementalGroupsPolicy: ${policy}`);
+  throw new PodRuntimeError('InvalidSpec', `unsupported supplementalGroupsPolicy: ${policy}`);
 }
 
 function fsGroup(pods: PodSecurityContext | undefined): readonly number[] {

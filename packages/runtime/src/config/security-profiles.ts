@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Init, type SecurityProfile, SecurityProfileProfileType } from '@node-agent/cri-client';
 import type { Container, Pod, SecurityContext } from '@node-agent/pod-spec';
-import { ContainerConfigError } from './config-error.ts';
+import { PodRuntimeError } from '../errors.ts';
 import type { NodeSettings } from './context.ts';
 
 const APPARMOR_ANNOTATION_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
@@ -11,7 +11,7 @@ const unconfined: Init<SecurityProfile> = { profileType: SecurityProfileProfileT
 
 /**
  * The seccomp profile of a container: its own, else the pod's, else by `seccompDefault` the runtime's or none.
- * @throws ContainerConfigError `InvalidSpec` for a `Localhost` profile without a name
+ * @throws PodRuntimeError `InvalidSpec` for a `Localhost` profile without a name
  */
 export function seccompProfile(pod: Pod, container: Container, node: NodeSettings): Init<SecurityProfile> {
   const profile = container.securityContext?.seccompProfile ?? pod.spec.securityContext?.seccompProfile;
@@ -22,10 +22,7 @@ export function seccompProfile(pod: Pod, container: Container, node: NodeSetting
       return runtimeDefault;
     case 'Localhost':
       if (!profile?.localhostProfile) {
-        throw new ContainerConfigError(
-          'InvalidSpec',
-          'localhostProfile must be set if seccompProfile type is Localhost.',
-        );
+        throw new PodRuntimeError('InvalidSpec', 'localhostProfile must be set if seccompProfile type is Localhost.');
       }
       return {
         profileType: SecurityProfileProfileType.Localhost,
@@ -45,7 +42,7 @@ export interface AppArmor {
 /**
  * The AppArmor profile of a container: its own, else the one in the pod's beta annotation (static pods may still carry
  * it), else the pod's (`pkg/security/apparmor/helpers.go`).
- * @throws ContainerConfigError `InvalidSpec` for an unknown type, or a `Localhost` profile without a name
+ * @throws PodRuntimeError `InvalidSpec` for an unknown type, or a `Localhost` profile without a name
  */
 export function appArmorProfile(pod: Pod, container: Container): AppArmor {
   const profile =
@@ -61,7 +58,7 @@ export function appArmorProfile(pod: Pod, container: Container): AppArmor {
     case 'Localhost': {
       const localhostRef = profile.localhostProfile;
       if (localhostRef == null) {
-        throw new ContainerConfigError('InvalidSpec', 'missing localhost apparmor profile name');
+        throw new PodRuntimeError('InvalidSpec', 'missing localhost apparmor profile name');
       }
       return {
         apparmor: { profileType: SecurityProfileProfileType.Localhost, localhostRef },
@@ -69,7 +66,7 @@ export function appArmorProfile(pod: Pod, container: Container): AppArmor {
       };
     }
     default:
-      throw new ContainerConfigError('InvalidSpec', `unknown apparmor profile type: ${JSON.stringify(profile.type)}`);
+      throw new PodRuntimeError('InvalidSpec', `unknown apparmor profile type: ${JSON.stringify(profile.type)}`);
   }
 }
 
