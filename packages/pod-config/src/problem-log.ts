@@ -1,0 +1,29 @@
+import type { Logger } from '@node-agent/telemetry';
+import { formatProblem, type ManifestProblem } from './problem.ts';
+
+/** Logs each problem once, when it comes, and once more when it is gone, however often it is seen in between. */
+export class ProblemLog {
+  readonly #logger: Logger;
+  #current = new Map<string, ManifestProblem>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get problems(): readonly ManifestProblem[] {
+    return [...this.#current.values()];
+  }
+
+  /** Takes the problems as they are now. */
+  update(problems: readonly ManifestProblem[]): void {
+    const next = new Map(problems.map((problem) => [formatProblem(problem), problem]));
+    for (const [text, problem] of next) {
+      if (!this.#current.has(text))
+        this.#logger.error({ source: problem.source, problem: text }, 'Manifest has a problem');
+    }
+    for (const [text, problem] of this.#current) {
+      if (!next.has(text)) this.#logger.info({ source: problem.source, problem: text }, 'Manifest problem is gone');
+    }
+    this.#current = next;
+  }
+}

@@ -1,0 +1,101 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Tags } from 'yaml';
+import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
+
+/** A place in a text, both from 1. */
+export interface TextPlace {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One document of a YAML stream, read without error. */
+export interface YamlDocument {
+  readonly value: JsonValue;
+  /** Where the value at `path` stands, or the nearest value around it that is there. */
+  locate(path: JsonPath): TextPlace;
+}
+
+/** What is wrong with one document of a stream. */
+export interface YamlProblem extends TextPlace {
+  readonly message: string;
+}
+
+/** All documents of a stream that could be read, and one problem for each that could not. */
+export interface YamlStream {
+  readonly documents: readonly YamlDocument[];
+  readonly problems: readonly YamlProblem[];
+}
+
+/** A pod never comes near these; a text that unfolds to more is an attack or a mistake. */
+const LIMITS = { maxValues: 200_000, maxDepth: 100 };
+/** How much aliases may multiply what they stand for. */
+const MAX_ALIAS_COUNT = 100;
+
+/**
+ * Reads a text as YAML 1.1, of which JSON is a part, the way Kubernetes reads manifests (`sigs.k8s.io/yaml`): `yes` and
+ * `on` are true, `0777` is octal; but dates and `1:30` stay text. Empty documents are left out. Keys given twice,
+ * aliases that enclose themselves or multiply beyond reason, and tags of other types are problems.
+ */
+export function readYaml(text: string): YamlStream {
+  const lineCounter = new LineCounter();
+  const documents: YamlDocument[] = [];
+  const problems: YamlProblem[] = [];
+  const place = (offset: number): TextPlace => {
+    const { line, col } = lineCounter.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const parsed = parseAllDocuments(text, {
+    version: '1.1',
+    customTags: jsonTags,
+    uniqueKeys: true,
+    prettyErrors: false,
+    logLevel: 'silent',
+    lineCounter,
+  });
+  for (const document of Array.isArray(parsed) ? parsed : []) {
+    const locate = (path: JsonPath): TextPlace => place(offsetOf(document, path));
+    const fault = document.errors[0] ?? document.warnings[0];
+    if (fault !== undefined) {
+      problems.push({ ...place(fault.pos[0]), message: fault.message });
+      continue;
+    }
+    try {
+      const value = toPlainJson(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }) ?? null, LIMITS);
+      if (value !== null) documents.push({ value, locate });
+    } catch (error) {
+      if (!(error instanceof NotJsonError || error instanceof ReferenceError)) throw error;
+      problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: error.message });
+    }
+  }
+  return { documents, problems };
+}
+
+/** YAML 1.1's types without those that JSON has not, and without base 60. */
+function jsonTags(tags: Tags): Tags {
+  const foreign = /:(binary|omap|pairs|set|timestamp)$/;
+  return tags.filter(
+    (tag) => typeof tag === 'string' || !(foreign.test(tag.tag) || ('format' in tag && tag.format === 'TIME')),
+  );
+}
+
+/** The offset of the deepest node on the way to `path`; of a map's value, its key's. */
+function offsetOf(document: Document.Parsed, path: JsonPath): number {
+  let offset = document.contents?.range[0] ?? document.range[0];
+  let node: unknown = document.contents;
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isSeq(node)) node = node.items[Number(step)];
+    else if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      if (pair === undefined || !isScalar(pair.key)) return offset;
+      offset = pair.key.range?.[0] ?? offset;
+      node = pair.value;
+      continue;
+    } else return offset;
+    offset = rangeStart(node) ?? offset;
+  }
+  return offset;
+}
+
+function rangeStart(node: unknown): number | undefined {
+  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
+}
