@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { type Clock, sleep } from '@node-agent/async';
-import type { FileSystem } from '@node-agent/host';
+import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { readManifest } from './manifest.ts';
@@ -74,6 +74,7 @@ export class FileSource {
 
   async #lookUntil(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      this.#wakeUp.forget();
       const changed = this.#changed;
       this.#changed = new Set();
       await this.#look(changed);
@@ -214,10 +215,6 @@ async function isDirectory(fs: Pick<FileSystem, 'stat'>, path: string): Promise<
     ({ kind }) => kind === 'directory',
     () => false,
   );
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }
 
 function messageOf(error: unknown): string {

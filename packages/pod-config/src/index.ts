@@ -1,4 +1,13 @@
 export { comparePods, type DuplicatePod, diffPods, type PodChange, type PodDiff } from './diff-pods.ts';
+export { FileSource, type FileSourceComponents, type FileSourceOptions } from './file-source.ts';
+export {
+  type Fetch,
+  type FetchResponse,
+  HttpSource,
+  type HttpSourceComponents,
+  type HttpSourceOptions,
+} from './http-source.ts';
+export type { JsonValue } from './plain-json.ts';
 export {
   PodConfig,
   type PodConfigComponents,
@@ -6,5 +15,6 @@ export {
   type PodConfigOptions,
   type SetPods,
 } from './pod-config.ts';
+export type { FieldProblem, PodSchema } from './pod-schema.ts';
 export type { PodOperation, PodUpdate } from './pod-update.ts';
 export { formatProblem, type ManifestProblem } from './problem.ts';

@@ -15,6 +15,11 @@ export class WakeUp {
     this.#end();
   }
 
+  /** Makes a call that nobody waited for undone. */
+  forget(): void {
+    this.#called = false;
+  }
+
   /** Waits for a call, for `ms` milliseconds or for `signal`, whichever is first; `true` where it was a call. */
   wait(ms: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {

@@ -86,11 +86,16 @@ export class PodManager {
     return [...this.#podByUid.values()];
   }
 
+  /** All mirror pods. */
+  getMirrorPods(): Pod[] {
+    return [...this.#mirrorPodByUid.values()];
+  }
+
   /** All pods, all mirror pods, and which mirror pods have lost their static pod. */
   getPodsAndMirrorPods(): PodsAndMirrorPods {
     return {
       pods: this.getPods(),
-      mirrorPods: [...this.#mirrorPodByUid.values()],
+      mirrorPods: this.getMirrorPods(),
       orphanedMirrorPodFullNames: [...this.#mirrorPodByFullName.keys()].filter(
         (name) => !this.#podByFullName.has(name),
       ),

@@ -1,0 +1,154 @@
+import { type Clock, sleep } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
+import { readManifest } from './manifest.ts';
+import type { SetPods } from './pod-config.ts';
+import type { PodSchema } from './pod-schema.ts';
+import type { ManifestProblem } from './problem.ts';
+import { ProblemLog } from './problem-log.ts';
+
+/** An answer of {@link Fetch}, as far as it is looked at; a web `Response` is one. */
+export interface FetchResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array> | null;
+}
+
+/** Gets a URL; `globalThis.fetch` is one. Rejects when `signal` is aborted. */
+export type Fetch = (
+  url: string,
+  init: { readonly headers: [string, string][]; readonly signal: AbortSignal },
+) => Promise<FetchResponse>;
+
+/** What {@link HttpSource} works with. */
+export interface HttpSourceComponents {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly schema: PodSchema;
+  /** Takes all pods whenever they changed: `podConfig.addSource('http')`. */
+  readonly set: SetPods;
+}
+
+export interface HttpSourceOptions {
+  /** Where the manifest is (`staticPodURL`). Its pods' UIDs depend on this very text. */
+  readonly url: string;
+  readonly nodeName: string;
+  /** Headers of each request, with all values of each (`staticPodURLHeader`). Never logged. */
+  readonly headers?: Readonly<Record<string, readonly string[]>>;
+  /** How long from the end of one look to the next (`httpCheckFrequency`): 20 s by default. */
+  readonly periodMs?: number;
+  /** How long one look may take, body and all: 10 s by default, as upstream. */
+  readonly timeoutMs?: number;
+  /** The largest answer that is read: 1 MiB by default (upstream: 10 MiB). */
+  readonly limitBytes?: number;
+}
+
+const DEFAULTS = { periodMs: 20_000, timeoutMs: 10_000, limitBytes: 1 << 20 };
+
+/**
+ * The pods of a manifest behind a URL (`pkg/kubelet/config/http.go`), looked at once a period; with `If-None-Match`
+ * where the server gave an `ETag`. An answer that is an error, too large, late, empty or broken keeps the last good
+ * pods (F2); before the first good one the source has not spoken (F1), but for an empty answer, which says that there
+ * are no pods yet.
+ */
+export class HttpSource {
+  readonly #components: HttpSourceComponents;
+  readonly #options: HttpSourceOptions & typeof DEFAULTS;
+  readonly #log: ProblemLog;
+  #etag: string | undefined;
+  #bytes: Uint8Array | undefined;
+  #state: ManifestState | undefined;
+
+  constructor(components: HttpSourceComponents, options: HttpSourceOptions) {
+    this.#components = components;
+    this.#options = { ...DEFAULTS, ...options };
+    this.#log = new ProblemLog(components.logger);
+  }
+
+  /** What is wrong at present with the answer, or with the way to it. */
+  get problems(): readonly ManifestProblem[] {
+    return this.#log.problems;
+  }
+
+  /** Looks once a period until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#look(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#log.update([{ source: this.#options.url, message: messageOf(error) }]);
+      }
+      await sleep(this.#components.clock, this.#options.periodMs, signal).catch(() => {});
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { url, nodeName } = this.#options;
+    const bytes = await this.#get(signal);
+    const unchanged = bytes === undefined || (this.#bytes !== undefined && Buffer.compare(bytes, this.#bytes) === 0);
+    if (unchanged && this.#state !== undefined) return this.#log.update(this.#state.problems);
+    if (bytes === undefined) throw new Error('answered 304 Not Modified to a request without a condition');
+    const origin = { kind: 'http', location: url, nodeName } as const;
+    const reading =
+      bytes.length > 0
+        ? readManifest(bytes, origin, this.#components.schema)
+        : { pods: [], problems: [{ source: url, message: 'the answer has no content' }] };
+    const state = mergeManifests(new Map([[url, keepLastGood(this.#state, reading)]]));
+    this.#log.update(state.problems);
+    this.#bytes = bytes;
+    const broken = this.#state === undefined && state.pods.length === 0 && state.problems.length > 0;
+    if (broken && bytes.length > 0) return;
+    this.#state = state;
+    this.#components.set(state.pods);
+  }
+
+  /** The answer's body; `undefined` where it is the one that is known. @throws for any other answer than that and 200 */
+  async #get(outer: AbortSignal): Promise<Uint8Array | undefined> {
+    const { url, timeoutMs, limitBytes, headers = {} } = this.#options;
+    const controller = new AbortController();
+    const onAbort = (): void => controller.abort(outer.reason);
+    outer.addEventListener('abort', onAbort, { once: true });
+    const timer = this.#components.clock.setTimer(timeoutMs, () => {
+      controller.abort(new Error(`no whole answer within ${timeoutMs} ms`));
+    });
+    try {
+      outer.throwIfAborted();
+      const pairs = Object.entries(headers).flatMap(([name, values]) => values.map((value) => pair(name, value)));
+      if (this.#etag !== undefined && this.#state !== undefined) pairs.push(['If-None-Match', this.#etag]);
+      const response = await this.#components.fetch(url, { headers: pairs, signal: controller.signal });
+      if (response.status === 304) return undefined;
+      if (response.status !== 200) throw new Error(`answered with status ${response.status}`);
+      const bytes = await readBody(response, limitBytes);
+      this.#etag = response.headers.get('etag') ?? undefined;
+      return bytes;
+    } finally {
+      timer.cancel();
+      outer.removeEventListener('abort', onAbort);
+      // Whatever is left of a body that was not read to its end is dropped, and its connection with it.
+      controller.abort(new Error('done'));
+    }
+  }
+}
+
+async function readBody({ body }: FetchResponse, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > limitBytes) throw new Error(`the answer is larger than ${limitBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function pair(name: string, value: string): [string, string] {
+  return [name, value];
+}
+
+/** The error's message with its causes': `fetch` says no more than "fetch failed" itself. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`;
+}

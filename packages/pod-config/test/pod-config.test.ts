@@ -1,0 +1,172 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { CONFIG_SOURCE_ANNOTATION, type Pod, type PodSource } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { describe, expect, it } from 'vitest';
+import { PodConfig, type PodConfigMode } from '../src/pod-config.ts';
+import type { PodUpdate } from '../src/pod-update.ts';
+import { podOf } from './helpers.ts';
+
+function setUp(mode?: PodConfigMode) {
+  const clock = new FakeClock();
+  const events: string[] = [];
+  const recorder = { event: (_o: unknown, _t: unknown, reason: string, message: string) => events.push(`${reason}: ${message}`) };
+  const config = new PodConfig({ clock, logger: silentLogger, recorder }, mode === undefined ? {} : { mode });
+  const seen: PodUpdate[] = [];
+  /** Lets a consumer take all that there is. */
+  const drain = async (): Promise<string[]> => {
+    await clock.settle();
+    return seen.splice(0).map(({ op, source, pods }) => [op, source, ...pods.map(({ metadata }) => metadata.uid)].join(' '));
+  };
+  const consume = async (): Promise<void> => {
+    for await (const update of config.updates) seen.push(update);
+  };
+  return { config, drain, consume, events, clock, seen };
+}
+
+describe('PodConfig', () => {
+  it('tells removals first, then additions, updates, deletions, and changes of status last', async () => {
+    const { config, drain, consume } = setUp();
+    const set = config.addSource('api');
+    void consume();
+    set([podOf({ uid: 'gone' }), podOf({ uid: 'same' }), podOf({ uid: 'edit' }), podOf({ uid: 'del' }), podOf({ uid: 'stat' })]);
+    expect(await drain()).toEqual(['ADD api gone same edit del stat']);
+    set([
+      podOf({ uid: 'stat', phase: 'Failed' }),
+      podOf({ uid: 'del', deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      podOf({ uid: 'edit', image: 'other' }),
+      podOf({ uid: 'same' }),
+      podOf({ uid: 'new' }),
+    ]);
+    expect(await drain()).toEqual(['REMOVE api gone', 'ADD api new', 'UPDATE api edit', 'DELETE api del', 'RECONCILE api stat']);
+  });
+
+  it('marks each pod with its source', async () => {
+    const { config, consume, seen, clock } = setUp();
+    config.addSource('http')([podOf()]);
+    void consume();
+    await clock.settle();
+    expect(seen[0]?.pods[0]?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]).toBe('http');
+  });
+
+  it('says with an empty ADD that a source has spoken and has no pods, once', async () => {
+    const { config, drain, consume } = setUp();
+    const set = config.addSource('file');
+    void consume();
+    set([]);
+    expect(await drain()).toEqual(['ADD file']);
+    set([]);
+    expect(await drain()).toEqual([]);
+  });
+
+  it('F1: all sources are seen only when each has spoken and its first changes have been handled', async () => {
+    const { config, clock } = setUp();
+    const file = config.addSource('file');
+    const http = config.addSource('http');
+    const updates = config.updates[Symbol.asyncIterator]();
+    file([podOf({ uid: 'a' })]);
+    http([podOf({ uid: 'b' })]);
+    expect(config.seenAllSources()).toBe(false);
+    await updates.next();
+    expect(config.sourceReady('file')).toBe(false);
+    await updates.next();
+    expect([config.sourceReady('file'), config.sourceReady('http'), config.seenAllSources()]).toEqual([true, false, false]);
+    void updates.next();
+    await clock.settle();
+    expect(config.seenAllSources()).toBe(true);
+  });
+
+  it('has seen all sources where there is none', () => {
+    expect(setUp().config.seenAllSources()).toBe(true);
+  });
+
+  it('gives a slow consumer the newest state only, and holds nothing else for it', async () => {
+    const { config, drain, consume } = setUp();
+    const set = config.addSource('api');
+    for (let i = 0; i < 1000; i++) set([podOf({ uid: 'a', image: `v${i}` })]);
+    void consume();
+    expect(await drain()).toEqual(['ADD api a']);
+  });
+
+  it('F2: a pod never moves between sources, and is let in by the other one when the first has dropped it', async () => {
+    const { config, drain, consume, events } = setUp();
+    const file = config.addSource('file');
+    const http = config.addSource('http');
+    void consume();
+    file([podOf({ uid: 'x' })]);
+    await drain();
+    http([podOf({ uid: 'x', name: 'other' }), podOf({ uid: 'y' })]);
+    expect(await drain()).toEqual(['ADD http y']);
+    expect(events).toEqual([
+      'FailedValidation: Error validating pod other_default(x) from http due to duplicate pod uid "x" of source file, ignoring',
+    ]);
+    file([]);
+    expect(await drain()).toEqual(['REMOVE file x', 'ADD http x']);
+  });
+
+  it('F2: lists of one source say nothing of the pods of another', async () => {
+    const { config, drain, consume } = setUp();
+    const sets = new Map((['file', 'http'] as PodSource[]).map((name) => [name, config.addSource(name)]));
+    void consume();
+    sets.get('file')?.([podOf({ uid: 'a' })]);
+    sets.get('http')?.([podOf({ uid: 'b' })]);
+    await drain();
+    sets.get('http')?.([]);
+    expect(await drain()).toEqual(['REMOVE http b']);
+  });
+
+  it('reports a duplicate when it comes, not each time it is seen', async () => {
+    const { config, drain, consume, events } = setUp();
+    const set = config.addSource('api');
+    void consume();
+    const twins = (image: string): Pod[] => [podOf({ uid: 'a', name: 'web', image }), podOf({ uid: 'b', name: 'web' })];
+    for (const image of ['1', '2', '3']) {
+      set(twins(image));
+      await drain();
+    }
+    expect(events).toEqual([
+      'FailedValidation: Error validating pod web_default(b) from api due to duplicate pod name "web", ignoring',
+    ]);
+    set([podOf({ uid: 'a', name: 'web' })]);
+    await drain();
+    set(twins('4'));
+    await drain();
+    expect(events).toHaveLength(2);
+  });
+
+  it('gives the same setter each time that a source is added', () => {
+    const { config } = setUp();
+    expect(config.addSource('file')).toBe(config.addSource('file'));
+  });
+
+  it('ends the stream when it is closed', async () => {
+    const { config, consume } = setUp();
+    const ended = consume();
+    config.addSource('file');
+    config.close();
+    await expect(ended).resolves.toBeUndefined();
+  });
+
+  it('gives snapshots of all sources where they are asked for', async () => {
+    const { config, drain, consume } = setUp('snapshot');
+    const file = config.addSource('file');
+    const http = config.addSource('http');
+    void consume();
+    file([podOf({ uid: 'a' })]);
+    http([podOf({ uid: 'b' })]);
+    expect(await drain()).toEqual(['SET file a', 'SET http a b']);
+    file([podOf({ uid: 'a', phase: 'Running' })]);
+    expect(await drain()).toEqual([]);
+    file([]);
+    expect(await drain()).toEqual(['SET file b']);
+  });
+
+  it('gives snapshots when pods come or go and updates in between, where both are asked for', async () => {
+    const { config, drain, consume } = setUp('snapshotAndUpdates');
+    const set = config.addSource('file');
+    void consume();
+    set([podOf({ uid: 'a' })]);
+    expect(await drain()).toEqual(['SET file a']);
+    set([podOf({ uid: 'a', image: 'other' })]);
+    expect(await drain()).toEqual(['UPDATE file a']);
+  });
+});
