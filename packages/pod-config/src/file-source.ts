@@ -1,9 +1,9 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { type Clock, sleep } from '@node-agent/async';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
-import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
-import { readManifest } from './manifest.ts';
+import { type ManifestState, mergeManifests } from './last-good.ts';
+import { type FileVersion, isDirectory, listManifests, readManifestFile } from './manifest-files.ts';
 import type { SetPods } from './pod-config.ts';
 import type { PodSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
@@ -52,7 +52,7 @@ export class FileSource {
   #files = new Map<string, FileVersion>();
   /** The names that hints named since the last look; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
-  #wasDirectory = false;
+  #isDirectory = false;
   #told: ManifestState['pods'] | undefined;
 
   constructor(components: FileSourceComponents, options: FileSourceOptions) {
@@ -89,7 +89,7 @@ export class FileSource {
     while (!signal.aborted) {
       const { path } = this.#options;
       // A file is watched through its directory: editors and atomic writers put another file in its place.
-      const directory = this.#wasDirectory || (await isDirectory(fs, path)) ? path : dirname(path);
+      const directory = this.#isDirectory || (await isDirectory(fs, path)) ? path : dirname(path);
       const onChange = (name: string | undefined): void => this.#hint(directory === path ? name : undefined, name);
       try {
         await fs.watch(directory, onChange, signal);
@@ -111,114 +111,35 @@ export class FileSource {
   }
 
   async #look(changed: ReadonlySet<string> | 'all'): Promise<void> {
-    const { path } = this.#options;
-    const listing = await this.#list();
-    const problems: ManifestProblem[] = [];
-    if ('problem' in listing) {
-      problems.push({ source: path, message: listing.problem });
-      // Only a path that was never there says that there are no pods.
-      if (this.#told !== undefined || !listing.missing)
-        return this.#log.update([...problems, ...this.#merged().problems]);
-    } else {
+    const { fs, logger, schema } = this.#components;
+    const { path, nodeName, limitBytes } = this.#options;
+    const listing = await listManifests(fs, path, this.#files.has(path));
+    if (listing.problem === undefined) {
+      this.#isDirectory = listing.isDirectory;
       const files = new Map<string, FileVersion>();
       for (const file of listing.files) {
         const known = this.#files.get(file);
         const stale = known === undefined || changed === 'all' || changed.has(basename(file));
-        const version = stale ? await this.#readFile(file, known) : known;
+        const version = stale
+          ? await readManifestFile({ fs, logger, schema }, { path: file, nodeName, limitBytes }, known)
+          : known;
         if (version !== undefined) files.set(file, version);
       }
       this.#files = files;
     }
-    const merged = this.#merged();
-    this.#log.update([...problems, ...merged.problems]);
-    if (this.#told === undefined || !sameList(this.#told, merged.pods)) {
-      this.#told = merged.pods;
-      this.#components.set(merged.pods);
-    }
+    const merged = mergeManifests(this.#files);
+    const ofPath = listing.problem === undefined ? [] : [{ source: path, message: listing.problem }];
+    this.#log.update([...ofPath, ...merged.problems]);
+    // A path that was never there says that there are no pods; one that cannot be looked at says nothing (F1).
+    const silent = this.#told === undefined && listing.problem !== undefined && !listing.isMissing;
+    if (silent || (this.#told !== undefined && sameList(this.#told, merged.pods))) return;
+    this.#told = merged.pods;
+    this.#components.set(merged.pods);
   }
-
-  #merged(): ManifestState {
-    return mergeManifests(this.#files);
-  }
-
-  async #list(): Promise<
-    { readonly files: readonly string[] } | { readonly problem: string; readonly missing: boolean }
-  > {
-    const { fs } = this.#components;
-    const { path } = this.#options;
-    try {
-      const { kind } = await fs.stat(path);
-      if (kind === 'file') {
-        this.#wasDirectory = false;
-        return { files: [path] };
-      }
-      if (kind !== 'directory') return { problem: `is neither a directory nor a file but a ${kind}`, missing: false };
-      const entries = await fs.readdir(path);
-      this.#wasDirectory = true;
-      return { files: entries.filter(({ name }) => !name.startsWith('.')).map(({ name }) => join(path, name)) };
-    } catch (error) {
-      if (!isMissing(error)) return { problem: messageOf(error), missing: false };
-      // A single manifest that was removed from a directory which is there is gone; anything else may come back.
-      const removed = this.#files.has(path) && (await isDirectory(fs, dirname(path)));
-      return removed ? { files: [] } : { problem: 'does not exist', missing: true };
-    }
-  }
-
-  /** Reads one file; `undefined` where it is none of ours or is gone. */
-  async #readFile(path: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
-    const { fs, logger, schema } = this.#components;
-    const { limitBytes, nodeName } = this.#options;
-    const unreadable = (message: string): FileVersion => {
-      const state = keepLastGood(known, { pods: [], problems: [{ source: path, message }] });
-      return { ...state, bytes: undefined };
-    };
-    try {
-      const { kind } = await fs.stat(path);
-      if (kind === 'directory') {
-        logger.debug({ path }, 'Directory among the manifests is not entered');
-        return undefined;
-      }
-      if (kind !== 'file') return unreadable(`is not a file but a ${kind}`);
-      const file = await fs.open(path, 'r');
-      let bytes: Uint8Array;
-      try {
-        bytes = await file.read(0, limitBytes + 1);
-      } finally {
-        await file.close();
-      }
-      if (bytes.length > limitBytes) return unreadable(`is larger than ${limitBytes} bytes`);
-      if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
-      const reading = readManifest(bytes, { kind: 'file', location: path, nodeName }, schema);
-      return { ...keepLastGood(known, reading), bytes };
-    } catch (error) {
-      if (!isMissing(error)) return unreadable(messageOf(error));
-      const dangling = await fs.lstat(path).then(
-        () => true,
-        () => false,
-      );
-      return dangling ? unreadable('is a link to a file that does not exist') : undefined;
-    }
-  }
-}
-
-interface FileVersion extends ManifestState {
-  /** What was read last, whether it was good or not; `undefined` where it could not be read. */
-  readonly bytes: Uint8Array | undefined;
 }
 
 function sameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
-}
-
-async function isDirectory(fs: Pick<FileSystem, 'stat'>, path: string): Promise<boolean> {
-  return fs.stat(path).then(
-    ({ kind }) => kind === 'directory',
-    () => false,
-  );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** A sleep that a signal ends is no error here: the loops look at the signal themselves. */

@@ -86,26 +86,35 @@ export class HttpSource {
 
   async #look(signal: AbortSignal): Promise<void> {
     const { url, nodeName } = this.#options;
-    const bytes = await this.#get(signal);
-    const unchanged = bytes === undefined || (this.#bytes !== undefined && Buffer.compare(bytes, this.#bytes) === 0);
-    if (unchanged && this.#state !== undefined) return this.#log.update(this.#state.problems);
-    if (bytes === undefined) throw new Error('answered 304 Not Modified to a request without a condition');
-    const origin = { kind: 'http', location: url, nodeName } as const;
-    const reading =
-      bytes.length > 0
-        ? readManifest(bytes, origin, this.#components.schema)
-        : { pods: [], problems: [{ source: url, message: 'the answer has no content' }] };
+    const answer = await this.#get(signal);
+    if (answer === undefined && this.#state === undefined) {
+      throw new Error('answered 304 Not Modified to a request without a condition');
+    }
+    if (answer?.bytes.length === 0) {
+      if (this.#state === undefined) this.#take({ pods: [], problems: [] });
+      throw new Error('the answer has no content');
+    }
+    const known =
+      answer === undefined || (this.#bytes !== undefined && Buffer.compare(answer.bytes, this.#bytes) === 0);
+    if (known && this.#state !== undefined) return this.#log.update(this.#state.problems);
+    if (answer === undefined) return;
+    const reading = readManifest(answer.bytes, { kind: 'http', location: url, nodeName }, this.#components.schema);
     const state = mergeManifests(new Map([[url, keepLastGood(this.#state, reading)]]));
     this.#log.update(state.problems);
-    this.#bytes = bytes;
-    const broken = this.#state === undefined && state.pods.length === 0 && state.problems.length > 0;
-    if (broken && bytes.length > 0) return;
+    // A first answer of which nothing can be used says nothing.
+    if (this.#state === undefined && state.pods.length === 0 && state.problems.length > 0) return;
+    this.#bytes = answer.bytes;
+    this.#etag = answer.etag;
+    this.#take(state);
+  }
+
+  #take(state: ManifestState): void {
     this.#state = state;
     this.#components.set(state.pods);
   }
 
-  /** The answer's body; `undefined` where it is the one that is known. @throws for any other answer than that and 200 */
-  async #get(outer: AbortSignal): Promise<Uint8Array | undefined> {
+  /** The answer; `undefined` where it is the one that is known. @throws for any other answer than that and 200 */
+  async #get(outer: AbortSignal): Promise<Answer | undefined> {
     const { url, timeoutMs, limitBytes, headers = {} } = this.#options;
     const controller = new AbortController();
     const onAbort = (): void => controller.abort(outer.reason);
@@ -116,13 +125,11 @@ export class HttpSource {
     try {
       outer.throwIfAborted();
       const pairs = Object.entries(headers).flatMap(([name, values]) => values.map((value) => pair(name, value)));
-      if (this.#etag !== undefined && this.#state !== undefined) pairs.push(['If-None-Match', this.#etag]);
+      if (this.#etag !== undefined) pairs.push(['If-None-Match', this.#etag]);
       const response = await this.#components.fetch(url, { headers: pairs, signal: controller.signal });
       if (response.status === 304) return undefined;
       if (response.status !== 200) throw new Error(`answered with status ${response.status}`);
-      const bytes = await readBody(response, limitBytes);
-      this.#etag = response.headers.get('etag') ?? undefined;
-      return bytes;
+      return { bytes: await readBody(response, limitBytes), etag: response.headers.get('etag') ?? undefined };
     } finally {
       timer.cancel();
       outer.removeEventListener('abort', onAbort);
@@ -130,6 +137,11 @@ export class HttpSource {
       controller.abort(new Error('done'));
     }
   }
+}
+
+interface Answer {
+  readonly bytes: Uint8Array;
+  readonly etag: string | undefined;
 }
 
 async function readBody({ body }: FetchResponse, limitBytes: number): Promise<Uint8Array> {

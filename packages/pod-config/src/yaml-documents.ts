@@ -43,15 +43,23 @@ export function readYaml(text: string): YamlStream {
     const { line, col } = lineCounter.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const parsed = parseAllDocuments(text, {
-    version: '1.1',
-    customTags: jsonTags,
-    uniqueKeys: true,
-    prettyErrors: false,
-    logLevel: 'silent',
-    lineCounter,
-  });
-  for (const document of Array.isArray(parsed) ? parsed : []) {
+  let parsed: readonly Document.Parsed[];
+  try {
+    parsed = [
+      ...parseAllDocuments(text, {
+        version: '1.1',
+        customTags: jsonTags,
+        uniqueKeys: true,
+        prettyErrors: false,
+        logLevel: 'silent',
+        lineCounter,
+      }),
+    ];
+  } catch (error) {
+    // Nothing but a text that is nested beyond the stack does this.
+    return { documents, problems: [{ line: 1, column: 1, message: messageOf(error) }] };
+  }
+  for (const document of parsed) {
     const locate = (path: JsonPath): TextPlace => place(offsetOf(document, path));
     const fault = document.errors[0] ?? document.warnings[0];
     if (fault !== undefined) {
@@ -62,8 +70,8 @@ export function readYaml(text: string): YamlStream {
       const value = toPlainJson(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }) ?? null, LIMITS);
       if (value !== null) documents.push({ value, locate });
     } catch (error) {
-      if (!(error instanceof NotJsonError || error instanceof ReferenceError)) throw error;
-      problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: error.message });
+      // The library tells of merge keys and aliases that make no sense by plain errors.
+      problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: messageOf(error) });
     }
   }
   return { documents, problems };
@@ -98,4 +106,8 @@ function offsetOf(document: Document.Parsed, path: JsonPath): number {
 
 function rangeStart(node: unknown): number | undefined {
   return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -17,7 +17,12 @@ describe('comparePods', () => {
     ['annotations of the kubelet', { annotations: { [CONFIG_SEEN_ANNOTATION]: 'x' } }, {}, 'none'],
     ['the source annotation', {}, { annotations: { [CONFIG_SOURCE_ANNOTATION]: 'file' } }, 'none'],
     ['a deletion timestamp', {}, { deletionTimestamp: SEEN }, 'DELETE'],
-    ['a shorter grace period', { deletionTimestamp: SEEN, deletionGracePeriodSeconds: 30 }, { deletionTimestamp: SEEN, deletionGracePeriodSeconds: 1 }, 'DELETE'],
+    [
+      'a shorter grace period',
+      { deletionTimestamp: SEEN, deletionGracePeriodSeconds: 30 },
+      { deletionTimestamp: SEEN, deletionGracePeriodSeconds: 1 },
+      'DELETE',
+    ],
     ['the status alone', { phase: 'Pending' }, { phase: 'Running' }, 'RECONCILE'],
     ['status and spec', { phase: 'Pending' }, { phase: 'Running', image: 'other' }, 'UPDATE'],
   ];
@@ -98,7 +103,8 @@ const podList: fc.Arbitrary<Pod[]> = fc.array(
 function applyDiff(old: ReadonlyMap<string, Pod>, diff: PodDiff): Map<string, Pod> {
   const state = new Map(old);
   for (const pod of diff.removed) state.delete(pod.metadata.uid);
-  for (const pod of [...diff.added, ...diff.updated, ...diff.deleted, ...diff.reconciled]) state.set(pod.metadata.uid, pod);
+  for (const pod of [...diff.added, ...diff.updated, ...diff.deleted, ...diff.reconciled])
+    state.set(pod.metadata.uid, pod);
   return state;
 }
 

@@ -9,13 +9,17 @@ import { podOf } from './helpers.ts';
 function setUp(mode?: PodConfigMode) {
   const clock = new FakeClock();
   const events: string[] = [];
-  const recorder = { event: (_o: unknown, _t: unknown, reason: string, message: string) => events.push(`${reason}: ${message}`) };
+  const recorder = {
+    event: (_o: unknown, _t: unknown, reason: string, message: string) => events.push(`${reason}: ${message}`),
+  };
   const config = new PodConfig({ clock, logger: silentLogger, recorder }, mode === undefined ? {} : { mode });
   const seen: PodUpdate[] = [];
   /** Lets a consumer take all that there is. */
   const drain = async (): Promise<string[]> => {
     await clock.settle();
-    return seen.splice(0).map(({ op, source, pods }) => [op, source, ...pods.map(({ metadata }) => metadata.uid)].join(' '));
+    return seen
+      .splice(0)
+      .map(({ op, source, pods }) => [op, source, ...pods.map(({ metadata }) => metadata.uid)].join(' '));
   };
   const consume = async (): Promise<void> => {
     for await (const update of config.updates) seen.push(update);
@@ -28,7 +32,13 @@ describe('PodConfig', () => {
     const { config, drain, consume } = setUp();
     const set = config.addSource('api');
     void consume();
-    set([podOf({ uid: 'gone' }), podOf({ uid: 'same' }), podOf({ uid: 'edit' }), podOf({ uid: 'del' }), podOf({ uid: 'stat' })]);
+    set([
+      podOf({ uid: 'gone' }),
+      podOf({ uid: 'same' }),
+      podOf({ uid: 'edit' }),
+      podOf({ uid: 'del' }),
+      podOf({ uid: 'stat' }),
+    ]);
     expect(await drain()).toEqual(['ADD api gone same edit del stat']);
     set([
       podOf({ uid: 'stat', phase: 'Failed' }),
@@ -37,7 +47,13 @@ describe('PodConfig', () => {
       podOf({ uid: 'same' }),
       podOf({ uid: 'new' }),
     ]);
-    expect(await drain()).toEqual(['REMOVE api gone', 'ADD api new', 'UPDATE api edit', 'DELETE api del', 'RECONCILE api stat']);
+    expect(await drain()).toEqual([
+      'REMOVE api gone',
+      'ADD api new',
+      'UPDATE api edit',
+      'DELETE api del',
+      'RECONCILE api stat',
+    ]);
   });
 
   it('marks each pod with its source', async () => {
@@ -69,7 +85,11 @@ describe('PodConfig', () => {
     await updates.next();
     expect(config.sourceReady('file')).toBe(false);
     await updates.next();
-    expect([config.sourceReady('file'), config.sourceReady('http'), config.seenAllSources()]).toEqual([true, false, false]);
+    expect([config.sourceReady('file'), config.sourceReady('http'), config.seenAllSources()]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     void updates.next();
     await clock.settle();
     expect(config.seenAllSources()).toBe(true);

@@ -1,0 +1,110 @@
+import { dirname, join } from 'node:path';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { keepLastGood, type ManifestState } from './last-good.ts';
+import { readManifest } from './manifest.ts';
+import type { PodSchema } from './pod-schema.ts';
+
+/** The manifests at a path, or why that cannot be told. */
+export type ManifestListing =
+  | { readonly problem?: undefined; readonly isDirectory: boolean; readonly files: readonly string[] }
+  | { readonly problem: string; readonly isMissing: boolean };
+
+/** A manifest as it was read last. */
+export interface FileVersion extends ManifestState {
+  /** The content that was read, whether it was good or not; `undefined` where it could not be read. */
+  readonly bytes: Uint8Array | undefined;
+}
+
+/**
+ * The files at `path`: those of a directory but hidden ones, or the one that it is.
+ * @param wasFile whether `path` was a single manifest before: one that was removed from a directory which is still
+ *   there is gone, and no problem; anything else that is missing may come back
+ */
+export async function listManifests(
+  fs: Pick<FileSystem, 'stat' | 'readdir'>,
+  path: string,
+  wasFile: boolean,
+): Promise<ManifestListing> {
+  try {
+    const { kind } = await fs.stat(path);
+    if (kind === 'file') return { isDirectory: false, files: [path] };
+    if (kind !== 'directory') return { problem: `is neither a directory nor a file but a ${kind}`, isMissing: false };
+    const entries = await fs.readdir(path);
+    const files = entries.filter(({ name }) => !name.startsWith('.')).map(({ name }) => join(path, name));
+    return { isDirectory: true, files };
+  } catch (error) {
+    if (!isMissing(error)) return { problem: messageOf(error), isMissing: false };
+    if (wasFile && (await isDirectory(fs, dirname(path)))) return { isDirectory: false, files: [] };
+    return { problem: 'does not exist', isMissing: true };
+  }
+}
+
+/**
+ * Reads one manifest, keeping what was good of `known` where it cannot be read or is broken (F2). `undefined` where it
+ * is gone, or is a directory.
+ */
+export async function readManifestFile(
+  components: {
+    readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
+    readonly logger: Logger;
+    readonly schema: PodSchema;
+  },
+  options: { readonly path: string; readonly nodeName: string; readonly limitBytes: number },
+  known: FileVersion | undefined,
+): Promise<FileVersion | undefined> {
+  const { fs, logger, schema } = components;
+  const { path, nodeName, limitBytes } = options;
+  const unreadable = (message: string): FileVersion => {
+    const state = keepLastGood(known, { pods: [], problems: [{ source: path, message }] });
+    return { ...state, bytes: undefined };
+  };
+  try {
+    // Asked before it is opened: to open a fifo would wait for its writer.
+    const { kind, sizeBytes } = await fs.stat(path);
+    if (kind === 'directory') {
+      logger.debug({ path }, 'Directory among the manifests is not entered');
+      return undefined;
+    }
+    if (kind !== 'file') return unreadable(`is not a file but a ${kind}`);
+    const bytes = await readAtMost(fs, path, sizeBytes, limitBytes + 1);
+    if (bytes.length > limitBytes) return unreadable(`is larger than ${limitBytes} bytes`);
+    if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
+    return { ...keepLastGood(known, readManifest(bytes, { kind: 'file', location: path, nodeName }, schema)), bytes };
+  } catch (error) {
+    if (!isMissing(error)) return unreadable(messageOf(error));
+    const isLink = await fs.lstat(path).then(
+      () => true,
+      () => false,
+    );
+    return isLink ? unreadable('is a link to a file that does not exist') : undefined;
+  }
+}
+
+/** Whether a directory can be seen at `path`. */
+export async function isDirectory(fs: Pick<FileSystem, 'stat'>, path: string): Promise<boolean> {
+  return fs.stat(path).then(
+    ({ kind }) => kind === 'directory',
+    () => false,
+  );
+}
+
+async function readAtMost(
+  fs: Pick<FileSystem, 'open'>,
+  path: string,
+  expectedBytes: number,
+  limitBytes: number,
+): Promise<Uint8Array> {
+  const file = await fs.open(path, 'r');
+  try {
+    const bytes = await file.read(0, Math.min(expectedBytes + 1, limitBytes));
+    // It has grown since it was looked at.
+    return bytes.length > expectedBytes ? await file.read(0, limitBytes) : bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

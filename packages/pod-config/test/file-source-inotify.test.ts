@@ -1,0 +1,47 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { nodeFileSystem } from '@node-agent/host';
+import { silentLogger } from '@node-agent/telemetry';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { FileSource } from '../src/file-source.ts';
+import { manifestOf, smallSchema } from './helpers.ts';
+
+let directory: string;
+let controller: AbortController;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'manifests-'));
+  controller = new AbortController();
+});
+afterEach(async () => {
+  controller.abort();
+  await rm(directory, { recursive: true });
+});
+
+it('sees files of a real directory come, change and go, long before its periodic look', async () => {
+  const told: string[] = [];
+  const source = new FileSource(
+    {
+      fs: nodeFileSystem,
+      clock: systemClock,
+      logger: silentLogger,
+      schema: smallSchema,
+      set: (pods) => told.push(pods.map(({ spec }) => spec.containers[0]?.image).join(' ')),
+    },
+    { path: `${directory}/`, nodeName: 'n', periodMs: 600_000 },
+  );
+  const ended = source.start(controller.signal);
+  const says = (text: string): Promise<void> =>
+    vi.waitFor(() => expect(told.at(-1)).toBe(text), { timeout: 5000, interval: 5 });
+  await says('');
+  await writeFile(join(directory, 'a.yaml'), JSON.stringify(manifestOf('a', 'v1')));
+  await says('v1');
+  await writeFile(join(directory, '.a.tmp'), JSON.stringify(manifestOf('a', 'v2')));
+  await rename(join(directory, '.a.tmp'), join(directory, 'a.yaml'));
+  await says('v2');
+  await rm(join(directory, 'a.yaml'));
+  await says('');
+  controller.abort();
+  await ended;
+});

@@ -1,0 +1,228 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { afterEach, describe, expect, it } from 'vitest';
+import { FileSource, type FileSourceOptions } from '../src/file-source.ts';
+import { formatProblem } from '../src/problem.ts';
+import { manifestOf, smallSchema } from './helpers.ts';
+
+const DIR = '/etc/manifests';
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+async function setUp(options: Partial<FileSourceOptions> = {}, prepare: (fs: MemoryFileSystem) => unknown = () => {}) {
+  const clock = new FakeClock();
+  const fs = new MemoryFileSystem({ clock });
+  if (options.path === undefined) await fs.mkdir(DIR);
+  await prepare(fs);
+  const told: string[] = [];
+  const lists: (readonly Pod[])[] = [];
+  const lines: string[] = [];
+  const log = (_fields: unknown, message: string): unknown => lines.push(message);
+  const source = new FileSource(
+    {
+      fs,
+      clock,
+      logger: { ...silentLogger, error: log, info: log },
+      schema: smallSchema,
+      set: (pods) => {
+        lists.push(pods);
+        told.push(pods.map(({ metadata, spec }) => `${metadata.name}=${spec.containers[0]?.image}`).join(' '));
+      },
+    },
+    { path: DIR, nodeName: 'n', ...options },
+  );
+  const controller = new AbortController();
+  const ended = source.start(controller.signal);
+  ends.push(async () => {
+    controller.abort();
+    await ended;
+    expect([clock.pendingTimers, fs.openWatches]).toEqual([0, 0]);
+  });
+  await clock.advance(10);
+  const problems = (): string[] => source.problems.map(formatProblem);
+  /** Lets what the file system hinted at be looked at. */
+  const settle = (): Promise<void> => clock.advance(10);
+  const write = async (name: string, content: unknown): Promise<void> => {
+    await fs.writeFile(`${DIR}/${name}`, typeof content === 'string' ? content : JSON.stringify(content));
+    await settle();
+  };
+  return { clock, fs, told, lists, lines, problems, settle, write, source };
+}
+
+describe('FileSource', () => {
+  it('reads a directory at once, in the order of the names, and tells each change as it comes', async () => {
+    const { told, write, fs, settle } = await setUp({}, async (fs) => {
+      await fs.writeFile(`${DIR}/b.json`, JSON.stringify(manifestOf('b')));
+      await fs.writeFile(`${DIR}/a.yaml`, JSON.stringify(manifestOf('a')));
+    });
+    expect(told).toEqual(['a-n=busybox b-n=busybox']);
+    await write('c', manifestOf('c'));
+    await write('a.yaml', manifestOf('a', 'v2'));
+    await fs.remove(`${DIR}/b.json`);
+    await settle();
+    expect(told.slice(1)).toEqual([
+      'a-n=busybox b-n=busybox c-n=busybox',
+      'a-n=v2 b-n=busybox c-n=busybox',
+      'a-n=v2 c-n=busybox',
+    ]);
+  });
+
+  it('looks once for many changes at a time', async () => {
+    const { told, fs, settle } = await setUp();
+    for (let i = 0; i < 50; i++) await fs.writeFile(`${DIR}/${10 + i}`, JSON.stringify(manifestOf(`p${i}`)));
+    await settle();
+    await settle();
+    expect(told).toHaveLength(2);
+    expect(told[1]?.split(' ')).toHaveLength(50);
+  });
+
+  it('tells nothing where nothing changed, and gives unchanged pods as the very same objects', async () => {
+    const { clock, lists, write } = await setUp();
+    await write('a', manifestOf('a'));
+    await clock.advance(60_000);
+    expect(lists).toHaveLength(2);
+    await write('b', manifestOf('b'));
+    expect(lists[2]?.[0]).toBe(lists[1]?.[0]);
+  });
+
+  it('finds in its periodic look what no hint told', async () => {
+    const { clock, told } = await setUp({}, (fs) =>
+      fs.injectFault({ code: 'ENOSPC', operation: 'watch', times: Number.POSITIVE_INFINITY }),
+    );
+    expect(told).toEqual(['']);
+    const { fs, ...blind } = await setUp({}, (fs) =>
+      fs.injectFault({ code: 'ENOSPC', operation: 'watch', times: Number.POSITIVE_INFINITY }),
+    );
+    await fs.writeFile(`${DIR}/a`, JSON.stringify(manifestOf('a')));
+    await blind.clock.advance(20_000);
+    expect(blind.told.at(-1)).toBe('a-n=busybox');
+    await clock.advance(0);
+  });
+
+  it('passes hidden files and subdirectories over', async () => {
+    const { told, problems } = await setUp({}, async (fs) => {
+      await fs.writeFile(`${DIR}/.a.yaml.swp`, '{');
+      await fs.mkdir(`${DIR}/sub`);
+      await fs.writeFile(`${DIR}/sub/b.yaml`, JSON.stringify(manifestOf('b')));
+    });
+    expect([told, problems()]).toEqual([[''], []]);
+  });
+
+  it('reads a single manifest, and sees it replaced', async () => {
+    const path = '/etc/pod.yaml';
+    const { told, fs, settle } = await setUp({ path }, async (fs) => {
+      await fs.mkdir('/etc');
+      await fs.writeFile(path, JSON.stringify(manifestOf('a')));
+    });
+    await fs.writeFileAtomic(path, JSON.stringify(manifestOf('a', 'v2')));
+    await settle();
+    await fs.remove(path);
+    await settle();
+    expect(told).toEqual(['a-n=busybox', 'a-n=v2', '']);
+  });
+
+  it('F2: keeps the last good version of a file that is half written, and takes it when it is whole', async () => {
+    const { told, write, problems, lines } = await setUp();
+    await write('a', manifestOf('a'));
+    const text = JSON.stringify(manifestOf('a', 'v2'));
+    for (const cut of [0, 1, 40, text.length - 1]) await write('a', text.slice(0, cut));
+    expect(told).toEqual(['', 'a-n=busybox']);
+    expect(problems()[0]).toMatch(/^\/etc\/manifests\/a:1:\d+: /);
+    await write('a', text);
+    expect(told.slice(2)).toEqual(['a-n=v2']);
+    expect(problems()).toEqual([]);
+    expect(lines.at(-1)).toBe('Manifest problem is gone');
+  });
+
+  it('F2: keeps the pods of a file that cannot be read, runs the others, and says so', async () => {
+    const { told, write, problems, fs, clock } = await setUp();
+    await write('a', manifestOf('a'));
+    const fault = fs.injectFault({ code: 'EIO', path: `${DIR}/a`, times: Number.POSITIVE_INFINITY });
+    await write('b', manifestOf('b'));
+    await clock.advance(20_000);
+    expect(told.at(-1)).toBe('a-n=busybox b-n=busybox');
+    expect(problems()).toEqual([expect.stringContaining(`${DIR}/a: EIO`)]);
+    fault.remove();
+    await clock.advance(20_000);
+    expect(problems()).toEqual([]);
+  });
+
+  it('F2: keeps all pods when the directory vanishes, and goes on when it is back', async () => {
+    const { told, write, problems, fs, clock } = await setUp();
+    await write('a', manifestOf('a'));
+    await fs.rename(DIR, '/etc/elsewhere');
+    await clock.advance(30_000);
+    expect(told).toEqual(['', 'a-n=busybox']);
+    expect(problems()).toEqual([`${DIR}: does not exist`]);
+    await fs.mkdir(DIR);
+    await fs.writeFile(`${DIR}/b`, JSON.stringify(manifestOf('b')));
+    await clock.advance(1010);
+    expect(told.slice(2)).toEqual(['b-n=busybox']);
+    await write('c', manifestOf('c'));
+    expect(told.at(-1)).toBe('b-n=busybox c-n=busybox');
+  });
+
+  it('F1: a path that was never there has no pods; one that cannot be looked at has not spoken', async () => {
+    const missing = await setUp({ path: '/nowhere' });
+    expect([missing.told, missing.problems()]).toEqual([[''], ['/nowhere: does not exist']]);
+    const closed = await setUp({}, (fs) => fs.injectFault({ code: 'EACCES', operation: 'readdir', times: 2 }));
+    expect(closed.told).toEqual([]);
+    expect(closed.problems()).toEqual([expect.stringContaining('EACCES')]);
+    await closed.clock.advance(20_000);
+    expect(closed.told).toEqual(['']);
+  });
+
+  it('F4: gives the same UIDs after a restart, whatever the order in which the files came', async () => {
+    const first = await setUp();
+    await first.write('b', manifestOf('b'));
+    await first.write('a', manifestOf('a'));
+    const second = await setUp({}, async (fs) => {
+      for (const name of ['a', 'b']) await fs.writeFile(`${DIR}/${name}`, JSON.stringify(manifestOf(name)));
+    });
+    const uids = (lists: (readonly Pod[])[]): unknown => lists.at(-1)?.map(({ metadata }) => metadata.uid);
+    expect(uids(second.lists)).toEqual(uids(first.lists));
+  });
+
+  it('of two pods of one name the first by file name runs, and the other one when it is gone', async () => {
+    const { told, write, problems, fs, settle } = await setUp();
+    await write('b', manifestOf('web', 'second'));
+    await write('a', manifestOf('web', 'first'));
+    expect(told.at(-1)).toBe('web-n=first');
+    expect(problems()).toEqual([
+      `${DIR}/b: metadata.name: pod web-n_default is ignored: ${DIR}/a has a pod of the same name web-n_default`,
+    ]);
+    await fs.remove(`${DIR}/a`);
+    await settle();
+    expect([told.at(-1), problems()]).toEqual(['web-n=second', []]);
+  });
+
+  it.each<[string, (fs: MemoryFileSystem) => unknown, string]>([
+    ['a fifo', (fs) => fs.makeSpecial(`${DIR}/x`, 'fifo'), 'is not a file but a fifo'],
+    ['a dangling link', (fs) => fs.symlink('/nowhere', `${DIR}/x`), 'is a link to a file that does not exist'],
+    ['a huge file', (fs) => fs.writeFile(`${DIR}/x`, ' '.repeat(1001)), 'is larger than 1000 bytes'],
+  ])('W3: reports %s', async (_name, prepare, problem) => {
+    const { told, problems } = await setUp({ limitBytes: 1000 }, prepare);
+    expect([told, problems()]).toEqual([[''], [`${DIR}/x: ${problem}`]]);
+  });
+
+  it('reads through links, as a mounted config map has them', async () => {
+    const { told } = await setUp({}, async (fs) => {
+      await fs.mkdir(`${DIR}/..v1`);
+      await fs.writeFile(`${DIR}/..v1/a`, JSON.stringify(manifestOf('a')));
+      await fs.symlink('..v1', `${DIR}/..data`);
+      await fs.symlink('..data/a', `${DIR}/a`);
+    });
+    expect(told).toEqual(['a-n=busybox']);
+  });
+
+  it('reports each problem once, however often it looks', async () => {
+    const { lines, write, clock } = await setUp();
+    await write('a', '{');
+    await clock.advance(100_000);
+    expect(lines).toEqual(['Manifest has a problem']);
+  });
+});

@@ -1,0 +1,187 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { FakeClock } from '@node-agent/async/testing';
+import { silentLogger } from '@node-agent/telemetry';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type Fetch, HttpSource, type HttpSourceOptions } from '../src/http-source.ts';
+import { formatProblem } from '../src/problem.ts';
+import { bytesOf, manifestOf, smallSchema } from './helpers.ts';
+
+const URL = 'http://manifests.example/web';
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+interface Answer {
+  readonly status?: number;
+  readonly etag?: string;
+  readonly body?: unknown;
+  readonly hang?: 'answer' | 'body';
+  readonly error?: Error;
+}
+
+async function setUp(answers: Answer[], options: Partial<HttpSourceOptions> = {}) {
+  const clock = new FakeClock();
+  const requests: Record<string, string>[] = [];
+  const never = (signal: AbortSignal): Promise<never> =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+  const fetch: Fetch = async (_url, { headers, signal }) => {
+    requests.push(Object.fromEntries(headers));
+    const { status = 200, etag, body = '', hang, error } = answers.shift() ?? {};
+    if (error !== undefined) throw error;
+    if (hang === 'answer') await never(signal);
+    const content = async function* (): AsyncGenerator<Uint8Array> {
+      yield bytesOf(body);
+      if (hang === 'body') await never(signal);
+    };
+    return { status, headers: { get: (name) => (name === 'etag' ? (etag ?? null) : null) }, body: content() };
+  };
+  const told: string[] = [];
+  const set = (pods: readonly { metadata: { name: string } }[]): unknown =>
+    told.push(pods.map(({ metadata }) => metadata.name).join(' '));
+  const source = new HttpSource(
+    { fetch, clock, logger: silentLogger, schema: smallSchema, set },
+    { url: URL, nodeName: 'n', ...options },
+  );
+  const controller = new AbortController();
+  const ended = source.start(controller.signal);
+  ends.push(async () => {
+    controller.abort();
+    await ended;
+    expect(clock.pendingTimers).toBe(0);
+  });
+  await clock.settle();
+  return {
+    clock,
+    told,
+    requests,
+    problems: () => source.problems.map(formatProblem),
+    look: () => clock.advance(20_000),
+  };
+}
+
+const listOf = (...names: string[]): unknown => ({
+  apiVersion: 'v1',
+  kind: 'PodList',
+  items: names.map((name) => manifestOf(name)),
+});
+
+describe('HttpSource', () => {
+  it('reads a pod or a list of them, and looks again every period', async () => {
+    const { told, look } = await setUp([{ body: manifestOf('a') }, { body: listOf('a', 'b') }, { body: listOf() }]);
+    await look();
+    await look();
+    expect(told).toEqual(['a-n', 'a-n b-n', '']);
+  });
+
+  it('asks only for what is new where the server has entity tags', async () => {
+    const { told, requests, look } = await setUp([
+      { body: manifestOf('a'), etag: '"1"' },
+      { status: 304 },
+      { body: manifestOf('b'), etag: '"2"' },
+    ]);
+    await look();
+    await look();
+    expect(requests).toEqual([{}, { 'If-None-Match': '"1"' }, { 'If-None-Match': '"1"' }]);
+    expect(told).toEqual(['a-n', 'b-n']);
+  });
+
+  it('sends all values of the headers that it was given', async () => {
+    const { requests } = await setUp([], { headers: { 'Metadata-Flavor': ['x'], Authorization: ['t'] } });
+    expect(requests[0]).toEqual({ 'Metadata-Flavor': 'x', Authorization: 't' });
+  });
+
+  it('tells nothing where the same content comes again', async () => {
+    const { told, look } = await setUp([{ body: manifestOf('a') }, { body: manifestOf('a') }]);
+    await look();
+    expect(told).toEqual(['a-n']);
+  });
+
+  it.each<[string, Answer, string]>([
+    [
+      'an error',
+      { error: new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') }) },
+      'fetch failed: connect ECONNREFUSED',
+    ],
+    ['another status', { status: 503, body: listOf() }, 'answered with status 503'],
+    ['nothing', { body: '' }, 'the answer has no content'],
+    ['too much', { body: ' '.repeat(2000) }, 'the answer is larger than 1000 bytes'],
+    ['no answer in time', { hang: 'answer' }, 'no whole answer within 10000 ms'],
+    ['half an answer', { body: '{', hang: 'body' }, 'no whole answer within 10000 ms'],
+  ])('F2: keeps the last good pods on %s, and says why', async (_name, answer, problem) => {
+    const { told, problems, look, clock } = await setUp(
+      [{ body: manifestOf('a') }, answer, { body: manifestOf('a') }],
+      { limitBytes: 1000 },
+    );
+    await look();
+    await clock.advance(10_000);
+    expect(problems()).toEqual([`${URL}: ${problem}`]);
+    expect(told).toEqual(['a-n']);
+    await look();
+    expect([told, problems()]).toEqual([['a-n'], []]);
+  });
+
+  it('F2: keeps the pods that a broken answer does not say anew', async () => {
+    const broken = `${JSON.stringify(manifestOf('b'))}\n---\nx: [`;
+    const { told, problems, look } = await setUp([{ body: listOf('a', 'b') }, { body: broken }]);
+    await look();
+    expect(told.at(-1)).toBe('b-n a-n');
+    expect(problems()).toHaveLength(1);
+  });
+
+  it.each<[string, Answer]>([
+    ['an error', { error: new Error('no route') }],
+    ['a broken manifest', { body: '{' }],
+    ['304 without being asked', { status: 304 }],
+  ])('F1: has not spoken after %s', async (_name, answer) => {
+    const { told, look } = await setUp([answer, { body: manifestOf('a') }]);
+    expect(told).toEqual([]);
+    await look();
+    expect(told).toEqual(['a-n']);
+  });
+
+  it('F1: has spoken after an empty answer', async () => {
+    const { told, problems } = await setUp([{ body: '' }]);
+    expect([told, problems()]).toEqual([[''], [`${URL}: the answer has no content`]]);
+  });
+});
+
+describe('HttpSource over real HTTP', () => {
+  let server: Server;
+  const listen = async (handler: RequestListener): Promise<string> => {
+    server = createServer(handler).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    ends.push(() => new Promise((resolve) => void server.close(() => resolve())));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
+  };
+
+  it("works with the platform's fetch, and leaves no connection behind an answer that is too large", async () => {
+    let asked = 0;
+    let closed = 0;
+    const url = await listen((request, response) => {
+      asked++;
+      response.on('close', () => closed++);
+      if (request.headers['if-none-match'] === '"1"') response.writeHead(304).end();
+      else if (asked < 2) response.writeHead(200, { etag: '"1"' }).end(JSON.stringify(manifestOf('a')));
+      else response.writeHead(200).end();
+    });
+    const clock = new FakeClock();
+    const set = vi.fn();
+    const source = new HttpSource(
+      { fetch: globalThis.fetch, clock, logger: silentLogger, schema: smallSchema, set },
+      { url, nodeName: 'n' },
+    );
+    const controller = new AbortController();
+    const ended = source.start(controller.signal);
+    await vi.waitFor(() => expect(set).toHaveBeenCalledOnce());
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    await clock.advance(20_000);
+    await vi.waitFor(() => expect(asked).toBe(2));
+    await vi.waitFor(() => expect(closed).toBe(2));
+    controller.abort();
+    await ended;
+    expect(set).toHaveBeenCalledOnce();
+    expect(source.problems).toEqual([]);
+  });
+});

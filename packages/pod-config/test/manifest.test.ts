@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { keepLastGood, mergeManifests } from '../src/last-good.ts';
+import { readManifest } from '../src/manifest.ts';
+import { formatProblem } from '../src/problem.ts';
+import type { ManifestOrigin } from '../src/static-pod.ts';
+import { bytesOf, manifestOf, podOf, smallSchema } from './helpers.ts';
+
+const origin: ManifestOrigin = { kind: 'file', location: 'web.yaml', nodeName: 'n' };
+const read = (content: unknown): { names: string[]; problems: string[] } => {
+  const { pods, problems } = readManifest(bytesOf(content), origin, smallSchema);
+  return { names: pods.map(({ metadata }) => metadata.name), problems: problems.map(formatProblem) };
+};
+
+describe('readManifest', () => {
+  it.each<[string, unknown, string[]]>([
+    ['a Pod', manifestOf('a'), ['a-n']],
+    [
+      'a PodList, whose items need not say what they are',
+      { apiVersion: 'v1', kind: 'PodList', items: [manifestOf('a'), { ...manifestOf('b'), kind: 'Pod' }] },
+      ['a-n', 'b-n'],
+    ],
+    ['a List', { apiVersion: 'v1', kind: 'List', items: [manifestOf('a')] }, ['a-n']],
+    ['an empty list', { apiVersion: 'v1', kind: 'PodList', items: [] }, []],
+    [
+      'many documents',
+      [manifestOf('a'), manifestOf('b')].map((pod) => JSON.stringify(pod)).join('\n---\n'),
+      ['a-n', 'b-n'],
+    ],
+  ])('reads %s', (_name, content, names) => {
+    expect(read(content)).toEqual({ names, problems: [] });
+  });
+
+  it('takes the steps of the schema, with the static defaults between them', () => {
+    const [pod] = readManifest(bytesOf(manifestOf('a')), origin, smallSchema).pods;
+    expect(pod).toMatchObject({ metadata: { name: 'a-n', namespace: 'default' }, spec: { restartPolicy: 'Always' } });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', '', 'web.yaml: holds no pod'],
+    ['comments alone', '# soon\n', 'web.yaml: holds no pod'],
+    ['a scalar', 'hello', 'web.yaml:1:1: is not an object'],
+    [
+      'another kind',
+      'apiVersion: v1\nkind: Service\n',
+      'web.yaml:2:1: kind: must be "Pod", "PodList" or "List", not "Service"',
+    ],
+    ['another version', 'apiVersion: v2\nkind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not "v2"'],
+    ['no kind', 'apiVersion: v1\n', 'web.yaml:1:1: kind: must be "Pod", "PodList" or "List", not null'],
+    [
+      'a List of others',
+      'apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n',
+      'web.yaml:5:3: kind: must be a v1 Pod',
+    ],
+    ['a list that is none', 'apiVersion: v1\nkind: List\nitems: {}\n', 'web.yaml:3:1: items: must be a list'],
+    [
+      'no name',
+      'apiVersion: v1\nkind: Pod\nmetadata:\n  labels: {}\nspec: {}\n',
+      'web.yaml:3:1: metadata.name: name is needed for the pod',
+    ],
+    ['an unknown field', 'apiVersion: v1\nkind: Pod\nspce: {}\n', 'web.yaml:3:1: spce: unknown field'],
+    [
+      'what the API refuses',
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: x\n    image:\n',
+      'web.yaml:7:5: spec.containers[0].image: Required value',
+    ],
+    [
+      'a mirror pod',
+      { ...manifestOf('a'), metadata: { name: 'a', annotations: { 'kubernetes.io/config.mirror': 'x' } } },
+      'web.yaml:1:71: metadata.annotations[kubernetes.io/config.mirror]: a static pod is no mirror pod',
+    ],
+    [
+      'a secret',
+      { ...manifestOf('a'), spec: { imagePullSecrets: [{ name: 's' }] } },
+      'web.yaml:1:65: spec.imagePullSecrets: static pods may not reference secrets',
+    ],
+  ])('W3: refuses %s, naming the place', (_name, content, problem) => {
+    expect(read(content)).toEqual({ names: [], problems: [problem] });
+  });
+
+  it('W3: refuses bytes that are no UTF-8', () => {
+    const { problems } = readManifest(new Uint8Array([0x61, 0xff, 0xfe]), origin, smallSchema);
+    expect(problems.map(formatProblem)).toEqual(['web.yaml: is not UTF-8 text']);
+  });
+
+  it('gives the good pods beside a broken one', () => {
+    const { names, problems } = read(
+      `${JSON.stringify(manifestOf('a'))}\n---\nb: [\n---\n${JSON.stringify(manifestOf('c'))}\n`,
+    );
+    expect(names).toEqual(['a-n', 'c-n']);
+    expect(problems).toHaveLength(1);
+  });
+
+  it('W3: never throws, whatever JSON it is given', () => {
+    const shape = fc.record(
+      {
+        apiVersion: fc.oneof(fc.constant('v1'), fc.jsonValue()),
+        kind: fc.constantFrom('Pod', 'PodList', 'List', 7),
+        metadata: fc.oneof(fc.constant({ name: 'x' }), fc.jsonValue()),
+        spec: fc.oneof(fc.constant({ containers: [] }), fc.constant(null)),
+        items: fc.array(fc.jsonValue(), { maxLength: 3 }),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(shape, (value) => {
+        const { names, problems } = read(value);
+        expect(names.length + problems.length).toBeGreaterThanOrEqual(
+          value.items?.length && value.kind !== 'Pod' ? 1 : 0,
+        );
+      }),
+    );
+  });
+});
+
+describe('keepLastGood', () => {
+  const [a, b, b2] = [podOf({ uid: 'a', name: 'a' }), podOf({ uid: 'b', name: 'b' }), podOf({ uid: 'b2', name: 'b' })];
+  const problems = [{ source: 'x', message: 'broken' }];
+
+  it('F2: keeps what a broken reading does not say anew', () => {
+    expect(keepLastGood({ pods: [a, b], problems: [] }, { pods: [b2], problems }).pods).toEqual([b2, a]);
+    expect(keepLastGood({ pods: [a, b], problems: [] }, { pods: [], problems }).pods).toEqual([a, b]);
+  });
+
+  it('takes a good reading as it is', () => {
+    expect(keepLastGood({ pods: [a, b], problems }, { pods: [a], problems: [] })).toEqual({ pods: [a], problems: [] });
+  });
+
+  it('takes what is good of a first reading', () => {
+    expect(keepLastGood(undefined, { pods: [a], problems }).pods).toEqual([a]);
+  });
+});
+
+describe('mergeManifests', () => {
+  it('takes the first by name of the files of two pods with one name, whatever was seen first', () => {
+    const [first, second] = [podOf({ uid: 'a', name: 'web' }), podOf({ uid: 'b', name: 'web' })];
+    const { pods, problems } = mergeManifests(
+      new Map([
+        ['b.yaml', { pods: [second], problems: [] }],
+        ['a.yaml', { pods: [first], problems: [] }],
+      ]),
+    );
+    expect(pods).toEqual([first]);
+    expect(problems.map(formatProblem)).toEqual([
+      'b.yaml: metadata.name: pod web_default is ignored: a.yaml has a pod of the same name web_default',
+    ]);
+  });
+
+  it('does so for two pods with one UID', () => {
+    const [first, second] = [podOf({ uid: 'u', name: 'web' }), podOf({ uid: 'u', name: 'db' })];
+    const { pods, problems } = mergeManifests(new Map([['a.yaml', { pods: [first, second], problems: [] }]]));
+    expect(pods).toEqual([first]);
+    expect(problems.map(formatProblem)).toEqual([
+      'a.yaml: metadata.uid: pod db_default is ignored: a.yaml has a pod of the same uid u',
+    ]);
+  });
+});

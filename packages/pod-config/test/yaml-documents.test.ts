@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readYaml } from '../src/yaml-documents.ts';
+
+const valuesOf = (text: string): unknown[] => readYaml(text).documents.map(({ value }) => value);
+const problemsOf = (text: string): string[] =>
+  readYaml(text).problems.map(({ line, column, message }) => `${line}:${column} ${message}`);
+
+describe('readYaml', () => {
+  it.each([
+    ['a: yes\nb: off\nc: "yes"', { a: true, b: false, c: 'yes' }],
+    ['mode: 0644\nhex: 0x10\nbig: 1_000', { mode: 420, hex: 16, big: 1000 }],
+    ['when: 2026-01-01\nat: 12:30:45\nport: 1:30', { when: '2026-01-01', at: '12:30:45', port: '1:30' }],
+    ['a: &x {k: v}\nb:\n  <<: *x\n  l: w', { a: { k: 'v' }, b: { k: 'v', l: 'w' } }],
+    ['{"a":\t[1, "\\u00e9\\/"]}', { a: [1, 'é/'] }],
+    ['__proto__: {admin: true}', JSON.parse('{"__proto__": {"admin": true}}')],
+    ['a: ~\nb:', { a: null, b: null }],
+  ])('reads %j as Kubernetes does', (text, value) => {
+    expect(problemsOf(text)).toEqual([]);
+    expect(valuesOf(text)).toEqual([value]);
+  });
+
+  it('reads many documents, and leaves the empty ones out', () => {
+    expect(valuesOf('---\n---\na: 1\n---\n# nothing\n---\nb: 2\n...\n')).toEqual([{ a: 1 }, { b: 2 }]);
+  });
+
+  it.each([
+    ['a: 1\nb:\n  c: 1\n  c: 2\n', '4:3 Map keys must be unique'],
+    ['{"a": 1, "a": 2}', '1:10 Map keys must be unique'],
+    ['a:\n- &x [*x]\n', '2:7 refers to a value that encloses it'],
+    ['a: *nowhere\n', '1:1 Unresolved alias (the anchor must be set before the alias): nowhere'],
+    ['a:\n  - .inf\n', '2:5 Infinity is not a number that JSON can hold'],
+    ['a: !mine x\n', '1:4 Unresolved tag: !mine'],
+    ['a: !!binary aGk=\n', '1:4 Unresolved tag: tag:yaml.org,2002:binary'],
+    ['a: "open\n', '2:1 Missing closing "quote'],
+    ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],
+  ])('refuses %j with its place', (text, problem) => {
+    expect(problemsOf(text)[0]).toContain(problem);
+    expect(valuesOf(text)).toEqual([]);
+  });
+
+  it('reads the documents around a broken one', () => {
+    const { documents, problems } = readYaml('a: 1\n---\nb: [\n---\nc: 3\n');
+    expect(documents.map(({ value }) => value)).toEqual([{ a: 1 }, { c: 3 }]);
+    expect(problems).toHaveLength(1);
+  });
+
+  it('refuses a billion laughs at once', () => {
+    const lines = ['a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]'];
+    for (let i = 1; i < 9; i++)
+      lines.push(
+        `a${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(', ')}]`,
+      );
+    const started = performance.now();
+    expect(problemsOf(lines.join('\n'))[0]).toContain('Excessive alias count');
+    expect(performance.now() - started).toBeLessThan(2000);
+  });
+
+  it('refuses what unfolds to too many values, though no alias is used often', () => {
+    const big = `a: &a [${Array(30_000).fill('1').join(',')}]\n`;
+    expect(problemsOf(`${big}b: [${Array(9).fill('*a').join(',')}]`)[0]).toContain(
+      'unfolds to more than 200000 values',
+    );
+  });
+
+  it('refuses what is nested too deep', () => {
+    expect(problemsOf(`${'['.repeat(200)}${']'.repeat(200)}`)[0]).toContain('nested deeper than 100 levels');
+  });
+
+  it('W3: refuses what is nested beyond the stack', () => {
+    expect(problemsOf('['.repeat(60_000)).length).toBe(1);
+    expect(problemsOf(`${'- '.repeat(60_000)}a`).length).toBe(1);
+  });
+
+  it('refuses a merge key whose value is no map', () => {
+    expect(problemsOf('a:\n  <<: 1\n')).toEqual(['1:1 Merge sources must be maps or map aliases']);
+  });
+
+  it('finds the place of a value, or of what is nearest to it', () => {
+    const [document] = readYaml(
+      'kind: List\nitems:\n- spec:\n    containers:\n    - name: a\n      image: b\n',
+    ).documents;
+    expect(document?.locate(['items', 0, 'spec', 'containers', 0, 'image'])).toEqual({ line: 6, column: 7 });
+    expect(document?.locate(['items', 0, 'spec', 'containers', 0, 'ports', 3])).toEqual({ line: 5, column: 7 });
+    expect(document?.locate([])).toEqual({ line: 1, column: 1 });
+  });
+
+  it('W3: reads any JSON as it is', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const text = JSON.stringify(value, undefined, 1);
+        expect(problemsOf(text)).toEqual([]);
+        expect(valuesOf(text)).toEqual(value === null ? [] : [JSON.parse(text)]);
+      }),
+    );
+  });
+
+  it('W3: answers any text with documents and problems, and never throws', () => {
+    const yamlish = fc.array(
+      fc.constantFrom(
+        'a',
+        ': ',
+        '- ',
+        '\n',
+        '  ',
+        '[',
+        ']',
+        '{',
+        '}',
+        '&x ',
+        '*x',
+        '!!',
+        '"',
+        '|',
+        '%',
+        '---\n',
+        '<<: ',
+      ),
+      { maxLength: 40 },
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          yamlish.map((parts) => parts.join('')),
+        ),
+        (text) => {
+          for (const { line, column, message } of readYaml(text).problems) {
+            expect(line).toBeGreaterThan(0);
+            expect(column).toBeGreaterThan(0);
+            expect(message).not.toBe('');
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
