@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { FileSystem } from '@node-agent/host';
+import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Container, Mount, Pod } from '@node-agent/pod-spec';
 import type { EventRecorder, Logger, ObjectReference } from '@node-agent/telemetry';
 import { resolvConfProblem } from './dns-limits.ts';
@@ -155,7 +155,7 @@ export class PodNetwork {
     try {
       return decode(await this.#fs.readFile(path)) === content;
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+      if (isMissing(error)) return false;
       throw error;
     }
   }

@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { podHostname } from '../src/hostname.ts';
+import { makePod } from './fixtures.ts';
+
+const long = 'a'.repeat(62);
+
+describe('podHostname', () => {
+  it.each([
+    ["the pod's name", {}, 'web', ''],
+    ['hostname', { hostname: 'h' }, 'h', ''],
+    ['subdomain', { subdomain: 'sub' }, 'web', 'sub.shop.svc.cluster.local'],
+    ['both', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
+    ['an override beats both', { hostname: 'h', subdomain: 'sub', hostnameOverride: 'a.b' }, 'a.b', ''],
+  ])('%s', (_, spec, hostname, domain) => {
+    expect(podHostname(makePod(spec), 'cluster.local')).toEqual({ hostname, domain, truncated: false });
+  });
+
+  it.each([
+    [`${long}bc`, `${long}b`],
+    [`${long}-c`, long],
+    [`${long}.c`, long],
+    [`${'a'.repeat(60)}-.-.c`, 'a'.repeat(60)],
+  ])('cuts %s to %s', (name, hostname) => {
+    expect(podHostname(makePod({}, name), '')).toEqual({ hostname, domain: '', truncated: true });
+    expect(podHostname(makePod({ hostnameOverride: `${long}.bc` }), '').hostname).toBe(long);
+  });
+
+  it.each([
+    [{ hostname: 'Up' }, 'pod Hostname "Up" is not a valid DNS label: a lowercase RFC 1123 label must consist of'],
+    [{ hostname: 'a'.repeat(64) }, 'is not a valid DNS label: must be no more than 63 bytes'],
+    [{ subdomain: 'a.b' }, 'pod Subdomain "a.b" is not a valid DNS label'],
+    [{ hostnameOverride: '' }, 'pod HostnameOverride "" is not a valid DNS subdomain'],
+    [{ hostnameOverride: 'a..b' }, 'pod HostnameOverride "a..b" is not a valid DNS subdomain'],
+  ])('refuses %j', (spec, message) => {
+    expect(() => podHostname(makePod(spec), '')).toThrow(message);
+  });
+
+  it('refuses a name of which nothing is left', () => {
+    expect(() => podHostname(makePod({}, '-'.repeat(70)), '')).toThrow('hostname for pod "---');
+  });
+
+  it('gives every pod name a host name that the kernel takes', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z0-9][-.a-z0-9]{0,250}[a-z0-9]$/), (name) => {
+        expect(podHostname(makePod({}, name), '').hostname).toMatch(/^(?=.{1,63}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/);
+      }),
+    );
+  });
+});

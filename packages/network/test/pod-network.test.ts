@@ -1,0 +1,172 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { type ObjectReference, silentLogger } from '@node-agent/telemetry';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PodNetwork, type PodNetworkOptions } from '../src/pod-network.ts';
+import { makePod } from './fixtures.ts';
+
+let fs: MemoryFileSystem;
+let events: string[];
+
+beforeEach(async () => {
+  fs = new MemoryFileSystem({ clock: new FakeClock() });
+  events = [];
+  await fs.mkdir('/etc');
+  await fs.writeFile('/etc/resolv.conf', 'nameserver 192.168.0.1\nsearch corp.example\n');
+  await fs.writeFile('/etc/hosts', '127.0.0.1\tlocalhost node-1\n');
+});
+
+function makeNetwork(options: Partial<PodNetworkOptions> = {}): PodNetwork {
+  const recorder = {
+    event: ({ kind, name }: ObjectReference, type: string, reason: string, message: string) =>
+      void events.push(`${kind}/${name} ${type} ${reason} ${message}`),
+  };
+  return new PodNetwork(
+    { fs, recorder, logger: silentLogger },
+    { rootDirectory: '/root', nodeName: 'node-1', ...options },
+  );
+}
+
+async function read(path: string): Promise<string> {
+  return new TextDecoder().decode(await fs.readFile(path));
+}
+
+describe('podDns', () => {
+  it("starts from the node's resolver file as it is now", async () => {
+    const network = makeNetwork();
+    const pod = makePod({ dnsPolicy: 'Default' });
+    expect(await network.podDns(pod)).toMatchObject({ servers: ['192.168.0.1'], searches: ['corp.example'] });
+    await fs.writeFile('/etc/resolv.conf', 'nameserver 192.168.0.2\n');
+    expect(await network.podDns(pod)).toMatchObject({ servers: ['192.168.0.2'] });
+    expect(events).toEqual([]);
+  });
+
+  it('tells the pod, and the node, what is wrong', async () => {
+    await makeNetwork().podDns(makePod());
+    await makeNetwork().podDns(makePod({ dnsPolicy: 'None', dnsConfig: { nameservers: ['1', '2', '3', '4'] } }));
+    expect(events).toEqual([
+      expect.stringMatching(/^Node\/node-1 Warning MissingClusterDNS kubelet does not have ClusterDNS IP/),
+      expect.stringMatching(/^Pod\/web Warning MissingClusterDNS pod: "web_shop\(uid-1\)"/),
+      expect.stringMatching(/^Pod\/web Warning DNSConfigForming Nameserver limits were exceeded/),
+    ]);
+  });
+
+  it('fails with the path where the file is missing, broken or huge', async () => {
+    const podDns = (): Promise<unknown> => makeNetwork({ resolvConfPath: '/etc/r' }).podDns(makePod());
+    await expect(podDns()).rejects.toMatchObject({
+      code: 'Io',
+      message: expect.stringMatching(/^resolver file \/etc\/r: ENOENT/),
+    });
+    await fs.writeFile('/etc/r', 'nameserver');
+    await expect(podDns()).rejects.toMatchObject({
+      code: 'InvalidResolvConf',
+      message: 'resolver file /etc/r: line 1: nameserver list is empty',
+    });
+    await fs.writeFile('/etc/r', new Uint8Array((10 << 20) + 1));
+    await expect(podDns()).rejects.toMatchObject({ message: expect.stringContaining('at most 10485760 are allowed') });
+  });
+
+  it('reads no file where it is configured to have none', async () => {
+    const network = makeNetwork({ resolvConfPath: '' });
+    expect(await network.podDns(makePod({ dnsPolicy: 'Default' }))).toMatchObject({ servers: ['127.0.0.1'] });
+  });
+});
+
+describe('hostsMount', () => {
+  const container = { name: 'app' };
+  const path = '/root/pods/uid-1/etc-hosts';
+
+  it("writes the pod's names and aliases, and mounts the file read-write", async () => {
+    const hostAliases = [{ ip: '1.2.3.4', hostnames: ['foo', 'bar'] }, { ip: '5.6.7.8' }];
+    const pod = makePod({ subdomain: 'sub', hostAliases });
+    const mount = await makeNetwork({ clusterDomain: 'c.l' }).hostsMount(pod, container, ['10.0.0.5', 'fd00::5']);
+    expect(mount).toEqual({
+      containerPath: '/etc/hosts',
+      hostPath: path,
+      readOnly: false,
+      recursiveReadOnly: false,
+      selinuxRelabel: true,
+      propagation: 'None',
+    });
+    expect(await read(path)).toBe(
+      [
+        '# Kubernetes-managed hosts file.',
+        '127.0.0.1\tlocalhost',
+        '::1\tlocalhost ip6-localhost ip6-loopback',
+        'fe00::0\tip6-localnet',
+        'fe00::0\tip6-mcastprefix',
+        'fe00::1\tip6-allnodes',
+        'fe00::2\tip6-allrouters',
+        '10.0.0.5\tweb.sub.shop.svc.c.l\tweb',
+        'fd00::5\tweb.sub.shop.svc.c.l\tweb',
+        '',
+        '# Entries added by HostAliases.',
+        '1.2.3.4\tfoo\tbar',
+        '5.6.7.8\t',
+        '',
+      ].join('\n'),
+    );
+    expect(await fs.stat(path)).toMatchObject({ mode: 0o644 });
+  });
+
+  it("gives a pod on the host network the node's own file", async () => {
+    await makeNetwork().hostsMount(makePod({ hostNetwork: true }), container, []);
+    expect(await read(path)).toBe('# Kubernetes-managed hosts file (host network).\n127.0.0.1\tlocalhost node-1\n');
+  });
+
+  it('leaves containers alone that mount their own, and pods that have no address yet', async () => {
+    const own = { name: 'app', volumeMounts: [{ name: 'v', mountPath: '/etc/hosts' }] };
+    expect(await makeNetwork().hostsMount(makePod(), own, ['10.0.0.5'])).toBeUndefined();
+    expect(await makeNetwork().hostsMount(makePod(), container, [])).toBeUndefined();
+    expect(await fs.exists(path)).toBe(false);
+  });
+
+  it('keeps the inode that containers have mounted, undoes what they changed, and writes only then', async () => {
+    const network = makeNetwork();
+    await network.hostsMount(makePod(), container, ['10.0.0.5']);
+    const { inode } = await fs.stat(path);
+    const content = await read(path);
+    const full = fs.injectFault({ operation: 'write', path, code: 'ENOSPC' });
+    await network.hostsMount(makePod(), container, ['10.0.0.5']);
+    full.remove();
+    await fs.writeFile(path, 'tampered', { mode: 0o666 });
+    await network.hostsMount(makePod(), container, ['10.0.0.5']);
+    expect(await read(path)).toBe(content);
+    expect(await fs.stat(path)).toMatchObject({ inode, mode: 0o644 });
+  });
+
+  it('fails with the cause where the disk is full', async () => {
+    fs.injectFault({ operation: 'write', path, code: 'ENOSPC' });
+    await expect(makeNetwork().hostsMount(makePod(), container, ['10.0.0.5'])).rejects.toMatchObject({
+      name: 'NetworkError',
+      code: 'Io',
+      cause: expect.objectContaining({ code: 'ENOSPC' }),
+    });
+  });
+});
+
+describe('hostname', () => {
+  it('gives the short name and the domain alone', () => {
+    expect(makeNetwork({ clusterDomain: 'c.l' }).hostname(makePod({ subdomain: 's' }))).toEqual({
+      hostname: 'web',
+      domain: 's.shop.svc.c.l',
+    });
+  });
+});
+
+describe('checkResolvConf', () => {
+  it('says the same thing once, and again when it was well in between', async () => {
+    const network = makeNetwork();
+    const broken = `search ${Array.from({ length: 40 }, (_, i) => `d${i}`).join(' ')}`;
+    const check = async (content: string): Promise<void> => {
+      await fs.writeFile('/etc/resolv.conf', content);
+      await network.checkResolvConf();
+    };
+    for (const content of [broken, broken, 'search a', broken, 'nameserver']) await check(content);
+    expect(events.map((event) => event.slice(0, 72))).toEqual([
+      "Node/node-1 Warning CheckLimitsForResolvConf Resolv.conf file '/etc/reso",
+      "Node/node-1 Warning CheckLimitsForResolvConf Resolv.conf file '/etc/reso",
+      'Node/node-1 Warning CheckLimitsForResolvConf resolver file /etc/resolv.c',
+    ]);
+  });
+});
