@@ -1,5 +1,16 @@
+export type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
+export { PodWorkersError, type PodWorkersErrorCode } from './errors.ts';
 export type { PodWorkerActivity, PodWorkerExplanation, PodWorkerHistoryEntry, PodWorkerPhase } from './explanation.ts';
-export { PodWorkers, type PodWorkersComponents, type PodWorkersOptions } from './pod-workers.ts';
+export { PodWorkers } from './pod-workers.ts';
+export type {
+  PodStepOutcome,
+  PodUpdate,
+  PodWorkerEffect,
+  PodWorkerEvent,
+  PodWorkerState,
+  PodWorkerTransition,
+} from './record.ts';
+export { nextPodWorkerState } from './state.ts';
 export type {
   KillPodOptions,
   PodCacheReader,

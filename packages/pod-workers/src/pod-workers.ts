@@ -1,90 +1,339 @@
-import type { Clock, Random } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
+import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
-import type { PodCacheReader, PodSyncer, PodWorkerSync, UpdatePodOptions } from './types.ts';
+import { FullNameTurns } from './full-name-turns.ts';
+import { killPodNow } from './kill-pod-now.ts';
+import {
+  countWorkingPods,
+  createPodWorkersMetrics,
+  observeDuration,
+  observeStart,
+  type PodWorkersMetrics,
+} from './metrics.ts';
+import * as predicates from './predicates.ts';
+import {
+  claimsFullName,
+  type PodStepOutcome,
+  type PodUpdate,
+  type PodWorkerEffect,
+  type PodWorkerEvent,
+} from './record.ts';
+import { retryDelayMs } from './retry-delay.ts';
+import { nextPodWorkerState } from './state.ts';
+import { nothingRuns, runStep } from './step.ts';
+import type { KillPodOptions, PodWorkerStep, PodWorkerSync, UpdatePodOptions } from './types.ts';
+import { identityOf } from './update-rule.ts';
+import { Worker } from './worker.ts';
 
-/** What {@link PodWorkers} works with. */
-export interface PodWorkersComponents {
-  readonly syncer: PodSyncer;
-  readonly podCache: PodCacheReader;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly recorder: EventRecorder;
-}
-
-/** Settings of {@link PodWorkers}. */
-export interface PodWorkersOptions {
-  /** How long after a good sync a pod is synced again, made longer by up to half. Default: 60,000 (the field `syncFrequency`). */
-  readonly resyncIntervalMs?: number;
-  /** How long after a failed sync it is tried again, made longer by up to half. Default: 10,000. */
-  readonly backOffMs?: number;
-}
-
-/** One state machine per pod UID (`pkg/kubelet/pod_workers.go`). */
-export class PodWorkers {
+/**
+ * One state machine per pod UID (P1): what pods this node runs, and who may run when. The rule is {@link nextPodWorkerState}; this class
+ * runs its effects: one step of a pod at a time (P2), retries, turns. Source: `pkg/kubelet/pod_workers.go`.
+ */
+export class PodWorkers implements AsyncDisposable {
   readonly #components: PodWorkersComponents;
+  readonly #options: Required<PodWorkersOptions>;
+  readonly #metrics: PodWorkersMetrics;
+  readonly #workers = new Map<string, Worker>();
+  readonly #turns = new FullNameTurns();
+  readonly #steps = new Set<Promise<void>>();
+  #podsSynced = false;
+  #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
-  constructor(components: PodWorkersComponents, _options: PodWorkersOptions = {}) {
+  constructor(components: PodWorkersComponents, options: PodWorkersOptions = {}) {
     this.#components = components;
+    this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, ...options };
+    this.#metrics = createPodWorkersMetrics(components.metrics);
   }
 
-  updatePod(_options: UpdatePodOptions): void {
-    throw this.#unbuilt();
+  /**
+   * Lets steps run until `signal` is aborted, then aborts them and resolves when all have ended.
+   * @throws PodWorkersError `AlreadyStarted`
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#lifecycle !== 'new') throw new PodWorkersError('AlreadyStarted', 'the pod workers were started before');
+    this.#lifecycle = 'started';
+    for (const worker of this.#workers.values()) {
+      if (worker.state.pending !== undefined) this.#schedule(worker);
+    }
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await this[Symbol.asyncDispose]();
   }
 
-  wake(_uid: string): void {
-    throw this.#unbuilt();
+  /** Aborts the steps that run and waits for their end; none starts afterwards. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#lifecycle = 'stopped';
+    for (const worker of this.#workers.values()) {
+      worker.setTimer(undefined);
+      worker.abort?.abort(new DOMException('the pod workers are being stopped', 'AbortError'));
+    }
+    await Promise.all(this.#steps);
   }
 
-  syncKnownPods(_desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync> {
-    throw this.#unbuilt();
+  /** Tells a pod's worker what is new; never waits. Only the newest update is acted upon, but no kill is lost (P2). */
+  updatePod(options: UpdatePodOptions): void {
+    const { uid } = identityOf(options);
+    const known = this.#workers.get(uid);
+    const event: PodWorkerEvent = {
+      type: 'update',
+      options,
+      nothingRunning: known === undefined && nothingRuns(uid, this.#components.podCache),
+      nowMs: this.#components.clock.now(),
+    };
+    this.#apply(uid, event);
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    if (known === undefined && options.pod === undefined) this.#metrics.orphanedRuntimePods.inc({});
+    const { phase } = worker.state;
+    worker.history.add({ atMs: event.nowMs, what: 'update', updateType: options.updateType, phase });
   }
 
-  isPodKnownTerminated(_uid: string): boolean {
-    throw this.#unbuilt();
+  /** Looks at a pod at once: one of its containers died or became ready (P7). Nothing happens where no worker knows it. */
+  wake(uid: string): void {
+    this.#apply(uid, { type: 'wake' });
   }
 
-  couldHaveRunningContainers(_uid: string): boolean {
-    throw this.#unbuilt();
+  /**
+   * Kills a pod and waits until none of its containers runs, for one and a half grace periods (10 s at least).
+   * @throws PodWorkersError `KillTimeout`; the signal's reason
+   */
+  killPodNow(pod: Pod, options: Omit<KillPodOptions, 'completed'> = {}, signal?: AbortSignal): Promise<void> {
+    const { clock, recorder } = this.#components;
+    return killPodNow({ updatePod: (update) => this.updatePod(update), clock, recorder }, pod, options, signal);
   }
 
-  shouldPodBeFinished(_uid: string): boolean {
-    throw this.#unbuilt();
+  /**
+   * Housekeeping's comparison with the whole configuration. Pods that have left it are driven to their end, finished ones forgotten; the
+   * caller then creates those desired pods that are not in the answer. Call it only when all sources have reported: from the first call
+   * on, an unknown pod counts as gone (P5).
+   */
+  syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync> {
+    this.#podsSynced = true;
+    const desired = new Set(desiredPods.map((pod) => pod.metadata.uid));
+    const known = new Map<string, PodWorkerSync>();
+    for (const [uid, { state: before }] of [...this.#workers]) {
+      this.#apply(uid, { type: 'housekeeping', desired: desired.has(uid), nowMs: this.#components.clock.now() });
+      const state = this.#workers.get(uid)?.state;
+      if (state === undefined) {
+        if (desired.has(uid)) this.#metrics.restartedPods.inc({ static: before.static ? 'true' : '' });
+        continue;
+      }
+      const hasConfig = (state.active ?? state.pending)?.pod !== undefined;
+      known.set(uid, {
+        state: state.phase === 'syncing' ? 'sync' : state.phase === 'terminating' ? 'terminating' : 'terminated',
+        orphan: !desired.has(uid),
+        hasConfig,
+        static: hasConfig && state.static,
+      });
+    }
+    for (const { count, ...labels } of countWorkingPods(known.values())) this.#metrics.working.set(labels, count);
+    return known;
   }
 
-  isPodTerminationRequested(_uid: string): boolean {
-    throw this.#unbuilt();
+  /** The terminating step has succeeded: for filters of the desired pods, as admission. False for unknown pods. */
+  isPodKnownTerminated(uid: string): boolean {
+    return predicates.isPodKnownTerminated(this.#state(uid));
   }
 
-  shouldPodContainersBeTerminating(_uid: string): boolean {
-    throw this.#unbuilt();
+  /** A container of it may run now, or be started. */
+  couldHaveRunningContainers(uid: string): boolean {
+    return predicates.couldHaveRunningContainers(this.#state(uid), this.#podsSynced);
   }
 
-  shouldPodRuntimeBeRemoved(_uid: string): boolean {
-    throw this.#unbuilt();
+  /** The terminated step has succeeded, or the pod is known not to be there. */
+  shouldPodBeFinished(uid: string): boolean {
+    return predicates.shouldPodBeFinished(this.#state(uid), this.#podsSynced);
   }
 
-  shouldPodContentBeRemoved(_uid: string): boolean {
-    throw this.#unbuilt();
+  /** The pod is to terminate. For steps, not for clean-up: it is false for pods that are gone. */
+  isPodTerminationRequested(uid: string): boolean {
+    return predicates.isPodTerminationRequested(this.#state(uid));
   }
 
-  isPodForMirrorPodTerminatingByFullName(_fullName: string): boolean {
-    throw this.#unbuilt();
+  /** No container of the pod is started any more: background set-up for it must end. */
+  shouldPodContainersBeTerminating(uid: string): boolean {
+    return predicates.shouldPodContainersBeTerminating(this.#state(uid), this.#podsSynced);
   }
 
-  explain(_uid: string): PodWorkerExplanation | undefined {
-    throw this.#unbuilt();
+  /** What only running containers need (mounted volumes, ...) may go. */
+  shouldPodRuntimeBeRemoved(uid: string): boolean {
+    return predicates.shouldPodRuntimeBeRemoved(this.#state(uid), this.#podsSynced);
   }
 
-  start(_signal: AbortSignal): Promise<void> {
-    return Promise.reject(this.#unbuilt());
+  /** All of the pod may go: evicted, or deleted and stopped. */
+  shouldPodContentBeRemoved(uid: string): boolean {
+    return predicates.shouldPodContentBeRemoved(this.#state(uid), this.#podsSynced);
   }
 
-  #unbuilt(): Error {
-    this.#components.logger.error({}, 'Pod workers are being built');
-    return new Error('pod workers are being built');
+  /** A static pod of this full name (`name_namespace`) terminates: its mirror pod must stay for now (F3). */
+  isPodForMirrorPodTerminatingByFullName(fullName: string): boolean {
+    const holder = this.#turns.holder(fullName);
+    return holder !== undefined && this.#state(holder)?.phase === 'terminating';
+  }
+
+  /** What a pod's worker does, waits for and since when, and what happened before; `undefined` for unknown pods. */
+  explain(uid: string): PodWorkerExplanation | undefined {
+    const worker = this.#workers.get(uid);
+    return worker?.explain(this.#turns.holder(worker.state.fullName));
+  }
+
+  #state(uid: string): Worker['state'] | undefined {
+    return this.#workers.get(uid)?.state;
+  }
+
+  /** Moves a pod's record on, and does what its rule says. */
+  #apply(uid: string, event: PodWorkerEvent): void {
+    const before = this.#workers.get(uid);
+    const previous = before?.state;
+    const { state, effects } = nextPodWorkerState(previous, event);
+    if (state === undefined) {
+      before?.setTimer(undefined);
+      this.#workers.delete(uid);
+    } else if (before === undefined) {
+      this.#workers.set(uid, new Worker(state));
+    } else {
+      before.state = state;
+    }
+    const worker = this.#workers.get(uid);
+    if (worker !== undefined && previous?.phase !== worker.state.phase) this.#onPhase(worker);
+    const claimed = claimsFullName(previous);
+    const claims = claimsFullName(state);
+    if (state !== undefined && claims && !claimed) this.#turns.join(state.fullName, uid);
+    if (previous !== undefined && claimed && !claims) {
+      const next = this.#workers.get(this.#turns.leave(previous.fullName, uid) ?? '');
+      if (next !== undefined) this.#schedule(next);
+    }
+    // Last, as a callback may bring the next update.
+    for (const effect of effects) this.#perform(worker ?? before, effect);
+  }
+
+  #onPhase(worker: Worker): void {
+    const { phase, uid, name, namespace } = worker.state;
+    const nowMs = this.#components.clock.now();
+    this.#components.logger.debug({ podUid: uid, pod: `${namespace}/${name}`, phase }, 'Pod enters a phase');
+    worker.history.add({ atMs: nowMs, what: 'phase', phase });
+    if (phase === 'finished') {
+      worker.setTimer(undefined);
+      worker.activity = { kind: 'finished', sinceMs: nowMs };
+    }
+  }
+
+  #perform(worker: Worker | undefined, effect: PodWorkerEffect): void {
+    const { clock, logger } = this.#components;
+    if (effect.kind === 'complete') {
+      for (const completed of effect.completions) this.#complete(completed);
+    } else if (effect.kind === 'ignored') {
+      logger.debug({ podUid: worker?.state.uid, reason: effect.reason }, 'Pod update is ignored');
+    } else if (worker !== undefined) {
+      if (effect.kind === 'cancel') this.#cancel(worker);
+      else if (effect.kind === 'begin') this.#schedule(worker);
+      else if (effect.kind === 'run') this.#run(worker, effect.step, effect.update, effect.first);
+      else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
+        worker.activity = { kind: 'waitingForFullName', sinceMs: clock.now(), holderUid: undefined };
+      }
+      // `requeue` needs the step's error: see #run.
+    }
+  }
+
+  #complete(completed: () => void): void {
+    try {
+      completed();
+    } catch (err) {
+      this.#components.logger.error({ err }, 'The callback of a kill has thrown');
+    }
+  }
+
+  #cancel(worker: Worker): void {
+    const { activity } = worker;
+    if (activity.kind === 'running' || activity.kind === 'waitingForStatus') {
+      worker.activity = { ...activity, cancelled: true };
+    }
+    worker.abort?.abort(new DOMException('there is more urgent news of the pod', 'AbortError'));
+  }
+
+  /** Has the worker begin what is pending, once all that happens in this turn of the event loop has happened. */
+  #schedule(worker: Worker): void {
+    if (this.#lifecycle !== 'started' || worker.scheduled || worker.state.running !== undefined) return;
+    worker.scheduled = true;
+    worker.setTimer(undefined);
+    void Promise.resolve().then(() => {
+      worker.scheduled = false;
+      const { state } = worker;
+      if (this.#lifecycle !== 'started' || this.#workers.get(state.uid) !== worker) return;
+      const turn = !state.static || this.#turns.take(state.fullName, state.uid);
+      this.#apply(state.uid, { type: 'begin', turn, nowMs: this.#components.clock.now() });
+    });
+  }
+
+  #run(worker: Worker, step: PodWorkerStep, update: PodUpdate, first: boolean): void {
+    if (first && step === 'syncPod') observeStart(this.#metrics, update, this.#components.clock.now());
+    const running = this.#runToEnd(worker, step, update).finally(() => this.#steps.delete(running));
+    this.#steps.add(running);
+  }
+
+  async #runToEnd(worker: Worker, step: PodWorkerStep, update: PodUpdate): Promise<void> {
+    const { clock, logger } = this.#components;
+    const { uid } = worker.state;
+    const startMs = clock.monotonic();
+    const abort = new AbortController();
+    worker.abort = abort;
+    worker.setTimer(undefined);
+    worker.activity = { kind: 'waitingForStatus', sinceMs: clock.now(), cancelled: false };
+    let synced = false;
+    let outcome: PodStepOutcome;
+    let error: unknown;
+    try {
+      const context = {
+        ...this.#components,
+        lastSyncMs: worker.lastSyncMs,
+        state: () => worker.state,
+        onStatus: () => {
+          synced = true;
+          worker.activity = { kind: 'running', sinceMs: clock.now(), step, cancelled: false };
+        },
+      };
+      outcome = (await runStep(step, update, context, abort.signal)) ? 'terminal' : 'done';
+    } catch (thrown) {
+      error = thrown ?? new Error('a step has thrown nothing');
+      outcome = abort.signal.aborted ? 'cancelled' : 'failed';
+    }
+    if (synced) worker.lastSyncMs = clock.monotonic();
+    worker.abort = undefined;
+    const durationMs = clock.monotonic() - startMs;
+    const message = error instanceof Error ? error.message : String(error);
+    worker.history.add({
+      atMs: clock.now(),
+      what: step,
+      phase: worker.state.phase,
+      durationMs,
+      outcome,
+      ...(error !== undefined && { error: message }),
+    });
+    const fields = { podUid: uid, pod: `${worker.state.namespace}/${worker.state.name}`, step };
+    if (outcome === 'failed') logger.error({ ...fields, err: error }, 'Error syncing pod, skipping');
+    else logger.debug({ ...fields, outcome, durationMs }, 'Pod step has ended');
+
+    this.#apply(uid, { type: 'ended', outcome, nowMs: clock.now() });
+    observeDuration(this.#metrics, update, step === 'syncTerminatedPod' && outcome === 'done', clock.monotonic());
+    if (this.#workers.get(uid) === worker && worker.state.pending === undefined) {
+      this.#requeue(worker, outcome === 'failed' ? error : undefined, message);
+    }
+  }
+
+  /** Sets the time of the next look, where nothing else brings one before. */
+  #requeue(worker: Worker, error: unknown, message: string): void {
+    if (worker.state.phase === 'finished' || this.#lifecycle !== 'started') return;
+    const { clock, random } = this.#components;
+    const delayMs = retryDelayMs(error, { ...this.#options, nowMs: clock.monotonic(), random });
+    const sinceMs = clock.now();
+    const untilMs = sinceMs + delayMs;
+    worker.activity =
+      error === undefined
+        ? { kind: 'idle', sinceMs, untilMs }
+        : { kind: 'backingOff', sinceMs, untilMs, error: message };
+    worker.setTimer(clock.setTimer(delayMs, () => this.#apply(worker.state.uid, { type: 'wake' })));
   }
 }

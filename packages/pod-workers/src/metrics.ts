@@ -1,0 +1,91 @@
+import { CONFIG_SEEN_ANNOTATION } from '@node-agent/pod-spec';
+import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
+import type { PodUpdate } from './record.ts';
+import type { PodWorkerSync } from './types.ts';
+
+/** The workers' metrics, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+export interface PodWorkersMetrics {
+  readonly duration: Histogram<'operation_type'>;
+  readonly startDuration: Histogram;
+  readonly containersPerPod: Histogram;
+  readonly working: Gauge<'lifecycle' | 'config' | 'static'>;
+  readonly orphanedRuntimePods: Counter;
+  readonly restartedPods: Counter<'static'>;
+}
+
+export function createPodWorkersMetrics(metrics: Metrics): PodWorkersMetrics {
+  return {
+    duration: metrics.histogram({
+      name: 'kubelet_pod_worker_duration_seconds',
+      help: 'Seconds from the news of a pod until its worker has acted upon it, by kind of news: create, update, sync, kill; or terminated.',
+      labels: ['operation_type'],
+    }),
+    startDuration: metrics.histogram({
+      name: 'kubelet_pod_worker_start_duration_seconds',
+      help: 'Seconds from the kubelet first seeing a pod until its worker starts it.',
+    }),
+    containersPerPod: metrics.histogram({
+      name: 'kubelet_containers_per_pod_count',
+      help: 'Containers of each pod that was started.',
+      buckets: [1, 2, 4, 8, 16],
+    }),
+    working: metrics.gauge({
+      name: 'kubelet_working_pods',
+      help: 'Pods that have a worker, by phase, by whether they are desired, orphaned (gone from the configuration) or known to the runtime only, and by whether they are static.',
+      labels: ['lifecycle', 'config', 'static'],
+    }),
+    orphanedRuntimePods: metrics.counter({
+      name: 'kubelet_orphaned_runtime_pods_total',
+      help: 'Pods found in the runtime that no worker knew of.',
+    }),
+    restartedPods: metrics.counter({
+      name: 'kubelet_restarted_pods_total',
+      help: 'Pods that were made free to start again because their UID came back while they terminated.',
+      labels: ['static'],
+    }),
+  };
+}
+
+/** One series of `kubelet_working_pods`. */
+export interface WorkingPodCount {
+  readonly lifecycle: PodWorkerSync['state'];
+  readonly config: 'desired' | 'orphan' | 'runtime_only';
+  readonly static: 'true' | '' | 'unknown';
+  readonly count: number;
+}
+
+/** Every series of `kubelet_working_pods`, those that count nothing too, as upstream's `HandlePodCleanups` has them. */
+export function countWorkingPods(pods: Iterable<PodWorkerSync>): readonly WorkingPodCount[] {
+  const counts = new Map<string, WorkingPodCount>();
+  for (const lifecycle of ['sync', 'terminating', 'terminated'] as const) {
+    for (const config of ['desired', 'orphan'] as const) {
+      for (const isStatic of ['true', ''] as const) {
+        counts.set([lifecycle, config, isStatic].join(), { lifecycle, config, static: isStatic, count: 0 });
+      }
+    }
+    const runtimeOnly = { lifecycle, config: 'runtime_only', static: 'unknown', count: 0 } as const;
+    counts.set([lifecycle, 'runtime_only', 'unknown'].join(), runtimeOnly);
+  }
+  for (const pod of pods) {
+    const config = pod.orphan ? 'orphan' : 'desired';
+    const key = pod.hasConfig ? [pod.state, config, pod.static ? 'true' : ''] : [pod.state, 'runtime_only', 'unknown'];
+    const series = counts.get(key.join());
+    if (series !== undefined) counts.set(key.join(), { ...series, count: series.count + 1 });
+  }
+  return [...counts.values()];
+}
+
+/** A pod is let start. `nowMs` is the wall clock, as the annotation is that says when the kubelet first saw the pod. */
+export function observeStart(metrics: PodWorkersMetrics, { pod }: PodUpdate, nowMs: number): void {
+  if (pod === undefined) return;
+  metrics.containersPerPod.observe({}, pod.spec.containers.length);
+  const seenAtMs = Date.parse(pod.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? '');
+  if (!Number.isNaN(seenAtMs)) metrics.startDuration.observe({}, Math.max(0, nowMs - seenAtMs) / 1000);
+}
+
+/** An update has been acted upon. `nowMs` is the monotonic clock. */
+export function observeDuration(metrics: PodWorkersMetrics, update: PodUpdate, finished: boolean, nowMs: number): void {
+  if (update.startTimeMs === undefined) return;
+  const seconds = (nowMs - update.startTimeMs) / 1000;
+  metrics.duration.observe({ operation_type: finished ? 'terminated' : update.updateType }, seconds);
+}

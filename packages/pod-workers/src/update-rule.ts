@@ -1,0 +1,139 @@
+import { isStaticPod, type Pod } from '@node-agent/pod-spec';
+import { effectiveGracePeriodSeconds } from './grace-period.ts';
+import {
+  complete,
+  type PodUpdate,
+  type PodWorkerEffect,
+  type PodWorkerEvent,
+  type PodWorkerState,
+  type PodWorkerTransition,
+} from './record.ts';
+import type { KillPodOptions, UpdatePodOptions } from './types.ts';
+
+type UpdateEvent = Extract<PodWorkerEvent, { type: 'update' }>;
+
+/** An update arrives: `UpdatePod` of `pkg/kubelet/pod_workers.go`. */
+export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent): PodWorkerTransition {
+  const { options, nowMs } = event;
+  const runtimeOnly = options.pod === undefined;
+  if (runtimeOnly && options.updateType !== 'kill') {
+    return ignore(state, options, 'a pod that only the runtime knows can only be killed');
+  }
+  // Not for a pod seen for the first time: after a restart of the kubelet, pods that have long terminated are created again.
+  if (state !== undefined && state.phase !== 'syncing' && options.updateType === 'create') {
+    return ignore({ ...state, restartRequested: true }, options, 'the pod terminates; it is restarted once it is gone');
+  }
+  if (state?.phase === 'finished') return ignore(state, options, 'the pod is finished');
+  if (state?.phase === 'terminated' && runtimeOnly) {
+    return ignore(state, options, 'the pod has terminated; its worker is cleaning up');
+  }
+
+  const known = state ?? newRecord(event);
+  const news = toUpdate(known, options);
+  const observed: PodWorkerState = { ...known, observedRuntime: known.observedRuntime || runtimeOnly };
+  const kill: KillPodOptions = options.killPodOptions ?? {};
+  const claimed =
+    observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options, nowMs) : observed;
+  const pending: PodUpdate = { ...news, startTimeMs: oldest(known.pending?.startTimeMs, options.startTimeMs) };
+
+  if (claimed.phase !== 'terminating') {
+    // Syncing: this was no kill. Terminated: nothing is left to kill.
+    return {
+      state: { ...claimed, pending },
+      effects: [{ kind: 'begin' }, ...complete(kill.completed ? [kill.completed] : [])],
+    };
+  }
+  const seconds = effectiveGracePeriodSeconds(known.gracePeriodSeconds, news.pod, kill.gracePeriodSecondsOverride);
+  const urgent =
+    known.phase === 'syncing' || (known.gracePeriodSeconds !== undefined && seconds < known.gracePeriodSeconds);
+  const effects: PodWorkerEffect[] = [{ kind: 'begin' }];
+  if (urgent && claimed.running !== undefined) effects.unshift({ kind: 'cancel' });
+  return {
+    state: {
+      ...claimed,
+      pending,
+      evicted: claimed.evicted || (options.updateType === 'kill' && kill.evict === true),
+      gracePeriodSeconds: seconds,
+      completions: kill.completed ? [...claimed.completions, kill.completed] : claimed.completions,
+      podStatusFns: kill.podStatusFn ? [...claimed.podStatusFns, kill.podStatusFn] : claimed.podStatusFns,
+    },
+    effects,
+  };
+}
+
+/** The record of a syncing pod after an update that may say that it has to go. */
+function startTermination(
+  state: PodWorkerState,
+  pod: Pod | undefined,
+  runtimeOnly: boolean,
+  options: UpdatePodOptions,
+  nowMs: number,
+): PodWorkerState {
+  const deleted = runtimeOnly || pod?.metadata.deletionTimestamp !== undefined;
+  if (!deleted && !hasTerminalPhase(pod) && options.updateType !== 'kill') return state;
+  return { ...state, phase: 'terminating', terminatingAtMs: nowMs, deleted: state.deleted || deleted };
+}
+
+/** What a pod's record is like before its first update is looked at. */
+function newRecord({ options, nothingRunning, nowMs }: UpdateEvent): PodWorkerState {
+  const { uid, name, namespace } = identityOf(options);
+  // A pod that had terminated before the kubelet was restarted must not count as active again, but its status and what it
+  // holds must still be brought to an end (k/k#105523).
+  const terminated = hasTerminalPhase(options.pod) && nothingRunning;
+  return {
+    uid,
+    name,
+    namespace,
+    fullName: `${name}_${namespace}`,
+    static: options.pod !== undefined && isStaticPod(options.pod),
+    phase: terminated ? 'terminated' : 'syncing',
+    running: undefined,
+    pending: undefined,
+    active: undefined,
+    seenAtMs: nowMs,
+    startedAtMs: undefined,
+    terminatingAtMs: terminated ? nowMs : undefined,
+    terminatedAtMs: terminated ? nowMs : undefined,
+    finishedAtMs: undefined,
+    terminationStarted: terminated,
+    deleted: false,
+    evicted: false,
+    restartRequested: false,
+    observedRuntime: false,
+    gracePeriodSeconds: undefined,
+    completions: [],
+    podStatusFns: [],
+  };
+}
+
+/** What the worker keeps of an update. A pod that is known by its spec stays so when the runtime's word of it comes. */
+function toUpdate(state: PodWorkerState, options: UpdatePodOptions): PodUpdate {
+  const pod = options.pod ?? state.pending?.pod ?? state.active?.pod;
+  return {
+    updateType: options.updateType,
+    pod,
+    mirrorPod: options.mirrorPod,
+    runningPod: pod === undefined ? options.runningPod : undefined,
+    startTimeMs: options.startTimeMs,
+  };
+}
+
+/** Who an update is about. */
+export function identityOf(options: UpdatePodOptions): { uid: string; name: string; namespace: string } {
+  if (options.pod !== undefined) return options.pod.metadata;
+  if (options.runningPod !== undefined) return options.runningPod;
+  throw new TypeError('an update of a pod needs pod or runningPod');
+}
+
+function hasTerminalPhase(pod: Pod | undefined): boolean {
+  return pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed';
+}
+
+function oldest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.min(a, b);
+}
+
+function ignore(state: PodWorkerState | undefined, options: UpdatePodOptions, reason: string): PodWorkerTransition {
+  const completed = options.killPodOptions?.completed;
+  return { state, effects: [{ kind: 'ignored', reason }, ...complete(completed ? [completed] : [])] };
+}

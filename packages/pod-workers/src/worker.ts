@@ -1,0 +1,46 @@
+import type { Timer } from '@node-agent/async';
+import type { PodWorkerActivity, PodWorkerExplanation } from './explanation.ts';
+import { History } from './history.ts';
+import type { PodWorkerState } from './record.ts';
+
+/** A pod's record with what belongs to the running program: timer, abort, and what there is to tell. */
+export class Worker {
+  state: PodWorkerState;
+  activity: PodWorkerActivity;
+  readonly history: History = new History();
+  /** A begin is on its way. */
+  scheduled = false;
+  /** Aborts the running step. */
+  abort: AbortController | undefined;
+  /** When the last step of the pod ended, by the monotonic clock: the next one needs a status from after that. */
+  lastSyncMs: number = Number.NEGATIVE_INFINITY;
+  #timer: Timer | undefined;
+
+  constructor(state: PodWorkerState) {
+    this.state = state;
+    this.activity = { kind: 'queued', sinceMs: state.seenAtMs };
+  }
+
+  /** Makes `timer` the worker's only one. */
+  setTimer(timer: Timer | undefined): void {
+    this.#timer?.cancel();
+    this.#timer = timer;
+  }
+
+  explain(holderUid: string | undefined): PodWorkerExplanation {
+    const { state } = this;
+    const activity = this.activity.kind === 'waitingForFullName' ? { ...this.activity, holderUid } : this.activity;
+    return {
+      uid: state.uid,
+      name: state.name,
+      namespace: state.namespace,
+      phase: state.phase,
+      activity,
+      ...(state.gracePeriodSeconds !== undefined && { gracePeriodSeconds: state.gracePeriodSeconds }),
+      deleted: state.deleted,
+      evicted: state.evicted,
+      restartRequested: state.restartRequested,
+      history: this.history.entries(),
+    };
+  }
+}

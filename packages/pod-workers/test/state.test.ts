@@ -1,0 +1,371 @@
+import { describe, expect, it } from 'vitest';
+import { nextPodWorkerState, type PodWorkerEvent, type PodWorkerState, type UpdatePodOptions } from '../src/index.ts';
+import { pod, runtimePod } from './kit.ts';
+
+const NOW = 1000;
+
+function update(options: UpdatePodOptions, nothingRunning = false): PodWorkerEvent {
+  return { type: 'update', options, nothingRunning, nowMs: NOW };
+}
+const create = (shape = {}): PodWorkerEvent => update({ updateType: 'create', pod: pod(shape) });
+const kill = (killPodOptions = {}, shape = {}): PodWorkerEvent =>
+  update({ updateType: 'kill', pod: pod(shape), killPodOptions });
+const runtimeKill: PodWorkerEvent = update({ updateType: 'kill', runningPod: runtimePod() });
+const wake: PodWorkerEvent = { type: 'wake' };
+const begin: PodWorkerEvent = { type: 'begin', turn: true, nowMs: NOW };
+const noTurn: PodWorkerEvent = { type: 'begin', turn: false, nowMs: NOW };
+const ended = (outcome: 'done' | 'terminal' | 'failed' | 'cancelled'): PodWorkerEvent => ({
+  type: 'ended',
+  outcome,
+  nowMs: NOW,
+});
+const housekeeping = (desired: boolean): PodWorkerEvent => ({ type: 'housekeeping', desired, nowMs: NOW });
+
+/** The record after a row of events. */
+function after(...events: PodWorkerEvent[]): PodWorkerState | undefined {
+  let state: PodWorkerState | undefined;
+  for (const event of events) state = nextPodWorkerState(state, event).state;
+  return state;
+}
+
+function effectsOf(state: PodWorkerState | undefined, event: PodWorkerEvent): string[] {
+  return nextPodWorkerState(state, event).effects.map((e) => (e.kind === 'run' ? `run ${e.step}` : e.kind));
+}
+
+const syncingRow = [create(), begin];
+const terminatingRow = [...syncingRow, ended('done'), kill()];
+const terminatedRow = [...terminatingRow, begin, ended('done')];
+const finishedRow = [...terminatedRow, begin, ended('done')];
+
+describe('the table of transitions', () => {
+  const rows: [string, PodWorkerEvent[], string, string[]][] = [
+    ['a first update starts syncing', [create()], 'syncing', ['begin']],
+    [
+      'a first update of a pod that is marked for deletion terminates it',
+      [create({ deleted: true })],
+      'terminating',
+      ['begin'],
+    ],
+    ['a first update of a Failed pod that runs terminates it', [create({ phase: 'Failed' })], 'terminating', ['begin']],
+    [
+      'a first update of a Succeeded pod that does not run has only its end to come',
+      [update({ updateType: 'create', pod: pod({ phase: 'Succeeded' }) }, true)],
+      'terminated',
+      ['begin'],
+    ],
+    ['P6: a pod that only the runtime knows is terminated', [runtimeKill], 'terminating', ['begin']],
+    [
+      'P6: a pod that only the runtime knows cannot be synced',
+      [update({ updateType: 'sync', runningPod: runtimePod() })],
+      'unknown',
+      ['ignored'],
+    ],
+    ['a begin runs syncPod', syncingRow, 'syncing', ['run syncPod']],
+    ['P4: a begin without the turn waits', [create({ static: true }), noTurn], 'syncing', ['wait']],
+    ['P2: a begin while a step runs does nothing', [...syncingRow, wake, begin], 'syncing', []],
+    ['a good sync is looked at again later', [...syncingRow, ended('done')], 'syncing', ['requeue']],
+    ['P7: a failed sync is tried again', [...syncingRow, ended('failed')], 'syncing', ['requeue']],
+    [
+      'an update while a sync runs is next',
+      [...syncingRow, update({ updateType: 'update', pod: pod() }), ended('done')],
+      'syncing',
+      ['begin'],
+    ],
+    ['P7: a wake while a sync runs is next', [...syncingRow, wake, ended('done')], 'syncing', ['begin']],
+    ['P7: a wake of an idle pod begins at once', [...syncingRow, ended('done'), wake], 'syncing', ['begin']],
+    [
+      'a terminal sync is followed by the terminating step',
+      [...syncingRow, ended('terminal')],
+      'terminating',
+      ['begin'],
+    ],
+    ['a kill cancels a running sync', [...syncingRow, kill()], 'terminating', ['cancel', 'begin']],
+    [
+      'a deletion cancels a running sync',
+      [...syncingRow, update({ updateType: 'update', pod: pod({ deleted: true }) })],
+      'terminating',
+      ['cancel', 'begin'],
+    ],
+    [
+      'a terminal phase cancels a running sync',
+      [...syncingRow, update({ updateType: 'update', pod: pod({ phase: 'Failed' }) })],
+      'terminating',
+      ['cancel', 'begin'],
+    ],
+    [
+      'P6: the runtime-only kill of a known pod terminates it',
+      [...syncingRow, runtimeKill],
+      'terminating',
+      ['cancel', 'begin'],
+    ],
+    [
+      'leaving the configuration cancels a running sync',
+      [...syncingRow, housekeeping(false)],
+      'terminating',
+      ['cancel', 'begin'],
+    ],
+    [
+      'P1: a cancelled sync that ends well leaves the pod terminating',
+      [...syncingRow, kill(), ended('terminal')],
+      'terminating',
+      ['begin'],
+    ],
+    [
+      'a terminating pod runs syncTerminatingPod',
+      [...terminatingRow, begin],
+      'terminating',
+      ['run syncTerminatingPod'],
+    ],
+    [
+      'a second kill with the same grace period cancels nothing',
+      [...terminatingRow, begin, kill()],
+      'terminating',
+      ['begin'],
+    ],
+    [
+      'a shorter grace period cancels the running step',
+      [...terminatingRow, begin, kill({ gracePeriodSecondsOverride: 5 })],
+      'terminating',
+      ['cancel', 'begin'],
+    ],
+    [
+      'a longer grace period cancels nothing',
+      [...terminatingRow, begin, kill({ gracePeriodSecondsOverride: 90 })],
+      'terminating',
+      ['begin'],
+    ],
+    [
+      'P7: a failed termination is tried again',
+      [...terminatingRow, begin, ended('failed')],
+      'terminating',
+      ['requeue'],
+    ],
+    ['a good termination is followed by the terminated step', terminatedRow, 'terminated', ['begin']],
+    ['a terminated pod runs syncTerminatedPod', [...terminatedRow, begin], 'terminated', ['run syncTerminatedPod']],
+    ['P7: a failed clean-up is tried again', [...terminatedRow, begin, ended('failed')], 'terminated', ['requeue']],
+    ['a good clean-up is the end', finishedRow, 'finished', []],
+    ['P1: nothing wakes a finished pod', [...finishedRow, wake], 'finished', []],
+    [
+      'P1: no update moves a finished pod',
+      [...finishedRow, update({ updateType: 'update', pod: pod() })],
+      'finished',
+      ['ignored'],
+    ],
+    ['P3: a create does not bring a terminating pod back', [...terminatingRow, create()], 'terminating', ['ignored']],
+    ['P3: a create does not bring a finished pod back', [...finishedRow, create()], 'finished', ['ignored']],
+    ['P3: a finished pod that is desired is remembered', [...finishedRow, housekeeping(true)], 'finished', []],
+    ['P3: a finished pod that is not desired is forgotten', [...finishedRow, housekeeping(false)], 'unknown', []],
+    [
+      'P3: a finished pod whose UID came back is forgotten',
+      [...finishedRow, create(), housekeeping(true)],
+      'unknown',
+      [],
+    ],
+    [
+      'P3: a terminated pod whose UID came back is not forgotten yet',
+      [...terminatedRow, create(), housekeeping(true)],
+      'terminated',
+      [],
+    ],
+    ['a desired pod is left alone by housekeeping', [...syncingRow, ended('done'), housekeeping(true)], 'syncing', []],
+    [
+      'a pod that never started is forgotten when it leaves the configuration',
+      [create(), housekeeping(false)],
+      'unknown',
+      [],
+    ],
+    [
+      'a terminating pod that leaves the configuration is looked at once',
+      [...terminatingRow, begin, ended('failed'), housekeeping(false)],
+      'terminating',
+      ['begin'],
+    ],
+    [
+      'P7: ... and after that has its back-off',
+      [...terminatingRow, begin, ended('failed'), housekeeping(false), begin, ended('failed'), housekeeping(false)],
+      'terminating',
+      [],
+    ],
+    ['P6: a runtime-only pod has its own step', [runtimeKill, begin], 'terminating', ['run syncTerminatingRuntimePod']],
+    ['P6: a runtime-only pod is forgotten when it is gone', [runtimeKill, begin, ended('done')], 'unknown', []],
+    [
+      'P6: a failed runtime-only termination is tried again',
+      [runtimeKill, begin, ended('failed')],
+      'terminating',
+      ['requeue'],
+    ],
+    ['P6: housekeeping does not forget a runtime-only pod', [runtimeKill, housekeeping(false)], 'terminating', []],
+    ['a runtime-only kill of a terminated pod is ignored', [...terminatedRow, runtimeKill], 'terminated', ['ignored']],
+    [
+      'P4: a static pod that is killed before its turn is finished',
+      [create({ static: true }), noTurn, kill({}, { static: true }), noTurn],
+      'finished',
+      [],
+    ],
+    [
+      'P6: ... but not one that the runtime was seen to have',
+      [create({ static: true }), noTurn, runtimeKill, noTurn],
+      'terminating',
+      ['run syncTerminatingPod'],
+    ],
+  ];
+  it.each(rows)('%s', (_name, events, phase, effects) => {
+    const before = after(...events.slice(0, -1));
+    const last = events.at(-1);
+    if (last === undefined) throw new Error('a row needs an event');
+    expect(nextPodWorkerState(before, last).state?.phase ?? 'unknown').toBe(phase);
+    expect(effectsOf(before, last)).toEqual(effects);
+  });
+});
+
+describe('what a record keeps', () => {
+  it('P2: only the newest pending update is kept', () => {
+    const state = after(
+      ...syncingRow,
+      update({ updateType: 'update', pod: pod({ graceSeconds: 1 }) }),
+      update({ updateType: 'update', pod: pod({ graceSeconds: 2 }) }),
+    );
+    expect(state?.pending?.pod?.spec.terminationGracePeriodSeconds).toBe(2);
+  });
+
+  it('P2: the oldest start time of updates that were merged is measured', () => {
+    const at = (startTimeMs: number): PodWorkerEvent => update({ updateType: 'update', pod: pod(), startTimeMs });
+    expect(after(at(5), at(9))?.pending?.startTimeMs).toBe(5);
+    expect(after(at(9), at(5))?.pending?.startTimeMs).toBe(5);
+    expect(after(at(9), update({ updateType: 'update', pod: pod() }))?.pending?.startTimeMs).toBe(9);
+  });
+
+  it('P2: the shortest grace period of all kills stays in force', () => {
+    const state = after(
+      create(),
+      kill({ gracePeriodSecondsOverride: 20 }),
+      kill({ gracePeriodSecondsOverride: 3 }),
+      kill({ gracePeriodSecondsOverride: 10 }),
+      update({ updateType: 'sync', pod: pod() }),
+    );
+    expect(state?.gracePeriodSeconds).toBe(3);
+  });
+
+  it('P2: the status functions and the callbacks of all kills are kept, in their order', () => {
+    const fns = [1, 2, 3].map(() => ({ completed: () => {}, podStatusFn: (status: object) => status }));
+    const state = after(create(), ...fns.map((fn) => kill(fn)), update({ updateType: 'sync', pod: pod() }));
+    expect(state?.completions).toEqual(fns.map((fn) => fn.completed));
+    expect(state?.podStatusFns).toEqual(fns.map((fn) => fn.podStatusFn));
+  });
+
+  it('an eviction is remembered, also of a pod that terminates already', () => {
+    expect(after(create(), kill({ evict: true }))?.evicted).toBe(true);
+    expect(after(create(), kill(), kill({ evict: true }), kill())?.evicted).toBe(true);
+    expect(after(create(), kill())?.evicted).toBe(false);
+    expect(
+      after(create(), update({ updateType: 'update', pod: pod(), killPodOptions: { evict: true } }))?.evicted,
+    ).toBe(false);
+  });
+
+  it('a pod is deleted by its timestamp, by the runtime-only kill and by leaving the configuration, not by a kill', () => {
+    expect(after(create({ deleted: true }))?.deleted).toBe(true);
+    expect(after(runtimeKill)?.deleted).toBe(true);
+    expect(after(...syncingRow, housekeeping(false))?.deleted).toBe(true);
+    expect(after(...terminatingRow, housekeeping(false))?.deleted).toBe(true);
+    expect(after(create(), kill())?.deleted).toBe(false);
+  });
+
+  it('P6: the runtime-only kill of a pod with a known spec goes by the spec, and is not lost', () => {
+    const state = after(create(), runtimeKill);
+    expect(state?.pending?.pod?.metadata.name).toBe('web');
+    expect(state?.pending?.runningPod).toBeUndefined();
+    expect(state?.observedRuntime).toBe(true);
+    expect(after(runtimeKill, update({ updateType: 'sync', pod: pod() }))?.pending?.pod).toBeDefined();
+  });
+
+  it('what the last step was given is replayed as a sync, without its time', () => {
+    const state = after(
+      update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }), startTimeMs: 1 }),
+      begin,
+      ended('done'),
+      wake,
+    );
+    expect(state?.pending).toMatchObject({
+      updateType: 'sync',
+      startTimeMs: undefined,
+      mirrorPod: { metadata: { uid: 'm' } },
+    });
+  });
+
+  it('a mirror pod that is gone from an update is gone from the next sync', () => {
+    const state = after(
+      update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }) }),
+      begin,
+      ended('done'),
+      update({ updateType: 'update', pod: pod() }),
+      begin,
+      ended('done'),
+      wake,
+    );
+    expect(state?.pending?.mirrorPod).toBeUndefined();
+  });
+
+  it('no container is started any more once the worker has seen the termination', () => {
+    expect(after(...syncingRow, kill())?.terminationStarted).toBe(false);
+    expect(after(...syncingRow, housekeeping(false))?.terminationStarted).toBe(false);
+    expect(after(...syncingRow, kill(), ended('cancelled'), begin)?.terminationStarted).toBe(true);
+    expect(after(...syncingRow, ended('terminal'))?.terminationStarted).toBe(true);
+  });
+});
+
+describe('completions', () => {
+  const completed = (): void => {};
+  const rows: [string, PodWorkerEvent[]][] = [
+    [
+      'of a kill, when the pod has terminated',
+      [...syncingRow, kill({ completed }), ended('cancelled'), begin, ended('done')],
+    ],
+    ['of a kill of a terminated pod, at once', [...terminatedRow, kill({ completed })]],
+    ['of a kill of a finished pod, at once', [...finishedRow, kill({ completed })]],
+    [
+      'of an update that is no kill, at once',
+      [update({ updateType: 'update', pod: pod(), killPodOptions: { completed } })],
+    ],
+    [
+      'of a create that asks for a restart, at once',
+      [...terminatingRow, update({ updateType: 'create', pod: pod(), killPodOptions: { completed } })],
+    ],
+    [
+      'of a runtime-only update that is no kill, at once',
+      [update({ updateType: 'sync', runningPod: runtimePod(), killPodOptions: { completed } })],
+    ],
+    [
+      'of a runtime-only kill, when its containers are gone',
+      [update({ updateType: 'kill', runningPod: runtimePod(), killPodOptions: { completed } }), begin, ended('done')],
+    ],
+    [
+      'of a runtime-only kill of a terminated pod, at once',
+      [...terminatedRow, update({ updateType: 'kill', runningPod: runtimePod(), killPodOptions: { completed } })],
+    ],
+    [
+      'of a static pod that never had its turn, when that is seen',
+      [create({ static: true }), kill({ completed }, { static: true }), noTurn],
+    ],
+    [
+      'of a pod that never started, when it leaves the configuration',
+      [create(), kill({ completed }), housekeeping(false)],
+    ],
+  ];
+  it.each(rows)('P2: are called once: %s', (_name, events) => {
+    let state: PodWorkerState | undefined;
+    const called: (() => void)[][] = [];
+    for (const event of events) {
+      const transition = nextPodWorkerState(state, event);
+      state = transition.state;
+      called.push(transition.effects.flatMap((e) => (e.kind === 'complete' ? e.completions : [])));
+    }
+    expect(called.at(-1)).toEqual([completed]);
+    expect(called.flat()).toHaveLength(1);
+    expect(state?.completions ?? []).toEqual([]);
+  });
+});
+
+it('refuses an update that names no pod', () => {
+  expect(() => after(update({ updateType: 'sync' }))).not.toThrow();
+  expect(() => after(update({ updateType: 'kill' }))).toThrow('needs pod or runningPod');
+});
