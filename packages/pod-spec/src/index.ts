@@ -60,6 +60,7 @@ export {
   podFullName,
   podSource,
 } from './pod-source.ts';
+export { type QosClass, qosClass } from './qos-class.ts';
 export { parseQuantity, Quantity, type QuantityFormat } from './quantity.ts';
 export {
   addResources,
@@ -69,6 +70,17 @@ export {
   type ResourceList,
   type ResourceListJson,
 } from './resource-list.ts';
+export {
+  defaultRestartFeatures,
+  doneForGood,
+  failed,
+  matchingRestartRule,
+  type RestartFeatures,
+  restartsAfterKill,
+  shouldRestartExited,
+  shouldStart,
+  succeeded,
+} from './restart-policy.ts';
 export type {
   RuntimeContainer,
   RuntimeContainerResources,

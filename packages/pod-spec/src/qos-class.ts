@@ -1,0 +1,42 @@
+import type { Pod, ResourceRequirements } from './api.ts';
+import type { Quantity } from './quantity.ts';
+import { addResources, parseResourceList, type ResourceList, type ResourceListJson } from './resource-list.ts';
+
+/** The quality of service that a pod is promised; it orders pods when memory is short. */
+export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
+
+/** The resources that decide. */
+const QOS_RESOURCES = ['cpu', 'memory'] as const;
+
+/**
+ * A pod's QoS class, from its pod-level resources where it has any (KEP-2837), else from its main and init containers
+ * (`pkg/apis/core/v1/helper/qos/qos.go`).
+ */
+export function qosClass(pod: Pick<Pod, 'spec'>): QosClass {
+  const { resources, containers, initContainers = [] } = pod.spec;
+  const parts: readonly (ResourceRequirements | undefined)[] =
+    resources === undefined ? [...containers, ...initContainers].map((container) => container.resources) : [resources];
+
+  const requests = addResources(...parts.map((part) => positive(part?.requests)));
+  const limits = addResources(...parts.map((part) => positive(part?.limits)));
+  if (requests.size === 0 && limits.size === 0) return 'BestEffort';
+
+  const limited = parts.every((part) => positive(part?.limits).size === QOS_RESOURCES.length);
+  const equal = QOS_RESOURCES.every((name) => sameQuantity(requests.get(name), limits.get(name)));
+  return limited && equal ? 'Guaranteed' : 'Burstable';
+}
+
+/** What a list has of the deciding resources; nothing of one counts as not there. */
+function positive(list: ResourceListJson | undefined): ResourceList {
+  const parsed = parseResourceList(list);
+  return new Map(
+    QOS_RESOURCES.flatMap((name) => {
+      const quantity = parsed.get(name);
+      return quantity !== undefined && quantity.nanos > 0n ? [[name, quantity] as const] : [];
+    }),
+  );
+}
+
+function sameQuantity(a: Quantity | undefined, b: Quantity | undefined): boolean {
+  return a !== undefined && b !== undefined && a.equals(b);
+}

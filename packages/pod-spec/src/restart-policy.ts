@@ -1,0 +1,103 @@
+import type { Container, ContainerRestartRule, Pod } from './api.ts';
+import type { RuntimeContainerStatus } from './runtime-status.ts';
+
+/** How a container ended, as far as it bears on whether it runs again. */
+type Ended = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'>;
+
+/** The feature gates that bear on restarts; both are on by default since 1.36. */
+export interface RestartFeatures {
+  /** `ContainerRestartRules` (KEP-5307): `restartPolicy` and `restartPolicyRules` of a container. */
+  readonly containerRestartRules: boolean;
+  /** `RestartAllContainersOnContainerExits` (KEP-5532): the rule action of that name. */
+  readonly restartAllContainers: boolean;
+}
+
+/** Both gates on. */
+export const defaultRestartFeatures: RestartFeatures = { containerRestartRules: true, restartAllContainers: true };
+
+/** Whether it ended well. A container of which a process was killed for its memory has not, whatever its exit code. */
+export function succeeded(status: Ended): boolean {
+  return status.state === 'exited' && status.exitCode === 0 && status.reason !== 'OOMKilled';
+}
+
+/** Whether it ended badly, or nothing is known of its end. */
+export function failed(status: Ended): boolean {
+  return (status.state === 'exited' && !succeeded(status)) || status.state === 'unknown';
+}
+
+/** The first of a container's restart rules that holds for an exit code; `undefined` where none does. */
+export function matchingRestartRule(
+  container: Pick<Container, 'restartPolicyRules'>,
+  exitCode: number,
+): ContainerRestartRule | undefined {
+  return container.restartPolicyRules?.find(({ exitCodes }) => {
+    const listed = exitCodes?.values?.includes(exitCode) ?? false;
+    if (exitCodes?.operator === 'In') return listed;
+    return exitCodes?.operator === 'NotIn' && !listed;
+  });
+}
+
+/**
+ * Whether a container that exited is to run again: its own rules first, then its own policy, then the pod's
+ * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`).
+ */
+export function shouldRestartExited(pod: Pod, container: Container, status: Ended, features: RestartFeatures): boolean {
+  if (features.containerRestartRules && container.restartPolicy != null) {
+    const action = matchingRestartRule(container, status.exitCode)?.action;
+    if (action === 'Restart') return true;
+    if (action === 'RestartAllContainers' && features.restartAllContainers) return true;
+    const decided = byPolicy(container.restartPolicy, status);
+    if (decided !== undefined) return decided;
+  }
+  return byPolicy(pod.spec.restartPolicy, status) ?? true;
+}
+
+/**
+ * Whether a container that does not run is to be started. A container of a pod that is being deleted is not.
+ * (`ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go`)
+ * @param status of its newest attempt; `undefined` where there is none
+ */
+export function shouldStart(
+  pod: Pod,
+  container: Container,
+  status: Ended | undefined,
+  features: RestartFeatures,
+): boolean {
+  if (pod.metadata.deletionTimestamp != null) return false;
+  if (status === undefined) return true;
+  if (status.state === 'running') return false;
+  return status.state !== 'exited' || shouldRestartExited(pod, container, status, features);
+}
+
+/**
+ * Whether a container that is killed now is to run again. It has no exit code yet, so that rules cannot be asked:
+ * only the policies of the container and the pod are.
+ */
+export function restartsAfterKill(pod: Pod, container: Container, features: RestartFeatures): boolean {
+  const own = features.containerRestartRules ? container.restartPolicy : undefined;
+  return (own ?? pod.spec.restartPolicy) !== 'Never';
+}
+
+/** Whether a container that has run once in a pod whose sandbox is gone counts as done: policy OnFailure and success. */
+export function doneForGood(
+  pod: Pod,
+  container: Container,
+  status: Ended | undefined,
+  features: RestartFeatures,
+): boolean {
+  const own = features.containerRestartRules ? container.restartPolicy : undefined;
+  return (own ?? pod.spec.restartPolicy) === 'OnFailure' && status !== undefined && succeeded(status);
+}
+
+function byPolicy(policy: string | undefined, status: Ended): boolean | undefined {
+  switch (policy) {
+    case 'Always':
+      return true;
+    case 'OnFailure':
+      return !succeeded(status);
+    case 'Never':
+      return false;
+    default:
+      return undefined;
+  }
+}

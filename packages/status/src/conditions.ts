@@ -1,0 +1,133 @@
+import {
+  type ContainerStatus,
+  isRestartableInit,
+  type Pod,
+  type PodCondition,
+  type PodPhase,
+  type PodStatus,
+} from '@node-agent/pod-spec';
+
+/** The condition types that the kubelet alone writes (S4); all others belong to somebody else and are kept. */
+const OWN_CONDITIONS: ReadonlySet<string> = new Set([
+  'PodScheduled',
+  'Ready',
+  'Initialized',
+  'ContainersReady',
+  'PodResizeInProgress',
+  'PodResizePending',
+  'PodReadyToStartContainers',
+  'AllContainersRestarting',
+]);
+
+/** Whether a condition type is one that the kubelet writes (`pkg/kubelet/types/pod_status.go`). */
+export function isKubeletCondition(type: string): boolean {
+  return OWN_CONDITIONS.has(type);
+}
+
+type Draft = Omit<PodCondition, 'type' | 'lastTransitionTime' | 'lastProbeTime' | 'observedGeneration'>;
+
+/** What the conditions are made from. */
+export interface ConditionInput {
+  readonly pod: Pod;
+  readonly phase: PodPhase;
+  /** Main and init containers together. */
+  readonly statuses: readonly ContainerStatus[];
+  /** Conditions of others, among them those that readiness gates name. */
+  readonly otherConditions: readonly PodCondition[];
+  /** The pod has a sandbox that serves it, with its network. */
+  readonly sandboxReady: boolean;
+  readonly oldStatus: PodStatus | undefined;
+}
+
+/** All conditions that the kubelet writes, in upstream's order, without times (`pkg/kubelet/status/generate.go`). */
+export function kubeletConditions(input: ConditionInput): readonly PodCondition[] {
+  const containersReady = containersReadyCondition(input);
+  const conditions: [string, Draft][] = [
+    ['PodReadyToStartContainers', { status: input.sandboxReady ? 'True' : 'False' }],
+    ['Initialized', initializedCondition(input)],
+    ['Ready', readyCondition(input, containersReady)],
+    ['ContainersReady', containersReady],
+    ['PodScheduled', { status: 'True' }],
+  ];
+  const generation = input.pod.metadata.generation;
+  return conditions.map(([type, draft]) => ({
+    type,
+    ...draft,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  }));
+}
+
+function containersReadyCondition({ pod, phase, statuses }: ConditionInput): Draft {
+  const sidecars = (pod.spec.initContainers ?? []).filter(isRestartableInit);
+  const names = [...sidecars, ...pod.spec.containers].map((container) => container.name);
+  const { unknown, rest } = split(names, statuses);
+  const unready = rest.filter((status) => !status.ready).map((status) => status.name);
+  if (phase === 'Succeeded' && unknown.length === 0) return { status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' };
+  const message = listed({ 'containers with unknown status': unknown, 'containers with unready status': unready });
+  return message === '' ? { status: 'True' } : { status: 'False', reason: 'ContainersNotReady', message };
+}
+
+/** S7: every container ready and every readiness gate True; a gate that is missing is not. */
+function readyCondition({ pod, otherConditions }: ConditionInput, containersReady: Draft): Draft {
+  if (containersReady.status !== 'True') return containersReady;
+  const faults = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const found = otherConditions.find((condition) => condition.type === conditionType);
+    if (found === undefined) {
+      return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
+    }
+    return found.status === 'True'
+      ? []
+      : [`the status of pod readiness gate "${conditionType}" is not "True", but ${found.status}`];
+  });
+  if (faults.length === 0) return { status: 'True' };
+  return { status: 'False', reason: 'ReadinessGatesNotReady', message: faults.join(', ') };
+}
+
+function initializedCondition({ pod, phase, statuses, oldStatus }: ConditionInput): Draft {
+  const containers = pod.spec.initContainers ?? [];
+  const { unknown, rest } = split(
+    containers.map((container) => container.name),
+    statuses,
+  );
+  const sidecars = new Set(containers.filter(isRestartableInit).map((container) => container.name));
+  const incomplete = rest
+    .filter((status) => (sidecars.has(status.name) ? status.started !== true : !status.ready))
+    .map((status) => status.name);
+  if (phase === 'Succeeded' && unknown.length === 0) return { status: 'True', reason: 'PodCompleted' };
+
+  const main = new Set(pod.spec.containers.map((container) => container.name));
+  const mainHasRun = statuses.some(
+    ({ name, state }) => main.has(name) && (state?.running != null || state?.terminated != null),
+  );
+  if (mainHasRun) return { status: 'True' };
+  const message = listed({
+    'containers with unknown status': unknown,
+    'containers with incomplete status': incomplete,
+  });
+  if (message === '') return { status: 'True' };
+  // Once initialized, a pod stays so while its init containers run again.
+  const before = oldStatus?.conditions?.find((condition) => condition.type === 'Initialized');
+  if (before?.status === 'True') return { status: 'True' };
+  return { status: 'False', reason: 'ContainersNotInitialized', message };
+}
+
+function split(names: readonly string[], statuses: readonly ContainerStatus[]) {
+  const byName = new Map(statuses.map((status) => [status.name, status]));
+  const rest: ContainerStatus[] = [];
+  const unknown: string[] = [];
+  for (const name of names) {
+    const status = byName.get(name);
+    if (status === undefined) unknown.push(name);
+    else rest.push(status);
+  }
+  return { unknown, rest };
+}
+
+/** As upstream prints lists: `containers with unready status: [a b], ...`. */
+function listed(groups: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(groups)
+    .filter(([, names]) => names.length > 0)
+    .map(([text, names]) => `${text}: [${names.join(' ')}]`)
+    .join(', ');
+}

@@ -1,0 +1,209 @@
+import {
+  type Container,
+  type ContainerState,
+  type ContainerStatus,
+  defaultRestartFeatures,
+  isRestartableInit,
+  type Pod,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  shouldStart,
+  succeeded,
+} from '@node-agent/pod-spec';
+import { apiTime } from './time.ts';
+
+/** Why a container could not be started, as the runtime's last sync of it said. */
+export interface StartFailure {
+  /** As `ErrImagePull`, `CrashLoopBackOff`, `CreateContainerError`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What {@link containerStatuses} needs beside the pod. */
+export interface ContainerStatusContext {
+  readonly pod: Pod;
+  readonly runtimeStatus: RuntimePodStatus;
+  /** As `containerd`: what stands in front of container ids. */
+  readonly runtimeName: string;
+  /** The reason why a container was not started last time; `undefined` where it was. */
+  readonly startFailure: (containerName: string) => StartFailure | undefined;
+}
+
+/** Exit code of a container of which nobody saw the end. */
+const UNKNOWN_EXIT_CODE = 137;
+
+/**
+ * The statuses of one group of a pod's containers, in the order that clients expect: init containers as in the spec,
+ * the others by name (`convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go`).
+ * @param previous the statuses that were reported before; what the runtime has forgotten is taken from there (S3)
+ */
+export function containerStatuses(
+  context: ContainerStatusContext,
+  containers: readonly Pick<Container, 'name' | 'image' | 'volumeMounts' | 'resources' | 'restartPolicy'>[],
+  previous: readonly ContainerStatus[],
+  group: 'init' | 'main' | 'ephemeral',
+): readonly ContainerStatus[] {
+  const old = new Map(previous.map((status) => [status.name, status]));
+  const statuses = containers.map((container) => containerStatus(context, container, old.get(container.name), group));
+  return group === 'init' ? statuses : statuses.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function containerStatus(
+  context: ContainerStatusContext,
+  container: Parameters<typeof containerStatuses>[1][number],
+  old: ContainerStatus | undefined,
+  group: 'init' | 'main' | 'ephemeral',
+): ContainerStatus {
+  const { pod, runtimeStatus } = context;
+  // Newest first: the first is the container, the second how it ended before.
+  const [newest, before] = runtimeStatus.containers.filter(({ name }) => name === container.name);
+  let status =
+    newest === undefined
+      ? withoutRuntimeStatus(context, container, old)
+      : fromRuntimeStatus(context, container, newest, before, old);
+
+  if (group === 'init') {
+    if (newest?.state === 'exited' && succeeded(newest)) return status;
+    if (newest === undefined && status.state?.waiting != null && initMustHaveCompleted(context, container)) {
+      const message =
+        'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';
+      return { ...status, state: { terminated: { reason: 'Completed', message, exitCode: 0 } } };
+    }
+  }
+
+  // A container that is to start but could not waits for the reason that it could not.
+  const failure = context.startFailure(container.name);
+  if (failure !== undefined && shouldStart(pod, container, newest, defaultRestartFeatures)) {
+    const { state } = status;
+    status = {
+      ...status,
+      ...(state?.terminated != null && { lastState: state }),
+      state: { waiting: { reason: failure.reason, message: failure.message } },
+    };
+  }
+  return status;
+}
+
+function fromRuntimeStatus(
+  context: ContainerStatusContext,
+  container: Parameters<typeof containerStatuses>[1][number],
+  newest: RuntimeContainerStatus,
+  before: RuntimeContainerStatus | undefined,
+  old: ContainerStatus | undefined,
+): ContainerStatus {
+  const containerID = `${context.runtimeName}://${newest.id}`;
+  const lost = newest.state === 'unknown' && old?.state?.running != null;
+  const restartCount = lost ? (old?.restartCount ?? 0) + 1 : newest.restartCount;
+  return {
+    name: container.name,
+    state: lost ? lostState() : stateOf(context.runtimeName, newest),
+    lastState: before === undefined ? inheritedLastState(old, containerID) : stateOf(context.runtimeName, before),
+    ready: false,
+    // S3: a runtime whose records were collected must not make the count go back.
+    restartCount: Math.max(restartCount, old?.restartCount ?? 0),
+    image: newest.image,
+    imageID: newest.imageId,
+    containerID,
+    ...(container.resources !== undefined && { resources: container.resources }),
+    ...(container.resources?.requests !== undefined && { allocatedResources: container.resources.requests }),
+    ...volumeMountStatuses(container),
+    ...(newest.user !== undefined && { user: { linux: newest.user } }),
+    ...(newest.stopSignal !== undefined && { stopSignal: newest.stopSignal }),
+  };
+}
+
+/** The runtime has no record of it: it was never created, or all its records are gone. */
+function withoutRuntimeStatus(
+  { pod }: ContainerStatusContext,
+  container: Parameters<typeof containerStatuses>[1][number],
+  old: ContainerStatus | undefined,
+): ContainerStatus {
+  if (old?.state?.terminated != null) return old;
+  const reason = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
+  const waiting: ContainerStatus = {
+    name: container.name,
+    state: { waiting: { reason } },
+    lastState: old?.lastState ?? {},
+    ready: false,
+    restartCount: old?.restartCount ?? 0,
+    image: container.image ?? '',
+    imageID: '',
+    ...volumeMountStatuses(container),
+  };
+  if (old?.state?.running == null || old.lastState?.terminated != null) return waiting;
+  // It ran when it was last seen: it has ended, though nobody knows how.
+  return {
+    ...waiting,
+    lastState: {
+      terminated: {
+        reason: 'ContainerStatusUnknown',
+        message: 'The container could not be located when the pod was deleted.  The container used to be Running',
+        exitCode: UNKNOWN_EXIT_CODE,
+      },
+    },
+    restartCount: waiting.restartCount + (pod.metadata.deletionTimestamp === undefined ? 1 : 0),
+  };
+}
+
+function stateOf(runtimeName: string, status: RuntimeContainerStatus): ContainerState {
+  if (status.state === 'running') return { running: startedAt(status) };
+  if (status.state !== 'exited') return { waiting: {} };
+  const finished = apiTime(status.finishedAtMs);
+  return {
+    terminated: {
+      exitCode: status.exitCode,
+      ...(status.reason !== '' && { reason: status.reason }),
+      ...(status.message !== '' && { message: status.message }),
+      ...startedAt(status),
+      ...(finished !== null && { finishedAt: finished }),
+      containerID: `${runtimeName}://${status.id}`,
+    },
+  };
+}
+
+function startedAt(status: RuntimeContainerStatus): { readonly startedAt?: string } {
+  const time = apiTime(status.startedAtMs);
+  return time === null ? {} : { startedAt: time };
+}
+
+/** It ran, and the runtime no longer knows in which state it is: it must not be shown as waiting, as if it had never run. */
+function lostState(): ContainerState {
+  return {
+    terminated: {
+      reason: 'ContainerStatusUnknown',
+      message: 'The container could not be located when the pod was terminated',
+      exitCode: UNKNOWN_EXIT_CODE,
+    },
+  };
+}
+
+/** How the container ended before, where the runtime has dropped that record. */
+function inheritedLastState(old: ContainerStatus | undefined, containerID: string): ContainerState {
+  if (old === undefined) return {};
+  if (old.containerID !== containerID && old.state?.terminated != null) return old.state;
+  return old.lastState ?? {};
+}
+
+/** C3: once a main container was created, the init containers before it have completed, whatever records are left. */
+function initMustHaveCompleted(
+  { pod, runtimeStatus }: ContainerStatusContext,
+  container: Pick<Container, 'restartPolicy'>,
+): boolean {
+  if (isRestartableInit(container)) return false;
+  const main = new Set(pod.spec.containers.map(({ name }) => name));
+  return runtimeStatus.containers.some(({ name }) => main.has(name));
+}
+
+function volumeMountStatuses(container: Pick<Container, 'volumeMounts'>): Pick<ContainerStatus, 'volumeMounts'> {
+  if (!container.volumeMounts?.length) return {};
+  return {
+    volumeMounts: container.volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
+      name,
+      mountPath,
+      ...(readOnly && {
+        readOnly,
+        recursiveReadOnly: recursiveReadOnly === 'Enabled' ? 'Enabled' : 'Disabled',
+      }),
+    })),
+  };
+}

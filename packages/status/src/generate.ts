@@ -1,0 +1,141 @@
+import {
+  type Pod,
+  type PodCondition,
+  type PodPhase,
+  type PodStatus,
+  qosClass,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
+import { isKubeletCondition, kubeletConditions } from './conditions.ts';
+import { containerStatuses, type StartFailure } from './container-statuses.ts';
+import { podPhase } from './phase.ts';
+import { type ProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
+
+/** What {@link generateApiPodStatus} needs to know beside the pod and what the runtime says of it. */
+export interface PodStatusContext {
+  /** The status as it was reported last. */
+  readonly oldStatus: PodStatus | undefined;
+  /** All containers have stopped and none can start again (S2). */
+  readonly podIsTerminal: boolean;
+  /** Something in the kubelet ends this pod: phase Failed, with this reason and message. */
+  readonly failure: { readonly reason: string; readonly message: string } | undefined;
+  /** As `containerd`: what stands in front of container ids. */
+  readonly runtimeName: string;
+  readonly startFailure: (containerName: string) => StartFailure | undefined;
+  readonly probes: ProbeResults;
+  /** Whether the pod's newest sandbox serves it. */
+  readonly sandboxReady: boolean;
+  /** The node's addresses, primary first; none where the node does not know them. */
+  readonly hostIps: readonly string[];
+}
+
+/**
+ * The pod's status as the API shows it, from what the runtime says (`generateAPIPodStatus` in
+ * `pkg/kubelet/kubelet_pods.go`). Times of conditions, the start time and the resource version are not its business:
+ * the status manager sets them when something changed.
+ */
+export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, context: PodStatusContext): PodStatus {
+  const old = context.oldStatus ?? pod.status;
+  const input = { pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure };
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const previous = { main: old?.containerStatuses ?? [], init: old?.initContainerStatuses ?? [] };
+  const main = withReadiness(
+    containers,
+    containerStatuses(input, containers, previous.main, 'main'),
+    previous.main,
+    context.probes,
+  );
+  const init = withInitReadiness(
+    pod,
+    containerStatuses(input, initContainers, previous.init, 'init'),
+    previous.init,
+    context.probes,
+  );
+  const ephemeral = containerStatuses(input, ephemeralContainers, old?.ephemeralContainerStatuses ?? [], 'ephemeral');
+
+  const statuses = [...init, ...main];
+  const names = new Set(containers.map(({ name }) => name));
+  const hasStarted = runtimeStatus.containers.some(({ name, state }) => state === 'running' && names.has(name));
+  const computed = podPhase(pod, statuses, context.podIsTerminal, hasStarted);
+  const phase = settledPhase(pod, old, computed, context.failure !== undefined);
+
+  const otherConditions = keptConditions(pod, old);
+  const conditions = kubeletConditions({
+    pod,
+    phase,
+    statuses,
+    otherConditions,
+    sandboxReady: context.sandboxReady,
+    oldStatus: old,
+  });
+  const generation = pod.metadata.generation;
+  return {
+    ...(generation !== undefined && { observedGeneration: generation }),
+    phase,
+    conditions: [...otherConditions, ...conditions],
+    ...phaseReason(pod, old, phase, context.failure),
+    ...addresses(pod, old, runtimeStatus.ips, context.hostIps),
+    ...(initContainers.length > 0 && { initContainerStatuses: init }),
+    containerStatuses: main,
+    ...(ephemeralContainers.length > 0 && { ephemeralContainerStatuses: ephemeral }),
+    qosClass: pod.status?.qosClass ?? qosClass(pod),
+  };
+}
+
+/** S1: a phase that is terminal anywhere stays what it is there. */
+function settledPhase(pod: Pod, old: PodStatus | undefined, computed: PodPhase, failed: boolean): PodPhase {
+  const fromApi = terminal(pod.status?.phase);
+  if (fromApi !== undefined) return fromApi;
+  const before = terminal(old?.phase);
+  if (before !== undefined) return before;
+  return failed ? 'Failed' : computed;
+}
+
+function terminal(phase: string | undefined): PodPhase | undefined {
+  return phase === 'Succeeded' || phase === 'Failed' ? phase : undefined;
+}
+
+/** The reason and message of the phase are kept as long as the phase is. */
+function phaseReason(
+  pod: Pod,
+  old: PodStatus | undefined,
+  phase: PodPhase,
+  failure: PodStatusContext['failure'],
+): Pick<PodStatus, 'reason' | 'message'> {
+  if (failure !== undefined && phase === 'Failed') return failure;
+  if (phase !== old?.phase) return {};
+  const reason = old.reason ?? pod.status?.reason;
+  const message = old.message ?? pod.status?.message;
+  return { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
+}
+
+/** S4: the conditions of other owners stay as they are; so does DisruptionTarget, which is set once and by whoever ends the pod. */
+function keptConditions(pod: Pod, old: PodStatus | undefined): readonly PodCondition[] {
+  const kept = (pod.status?.conditions ?? []).filter(({ type }) => !isKubeletCondition(type));
+  const disruption = old?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+  return disruption === undefined ? kept : [...kept.filter(({ type }) => type !== disruption.type), disruption];
+}
+
+function addresses(
+  pod: Pod,
+  old: PodStatus | undefined,
+  runtimeIps: readonly string[],
+  hostIps: readonly string[],
+): Pick<PodStatus, 'hostIP' | 'hostIPs' | 'podIP' | 'podIPs'> {
+  const [hostIP] = hostIps;
+  // A pod on the host's network has the node's addresses; others keep theirs after their sandbox is gone.
+  const known = pod.spec.hostNetwork ? hostIps : runtimeIps;
+  const ips = known.length > 0 ? primaryFirst(known, hostIP) : (old?.podIPs ?? []).flatMap(({ ip }) => ip ?? []);
+  return {
+    ...(hostIP !== undefined && { hostIP, hostIPs: hostIps.map((ip) => ({ ip })) }),
+    ...(ips[0] !== undefined && { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
+  };
+}
+
+/** At most one address of each family, that of the node's primary address first (k/k#97979). */
+function primaryFirst(ips: readonly string[], hostIp: string | undefined): readonly string[] {
+  const v4 = ips.find((ip) => !ip.includes(':'));
+  const v6 = ips.find((ip) => ip.includes(':'));
+  const order = hostIp?.includes(':') ? [v6, v4] : [v4, v6];
+  return order.filter((ip) => ip !== undefined);
+}

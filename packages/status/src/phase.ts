@@ -1,0 +1,107 @@
+import {
+  type Container,
+  type ContainerState,
+  type ContainerStatus,
+  defaultRestartFeatures,
+  isRestartableInit,
+  isStaticPod,
+  type Pod,
+  type PodPhase,
+  shouldRestartExited,
+} from '@node-agent/pod-spec';
+
+type Terminated = NonNullable<ContainerState['terminated']>;
+
+/** What one container counts as when the phase is made up. */
+type Standing = 'missing' | 'waiting' | 'running' | 'stopped';
+
+/**
+ * The phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`).
+ * @param statuses of main and init containers together
+ * @param podIsTerminal all containers have stopped and none can start again (S2)
+ * @param hasStarted whether a main container runs: a sidecar that starts again then makes the pod not pending
+ */
+export function podPhase(
+  pod: Pod,
+  statuses: readonly ContainerStatus[],
+  podIsTerminal: boolean,
+  hasStarted: boolean,
+): PodPhase {
+  const byName = new Map(statuses.map((status) => [status.name, status]));
+  const init = countInit(pod, byName);
+  if (init.failedForGood) return 'Failed';
+
+  const main = countMain(pod, byName);
+  const running = main.running + init.runningSidecars;
+  const unknown = main.missing + init.missingSidecars;
+  if (init.pending || (init.pendingSidecars && !hasStarted)) return 'Pending';
+  if (main.waiting + init.waitingSidecars > 0) return 'Pending';
+  if (running > 0 && unknown === 0) return 'Running';
+  if (running > 0 || main.stopped === 0 || unknown > 0) return 'Pending';
+
+  // Nothing runs, and everything has run once.
+  const ended = main.stopped === main.succeeded ? 'Succeeded' : 'Failed';
+  // A static pod that is taken away keeps its phase: its manifest may come back under the same UID.
+  if (podIsTerminal && !isStaticPod(pod)) return ended;
+  return main.stoppedForGood === main.stopped ? ended : 'Running';
+}
+
+function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>) {
+  const counts = {
+    pending: false,
+    failedForGood: false,
+    pendingSidecars: false,
+    runningSidecars: 0,
+    waitingSidecars: 0,
+    missingSidecars: 0,
+  };
+  for (const container of pod.spec.initContainers ?? []) {
+    const status = byName.get(container.name);
+    const { standing, last } = stand(status);
+    if (!isRestartableInit(container)) {
+      if (standing !== 'stopped') counts.pending = true;
+      else if (last && !endedWell(last) && !restarts(pod, container, last)) counts.failedForGood = true;
+    } else if (standing === 'running') {
+      counts.runningSidecars += 1;
+      if (status?.started !== true) counts.pendingSidecars = true;
+    } else if (standing === 'waiting') {
+      counts.waitingSidecars += 1;
+      counts.pendingSidecars = true;
+    } else if (standing === 'missing') {
+      counts.missingSidecars += 1;
+      if (status !== undefined) counts.pendingSidecars = true;
+    }
+  }
+  return counts;
+}
+
+function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>) {
+  const counts = { missing: 0, waiting: 0, running: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
+  for (const container of pod.spec.containers) {
+    const status = byName.get(container.name);
+    const { standing, last } = stand(status);
+    counts[standing] += 1;
+    if (standing !== 'stopped' || last === undefined) continue;
+    if (!restarts(pod, container, last)) counts.stoppedForGood += 1;
+    if (status?.state?.terminated != null && endedWell(last)) counts.succeeded += 1;
+  }
+  return counts;
+}
+
+/** A container that waits to run again has stopped, as far as the phase goes. */
+function stand(status: ContainerStatus | undefined): { standing: Standing; last?: Terminated } {
+  const state = status?.state;
+  if (state?.running != null) return { standing: 'running' };
+  const last = state?.terminated ?? (state?.waiting != null ? status?.lastState?.terminated : undefined);
+  if (last != null) return { standing: 'stopped', last };
+  return { standing: state?.waiting != null ? 'waiting' : 'missing' };
+}
+
+function endedWell(terminated: Terminated): boolean {
+  return terminated.exitCode === 0 && terminated.reason !== 'OOMKilled';
+}
+
+function restarts(pod: Pod, container: Container, terminated: Terminated): boolean {
+  const ended = { state: 'exited' as const, exitCode: terminated.exitCode, reason: terminated.reason ?? '' };
+  return shouldRestartExited(pod, container, ended, defaultRestartFeatures);
+}

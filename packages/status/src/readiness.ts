@@ -1,0 +1,74 @@
+import { type Container, type ContainerStatus, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+
+/** The last result of a container's probe; `undefined` where none has run for this container yet. */
+export type ProbeResult = 'success' | 'failure' | 'unknown' | undefined;
+
+/** What the probes found, by the container's full id (`containerd://...`). */
+export interface ProbeResults {
+  startup(containerId: string): ProbeResult;
+  readiness(containerId: string): ProbeResult;
+}
+
+/** Results where nothing is probed. */
+export const noProbeResults: ProbeResults = { startup: () => undefined, readiness: () => undefined };
+
+/**
+ * Adds `started` and `ready` to the statuses of main and init containers (R1; `UpdatePodStatus` in
+ * `pkg/kubelet/prober/prober_manager.go`).
+ * @param previous what was reported before: after a restart of the kubelet it holds until the first probe (S6)
+ */
+export function withReadiness(
+  containers: readonly Container[],
+  statuses: readonly ContainerStatus[],
+  previous: readonly ContainerStatus[],
+  probes: ProbeResults,
+): readonly ContainerStatus[] {
+  const specs = new Map(containers.map((container) => [container.name, container]));
+  return statuses.map((status) => {
+    const spec = specs.get(status.name);
+    const before = previous.find(({ name, containerID }) => name === status.name && containerID === status.containerID);
+    const started = isStarted(spec, status, before, probes);
+    return { ...status, started, ready: isReady(spec, status, before, probes, started) };
+  });
+}
+
+/** As {@link withReadiness}, for init containers: one that is not a sidecar is ready when it has succeeded. */
+export function withInitReadiness(
+  pod: Pod,
+  statuses: readonly ContainerStatus[],
+  previous: readonly ContainerStatus[],
+  probes: ProbeResults,
+): readonly ContainerStatus[] {
+  const containers = pod.spec.initContainers ?? [];
+  const sidecars = new Set(containers.filter(isRestartableInit).map((container) => container.name));
+  return withReadiness(containers, statuses, previous, probes).map((status) => {
+    if (sidecars.has(status.name)) return status;
+    const { terminated } = status.state ?? {};
+    return { ...status, ready: terminated?.exitCode === 0 && terminated.reason !== 'OOMKilled' };
+  });
+}
+
+function isStarted(
+  spec: Container | undefined,
+  status: ContainerStatus,
+  before: ContainerStatus | undefined,
+  probes: ProbeResults,
+): boolean {
+  if (status.state?.running == null) return false;
+  if (spec?.startupProbe === undefined) return true;
+  const result = probes.startup(status.containerID ?? '');
+  return result === undefined ? before?.started === true : result === 'success';
+}
+
+function isReady(
+  spec: Container | undefined,
+  status: ContainerStatus,
+  before: ContainerStatus | undefined,
+  probes: ProbeResults,
+  started: boolean,
+): boolean {
+  if (!started || status.state?.running == null) return false;
+  if (spec?.readinessProbe === undefined) return true;
+  const result = probes.readiness(status.containerID ?? '');
+  return result === undefined ? before?.ready === true : result === 'success';
+}

@@ -1,0 +1,110 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '@node-agent/async';
+import { type ContainerStatus, isStaticPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
+import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts';
+
+/** The newest status of a pod. */
+export interface VersionedStatus {
+  readonly pod: Pod;
+  readonly status: PodStatus;
+  /** Grows by one with each change: an older one never replaces a newer one (S3). */
+  readonly version: number;
+  /** The pod has no containers, volumes or anything else left: its API object may be deleted (S5). */
+  readonly finished: boolean;
+}
+
+/** What a {@link StatusManager} is made from. */
+export interface StatusManagerComponents {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Told of each change, after it is in effect; must not block. */
+  readonly onChange?: (change: VersionedStatus) => void;
+}
+
+/**
+ * The newest status of each pod, as the kubelet made it. It does no I/O: whoever is told of changes passes them on.
+ * Metrics: `kubelet_terminated_containers_total{container_type,exit_code,reason}`.
+ */
+export class StatusManager {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #onChange: (change: VersionedStatus) => void;
+  readonly #statuses = new Map<string, VersionedStatus>();
+  readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
+
+  constructor({ clock, logger, metrics, onChange = () => {} }: StatusManagerComponents) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#onChange = onChange;
+    this.#terminated = metrics.counter({
+      name: 'kubelet_terminated_containers_total',
+      help: 'Containers that were seen to end.',
+      labels: ['container_type', 'exit_code', 'reason'],
+    });
+  }
+
+  /** The status that was set last; `undefined` before the first time. */
+  getPodStatus(uid: string): PodStatus | undefined {
+    return this.#statuses.get(uid)?.status;
+  }
+
+  /** All pods that have a status, with it. */
+  getStatuses(): readonly VersionedStatus[] {
+    return [...this.#statuses.values()];
+  }
+
+  /** Takes a generated status in; one that is impossible after the last one is dropped, and the log says so (S1). */
+  setPodStatus(pod: Pod, status: PodStatus): void {
+    this.#update(pod, status, this.#statuses.get(pod.metadata.uid)?.finished ?? false);
+  }
+
+  /** Marks the pod as finished: all of it is gone, and what was not seen to end has failed. */
+  terminatePod(pod: Pod): void {
+    const status = this.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
+    this.#update(pod, terminatedStatus(status, isStaticPod(pod)), true);
+  }
+
+  /** Forgets pods that no source has any more. */
+  removeOrphanedStatuses(knownUids: ReadonlySet<string>): void {
+    for (const uid of this.#statuses.keys()) if (!knownUids.has(uid)) this.#statuses.delete(uid);
+  }
+
+  #update(pod: Pod, status: PodStatus, finished: boolean): void {
+    const { uid } = pod.metadata;
+    const cached = this.#statuses.get(uid);
+    const old = cached?.status ?? pod.status;
+    const fault = illegalTransition(pod, old, status);
+    if (fault !== undefined) {
+      this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
+      return;
+    }
+    const next = nextStatus(pod, old, status, this.#clock.now());
+    this.#countTerminated(old, next);
+    if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
+    const change = { pod, status: next, version: (cached?.version ?? 0) + 1, finished };
+    this.#statuses.set(uid, change);
+    this.#onChange(change);
+  }
+
+  #countTerminated(old: PodStatus | undefined, next: PodStatus): void {
+    const groups = [
+      ['init_container', old?.initContainerStatuses, next.initContainerStatuses],
+      ['container', old?.containerStatuses, next.containerStatuses],
+      ['ephemeral_container', old?.ephemeralContainerStatuses, next.ephemeralContainerStatuses],
+    ] as const;
+    for (const [type, before = [], after = []] of groups) {
+      for (const status of after) {
+        const terminated = status.state?.terminated;
+        if (terminated == null || wasTerminated(before, status.name)) continue;
+        const labels = { exit_code: String(terminated.exitCode), reason: terminated.reason ?? '' };
+        this.#terminated.inc({ container_type: type, ...labels });
+      }
+    }
+  }
+}
+
+function wasTerminated(statuses: readonly ContainerStatus[], name: string): boolean {
+  return statuses.find((status) => status.name === name)?.state?.terminated != null;
+}

@@ -1,0 +1,123 @@
+import {
+  type Container,
+  type ContainerState,
+  type ContainerStatus,
+  defaultRestartFeatures,
+  isRestartableInit,
+  type Pod,
+  type PodCondition,
+  type PodStatus,
+  shouldRestartExited,
+} from '@node-agent/pod-spec';
+import { apiTime } from './time.ts';
+
+/** All termination messages of a pod together are no longer than this, in characters. */
+const MESSAGES_LIMIT = 12 * 1024;
+
+/**
+ * The status that follows `old` when `next` is generated: the times of conditions that did not change are kept, as is
+ * the start time, and messages are cut to what the API takes (`updateStatusInternal` in
+ * `pkg/kubelet/status/status_manager.go`).
+ * @param nowMs the wall clock
+ */
+export function nextStatus(pod: Pod, old: PodStatus | undefined, next: PodStatus, nowMs: number): PodStatus {
+  const now = apiTime(nowMs) ?? '';
+  const startTime = old?.startTime ?? next.startTime ?? now;
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const count = containers.length + initContainers.length + ephemeralContainers.length;
+  const limit = Math.floor(MESSAGES_LIMIT / Math.max(count, 1));
+  const cut = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
+    statuses.map((status) => withMessageLimit(status, limit));
+  return {
+    ...next,
+    startTime,
+    ...(next.conditions && { conditions: next.conditions.map((condition) => stamped(condition, old, now)) }),
+    ...(next.containerStatuses && { containerStatuses: cut(next.containerStatuses) }),
+    ...(next.initContainerStatuses && { initContainerStatuses: cut(next.initContainerStatuses) }),
+    ...(next.ephemeralContainerStatuses && { ephemeralContainerStatuses: cut(next.ephemeralContainerStatuses) }),
+  };
+}
+
+function stamped(condition: PodCondition, old: PodStatus | undefined, now: string): PodCondition {
+  if (condition.lastTransitionTime !== undefined) return condition;
+  const before = old?.conditions?.find(({ type }) => type === condition.type);
+  const same = before?.status === condition.status && before.lastTransitionTime !== undefined;
+  return { ...condition, lastTransitionTime: same ? before.lastTransitionTime : now };
+}
+
+function withMessageLimit(status: ContainerStatus, limit: number): ContainerStatus {
+  const cut = (state: ContainerState | undefined): ContainerState | undefined => {
+    const message = state?.terminated?.message;
+    if (state?.terminated == null || message === undefined || message.length <= limit) return state;
+    return { ...state, terminated: { ...state.terminated, message: message.slice(0, limit) } };
+  };
+  const state = cut(status.state);
+  const lastState = cut(status.lastState);
+  return { ...status, ...(state && { state }), ...(lastState && { lastState }) };
+}
+
+/**
+ * What is wrong with going from one status to the next; `undefined` where nothing is: a container that ended for good
+ * must not be shown as anything else afterwards, though the runtime may have lost its record (S1).
+ */
+export function illegalTransition(pod: Pod, old: PodStatus | undefined, next: PodStatus): string | undefined {
+  return (
+    illegalIn(pod, pod.spec.containers, old?.containerStatuses, next.containerStatuses, 'container') ??
+    illegalIn(
+      pod,
+      (pod.spec.initContainers ?? []).filter((container) => !isRestartableInit(container)),
+      old?.initContainerStatuses,
+      next.initContainerStatuses,
+      'init container',
+    )
+  );
+}
+
+function illegalIn(
+  pod: Pod,
+  containers: readonly Container[],
+  old: readonly ContainerStatus[] = [],
+  next: readonly ContainerStatus[] = [],
+  word: string,
+): string | undefined {
+  if (pod.spec.restartPolicy === undefined || pod.spec.restartPolicy === 'Always') return undefined;
+  for (const container of containers) {
+    const before = old.find(({ name }) => name === container.name)?.state?.terminated;
+    const after = next.find(({ name }) => name === container.name);
+    if (before == null || after === undefined || after.state?.terminated != null) continue;
+    const ended = { state: 'exited' as const, exitCode: before.exitCode, reason: before.reason ?? '' };
+    if (!shouldRestartExited(pod, container, ended, defaultRestartFeatures)) {
+      return `terminated ${word} ${container.name} attempted illegal transition to non-terminated state`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The last status of a pod that is gone: whatever was not seen to end counts as failed, and so does a pod of the API
+ * that has no terminal phase yet (`TerminatePod`).
+ */
+export function terminatedStatus(status: PodStatus, isStatic: boolean): PodStatus {
+  const main = status.containerStatuses ?? [];
+  const init = status.initContainerStatuses ?? [];
+  const hasRun = main.some((container) => container.state?.waiting == null || container.lastState?.terminated != null);
+  // Init containers after the last one that shows any sign of having run never ran.
+  const ran = init.findLastIndex(
+    ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
+  );
+  const terminal = status.phase === 'Succeeded' || status.phase === 'Failed';
+  return {
+    ...status,
+    ...(status.containerStatuses && { containerStatuses: hasRun ? main.map(withTermination) : main }),
+    ...(status.initContainerStatuses && {
+      initContainerStatuses: init.map((container, index) => (index <= ran ? withTermination(container) : container)),
+    }),
+    ...(!isStatic && !terminal && { phase: 'Failed' }),
+  };
+}
+
+function withTermination(status: ContainerStatus): ContainerStatus {
+  if (status.state?.terminated != null) return status;
+  const message = 'The container could not be located when the pod was terminated';
+  return { ...status, state: { terminated: { reason: 'ContainerStatusUnknown', message, exitCode: 137 } } };
+}
