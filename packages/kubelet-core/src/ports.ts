@@ -29,7 +29,7 @@ export interface PodManagerPort {
     readonly mirrorPod: Pod | undefined;
     readonly wasMirror: boolean;
   };
-  getMirrorPods(): readonly Pod[];
+  getPodsAndMirrorPods(): { readonly mirrorPods: readonly Pod[] };
 }
 
 /** Why a pod is to be synced. */
@@ -51,13 +51,14 @@ export interface UpdatePodOptions {
   readonly mirrorPod?: Pod;
   /** A pod that only the runtime knows; given instead of `pod`. */
   readonly runningPod?: RuntimePod;
+  /** When the reason for it arose, by the monotonic clock. */
   readonly startTimeMs?: number;
   readonly killPodOptions?: KillPodOptions;
 }
 
 /** Where a pod worker stands. */
 export interface PodWorkerSync {
-  readonly state: 'syncing' | 'terminating' | 'terminated';
+  readonly state: 'sync' | 'terminating' | 'terminated';
   readonly orphan: boolean;
   readonly hasConfig: boolean;
   readonly static: boolean;
@@ -157,8 +158,6 @@ export interface RuntimePort {
     signal: AbortSignal,
   ): Promise<void>;
   status(signal?: AbortSignal): Promise<RuntimeReadiness>;
-  /** What went wrong last for a container, as its status shows it while it waits. */
-  forget?(uid: string): void;
 }
 
 /** The newest status of each pod: package `status`. */

@@ -132,11 +132,12 @@ export class SyncHandler {
   async handlePodCleanups(signal: AbortSignal): Promise<void> {
     const { podManager, workers, runtime, status, volumes, logger, clock } = this.#deps;
     const pods = podManager.getPods();
+    const { mirrorPods } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
     // The runtime is asked after the workers: a pod that started in between has a worker, and is no orphan.
     const runningPods = (await runtime.getPods(signal)).filter(mayRun);
 
-    const uids = [...pods, ...podManager.getMirrorPods()].map((pod) => pod.metadata.uid);
+    const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     status.removeOrphanedStatuses(new Set(uids));
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
@@ -156,11 +157,11 @@ export class SyncHandler {
       workers.updatePod({
         updateType: 'kill',
         runningPod,
-        startTimeMs: clock.now(),
+        startTimeMs: clock.monotonic(),
         killPodOptions: { gracePeriodSecondsOverride: ORPHAN_GRACE_PERIOD_SECONDS },
       });
     }
-    this.#metrics.record({ pods, activePods: this.activePods(), working, plan, mirrors: podManager.getMirrorPods() });
+    this.#metrics.record(pods, this.activePods(), mirrorPods);
   }
 
   /** The pods that hold resources of the node: admitted, not terminal, not finished (N1). */
@@ -182,7 +183,7 @@ export class SyncHandler {
       updateType,
       pod,
       ...(mirrorPod && { mirrorPod }),
-      startTimeMs: this.#deps.clock.now(),
+      startTimeMs: this.#deps.clock.monotonic(),
     });
   }
 
