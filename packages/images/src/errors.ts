@@ -1,0 +1,41 @@
+/** The reasons that a container waits with, where its image is the cause (`pkg/kubelet/images/types.go`). */
+export type ImageErrorCode =
+  | 'ErrImagePull'
+  | 'ImagePullBackOff'
+  | 'InvalidImageName'
+  | 'ErrImageNeverPull'
+  | 'ImageInspectError'
+  | 'RegistryUnavailable'
+  | 'SignatureValidationFailed';
+
+/** An image is not there for a container; `code` is the waiting reason, the message what the user reads. */
+export class ImageError extends Error {
+  readonly code: ImageErrorCode;
+  /** When the next try may be, by the monotonic clock; `undefined` where time alone changes nothing. */
+  readonly retryAtMs: number | undefined;
+
+  constructor(code: ImageErrorCode, message: string, options: ErrorOptions & { readonly retryAtMs?: number } = {}) {
+    super(message, options);
+    this.name = 'ImageError';
+    this.code = code;
+    this.retryAtMs = options.retryAtMs;
+  }
+}
+
+/**
+ * What a failed PullImage call means: two causes that a runtime can name in front of its message have a reason of
+ * their own (`pkg/kubelet/images/image_manager.go`, evalCRIPullErr).
+ */
+export function pullError(image: string, cause: unknown, retryAtMs: number): ImageError {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  for (const [code, why] of [
+    ['RegistryUnavailable', 'the registry is unavailable'],
+    ['SignatureValidationFailed', 'the signature validation failed'],
+  ] as const) {
+    const at = text.indexOf(code);
+    if (at < 0) continue;
+    const rest = text.slice(at + code.length);
+    return new ImageError(code, `image pull failed for ${image} because ${why}${rest}`, { cause, retryAtMs });
+  }
+  return new ImageError('ErrImagePull', text, { cause, retryAtMs });
+}

@@ -1,0 +1,237 @@
+import type { Clock } from '@node-agent/async';
+import type { AuthConfig, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
+import { type Container, type Pod, parseImageReference } from '@node-agent/pod-spec';
+import type { EventRecorder, EventType, Histogram, Logger, Metrics } from '@node-agent/telemetry';
+import { eventReasons } from '@node-agent/telemetry';
+import { containerReference } from './container-reference.ts';
+import { ImageError, pullError } from './errors.ts';
+import { sizeBucket, withTag } from './image-name.ts';
+import { PullBackoff } from './pull-backoff.ts';
+import { decidePull } from './pull-policy.ts';
+import { PullQueue } from './pull-queue.ts';
+import { PullRate } from './pull-rate.ts';
+
+/** Finds what a pod may authenticate with at an image's registry. */
+export interface PullCredentials {
+  /** Tried in this order; none at all is one try without any. */
+  lookup(pod: Pod, image: string, signal: AbortSignal): Promise<readonly Init<AuthConfig>[]>;
+}
+
+/** Remembers who pulled what, so that an image that is present is not everybody's (KEP-2535). */
+export interface PullRecords {
+  /** Whether this pod has to show, by a pull, that it may use the image. */
+  mustPull(pod: Pod, image: string, imageRef: string, signal: AbortSignal): Promise<boolean>;
+  intent(image: string): Promise<void>;
+  pulled(image: string, imageRef: string, credentials: Init<AuthConfig> | undefined): Promise<void>;
+  failed(image: string): Promise<void>;
+}
+
+/** What an {@link ImageManager} is made from. */
+export interface ImageManagerComponents {
+  readonly images: Pick<ImageService, 'imageStatus' | 'pullImage'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  readonly credentials?: PullCredentials;
+  readonly records?: PullRecords;
+}
+
+/** The settings of an {@link ImageManager}; the defaults are upstream's. */
+export interface ImageManagerOptions {
+  /** One pull at a time (`serializeImagePulls`); false by default, as it delays one pod by another's (C7). */
+  readonly serialize?: boolean;
+  /** How many pulls run at once (`maxParallelImagePulls`); no limit by default. */
+  readonly maxParallel?: number;
+  /** `registryPullQPS`; 5 by default, 0 is no limit. */
+  readonly qps?: number;
+  /** `registryBurst`; 10 by default. */
+  readonly burst?: number;
+  /** The first back-off after a failed pull, in ms; 10 s by default. */
+  readonly initialBackOffMs?: number;
+  /** The longest back-off, in ms; 5 min by default. */
+  readonly maxBackOffMs?: number;
+}
+
+interface PullResult {
+  readonly imageRef: string;
+  readonly sizeBytes: number;
+  readonly durationMs: number;
+}
+
+/**
+ * Sees to it that a container's image is on the machine, by its pull policy (`pkg/kubelet/images/image_manager.go`).
+ * Metrics: `kubelet_image_pull_duration_seconds{image_size_in_bytes}`.
+ */
+export class ImageManager {
+  readonly #deps: ImageManagerComponents;
+  readonly #backoff: PullBackoff;
+  readonly #queue: PullQueue<PullResult>;
+  readonly #rate: PullRate;
+  readonly #duration: Histogram<'image_size_in_bytes'>;
+
+  constructor(components: ImageManagerComponents, options: ImageManagerOptions = {}) {
+    const { serialize = false, maxParallel, qps = 5, burst = 10 } = options;
+    const { initialBackOffMs = 10_000, maxBackOffMs = 300_000 } = options;
+    this.#deps = components;
+    this.#backoff = new PullBackoff(components.clock, { initialMs: initialBackOffMs, maxMs: maxBackOffMs });
+    this.#queue = new PullQueue({ maxParallel: serialize ? 1 : maxParallel });
+    this.#rate = new PullRate(components.clock, { qps, burst });
+    this.#duration = components.metrics.histogram({
+      name: 'kubelet_image_pull_duration_seconds',
+      help: 'How long pulls took, waiting included, by the size of the image.',
+      labels: ['image_size_in_bytes'],
+      buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
+    });
+  }
+
+  /**
+   * Makes sure of a container's image.
+   * @returns what the runtime knows the image by
+   * @throws ImageError whose code is the container's waiting reason
+   */
+  async ensureImageExists(
+    pod: Pod,
+    container: Container,
+    podSandboxConfig: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly imageRef: string }> {
+    const requested = container.image ?? '';
+    const policy = container.imagePullPolicy ?? 'IfNotPresent';
+    const tell = (type: EventType, reason: string, message: string): void =>
+      this.#deps.recorder.event(containerReference(pod, container.name), type, reason, message);
+
+    const image = this.#imageName(requested, tell);
+    const present = policy === 'Always' ? '' : await this.#inspect(image, runtimeHandler, signal, tell);
+    const mustVerify =
+      present !== '' && ((await this.#deps.records?.mustPull(pod, requested, present, signal)) ?? false);
+    const decision = decidePull(policy, present !== '', mustVerify);
+    if (decision === 'refuse') {
+      const message = `Container image "${requested}" is not present with pull policy of Never`;
+      tell('Warning', eventReasons.errImageNeverPullPolicy, message);
+      throw new ImageError('ErrImageNeverPull', message);
+    }
+    if (decision === 'use') {
+      const message = `Container image "${requested}" already present on machine and can be accessed by the pod`;
+      tell('Normal', eventReasons.pulledImage, message);
+      return { imageRef: present };
+    }
+    return { imageRef: await this.#pull(pod, image, requested, podSandboxConfig, runtimeHandler, signal, tell) };
+  }
+
+  #imageName(requested: string, tell: Tell): string {
+    try {
+      return withTag(requested, parseImageReference(requested));
+    } catch (cause) {
+      const message = `Failed to apply default image tag "${requested}": ${text(cause)}`;
+      tell('Warning', eventReasons.failedToInspectImage, message);
+      throw new ImageError('InvalidImageName', message, { cause });
+    }
+  }
+
+  /** What the runtime knows the image by; '' where it is not there. */
+  async #inspect(image: string, runtimeHandler: string, signal: AbortSignal, tell: Tell): Promise<string> {
+    try {
+      const { image: found } = await this.#deps.images.imageStatus({ image: { image, runtimeHandler } }, signal);
+      return found?.id ?? '';
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = `Failed to inspect image "${image}": ${text(cause)}`;
+      tell('Warning', eventReasons.failedToInspectImage, message);
+      throw new ImageError('ImageInspectError', message, { cause });
+    }
+  }
+
+  async #pull(
+    pod: Pod,
+    image: string,
+    requested: string,
+    podSandboxConfig: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+    tell: Tell,
+  ): Promise<string> {
+    const { clock, credentials, records } = this.#deps;
+    const key = `${pod.metadata.uid}_${requested}`;
+    const before = this.#backoff.inBackOff(key);
+    if (before !== undefined) {
+      const message = `Back-off pulling image "${requested}"`;
+      tell('Normal', eventReasons.backOffPullImage, message);
+      const why = `${message}: ${before.error.code}: ${before.error.message}`;
+      throw new ImageError('ImagePullBackOff', why, { retryAtMs: before.retryAtMs });
+    }
+    tell('Normal', eventReasons.pullingImage, `Pulling image "${requested}"`);
+    const startedAtMs = clock.monotonic();
+    await records?.intent(requested);
+    try {
+      const auths = (await credentials?.lookup(pod, image, signal)) ?? [];
+      const result = await this.#pullShared(pod, image, auths, podSandboxConfig, runtimeHandler, signal);
+      this.#backoff.succeeded(key);
+      this.#report(requested, result, clock.monotonic() - startedAtMs, tell);
+      await records?.pulled(requested, result.imageRef, auths[0]);
+      return result.imageRef;
+    } catch (cause) {
+      // That a pod was taken away in the middle of its pull says nothing of the image.
+      signal.throwIfAborted();
+      const error = pullError(requested, cause, clock.monotonic() + this.#backoff.nextDelayMs(key));
+      tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${text(cause)}`);
+      this.#backoff.failed(key, error);
+      await records?.failed(requested);
+      throw error;
+    }
+  }
+
+  /** Pulls with each credential in turn until one is taken; shares the pull with whoever asks for the same. */
+  #pullShared(
+    pod: Pod,
+    image: string,
+    auths: readonly Init<AuthConfig>[],
+    podSandboxConfig: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+  ): Promise<PullResult> {
+    const { clock, images } = this.#deps;
+    const annotations = { ...pod.metadata.annotations };
+    const spec = { image, runtimeHandler, annotations };
+    const tries = auths.length > 0 ? auths : [undefined];
+    const pullAll = async (sharedSignal: AbortSignal): Promise<PullResult> => {
+      if (!this.#rate.tryTake()) throw new Error('pull QPS exceeded');
+      const startedAtMs = clock.monotonic();
+      const errors: unknown[] = [];
+      for (const auth of tries) {
+        try {
+          const request = { image: spec, sandboxConfig: podSandboxConfig, ...(auth && { auth }) };
+          const { imageRef } = await images.pullImage(request, sharedSignal);
+          const durationMs = clock.monotonic() - startedAtMs;
+          const { image: pulled } = await images.imageStatus({ image: spec }, sharedSignal);
+          return { imageRef, sizeBytes: pulled?.size ?? 0, durationMs };
+        } catch (err) {
+          errors.push(err);
+        }
+      }
+      if (errors.length === 1) throw errors[0];
+      throw new AggregateError(errors, `[${errors.map(text).join(', ')}]`);
+    };
+    return this.#queue.run(JSON.stringify([image, runtimeHandler, auths]), pullAll, signal);
+  }
+
+  #report(requested: string, { sizeBytes, durationMs }: PullResult, waitedMs: number, tell: Tell): void {
+    const took = `${seconds(durationMs)} (${seconds(waitedMs)} including waiting)`;
+    const message = `Successfully pulled image "${requested}" in ${took}. Image size: ${sizeBytes} bytes.`;
+    tell('Normal', eventReasons.pulledImage, message);
+    this.#duration.observe({ image_size_in_bytes: sizeBucket(sizeBytes) }, waitedMs / 1000);
+  }
+}
+
+type Tell = (type: EventType, reason: string, message: string) => void;
+
+/** As Go prints a duration of less than a minute: `840ms`, `1.25s`. */
+function seconds(ms: number): string {
+  const whole = Math.trunc(ms);
+  return whole < 1000 ? `${whole}ms` : `${whole / 1000}s`;
+}
+
+function text(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}
