@@ -12,6 +12,9 @@ import { SyncLoop, waited } from './sync-loop.ts';
 /** At the latest after this long housekeeping looks at everything again, whether or not anything seemed to happen. */
 const HOUSEKEEPING_REPAIR_MS = 60_000;
 
+/** How often a runtime that is not healthy is asked for its status. */
+const RUNTIME_RETRY_MS = 1000;
+
 /** A housekeeping pass that takes longer than this is worth a line in the log. */
 const HOUSEKEEPING_WARNING_MS = 15_000;
 
@@ -198,8 +201,10 @@ export class Kubelet implements Bootstrap {
   /** Asks the runtime for its status from time to time; starts PLEG and what depends on the runtime once it answers. */
   async #watchRuntime(signal: AbortSignal): Promise<void> {
     const { clock, runtime, logger, pleg, runtimeDependentServices } = this.#deps;
+    const { runtimeStatusPeriodMs } = this.#options;
     const dependents: Promise<void>[] = [];
     let starting = true;
+    let periodMs: number;
     do {
       try {
         this.#runtimeState.update(await runtime.status(signal));
@@ -211,7 +216,10 @@ export class Kubelet implements Bootstrap {
         dependents.push(pleg.start(signal));
         for (const service of runtimeDependentServices) dependents.push(this.#runService(service, signal));
       }
-    } while (await waited(clock, this.#options.runtimeStatusPeriodMs, signal));
+      // One that is away is asked more often: it is back when it answers (K2).
+      const healthy = this.#runtimeState.errors().length === 0;
+      periodMs = healthy ? runtimeStatusPeriodMs : Math.min(runtimeStatusPeriodMs, RUNTIME_RETRY_MS);
+    } while (await waited(clock, periodMs, signal));
     await Promise.all(dependents.map((part) => ended(part, signal)));
   }
 

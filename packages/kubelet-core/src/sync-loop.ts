@@ -3,7 +3,8 @@ import type { Logger } from '@node-agent/telemetry';
 import type { RuntimeState } from './runtime-state.ts';
 
 const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 5000;
+/** Upstream waits for up to 5 s; a runtime that is back should not find its pods asleep for that long (K2). */
+const LONGEST_WAIT_MS = 1000;
 
 /**
  * One thing at a time: whatever the loop's sources bring is handled alone and in the order in which it came, and only

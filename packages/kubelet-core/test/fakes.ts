@@ -1,0 +1,116 @@
+import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { EventRecorder } from '@node-agent/telemetry';
+import type { PodWorkerSync, PodWorkersPort, UpdatePodOptions } from '../src/ports.ts';
+
+export function makePod(
+  name: string,
+  overrides: { uid?: string; spec?: Partial<Pod['spec']>; metadata?: object; status?: PodStatus } = {},
+): Pod {
+  return {
+    metadata: { name, namespace: 'default', uid: overrides.uid ?? `uid-${name}`, ...overrides.metadata },
+    spec: { containers: [{ name: 'main', image: 'busybox' }], ...overrides.spec },
+    ...(overrides.status && { status: overrides.status }),
+  };
+}
+
+export function emptyStatus(pod: Pod, overrides: Partial<RuntimePodStatus> = {}): RuntimePodStatus {
+  const { uid, name, namespace } = pod.metadata;
+  return { uid, name, namespace, ips: [], sandboxes: [], containers: [], observedAtMs: 0, ...overrides };
+}
+
+export function makeRuntimePod(uid: string, state: 'ready' | 'notReady' = 'ready'): RuntimePod {
+  const sandbox = { id: `sandbox-${uid}`, state, attempt: 0, createdAtMs: 1, runtimeHandler: '' };
+  return { uid, name: uid, namespace: 'default', createdAtMs: 1, containers: [], sandboxes: [sandbox] };
+}
+
+/** Pod workers that do nothing but keep what they are told. */
+export class RecordingWorkers implements PodWorkersPort {
+  readonly updates: UpdatePodOptions[] = [];
+  readonly known: Map<string, PodWorkerSync> = new Map();
+  readonly terminated: Set<string> = new Set();
+  readonly terminationRequested: Set<string> = new Set();
+  syncKnownPodsCalls = 0;
+
+  async start(): Promise<void> {}
+  updatePod(options: UpdatePodOptions): void {
+    this.updates.push(options);
+    const uid = options.pod?.metadata.uid ?? options.runningPod?.uid ?? '';
+    this.known.set(uid, { state: 'sync', orphan: false, hasConfig: true, static: true });
+  }
+  syncKnownPods(): ReadonlyMap<string, PodWorkerSync> {
+    this.syncKnownPodsCalls += 1;
+    return this.known;
+  }
+  isPodKnownTerminated(uid: string): boolean {
+    return this.terminated.has(uid);
+  }
+  isPodTerminationRequested(uid: string): boolean {
+    return this.terminationRequested.has(uid);
+  }
+  couldHaveRunningContainers(): boolean {
+    return false;
+  }
+  shouldPodContentBeRemoved(): boolean {
+    return false;
+  }
+  explain(): unknown {
+    return 'explained';
+  }
+}
+
+/** A status store without rules. */
+export class PlainStatuses {
+  readonly statuses: Map<string, PodStatus> = new Map();
+  readonly history: PodStatus[] = [];
+  readonly terminated: string[] = [];
+
+  getPodStatus(uid: string): PodStatus | undefined {
+    return this.statuses.get(uid);
+  }
+  setPodStatus(pod: Pod, status: PodStatus): void {
+    this.history.push(status);
+    this.statuses.set(pod.metadata.uid, status);
+  }
+  terminatePod(pod: Pod): void {
+    this.terminated.push(pod.metadata.uid);
+  }
+  removeOrphanedStatuses(known: ReadonlySet<string>): void {
+    for (const uid of this.statuses.keys()) if (!known.has(uid)) this.statuses.delete(uid);
+  }
+}
+
+/** Pods by UID; no mirror pods. */
+export class PlainPodManager {
+  readonly pods: Map<string, Pod> = new Map();
+
+  addPod(pod: Pod): void {
+    this.pods.set(pod.metadata.uid, pod);
+  }
+  updatePod(pod: Pod): void {
+    this.pods.set(pod.metadata.uid, pod);
+  }
+  removePod(pod: Pod): void {
+    this.pods.delete(pod.metadata.uid);
+  }
+  getPods(): readonly Pod[] {
+    return [...this.pods.values()];
+  }
+  getPodByUid(uid: string): Pod | undefined {
+    return this.pods.get(uid);
+  }
+  getPodByName(namespace: string, name: string): Pod | undefined {
+    return this.getPods().find((pod) => pod.metadata.namespace === namespace && pod.metadata.name === name);
+  }
+  getPodAndMirrorPod(pod: Pod): { pod: Pod; mirrorPod: undefined; wasMirror: boolean } {
+    return { pod, mirrorPod: undefined, wasMirror: false };
+  }
+  getPodsAndMirrorPods(): { mirrorPods: readonly Pod[] } {
+    return { mirrorPods: [] };
+  }
+}
+
+/** Events as `reason: message` lines. */
+export function recordEvents(): { readonly lines: string[]; readonly recorder: EventRecorder } {
+  const lines: string[] = [];
+  return { lines, recorder: { event: (_object, _type, reason, message) => void lines.push(`${reason}: ${message}`) } };
+}

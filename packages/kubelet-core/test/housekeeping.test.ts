@@ -1,0 +1,74 @@
+import type { RuntimeContainer } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { type HousekeepingView, mayRun, planHousekeeping } from '../src/housekeeping.ts';
+import type { PodWorkerSync } from '../src/ports.ts';
+import { makePod, makeRuntimePod } from './fakes.ts';
+
+const working: PodWorkerSync = { state: 'sync', orphan: false, hasConfig: true, static: true };
+
+function view(overrides: Partial<HousekeepingView>): HousekeepingView {
+  return { pods: [], workers: new Map(), runningPods: [], isActive: () => true, ...overrides };
+}
+
+describe('planHousekeeping', () => {
+  test('P6: a pod that only the runtime knows is killed', () => {
+    const orphan = makeRuntimePod('orphan');
+    const plan = planHousekeeping(view({ runningPods: [orphan] }));
+    expect(plan).toEqual({ restart: [], finish: [], killOrphans: [orphan] });
+  });
+
+  test('a pod with a worker is left to its worker', () => {
+    const pod = makePod('a');
+    const plan = planHousekeeping(
+      view({ pods: [pod], workers: new Map([['uid-a', working]]), runningPods: [makeRuntimePod('uid-a')] }),
+    );
+    expect(plan).toEqual({ restart: [], finish: [], killOrphans: [] });
+  });
+
+  test('P3: a wanted pod without a worker gets one again, and what runs of it is not taken for an orphan', () => {
+    const pod = makePod('a');
+    const plan = planHousekeeping(view({ pods: [pod], runningPods: [makeRuntimePod('uid-a')] }));
+    expect(plan).toEqual({ restart: [pod], finish: [], killOrphans: [] });
+  });
+
+  test('a wanted pod that may not run here gets no worker', () => {
+    expect(planHousekeeping(view({ pods: [makePod('a')], isActive: () => false })).restart).toEqual([]);
+  });
+
+  test('a deleted, terminal pod with nothing running is finished, one that runs is an orphan first', () => {
+    const gone = makePod('gone', {
+      metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
+      status: { phase: 'Failed' },
+    });
+    const inactive = { pods: [gone], isActive: () => false };
+    expect(planHousekeeping(view(inactive)).finish).toEqual([gone]);
+    const running = planHousekeeping(view({ ...inactive, runningPods: [makeRuntimePod('uid-gone')] }));
+    expect(running.finish).toEqual([]);
+    expect(running.killOrphans).toHaveLength(1);
+  });
+});
+
+describe('mayRun', () => {
+  const container = (state: RuntimeContainer['state']): RuntimeContainer => ({
+    id: 'c',
+    name: 'main',
+    state,
+    sandboxId: 's',
+    image: '',
+    imageId: '',
+    hash: '',
+    restartCount: 0,
+    createdAtMs: 1,
+  });
+  const dead = makeRuntimePod('a', 'notReady');
+
+  test.each([
+    ['a ready sandbox', makeRuntimePod('a'), true],
+    ['nothing but a stopped sandbox', dead, false],
+    ['a running container in a stopped sandbox', { ...dead, containers: [container('running')] }, true],
+    ['a container in a state that nobody knows', { ...dead, containers: [container('unknown')] }, true],
+    ['an exited container', { ...dead, containers: [container('exited')] }, false],
+  ])('%s', (_name, pod, expected) => {
+    expect(mayRun(pod)).toBe(expected);
+  });
+});

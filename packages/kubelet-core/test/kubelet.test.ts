@@ -1,0 +1,215 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import type { Dependencies } from '../src/dependencies.ts';
+import { Kubelet } from '../src/kubelet.ts';
+import type { PodLifecycleEvent, PodSyncer, PodUpdate, RuntimeReadiness } from '../src/ports.ts';
+import { emptyStatus, makePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
+
+/** A source that a test pushes into. */
+class Source<T> implements AsyncIterable<T> {
+  readonly #items: T[] = [];
+  #wake: () => void = () => {};
+
+  push(item: T): void {
+    this.#items.push(item);
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    for (;;) {
+      for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) yield item;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+const ok = { ok: true, reason: '', message: '' };
+
+function setUp(overrides: Partial<Dependencies> = {}) {
+  const clock = new FakeClock();
+  const updates = new Source<PodUpdate>();
+  const plegEvents = new Source<PodLifecycleEvent>();
+  const workers = new RecordingWorkers();
+  const events = recordEvents();
+  const state = {
+    readiness: { runtimeReady: ok, networkReady: ok } as RuntimeReadiness | Error,
+    sourcesReady: true,
+    plegFault: undefined as string | undefined,
+    started: [] as string[],
+    deleted: [] as string[],
+    syncer: undefined as PodSyncer | undefined,
+  };
+  const kubelet = new Kubelet(
+    {
+      clock,
+      random: seededRandom(1),
+      logger: silentLogger,
+      metrics: noMetrics,
+      recorder: events.recorder,
+      podConfig: { updates, seenAllSources: () => state.sourcesReady },
+      podManager: new PlainPodManager(),
+      podWorkers: (syncer) => {
+        state.syncer = syncer;
+        return workers;
+      },
+      pleg: {
+        start: async () => void state.started.push('pleg'),
+        events: plegEvents,
+        hint: () => {},
+        healthy: () => state.plegFault,
+      },
+      podCache: { get: () => ({ status: emptyStatus(makePod('a')) }) },
+      runtime: {
+        getPods: async () => [],
+        getPodStatus: async () => emptyStatus(makePod('a')),
+        syncPod: async () => ({ results: [] }),
+        killPod: async () => {},
+        status: async () => {
+          if (state.readiness instanceof Error) throw state.readiness;
+          return state.readiness;
+        },
+      },
+      status: new PlainStatuses(),
+      generatePodStatus: () => ({ phase: 'Running' }),
+      volumes: {
+        start: async () => {},
+        makePodDataDirs: async () => {},
+        waitForAttachAndMount: async () => {},
+        waitForUnmount: async () => {},
+        podVolumesExist: async () => false,
+        cleanupOrphanedPodDirs: async () => {},
+      },
+      containerGc: {
+        garbageCollect: async () => {},
+        deleteContainersInPod: (_status, id) => void state.deleted.push(id),
+      },
+      admitHandlers: [],
+      services: [],
+      runtimeDependentServices: [{ name: 'logs', start: async () => void state.started.push('logs') }],
+      ...overrides,
+    },
+    { nodeRef: { kind: 'Node', name: 'n1' } },
+  );
+  const controller = new AbortController();
+  return { kubelet, clock, updates, plegEvents, workers, events, state, controller };
+}
+
+const add = (name: string): PodUpdate => ({ op: 'ADD', source: 'file', pods: [makePod(name)] });
+
+describe('the sync loop', () => {
+  test('a pod that is added gets a worker, one that is removed is killed', async () => {
+    const { kubelet, clock, updates, workers, controller } = setUp();
+    const run = kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    updates.push({ op: 'REMOVE', source: 'file', pods: [makePod('a')] });
+    await clock.advance(200);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'kill']);
+    controller.abort();
+    await clock.advance(0);
+    updates.push(add('late'));
+    await clock.settle();
+    expect(workers.updates).toHaveLength(2);
+    expect(run).toBeInstanceOf(Promise);
+  });
+
+  test('K2: while the runtime is away nothing is synced, and what came meanwhile is not lost', async () => {
+    const { kubelet, clock, updates, workers, state, controller } = setUp();
+    state.readiness = new Error('connection refused');
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(60_000);
+    expect(workers.updates).toEqual([]);
+    expect(kubelet.health().runtime).toBe('container runtime status check may not have completed yet');
+    state.readiness = { runtimeReady: ok, networkReady: ok };
+    await clock.advance(10_000);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create']);
+    expect(kubelet.health()).toEqual({ syncloop: undefined, pleg: undefined, runtime: undefined });
+    controller.abort();
+  });
+
+  test('what depends on the runtime starts once, when it answers for the first time', async () => {
+    const { kubelet, clock, state, controller } = setUp();
+    state.readiness = new Error('connection refused');
+    void kubelet.run(controller.signal);
+    await clock.advance(20_000);
+    expect(state.started).toEqual([]);
+    state.readiness = { runtimeReady: ok, networkReady: ok };
+    await clock.advance(20_000);
+    expect(state.started).toEqual(['pleg', 'logs']);
+    controller.abort();
+  });
+
+  test('P7: a container that died wakes its pod’s worker at once, and its remains are looked at', async () => {
+    const { kubelet, clock, updates, plegEvents, workers, state, controller } = setUp();
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    plegEvents.push({ podUid: 'uid-a', type: 'ContainerDied', containerId: 'c1' });
+    plegEvents.push({ podUid: 'uid-a', type: 'ContainerRemoved', containerId: 'c0' });
+    plegEvents.push({ podUid: 'stranger', type: 'ContainerDied', containerId: 'c2' });
+    await clock.advance(0);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'sync']);
+    expect(state.deleted).toEqual(['c1', 'c2']);
+    controller.abort();
+  });
+
+  test('F1: housekeeping waits until every source is ready, then runs only when something happened', async () => {
+    const { kubelet, clock, updates, workers, state, controller } = setUp();
+    state.sourcesReady = false;
+    void kubelet.run(controller.signal);
+    await clock.advance(10_000);
+    expect(workers.syncKnownPodsCalls).toBe(0);
+    state.sourcesReady = true;
+    await clock.advance(2000);
+    expect(workers.syncKnownPodsCalls).toBe(1);
+    await clock.advance(20_000);
+    expect(workers.syncKnownPodsCalls).toBe(1);
+    updates.push(add('a'));
+    await clock.advance(2000);
+    expect(workers.syncKnownPodsCalls).toBe(2);
+    await clock.advance(60_000);
+    expect(workers.syncKnownPodsCalls).toBe(3);
+    controller.abort();
+  });
+
+  test('K5: a loop that is not entered for two minutes is unhealthy', async () => {
+    const { kubelet, clock, state, controller } = setUp();
+    void kubelet.run(controller.signal);
+    await clock.advance(5000);
+    state.plegFault = 'asleep';
+    await clock.advance(119_000);
+    expect(kubelet.health().syncloop).toBeUndefined();
+    await clock.advance(10_000);
+    expect(kubelet.health().syncloop).toMatch(/^sync Loop took longer than expected/);
+    controller.abort();
+  });
+
+  test('a service that falls over ends the kubelet with its name', async () => {
+    const { kubelet, clock, controller } = setUp({
+      services: [{ name: 'pod-source', start: () => Promise.reject(new Error('EACCES')) }],
+    });
+    const run = expect(kubelet.run(controller.signal)).rejects.toThrow('pod-source ended: EACCES');
+    await clock.advance(0);
+    await run;
+    controller.abort();
+  });
+});
+
+test('explain says what a pod waits for', async () => {
+  const { kubelet, clock, updates, controller } = setUp();
+  void kubelet.run(controller.signal);
+  updates.push(add('a'));
+  await clock.advance(200);
+  expect(kubelet.explain('default', 'nobody')).toBeUndefined();
+  expect(kubelet.explain('default', 'a')).toMatchObject({
+    pod: { namespace: 'default', name: 'a', uid: 'uid-a' },
+    waitingFor: [],
+    worker: 'explained',
+  });
+  controller.abort();
+});

@@ -1,0 +1,212 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import { KubeletPodSyncer } from '../src/pod-syncer.ts';
+import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
+import { RuntimeState } from '../src/runtime-state.ts';
+import { emptyStatus, makePod, makeRuntimePod, PlainStatuses, recordEvents } from './fakes.ts';
+
+const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeContainerStatus => ({
+  id,
+  name: 'main',
+  state,
+  createdAtMs: 1,
+  startedAtMs: 2,
+  finishedAtMs: 0,
+  exitCode: 0,
+  image: 'busybox',
+  imageId: 'sha256:1',
+  hash: '',
+  restartCount: 0,
+  reason: '',
+  message: '',
+  sandboxId: 's1',
+});
+
+/** Running while anything runs, else Succeeded; a failure of the kubelet's own comes first. */
+const generate: GeneratePodStatus = (_pod, runtimeStatus, { failure, podIsTerminal, oldStatus }) => {
+  if (failure) return { phase: 'Failed', ...failure };
+  if (oldStatus?.phase === 'Failed') return oldStatus;
+  const running = runtimeStatus.containers.some(({ state }) => state === 'running');
+  return { phase: podIsTerminal ? 'Succeeded' : running ? 'Running' : 'Pending' };
+};
+
+function setUp() {
+  const calls: string[] = [];
+  const clock = new FakeClock();
+  const status = new PlainStatuses();
+  const events = recordEvents();
+  const runtimeState = new RuntimeState(clock, 30_000);
+  const ok = { ok: true, reason: '', message: '' };
+  runtimeState.update({ runtimeReady: ok, networkReady: ok });
+  const behaviour = {
+    sync: async (): Promise<PodSyncResult> => ({ results: [] }),
+    kill: async (): Promise<void> => {},
+    after: (pod: Pod): RuntimePodStatus => emptyStatus(pod),
+    mount: async (): Promise<void> => {},
+    volumesLeft: false,
+    kills: [] as { pod: Pod | undefined; running: RuntimePod; grace: number | undefined }[],
+  };
+  const pod = makePod('a');
+  const syncer = new KubeletPodSyncer({
+    clock,
+    logger: silentLogger,
+    recorder: events.recorder,
+    runtimeState,
+    status,
+    generatePodStatus: generate,
+    pleg: {
+      start: async () => {},
+      events: (async function* () {})(),
+      hint: (uid) => void calls.push(`hint ${uid}`),
+      healthy: () => undefined,
+    },
+    volumes: {
+      start: async () => {},
+      makePodDataDirs: async () => void calls.push('dirs'),
+      waitForAttachAndMount: async () => {
+        calls.push('mount');
+        await behaviour.mount();
+      },
+      waitForUnmount: async () => void calls.push('unmount'),
+      podVolumesExist: async () => behaviour.volumesLeft,
+      cleanupOrphanedPodDirs: async () => {},
+    },
+    runtime: {
+      getPods: async () => [],
+      getPodStatus: async () => behaviour.after(pod),
+      syncPod: async () => {
+        calls.push('sync');
+        return await behaviour.sync();
+      },
+      killPod: async (killed, running, grace) => {
+        calls.push('kill');
+        behaviour.kills.push({ pod: killed, running, grace });
+        await behaviour.kill();
+      },
+      status: async () => ({ runtimeReady: ok, networkReady: ok }),
+    },
+  });
+  return { syncer, pod, status, events, calls, behaviour, runtimeState, clock, ok };
+}
+
+const signal = new AbortController().signal;
+
+describe('syncPod', () => {
+  test('directories, then volumes, then the runtime; and what was done is looked at', async () => {
+    const { syncer, pod, calls, behaviour } = setUp();
+    behaviour.sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });
+    expect(await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).toEqual({ isTerminal: false });
+    expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
+  });
+
+  test('a sync that did nothing asks for no look', async () => {
+    const { syncer, pod, calls } = setUp();
+    await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal);
+    expect(calls).toEqual(['dirs', 'mount', 'sync']);
+  });
+
+  test('a pod past its deadline has failed, is told so once, and is not synced any more', async () => {
+    const { syncer, status, events, calls, clock } = setUp();
+    const pod = makePod('a', { spec: { activeDeadlineSeconds: 1 } });
+    status.statuses.set('uid-a', { phase: 'Running', startTime: '2026-01-01T00:00:00Z' });
+    await clock.advance(1000);
+    for (const _ of [1, 2]) {
+      expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toEqual({ isTerminal: true });
+      status.statuses.set('uid-a', {
+        ...(status.getPodStatus('uid-a') as PodStatus),
+        startTime: '2026-01-01T00:00:00Z',
+      });
+    }
+    expect(events.lines).toEqual(['DeadlineExceeded: Pod was active on the node longer than the specified deadline']);
+    expect(calls).toEqual([]);
+  });
+
+  test('without the node’s network a pod waits, unless it is on the host’s', async () => {
+    const { syncer, pod, events, runtimeState, ok, calls } = setUp();
+    runtimeState.update({ runtimeReady: ok, networkReady: { ok: false, reason: 'R', message: 'm' } });
+    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toMatchObject({
+      code: 'NetworkNotReady',
+    });
+    expect(events.lines[0]).toMatch(/^NetworkNotReady: network is not ready: container runtime network not ready/);
+    const onHost = makePod('b', { spec: { hostNetwork: true } });
+    await syncer.syncPod('create', onHost, undefined, emptyStatus(onHost), signal);
+    expect(calls).toEqual(['dirs', 'mount', 'sync']);
+  });
+
+  test('volumes that cannot be mounted are an event and an error, and no container is started', async () => {
+    const { syncer, pod, events, behaviour, calls } = setUp();
+    behaviour.mount = () => Promise.reject(new Error('unmounted volumes=[data]'));
+    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
+    expect(events.lines).toEqual(['FailedMount: Unable to attach or mount volumes: unmounted volumes=[data]']);
+    expect(calls).not.toContain('sync');
+  });
+
+  test('what failed in the runtime fails the sync, after the status says it', async () => {
+    const { syncer, pod, behaviour, status } = setUp();
+    const error = new Error('back-off 10s');
+    behaviour.sync = async () => ({ results: [], error });
+    await expect(syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).rejects.toBe(error);
+    expect(status.history).toHaveLength(2);
+  });
+});
+
+describe('syncTerminatingPod', () => {
+  test('S2: the terminal status is set only after a fresh look shows that nothing runs', async () => {
+    const { syncer, pod, status, behaviour } = setUp();
+    const before = emptyStatus(pod, { containers: [container('running')], ips: ['10.0.0.1'] });
+    behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
+    await syncer.syncTerminatingPod(pod, before, 7, undefined, signal);
+    expect(status.history.map(({ phase }) => phase)).toEqual(['Running', 'Succeeded']);
+    expect(behaviour.kills).toHaveLength(1);
+    expect(behaviour.kills[0]).toMatchObject({ pod, grace: 7, running: { containers: [{ id: 'c1' }] } });
+  });
+
+  test('S2: a container that runs on after the kill fails the step, and the status stays as it was', async () => {
+    const { syncer, pod, status, behaviour } = setUp();
+    const running = emptyStatus(pod, { containers: [container('running')] });
+    behaviour.after = () => running;
+    await expect(syncer.syncTerminatingPod(pod, running, undefined, undefined, signal)).rejects.toThrow(
+      'detected running containers after a successful KillPod, CRI violation: c1',
+    );
+    expect(status.history.map(({ phase }) => phase)).toEqual(['Running']);
+  });
+
+  test('the reason of an eviction is in the status before the pod is killed', async () => {
+    const { syncer, pod, status } = setUp();
+    const evicted = (given: PodStatus): PodStatus => ({ ...given, phase: 'Failed', reason: 'Evicted' });
+    await syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, evicted, signal);
+    expect(status.history[0]).toEqual({ phase: 'Failed', reason: 'Evicted' });
+  });
+
+  test('a kill that fails is an event; one that was replaced by a faster one is not', async () => {
+    const { syncer, pod, behaviour, events } = setUp();
+    behaviour.kill = () => Promise.reject(new Error('shim is gone'));
+    await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, undefined, signal)).rejects.toThrow(
+      'shim is gone',
+    );
+    expect(events.lines).toEqual(['FailedKillPod: error killing pod: shim is gone']);
+    const aborted = AbortSignal.abort(new Error('shorter grace period'));
+    await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, undefined, aborted)).rejects.toThrow();
+    expect(events.lines).toHaveLength(1);
+  });
+});
+
+test('P6: a pod that only the runtime knows is killed within a second, without a spec', async () => {
+  const { syncer, behaviour } = setUp();
+  await syncer.syncTerminatingRuntimePod(makeRuntimePod('orphan'), signal);
+  expect(behaviour.kills).toMatchObject([{ pod: undefined, grace: 1, running: { uid: 'orphan' } }]);
+});
+
+describe('syncTerminatedPod', () => {
+  test('S5: a pod is finished only when its volumes are gone', async () => {
+    const { syncer, pod, status, behaviour } = setUp();
+    behaviour.volumesLeft = true;
+    await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toThrow('not been cleaned up');
+    expect(status.terminated).toEqual([]);
+    behaviour.volumesLeft = false;
+    await syncer.syncTerminatedPod(pod, emptyStatus(pod), signal);
+    expect(status.terminated).toEqual(['uid-a']);
+  });
+});

@@ -1,0 +1,106 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, test } from 'vitest';
+import { pastActiveDeadline } from '../src/active-deadline.ts';
+import { admitPod, unsupportedFeatureHandler } from '../src/admission.ts';
+import type { RuntimeReadiness } from '../src/ports.ts';
+import { RuntimeState } from '../src/runtime-state.ts';
+import { makePod } from './fakes.ts';
+
+describe('pastActiveDeadline', () => {
+  const start = Date.UTC(2026, 0, 1);
+  const status = { startTime: '2026-01-01T00:00:00Z' };
+  const pod = makePod('a', { spec: { activeDeadlineSeconds: 10 } });
+
+  test.each([
+    ['before it', pod, status, start + 9_999, false],
+    ['at it', pod, status, start + 10_000, true],
+    ['without one', makePod('a'), status, start + 1e9, false],
+    ['before the pod has started', pod, {}, start + 1e9, false],
+    ['with a start time that is no time', pod, { startTime: 'soon' }, start + 1e9, false],
+  ])('%s', (_name, tested, withStatus, nowMs, expected) => {
+    expect(pastActiveDeadline(tested, withStatus, nowMs)).toBe(expected);
+  });
+});
+
+describe('admission', () => {
+  const features = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
+
+  test('the first handler that refuses decides, and the others are not asked', () => {
+    const refuse = { admit: () => ({ admit: false, reason: 'First', message: 'no' }) as const };
+    const never = {
+      admit: () => {
+        throw new Error('asked');
+      },
+    };
+    expect(admitPod([{ admit: () => ({ admit: true }) }, refuse, never], makePod('a'), [])).toEqual({
+      admit: false,
+      reason: 'First',
+      message: 'no',
+    });
+  });
+
+  test('each field that nobody here would act on is named', () => {
+    const pod = makePod('a', {
+      spec: {
+        hostUsers: false,
+        containers: [{ name: 'a' }, { name: 'b', livenessProbe: {}, lifecycle: { preStop: {} } }],
+      },
+    });
+    const result = unsupportedFeatureHandler(features).admit(pod, []);
+    expect(result).toEqual({
+      admit: false,
+      reason: 'UnsupportedFeature',
+      message:
+        'this kubelet does not support spec.containers[1].livenessProbe, spec.containers[1].lifecycle.preStop, spec.hostUsers=false',
+    });
+    const all = { probes: true, lifecycleHooks: true, userNamespaces: true, resourceClaims: true };
+    expect(unsupportedFeatureHandler(all).admit(pod, [])).toEqual({ admit: true });
+  });
+});
+
+describe('RuntimeState', () => {
+  const ok = { ok: true, reason: '', message: '' };
+  const ready: RuntimeReadiness = { runtimeReady: ok, networkReady: ok };
+
+  test('before the first answer nothing is synced, and after one everything is', () => {
+    const state = new RuntimeState(new FakeClock(), 30_000);
+    expect(state.errors()).toEqual(['container runtime status check may not have completed yet']);
+    expect(state.networkError()).toBe('network state unknown');
+    state.update(ready);
+    expect(state.errors()).toEqual([]);
+    expect(state.networkError()).toBeUndefined();
+  });
+
+  test('K2: a runtime that is silent for the threshold is down, and up again with its next answer', async () => {
+    const clock = new FakeClock();
+    const state = new RuntimeState(clock, 30_000);
+    state.update(ready);
+    await clock.advance(29_999);
+    expect(state.errors()).toEqual([]);
+    await clock.advance(1);
+    expect(state.errors()).toEqual(['container runtime is down']);
+    state.update(ready);
+    expect(state.errors()).toEqual([]);
+  });
+
+  test('K2: what the runtime says is wrong with it is said on', () => {
+    const state = new RuntimeState(new FakeClock(), 30_000);
+    state.update({ ...ready, networkReady: { ok: false, reason: 'NoCni', message: 'cni plugin not initialized' } });
+    expect(state.errors()).toEqual([]);
+    expect(state.networkError()).toBe(
+      'container runtime network not ready: NetworkReady=false reason:NoCni message:cni plugin not initialized',
+    );
+    state.update({ ...ready, runtimeReady: { ok: false, reason: 'Broken', message: 'no shim' } });
+    expect(state.errors()).toEqual(['container runtime not ready: RuntimeReady=false reason:Broken message:no shim']);
+  });
+
+  test('a failing health check counts as long as it fails', () => {
+    const state = new RuntimeState(new FakeClock(), 30_000);
+    state.update(ready);
+    let fault: string | undefined = 'asleep';
+    state.addHealthCheck('PLEG', () => fault);
+    expect(state.errors()).toEqual(['PLEG is not healthy: asleep']);
+    fault = undefined;
+    expect(state.errors()).toEqual([]);
+  });
+});

@@ -1,0 +1,159 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import type { AdmitHandler } from '../src/ports.ts';
+import { SyncHandler } from '../src/sync-handler.ts';
+import { makePod, makeRuntimePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
+
+function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
+  const parts = {
+    workers: new RecordingWorkers(),
+    status: new PlainStatuses(),
+    podManager: new PlainPodManager(),
+    events: recordEvents(),
+    clock: new FakeClock(),
+    sourcesReady: true,
+    keptDirs: [] as string[],
+    deletedContainers: [] as string[],
+  };
+  const handler = new SyncHandler({
+    clock: parts.clock,
+    logger: silentLogger,
+    metrics: noMetrics,
+    recorder: parts.events.recorder,
+    workers: parts.workers,
+    status: parts.status,
+    podManager: parts.podManager,
+    podConfig: { updates: (async function* () {})(), seenAllSources: () => parts.sourcesReady },
+    admitHandlers: options.admitHandlers ?? [],
+    podCache: { get: () => undefined },
+    containerGc: {
+      garbageCollect: async () => {},
+      deleteContainersInPod: (status) => void parts.deletedContainers.push(status.uid),
+    },
+    runtime: {
+      getPods: async () => options.running ?? [],
+      getPodStatus: () => Promise.reject(new Error('not asked for')),
+      syncPod: () => Promise.reject(new Error('not asked for')),
+      killPod: () => Promise.reject(new Error('not asked for')),
+      status: () => Promise.reject(new Error('not asked for')),
+    },
+    volumes: {
+      start: async () => {},
+      makePodDataDirs: async () => {},
+      waitForAttachAndMount: async () => {},
+      waitForUnmount: async () => {},
+      podVolumesExist: async () => false,
+      cleanupOrphanedPodDirs: async (isKnown) => {
+        parts.keptDirs.push(...['uid-a', 'uid-b', 'orphan', 'stranger'].filter(isKnown));
+      },
+    },
+  });
+  const setSourcesReady = (ready: boolean): void => {
+    parts.sourcesReady = ready;
+  };
+  return { handler, ...parts, setSourcesReady };
+}
+
+const told = (workers: RecordingWorkers): string[] =>
+  workers.updates.map(({ updateType, pod, runningPod }) => `${updateType} ${pod?.metadata.name ?? runningPod?.uid}`);
+
+describe('additions', () => {
+  test('pods are admitted and given a worker, the oldest first', () => {
+    const { handler, workers } = setUp();
+    const young = makePod('young', { metadata: { creationTimestamp: '2026-01-02T00:00:00Z' } });
+    const old = makePod('old', { metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } });
+    handler.handlePodAdditions([young, old]);
+    expect(told(workers)).toEqual(['create old', 'create young']);
+  });
+
+  test('N1: a pod is admitted against those that hold something, and itself is not among them', () => {
+    const seen: string[][] = [];
+    const handlers = [
+      {
+        admit: (_pod: Pod, others: readonly Pod[]) => {
+          seen.push(others.map((pod) => pod.metadata.name));
+          return { admit: true } as const;
+        },
+      },
+    ];
+    const { handler, workers, status } = setUp({ admitHandlers: handlers });
+    handler.handlePodAdditions([makePod('a')]);
+    handler.handlePodAdditions([makePod('done')]);
+    status.statuses.set('uid-done', { phase: 'Succeeded' });
+    workers.terminated.add('uid-a');
+    handler.handlePodAdditions([makePod('b')]);
+    expect(seen).toEqual([[], ['a'], []]);
+  });
+
+  test('a pod that is refused has failed, says why, and gets no worker', () => {
+    const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
+    const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
+    handler.handlePodAdditions([makePod('a')]);
+    expect(workers.updates).toEqual([]);
+    expect(status.statuses.get('uid-a')).toEqual({
+      phase: 'Failed',
+      reason: 'NoRoom',
+      message: 'Pod was rejected: full',
+    });
+    expect(events.lines).toEqual(['NoRoom: full']);
+  });
+
+  test('a pod whose end was asked for before is not asked again whether it may run', () => {
+    const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
+    const { handler, workers } = setUp({ admitHandlers: [refuse] });
+    workers.terminationRequested.add('uid-a');
+    handler.handlePodAdditions([makePod('a')]);
+    expect(told(workers)).toEqual(['create a']);
+  });
+});
+
+describe('removals', () => {
+  test('a pod that its source no longer has is killed', () => {
+    const { handler, workers, podManager } = setUp();
+    const pod = makePod('a');
+    podManager.addPod(pod);
+    handler.handlePodRemoves([pod]);
+    expect(told(workers)).toEqual(['kill a']);
+    expect(podManager.getPods()).toEqual([]);
+  });
+
+  test('F1: nothing is killed before every source has reported', () => {
+    const { handler, workers, setSourcesReady } = setUp();
+    setSourcesReady(false);
+    handler.handlePodRemoves([makePod('a')]);
+    expect(workers.updates).toEqual([]);
+  });
+});
+
+describe('cleanups', () => {
+  test('P6: what only the runtime knows is killed within a second, and its directory stays until then', async () => {
+    const { handler, workers, keptDirs, podManager } = setUp({ running: [makeRuntimePod('orphan')] });
+    podManager.addPod(makePod('a'));
+    workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect(told(workers)).toEqual(['kill orphan']);
+    expect(workers.updates[0]?.killPodOptions).toEqual({ gracePeriodSecondsOverride: 1 });
+    expect(keptDirs).toEqual(['uid-a', 'orphan']);
+  });
+
+  test('statuses of pods that no source has are forgotten', async () => {
+    const { handler, status } = setUp();
+    status.statuses.set('uid-gone', { phase: 'Running' });
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect([...status.statuses.keys()]).toEqual([]);
+  });
+});
+
+test('only pods past their deadline are synced by the tick, and only until they are told', async () => {
+  const { handler, podManager, status, clock, workers } = setUp();
+  podManager.addPod(makePod('free'));
+  podManager.addPod(makePod('bound', { spec: { activeDeadlineSeconds: 5 } }));
+  status.statuses.set('uid-bound', { startTime: '2026-01-01T00:00:00Z' });
+  expect(handler.podsPastDeadline()).toEqual([]);
+  await clock.advance(5000);
+  expect(handler.podsPastDeadline().map((pod) => pod.metadata.name)).toEqual(['bound']);
+  workers.terminationRequested.add('uid-bound');
+  expect(handler.podsPastDeadline()).toEqual([]);
+});
