@@ -1,5 +1,5 @@
 import {
-  type Container,
+  type AnyContainer,
   type ContainerState,
   type ContainerStatus,
   defaultRestartFeatures,
@@ -39,7 +39,7 @@ const UNKNOWN_EXIT_CODE = 137;
  */
 export function containerStatuses(
   context: ContainerStatusContext,
-  containers: readonly Pick<Container, 'name' | 'image' | 'volumeMounts' | 'resources' | 'restartPolicy'>[],
+  containers: readonly AnyContainer[],
   previous: readonly ContainerStatus[],
   group: 'init' | 'main' | 'ephemeral',
 ): readonly ContainerStatus[] {
@@ -50,7 +50,7 @@ export function containerStatuses(
 
 function containerStatus(
   context: ContainerStatusContext,
-  container: Parameters<typeof containerStatuses>[1][number],
+  container: AnyContainer,
   old: ContainerStatus | undefined,
   group: 'init' | 'main' | 'ephemeral',
 ): ContainerStatus {
@@ -86,7 +86,7 @@ function containerStatus(
 
 function fromRuntimeStatus(
   context: ContainerStatusContext,
-  container: Parameters<typeof containerStatuses>[1][number],
+  container: AnyContainer,
   newest: RuntimeContainerStatus,
   before: RuntimeContainerStatus | undefined,
   old: ContainerStatus | undefined,
@@ -115,7 +115,7 @@ function fromRuntimeStatus(
 /** The runtime has no record of it: it was never created, or all its records are gone. */
 function withoutRuntimeStatus(
   { pod }: ContainerStatusContext,
-  container: Parameters<typeof containerStatuses>[1][number],
+  container: AnyContainer,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
   if (old?.state?.terminated != null) return old;
@@ -185,16 +185,13 @@ function inheritedLastState(old: ContainerStatus | undefined, containerID: strin
 }
 
 /** C3: once a main container was created, the init containers before it have completed, whatever records are left. */
-function initMustHaveCompleted(
-  { pod, runtimeStatus }: ContainerStatusContext,
-  container: Pick<Container, 'restartPolicy'>,
-): boolean {
+function initMustHaveCompleted({ pod, runtimeStatus }: ContainerStatusContext, container: AnyContainer): boolean {
   if (isRestartableInit(container)) return false;
   const main = new Set(pod.spec.containers.map(({ name }) => name));
   return runtimeStatus.containers.some(({ name }) => main.has(name));
 }
 
-function volumeMountStatuses(container: Pick<Container, 'volumeMounts'>): Pick<ContainerStatus, 'volumeMounts'> {
+function volumeMountStatuses(container: AnyContainer): Pick<ContainerStatus, 'volumeMounts'> {
   if (!container.volumeMounts?.length) return {};
   return {
     volumeMounts: container.volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
