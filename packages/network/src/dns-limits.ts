@@ -1,8 +1,9 @@
-import { MAX_SUBDOMAIN_LENGTH } from './dns-name.ts';
 import type { DnsConfig } from './resolv-conf.ts';
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
+/** The longest name that DNS has. */
+const MAX_SEARCH_CHARACTERS = 253;
 const MAX_SEARCH_LIST_CHARACTERS = 2048;
 const CLUSTER_SEARCHES = 3;
 
@@ -28,7 +29,7 @@ export function fitDnsLimits(config: DnsConfig): { readonly config: DnsConfig; r
 
 function fitSearches(all: readonly string[]): readonly string[] {
   // glibc 2.28 aborts the process on a name beyond 255 characters.
-  const searches = all.slice(0, MAX_SEARCHES).filter((domain) => domain.length <= MAX_SUBDOMAIN_LENGTH);
+  const searches = all.slice(0, MAX_SEARCHES).filter((domain) => domain.length <= MAX_SEARCH_CHARACTERS);
   while (searches.join(' ').length > MAX_SEARCH_LIST_CHARACTERS) searches.pop();
   return searches;
 }
@@ -46,8 +47,8 @@ export function resolvConfProblem(
   if (searches.length > maxSearches) {
     return `Resolv.conf file '${path}' contains search line consisting of more than ${maxSearches} domains!`;
   }
-  if (searches.some((domain) => domain.length > MAX_SUBDOMAIN_LENGTH)) {
-    return `Resolv.conf file ${JSON.stringify(path)} contains a search path which length is more than allowed ${MAX_SUBDOMAIN_LENGTH} chars!`;
+  if (searches.some((domain) => domain.length > MAX_SEARCH_CHARACTERS)) {
+    return `Resolv.conf file ${JSON.stringify(path)} contains a search path which length is more than allowed ${MAX_SEARCH_CHARACTERS} chars!`;
   }
   if (searches.join(' ').length > MAX_SEARCH_LIST_CHARACTERS) {
     return `Resolv.conf file '${path}' contains search line which length is more than allowed ${MAX_SEARCH_LIST_CHARACTERS} chars!`;

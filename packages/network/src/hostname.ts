@@ -1,5 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
-import { dnsLabelProblems, dnsSubdomainProblems } from './dns-name.ts';
+import { dns1123LabelProblem, dns1123SubdomainProblem, type Pod } from '@node-agent/pod-spec';
 import { NetworkError } from './errors.ts';
 
 /** The kernel takes 64 bytes with the closing zero. */
@@ -23,17 +22,17 @@ export interface PodHostname {
 export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
   const { hostnameOverride, hostname, subdomain } = pod.spec;
   if (hostnameOverride != null) {
-    require(`pod HostnameOverride ${JSON.stringify(hostnameOverride)} is not a valid DNS subdomain`, dnsSubdomainProblems(
+    require(`pod HostnameOverride ${JSON.stringify(hostnameOverride)} is not a valid DNS subdomain`, dns1123SubdomainProblem(
       hostnameOverride,
     ));
     return { ...cut(pod, hostnameOverride), domain: '' };
   }
   if (hostname) {
-    require(`pod Hostname ${JSON.stringify(hostname)} is not a valid DNS label`, dnsLabelProblems(hostname));
+    require(`pod Hostname ${JSON.stringify(hostname)} is not a valid DNS label`, dns1123LabelProblem(hostname));
   }
   const name = cut(pod, hostname || pod.metadata.name);
   if (!subdomain) return { ...name, domain: '' };
-  require(`pod Subdomain ${JSON.stringify(subdomain)} is not a valid DNS label`, dnsLabelProblems(subdomain));
+  require(`pod Subdomain ${JSON.stringify(subdomain)} is not a valid DNS label`, dns1123LabelProblem(subdomain));
   return { ...name, domain: `${subdomain}.${pod.metadata.namespace}.svc.${clusterDomain}` };
 }
 

@@ -28,7 +28,7 @@ describe('podHostname', () => {
 
   it.each([
     [{ hostname: 'Up' }, 'pod Hostname "Up" is not a valid DNS label: a lowercase RFC 1123 label must consist of'],
-    [{ hostname: 'a'.repeat(64) }, 'is not a valid DNS label: must be no more than 63 bytes'],
+    [{ hostname: 'a'.repeat(64) }, 'is not a valid DNS label: must be no more than 63 characters'],
     [{ subdomain: 'a.b' }, 'pod Subdomain "a.b" is not a valid DNS label'],
     [{ hostnameOverride: '' }, 'pod HostnameOverride "" is not a valid DNS subdomain'],
     [{ hostnameOverride: 'a..b' }, 'pod HostnameOverride "a..b" is not a valid DNS subdomain'],

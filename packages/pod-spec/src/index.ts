@@ -48,6 +48,7 @@ export {
   parseImageReference,
 } from './image-reference.ts';
 export type { Device, Mount, MountPropagation } from './mount.ts';
+export { dns1123LabelProblem, dns1123SubdomainProblem } from './names.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';
 export {
   CONFIG_HASH_ANNOTATION,

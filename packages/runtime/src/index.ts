@@ -3,7 +3,6 @@ export { generateContainerConfig } from './config/container-config.ts';
 export { containerResources } from './config/container-resources.ts';
 export type {
   ContainerContext,
-  ContainerType,
   ImageUser,
   NodeSettings,
   PodContext,

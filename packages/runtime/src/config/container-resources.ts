@@ -1,12 +1,17 @@
 import type { Init, LinuxContainerResources } from '@node-agent/cri-client';
-import type { Container, Pod } from '@node-agent/pod-spec';
-import type { ContainerType } from './context.ts';
+import {
+  type Container,
+  type ContainerType,
+  type Pod,
+  parseResourceList,
+  podLimits,
+  podRequests,
+  Quantity,
+} from '@node-agent/pod-spec';
 import { hugePageLimits } from './hugepages.ts';
 import { linuxResources } from './linux-resources.ts';
 import { memoryQosFiles } from './memory-qos.ts';
 import { oomScoreAdjust } from './oom-score.ts';
-import { podAmount } from './pending.ts';
-import { milliValue, value } from './quantities.ts';
 import type { ResourceSettings } from './resource-settings.ts';
 import { swapLimitBytes } from './swap.ts';
 
@@ -21,16 +26,18 @@ export function containerResources(
   settings: ResourceSettings,
   hasExclusiveCpus = false,
 ): Init<LinuxContainerResources> {
-  const { requests, limits } = container.resources ?? {};
-  const limit = (name: string): string => {
-    const own = limits?.[name];
-    return own !== undefined && milliValue(own) !== 0n ? own : (pod.spec.resources?.limits?.[name] ?? '0');
+  const requests = parseResourceList(container.resources?.requests);
+  const limits = parseResourceList(container.resources?.limits);
+  const podLevel = parseResourceList(pod.spec.resources?.limits);
+  const limit = (name: 'cpu' | 'memory'): Quantity => {
+    const own = limits.get(name);
+    return (own?.isZero === false ? own : podLevel.get(name)) ?? Quantity.zero;
   };
   const base = linuxResources(
     {
-      cpuRequestMilli: requests?.cpu === undefined ? undefined : Number(milliValue(requests.cpu)),
-      cpuLimitMilli: Number(milliValue(limit('cpu'))),
-      memoryLimitBytes: Number(value(limit('memory'))),
+      cpuRequestMilli: milli(requests.get('cpu')),
+      cpuLimitMilli: Number(limit('cpu').milliValue()),
+      memoryLimitBytes: bytes(limit('memory')),
       hasExclusiveCpus,
     },
     settings,
@@ -57,20 +64,32 @@ export function sandboxResources(
   settings: ResourceSettings,
   hasExclusiveCpus = false,
 ): { readonly resources: Init<LinuxContainerResources>; readonly overhead: Init<LinuxContainerResources> } {
-  const cpuRequest = podAmount(pod, 'requests', 'cpu');
+  const requests = podRequests(pod, { excludeOverhead: true });
+  const limits = podLimits(pod, { excludeOverhead: true });
   const resources = linuxResources(
     {
-      cpuRequestMilli: cpuRequest === undefined ? undefined : Number(cpuRequest),
-      cpuLimitMilli: Number(podAmount(pod, 'limits', 'cpu') ?? 0n),
-      memoryLimitBytes: Number((podAmount(pod, 'limits', 'memory') ?? 0n) / 1000n),
+      cpuRequestMilli: milli(requests.get('cpu')),
+      cpuLimitMilli: milli(limits.get('cpu')) ?? 0,
+      memoryLimitBytes: bytes(limits.get('memory')),
       hasExclusiveCpus,
     },
     settings,
   );
-  const { overhead } = pod.spec;
-  if (!overhead) return { resources, overhead: {} };
-  const cpuMilli = Number(milliValue(overhead.cpu ?? '0'));
-  const memoryLimitBytes = Number(value(overhead.memory ?? '0'));
-  const amounts = { cpuRequestMilli: cpuMilli, cpuLimitMilli: cpuMilli, memoryLimitBytes };
+  if (!pod.spec.overhead) return { resources, overhead: {} };
+  const overhead = parseResourceList(pod.spec.overhead);
+  const cpuMilli = milli(overhead.get('cpu')) ?? 0;
+  const amounts = {
+    cpuRequestMilli: cpuMilli,
+    cpuLimitMilli: cpuMilli,
+    memoryLimitBytes: bytes(overhead.get('memory')),
+  };
   return { resources, overhead: linuxResources(amounts, settings) };
+}
+
+function milli(quantity: Quantity | undefined): number | undefined {
+  return quantity && Number(quantity.milliValue());
+}
+
+function bytes(quantity: Quantity | undefined): number {
+  return Number(quantity?.value() ?? 0);
 }

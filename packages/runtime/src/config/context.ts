@@ -3,9 +3,6 @@ import type { Device, Mount } from '@node-agent/pod-spec';
 import type { EnvironmentVariable } from './environment.ts';
 import type { ResourceSettings } from './resource-settings.ts';
 
-/** Which of a pod's three lists a container is in. */
-export type ContainerType = 'container' | 'initContainer' | 'ephemeralContainer';
-
 /** What holds for every pod of the node: options of the kubelet and facts of the machine. */
 export interface NodeSettings {
   /** Where pods' log directories are; upstream's default is `/var/log/pods`. */

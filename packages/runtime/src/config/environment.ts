@@ -1,9 +1,8 @@
-import type { Container, EnvVar, Pod } from '@node-agent/pod-spec';
+import type { Container, EnvVar, Pod, ResourceListJson } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import { type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
 import { expand } from './pending.ts';
-import type { ResourceList } from './quantities.ts';
 import { resourceFieldValue } from './resource-field.ts';
 
 /** One variable of a container's environment. */
@@ -15,7 +14,7 @@ export interface EnvironmentVariable {
 /** What an environment is made from, beside the pod. */
 export interface EnvironmentContext extends PodAddresses {
   /** What the node can give to pods, by resource name: the limit shown to containers that have none. */
-  readonly nodeAllocatable: ResourceList;
+  readonly nodeAllocatable: ResourceListJson;
   /** The secrets and configMaps that the container refers to, as {@link readEnvironmentObjects} got them. */
   readonly objects: EnvironmentObjects;
   /** Variables that point at services (`enableServiceLinks`); the container's own win. */

@@ -1,8 +1,7 @@
-import type { Pod } from '@node-agent/pod-spec';
+import { dns1123SubdomainProblem, type Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
-const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** Addresses that only the node and the runtime know. */
 export interface PodAddresses {
@@ -104,13 +103,12 @@ function entry(
   const name = parts.pop() ?? '';
   const [prefix] = parts;
   const valid =
-    name.length <= 63 && NAME.test(name) && parts.length <= 1 && (prefix === undefined || isSubdomain(prefix));
+    name.length <= 63 &&
+    NAME.test(name) &&
+    parts.length <= 1 &&
+    (prefix === undefined || dns1123SubdomainProblem(prefix).length === 0);
   if (!valid) throw invalid(`invalid key subscript in ${fieldPath}: not a qualified name`);
   return map && Object.hasOwn(map, key) ? (map[key] ?? '') : '';
-}
-
-function isSubdomain(text: string): boolean {
-  return text.length <= 253 && DNS_SUBDOMAIN.test(text);
 }
 
 function requireHostIps(hostIps: readonly string[]): readonly string[] {

@@ -1,6 +1,5 @@
 import type { HugepageLimit, Init } from '@node-agent/cri-client';
-import type { Container, Pod } from '@node-agent/pod-spec';
-import { type ResourceList, value } from './quantities.ts';
+import { type Container, type Pod, parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
 
 const RESOURCE_PREFIX = 'hugepages-';
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
@@ -19,11 +18,11 @@ export function hugePageLimits(
   return sizes.map((pageSize) => ({ pageSize, limit: limits.get(pageSize) ?? 0 }));
 }
 
-function readLimits(list: ResourceList, limits: Map<string, number>): void {
+function readLimits(list: ResourceListJson, limits: Map<string, number>): void {
   for (const [resource, amount] of Object.entries(list)) {
     if (!resource.startsWith(RESOURCE_PREFIX)) continue;
-    const pageSize = cgroupPageSize(value(resource.slice(RESOURCE_PREFIX.length)));
-    if (pageSize !== undefined) limits.set(pageSize, Number(value(amount)));
+    const pageSize = cgroupPageSize(parseQuantity(resource.slice(RESOURCE_PREFIX.length)).value());
+    if (pageSize !== undefined) limits.set(pageSize, Number(parseQuantity(amount).value()));
   }
 }
 

@@ -1,6 +1,5 @@
-import type { Container, Pod } from '@node-agent/pod-spec';
+import { type Container, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import { podQosClass } from './pending.ts';
-import { value } from './quantities.ts';
 import type { MemoryQosSettings } from './resource-settings.ts';
 
 /**
@@ -8,8 +7,8 @@ import type { MemoryQosSettings } from './resource-settings.ts';
  * `memory.min` for guaranteed pods, `memory.low` for others, `memory.high` where limit and request differ.
  */
 export function memoryQosFiles(pod: Pod, container: Container, settings: MemoryQosSettings): Record<string, string> {
-  const request = value(container.resources?.requests?.memory ?? '0');
-  const limit = value(container.resources?.limits?.memory ?? '0');
+  const request = parseQuantity(container.resources?.requests?.memory ?? '0').value();
+  const limit = parseQuantity(container.resources?.limits?.memory ?? '0').value();
   const reserve = request !== 0n && settings.reservationPolicy === 'TieredReservation';
   const files: Record<string, string> = {};
   if (!reserve) {

@@ -1,7 +1,5 @@
-import type { Container, Pod } from '@node-agent/pod-spec';
-import type { ContainerType } from './context.ts';
-import { aggregateContainers, isCriticalPod, podQosClass } from './pending.ts';
-import { value } from './quantities.ts';
+import { type Container, type ContainerType, type Pod, parseQuantity, podRequests } from '@node-agent/pod-spec';
+import { isCriticalPod, podQosClass } from './pending.ts';
 
 const GUARANTEED = -997;
 const BEST_EFFORT = 1000;
@@ -26,7 +24,7 @@ export function oomScoreAdjust(
   const share = unassignedRequestPerContainer(pod);
   const score = (request: bigint): number => 1000 - Number((1000n * (request + share)) / BigInt(memoryCapacityBytes));
   let adjust = score(memoryRequest(container));
-  if (type === 'initContainer' && container.restartPolicy === 'Always') {
+  if (type === 'sidecar') {
     adjust = Math.min(adjust, Math.max(...pod.spec.containers.map((other) => score(memoryRequest(other)))));
   }
   // Above every guaranteed container, below every best-effort one.
@@ -34,13 +32,14 @@ export function oomScoreAdjust(
 }
 
 function memoryRequest(container: Container): bigint {
-  return value(container.resources?.requests?.memory ?? '0');
+  return parseQuantity(container.resources?.requests?.memory ?? '0').value();
 }
 
 /** What the pod requests as a whole beyond its containers' requests, in equal parts. */
 function unassignedRequestPerContainer(pod: Pod): bigint {
-  const podRequest = value(pod.spec.resources?.requests?.memory ?? '0');
+  const podRequest = parseQuantity(pod.spec.resources?.requests?.memory ?? '0').value();
   if (podRequest === 0n) return 0n;
-  const assigned = (aggregateContainers(pod, 'requests', 'memory') ?? 0n) / 1000n;
+  const assigned =
+    podRequests(pod, { excludeOverhead: true, skipPodLevelResources: true }).get('memory')?.value() ?? 0n;
   return (podRequest - assigned) / BigInt(pod.spec.containers.length + (pod.spec.initContainers ?? []).length);
 }

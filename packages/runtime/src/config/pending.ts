@@ -1,6 +1,5 @@
-import type { Container, Pod } from '@node-agent/pod-spec';
-import { isMirrorPod, isStaticPod } from '@node-agent/pod-spec';
-import { milliValue, type ResourceList } from './quantities.ts';
+import type { Pod } from '@node-agent/pod-spec';
+import { isMirrorPod, isStaticPod, parseQuantity } from '@node-agent/pod-spec';
 
 export function podQosClass(pod: Pod): string {
   const given = pod.status?.qosClass;
@@ -14,7 +13,7 @@ export function podQosClass(pod: Pod): string {
     for (const kind of ['requests', 'limits'] as const) {
       for (const name of ['cpu', 'memory']) {
         const amount = r?.[kind]?.[name];
-        const milli = amount === undefined ? 0n : milliValue(amount);
+        const milli = amount === undefined ? 0n : parseQuantity(amount).milliValue();
         if (milli > 0n) sums[kind].set(name, (sums[kind].get(name) ?? 0n) + milli);
         else if (kind === 'limits') guaranteed = false;
       }
@@ -27,38 +26,6 @@ export function podQosClass(pod: Pod): string {
 
 export function isCriticalPod(pod: Pod): boolean {
   return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec.priority ?? 0) >= 2_000_000_000;
-}
-
-export function isRestartableInit(c: Container): boolean {
-  return c.restartPolicy === 'Always';
-}
-
-/** Sum of containers (milli units) of requests or limits, without overhead or pod-level. */
-export function aggregateContainers(pod: Pod, kind: 'requests' | 'limits', name: string): bigint | undefined {
-  const of = (list: ResourceList | undefined): bigint | undefined =>
-    list?.[name] === undefined ? undefined : milliValue(list[name]);
-  const add = (a: bigint | undefined, b: bigint | undefined): bigint | undefined =>
-    a === undefined ? b : b === undefined ? a : a + b;
-  const max = (a: bigint | undefined, b: bigint | undefined): bigint | undefined =>
-    a === undefined ? b : b === undefined ? a : a > b ? a : b;
-  let sum: bigint | undefined;
-  for (const c of pod.spec.containers) sum = add(sum, of(c.resources?.[kind]));
-  let sidecars: bigint | undefined;
-  let init: bigint | undefined;
-  for (const c of pod.spec.initContainers ?? []) {
-    const own = of(c.resources?.[kind]);
-    if (isRestartableInit(c)) {
-      sum = add(sum, own);
-      sidecars = add(sidecars, own);
-      init = max(init, sidecars);
-    } else init = max(init, add(own, sidecars));
-  }
-  return max(sum, init);
-}
-
-export function podAmount(pod: Pod, kind: 'requests' | 'limits', name: string): bigint | undefined {
-  const level = pod.spec.resources?.[kind]?.[name];
-  return level === undefined ? aggregateContainers(pod, kind, name) : milliValue(level);
 }
 
 export function expand(input: string, mapping: (name: string) => string | undefined): string {

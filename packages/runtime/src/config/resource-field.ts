@@ -1,6 +1,5 @@
-import type { Container, Pod } from '@node-agent/pod-spec';
+import { type Container, type Pod, parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
-import { milliValue, type ResourceList, value } from './quantities.ts';
 
 const DEFAULTED = ['cpu', 'memory', 'ephemeral-storage'];
 const POD_LEVEL = ['cpu', 'memory'];
@@ -24,7 +23,7 @@ export function resourceFieldValue(
   pod: Pod,
   container: Container,
   reference: ResourceFieldReference,
-  nodeAllocatable: ResourceList,
+  nodeAllocatable: ResourceListJson,
 ): string {
   const subject = reference.containerName
     ? findContainer(pod, reference.containerName)
@@ -36,19 +35,20 @@ export function resourceFieldValue(
     throw new PodRuntimeError('InvalidSpec', `unsupported container resource : ${reference.resource}`);
   }
   let amount = subject.container.resources?.[kind]?.[name] ?? '0';
-  if (kind === 'limits' && subject.defaulted && DEFAULTED.includes(name) && milliValue(amount) === 0n) {
+  if (kind === 'limits' && subject.defaulted && DEFAULTED.includes(name) && parseQuantity(amount).isZero) {
     amount = defaultLimit(pod, name, nodeAllocatable) ?? amount;
   }
   // Only CPU is counted in thousandths: a divisor of `1m` is 1 for anything else.
-  const units = name === 'cpu' ? milliValue : value;
-  const divisor = units(reference.divisor && milliValue(reference.divisor) !== 0n ? reference.divisor : '1');
+  const units = (text: string): bigint =>
+    name === 'cpu' ? parseQuantity(text).milliValue() : parseQuantity(text).value();
+  const divisor = units(reference.divisor && !parseQuantity(reference.divisor).isZero ? reference.divisor : '1');
   return String((units(amount) + divisor - 1n) / divisor);
 }
 
-function defaultLimit(pod: Pod, name: string, nodeAllocatable: ResourceList): string | undefined {
+function defaultLimit(pod: Pod, name: string, nodeAllocatable: ResourceListJson): string | undefined {
   const allocatable = nodeAllocatable[name];
   const podLimit = POD_LEVEL.includes(name) ? pod.spec.resources?.limits?.[name] : undefined;
-  const hasPodLimit = podLimit !== undefined && milliValue(podLimit) !== 0n;
+  const hasPodLimit = podLimit !== undefined && !parseQuantity(podLimit).isZero;
   return hasPodLimit && allocatable !== undefined ? podLimit : allocatable;
 }
 

@@ -1,6 +1,5 @@
-import type { Container, Pod } from '@node-agent/pod-spec';
+import { type Container, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import { isCriticalPod, podQosClass } from './pending.ts';
-import { value } from './quantities.ts';
 import type { ResourceSettings } from './resource-settings.ts';
 
 /**
@@ -10,8 +9,8 @@ import type { ResourceSettings } from './resource-settings.ts';
 export function swapLimitBytes(pod: Pod, container: Container, settings: ResourceSettings): number {
   if (settings.swapBehavior !== 'LimitedSwap' || settings.cgroupVersion !== 2) return 0;
   if (isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return 0;
-  const request = value(container.resources?.requests?.memory ?? '0');
-  const limit = value(container.resources?.limits?.memory ?? '0');
+  const request = parseQuantity(container.resources?.requests?.memory ?? '0').value();
+  const limit = parseQuantity(container.resources?.limits?.memory ?? '0').value();
   // Equal says that it asked for none, too: neither shall swap.
   if (request === limit) return 0;
   const proportion = Number(request) / settings.memoryCapacityBytes;

@@ -17,7 +17,7 @@ function configOf(
   context: Partial<ContainerContext> = {},
   pod: Pod = makePod({ containers: [container] }),
 ): ContainerConfig {
-  const config = generateContainerConfig(pod, container, 'container', 3, { ...containerContext, ...context });
+  const config = generateContainerConfig(pod, container, 'main', 3, { ...containerContext, ...context });
   return messages.ContainerConfig.create(config);
 }
 

@@ -17,7 +17,7 @@ function resourcesOf(
 ): Resources {
   const container = makeContainer({ resources });
   const pod = makePod({ containers: [container], ...spec });
-  return containerResources(pod, container, 'container', { ...resourceSettings, ...settings });
+  return containerResources(pod, container, 'main', { ...resourceSettings, ...settings });
 }
 
 describe('CPU and memory', () => {
@@ -88,7 +88,7 @@ describe('oomScoreAdjust', () => {
   ])('%s', (_, fields, spec, score) => {
     const container = makeContainer(fields);
     const pod = makePod({ containers: [container], ...spec });
-    expect(oomScoreAdjust(pod, container, 'container', 8 * GI)).toBe(score);
+    expect(oomScoreAdjust(pod, container, 'main', 8 * GI)).toBe(score);
   });
 
   it('puts a sidecar at no more risk than the container that requests least', () => {
@@ -97,15 +97,15 @@ describe('oomScoreAdjust', () => {
       initContainers: [sidecar],
       containers: [makeContainer(request('4Gi')), makeContainer({ name: 'b', ...request('2Gi') })],
     });
-    expect(oomScoreAdjust(pod, sidecar, 'initContainer', 8 * GI)).toBe(750);
-    expect(oomScoreAdjust(pod, { ...sidecar, restartPolicy: 'OnFailure' }, 'initContainer', 8 * GI)).toBe(999);
+    expect(oomScoreAdjust(pod, sidecar, 'sidecar', 8 * GI)).toBe(750);
+    expect(oomScoreAdjust(pod, { ...sidecar, restartPolicy: 'OnFailure' }, 'init', 8 * GI)).toBe(999);
   });
 
   it('keeps every burstable container between guaranteed and best-effort ones', () => {
     fc.assert(
       fc.property(fc.bigInt(1n, 2n ** 62n), fc.integer({ min: 1, max: 2 ** 50 }), (bytes, capacity) => {
         const container = makeContainer(request(String(bytes)));
-        const score = oomScoreAdjust(makePod({ containers: [container] }), container, 'container', capacity);
+        const score = oomScoreAdjust(makePod({ containers: [container] }), container, 'main', capacity);
         expect(score).toBeGreaterThanOrEqual(3);
         expect(score).toBeLessThanOrEqual(999);
       }),
