@@ -34,7 +34,7 @@ export const systemClock: Clock = {
  * Resolves `ms` milliseconds from now.
  * @throws the signal's reason, as soon as `signal` is aborted; the timer is cancelled then.
  */
-export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+export function sleep(clock: Pick<Clock, 'setTimer'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);

@@ -1,2 +1,13 @@
+export { abortable, type LinkedAbort, linkAbort } from './abort.ts';
+export { Backoff, type BackoffOptions } from './backoff.ts';
+export { Channel } from './channel.ts';
 export { type Clock, sleep, systemClock, type Timer } from './clock.ts';
+export { CoalescingQueue } from './coalescing-queue.ts';
+export { AsyncError, type AsyncErrorCode } from './errors.ts';
+export { type EveryOptions, every } from './every.ts';
+export { KeyedMutex } from './keyed-mutex.ts';
 export { jitter, type Random, seededRandom, systemRandom } from './random.ts';
+export { Receiver } from './receiver.ts';
+export { Semaphore } from './semaphore.ts';
+export { withTimeout } from './timeout.ts';
+export { WorkQueue } from './work-queue.ts';

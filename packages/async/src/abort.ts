@@ -1,0 +1,59 @@
+/** A signal that follows others for as long as it is not disposed of. */
+export interface LinkedAbort extends Disposable {
+  readonly signal: AbortSignal;
+  /** Aborts `signal` alone. */
+  abort(reason?: unknown): void;
+  /** Unlinks from the parents, so that they hold nothing any more; does not abort. */
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A signal that is aborted with the reason of the first parent that is. Unlike `AbortSignal.any`, it is released at a
+ * known instant: with `using`, or by calling its dispose method.
+ */
+export function linkAbort(...parents: readonly (AbortSignal | undefined)[]): LinkedAbort {
+  const controller = new AbortController();
+  const links: { readonly parent: AbortSignal; readonly onAbort: () => void }[] = [];
+  const unlink = (): void => {
+    for (const { parent, onAbort } of links.splice(0)) parent.removeEventListener('abort', onAbort);
+  };
+  const abort = (reason?: unknown): void => {
+    unlink();
+    controller.abort(reason);
+  };
+  for (const parent of parents) {
+    if (parent === undefined) continue;
+    if (parent.aborted) {
+      abort(parent.reason);
+      break;
+    }
+    const onAbort = (): void => abort(parent.reason);
+    parent.addEventListener('abort', onAbort, { once: true });
+    links.push({ parent, onAbort });
+  }
+  return { signal: controller.signal, abort, [Symbol.dispose]: unlink };
+}
+
+/**
+ * Waits for `promise`, but no longer than until `signal` is aborted: then it rejects with the signal's reason, and
+ * what becomes of the promise is of no interest. No listener is left behind.
+ */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    const unlink = (): void => signal.removeEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(
+      (value) => {
+        unlink();
+        resolve(value);
+      },
+      (error: unknown) => {
+        unlink();
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,74 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { sleep, systemClock } from '../src/index.ts';
+import { FakeClock } from '../src/testing.ts';
+
+describe('sleep', () => {
+  it('ends at its instant, and leaves neither timer nor listener', async () => {
+    const clock = new FakeClock();
+    const { signal } = new AbortController();
+    const ends: number[] = [];
+    const sleeping = sleep(clock, 100, signal).then(() => ends.push(clock.monotonic()));
+    await clock.advance(99);
+    expect(ends).toEqual([]);
+    await clock.advance(1);
+    await sleeping;
+    expect(ends).toEqual([100]);
+    expect([clock.pendingTimers, getEventListeners(signal, 'abort').length]).toEqual([0, 0]);
+  });
+
+  it('rejects with the reason of an abort at once, and cancels its timer', async () => {
+    const clock = new FakeClock();
+    const controller = new AbortController();
+    const sleeping = sleep(clock, 100, controller.signal);
+    controller.abort('enough');
+    await expect(sleeping).rejects.toBe('enough');
+    await expect(sleep(clock, 100, controller.signal)).rejects.toBe('enough');
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('systemClock', () => {
+  it('tells the time, and calls back no sooner than asked', async () => {
+    const before = systemClock.monotonic();
+    expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
+    await new Promise<void>((resolve) => void systemClock.setTimer(5, resolve));
+    expect(systemClock.monotonic() - before).toBeGreaterThanOrEqual(4);
+  });
+
+  it('does not call back a cancelled timer', async () => {
+    let called = false;
+    const timer = systemClock.setTimer(0, () => {
+      called = true;
+    });
+    timer.cancel();
+    timer.cancel();
+    await new Promise<void>((resolve) => void systemClock.setTimer(5, resolve));
+    expect(called).toBe(false);
+  });
+});
+
+describe('FakeClock', () => {
+  it('fires timers in order of time, then of setting, settling promises between them', async () => {
+    const clock = new FakeClock(1_000);
+    const seen: string[] = [];
+    clock.setTimer(20, () => seen.push('b'));
+    clock.setTimer(20, () => seen.push('c'));
+    clock.setTimer(10, () => {
+      void Promise.resolve().then(() => seen.push('after a'));
+      seen.push('a');
+      clock.setTimer(5, () => seen.push('nested'));
+    });
+    await clock.advance(20);
+    expect(seen).toEqual(['a', 'after a', 'nested', 'b', 'c']);
+    expect(clock.now()).toBe(1_020);
+    expect(await clock.advanceToNext()).toBe(false);
+  });
+
+  it('moves the wall clock alone on a jump', async () => {
+    const clock = new FakeClock(1_000);
+    clock.setTimer(100, () => {});
+    clock.jumpWallClock(-500);
+    expect([clock.now(), clock.monotonic(), clock.nextTimerInMs]).toEqual([500, 0, 100]);
+  });
+});

@@ -1,0 +1,29 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { jitter, seededRandom, systemRandom } from '../src/index.ts';
+
+describe('seededRandom', () => {
+  it('yields the same numbers in [0, 1) for the same seed, and others for another', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 2 ** 32 - 2 }), (seed) => {
+        const take = (from: number): number[] => {
+          const random = seededRandom(from);
+          return Array.from({ length: 5 }, () => random.next());
+        };
+        expect(take(seed)).toEqual(take(seed));
+        expect(take(seed)).not.toEqual(take(seed + 1));
+        expect(take(seed).every((n) => n >= 0 && n < 1)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('jitter', () => {
+  it('makes a duration longer by no more than its factor; a factor of 0 counts as 1', () => {
+    expect(jitter({ next: () => 0 }, 100, 0.5)).toBe(100);
+    expect(jitter({ next: () => 0.5 }, 100, 0.5)).toBe(125);
+    expect(jitter({ next: () => 0.5 }, 100, 0)).toBe(150);
+    const once = jitter(systemRandom, 100, 0.1);
+    expect(once >= 100 && once < 110).toBe(true);
+  });
+});

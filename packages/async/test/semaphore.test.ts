@@ -1,0 +1,108 @@
+import { getEventListeners } from 'node:events';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { KeyedMutex, Semaphore, seededRandom, sleep } from '../src/index.ts';
+import { FakeClock } from '../src/testing.ts';
+
+describe('Semaphore', () => {
+  it('lets no more in than its limit, first come first served, and everybody in the end', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.nat(), async (limit, seed) => {
+        const clock = new FakeClock();
+        const random = seededRandom(seed);
+        const semaphore = new Semaphore(limit);
+        const started: number[] = [];
+        const tasks = Array.from({ length: 12 }, (_, index) =>
+          semaphore.run(async () => {
+            started.push(index);
+            expect(semaphore.active).toBeLessThanOrEqual(limit);
+            await sleep(clock, random.next() * 100);
+          }),
+        );
+        await clock.advance(1_300);
+        await Promise.all(tasks);
+        expect(started).toEqual(started.toSorted((a, b) => a - b));
+        expect([started.length, semaphore.active, semaphore.waiting]).toEqual([12, 0, 0]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('gives a place back when the task throws', async () => {
+    const semaphore = new Semaphore(1);
+    await expect(semaphore.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(await semaphore.run(async () => 'next')).toBe('next');
+  });
+
+  it('lets go of one that is aborted while it waits, and of its listener', async () => {
+    const semaphore = new Semaphore(1);
+    const controller = new AbortController();
+    const first = await semaphore.acquire(controller.signal);
+    const second = semaphore.acquire(controller.signal);
+    const third = semaphore.acquire();
+    controller.abort('enough');
+    await expect(second).rejects.toBe('enough');
+    await expect(semaphore.acquire(controller.signal)).rejects.toBe('enough');
+    first[Symbol.dispose]();
+    (await third)[Symbol.dispose]();
+    expect([semaphore.active, semaphore.waiting]).toEqual([0, 0]);
+    expect(getEventListeners(controller.signal, 'abort').length).toBe(0);
+  });
+
+  it('loses no place to one that is let in and aborted at the same instant', async () => {
+    const semaphore = new Semaphore(1);
+    const controller = new AbortController();
+    const first = await semaphore.acquire();
+    const second = semaphore.acquire(controller.signal);
+    first[Symbol.dispose]();
+    controller.abort();
+    (await second)[Symbol.dispose]();
+    expect(semaphore.active).toBe(0);
+  });
+
+  it('counts a place once, however often it is given back', async () => {
+    const semaphore = new Semaphore(2);
+    const permit = await semaphore.acquire();
+    permit[Symbol.dispose]();
+    permit[Symbol.dispose]();
+    expect(semaphore.active).toBe(0);
+    expect(() => new Semaphore(0)).toThrow(RangeError);
+    expect(() => new Semaphore(Number.NaN)).toThrow(RangeError);
+  });
+});
+
+describe('KeyedMutex', () => {
+  it('runs the tasks of one key one by one in order, and those of others meanwhile', async () => {
+    const clock = new FakeClock();
+    const mutex = new KeyedMutex<string>();
+    const seen: string[] = [];
+    const task = (name: string, ms: number) => async (): Promise<void> => {
+      await sleep(clock, ms);
+      seen.push(`${name}@${clock.monotonic()}`);
+    };
+    const all = Promise.all([
+      mutex.run('a', task('a1', 100)),
+      mutex.run('a', task('a2', 10)),
+      mutex.run('b', task('b1', 50)),
+    ]);
+    await clock.advance(200);
+    await all;
+    expect(seen).toEqual(['b1@50', 'a1@100', 'a2@110']);
+    expect(mutex.size).toBe(0);
+  });
+
+  it('holds no key whose tasks failed or were aborted', async () => {
+    const mutex = new KeyedMutex<string>();
+    const controller = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const first = mutex.run('a', () => promise);
+    const second = mutex.run('a', async () => {}, controller.signal);
+    controller.abort('enough');
+    await expect(second).rejects.toBe('enough');
+    expect(mutex.size).toBe(1);
+    resolve();
+    await first;
+    await expect(mutex.run('b', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(mutex.size).toBe(0);
+  });
+});
