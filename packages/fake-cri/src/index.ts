@@ -1,1 +1,24 @@
-export {};
+export {
+  BEHAVIOUR_ANNOTATION,
+  type Behaviour,
+  type ExecResult,
+  parseBehaviour,
+  type Script,
+  type ScriptedContainer,
+  type ScriptedOutput,
+} from './behaviour.ts';
+export { anyImage, busyboxImage, type FakeImage, type Registry, type RegistryAnswer } from './core/image-store.ts';
+export type { RpcName } from './core/rpcs.ts';
+export { type Latencies, typicalLatencies } from './core/state.ts';
+export {
+  FakeRuntime,
+  type FakeRuntimeComponents,
+  type FakeRuntimeOptions,
+  type LiveContainer,
+  type RecoverOptions,
+} from './fake-runtime.ts';
+export type { EventFault, EventFaultRule, Nonsense, RpcFault, RpcFaultRule } from './faults/fault.ts';
+export type { FaultInjector, FaultSource, InjectedFault } from './faults/injector.ts';
+export { type FaultRates, seededFaults } from './faults/seeded.ts';
+export type { FakeCriFileSystem } from './process/container-files.ts';
+export type { ProcessContext, Program } from './process/process.ts';

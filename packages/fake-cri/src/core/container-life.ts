@@ -1,0 +1,165 @@
+import { ContainerEventType, ContainerState, NamespaceMode } from '@node-agent/cri-client';
+import { FakeProcess, type ProcessSurroundings, type Program } from '../process/process.ts';
+import { signalNumber, signals } from '../process/signals.ts';
+import { failure } from './failure.ts';
+import type { Call } from './rpcs.ts';
+import { type ContainerRecord, containerState, type RuntimeState, stateName } from './state.ts';
+
+const SIGKILL = signals.SIGKILL ?? 9;
+/** The process ids that containers see; any number but 1 for one that is not the first of its namespace. */
+const SHARED_NAMESPACE_PID = 7;
+const EXEC_PID = 20;
+
+/** Starts the container's first process and watches over it to its end. */
+export function startProcess(state: RuntimeState, container: ContainerRecord, program: Program): void {
+  const process = spawn(
+    state,
+    container,
+    program,
+    ownsPidNamespace(container) ? 1 : SHARED_NAMESPACE_PID,
+    (stream, data) => {
+      const to = container.config.tty ? 'stdout' : stream;
+      return container.log?.write(to, data) ?? Promise.resolve();
+    },
+  );
+  container.process = process;
+  container.startedAtNs = state.stampNs();
+  container.startedMonotonicMs = state.clock.monotonic();
+  state.emit(ContainerEventType.CONTAINER_STARTED_EVENT, container.id, container.sandboxId);
+  void process.exited.then((exitCode) => ended(state, container, exitCode));
+}
+
+/** Starts a further process in a running container. */
+export function spawnExec(
+  state: RuntimeState,
+  container: ContainerRecord,
+  program: Program,
+  write: ProcessSurroundings['write'],
+): FakeProcess {
+  const process = spawn(state, container, program, EXEC_PID, write);
+  container.execs.add(process);
+  void process.exited.then(() => container.execs.delete(process));
+  return process;
+}
+
+function spawn(
+  state: RuntimeState,
+  container: ContainerRecord,
+  program: Program,
+  pid: number,
+  write: ProcessSurroundings['write'],
+): FakeProcess {
+  const surroundings: ProcessSurroundings = {
+    clock: state.clock,
+    env: container.environment,
+    workingDir: container.workingDir,
+    uid: container.uid,
+    gid: container.gid,
+    hostname: container.environment.get('HOSTNAME') ?? '',
+    files: container.files,
+    stdin: container.config.stdin,
+    write,
+    signalInit: (signal) => container.process?.pid === 1 && container.process.signal(signal, true),
+  };
+  return new FakeProcess(surroundings, program, { pid, signalsAreDefault: false });
+}
+
+function ownsPidNamespace(container: ContainerRecord): boolean {
+  return container.config.linux?.securityContext?.namespaceOptions?.pid === NamespaceMode.CONTAINER;
+}
+
+async function ended(state: RuntimeState, container: ContainerRecord, exitCode: number): Promise<void> {
+  for (const exec of container.execs) exec.end(128 + SIGKILL);
+  await container.log?.close();
+  markExited(state, container, exitCode, container.deathReason);
+}
+
+/** Records a container's end. */
+export function markExited(state: RuntimeState, container: ContainerRecord, exitCode: number, reason: string): void {
+  if (container.finishedAtNs !== 0) return;
+  container.finishedAtNs = state.stampNs();
+  container.exitCode = exitCode;
+  container.reason = reason;
+  container.stopped.resolve();
+  state.emit(ContainerEventType.CONTAINER_STOPPED_EVENT, container.id, container.sandboxId);
+}
+
+/** Ends a running container: its signal, `timeoutMs` of grace, then SIGKILL; SIGKILL at once where that is 0. */
+export async function stopContainer(
+  state: RuntimeState,
+  container: ContainerRecord,
+  timeoutMs: number,
+  call: Call,
+): Promise<void> {
+  if (containerState(container) !== ContainerState.CONTAINER_RUNNING) return;
+  if (timeoutMs > 0) {
+    if (!container.stopSignalSent) {
+      container.stopSignalSent = true;
+      container.process?.signal(signalNumber(container.stopSignal) ?? 15);
+    }
+    if (await stoppedWithin(container, timeoutMs, call)) return;
+  }
+  kill(state, container);
+  await stoppedWithin(container, Number.POSITIVE_INFINITY, call);
+}
+
+/** Sends SIGKILL. The death takes its time, whoever waits for it. */
+function kill(state: RuntimeState, container: ContainerRecord): void {
+  if (container.killSent) return;
+  container.killSent = true;
+  const delayMs = Math.max(state.latencies.killMs, container.behaviour.killDelayMs ?? 0);
+  const send = (): void => container.process?.signal(SIGKILL);
+  if (delayMs > 0) state.clock.setTimer(delayMs, send);
+  else send();
+}
+
+async function stoppedWithin(container: ContainerRecord, timeoutMs: number, call: Call): Promise<boolean> {
+  if (timeoutMs === Number.POSITIVE_INFINITY) {
+    await untilAborted(container.stopped.promise, call.signal);
+    return true;
+  }
+  const grace = new AbortController();
+  const onAbort = (): void => grace.abort(call.signal.reason);
+  call.signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const expired = call.sleep(timeoutMs, grace.signal).then(() => false);
+    expired.catch(() => {});
+    return await Promise.race([container.stopped.promise.then(() => true), expired]);
+  } finally {
+    call.signal.removeEventListener('abort', onAbort);
+    grace.abort();
+  }
+}
+
+async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Takes a container away, killing it first where it runs. @throws UNKNOWN while it is being started or removed */
+export async function removeContainer(state: RuntimeState, container: ContainerRecord, call: Call): Promise<void> {
+  await stopContainer(state, container, 0, call);
+  if (!state.containers.has(container.id)) return;
+  const now = containerState(container);
+  const cannot = `failed to set removing state for container "${container.id}"`;
+  if (now === ContainerState.CONTAINER_RUNNING)
+    throw failure('UNKNOWN', `${cannot}: container is in ${stateName(now)}`);
+  if (container.starting) throw failure('UNKNOWN', `${cannot}: container is in starting state, can't be removed`);
+  if (container.removing) throw failure('UNKNOWN', `${cannot}: container is already in removing state`);
+  container.removing = true;
+  try {
+    await call.sleep(state.latencies.removeContainerMs);
+  } finally {
+    container.removing = false;
+  }
+  state.containers.delete(container.id);
+  state.containerNames.delete(container.name);
+  state.emit(ContainerEventType.CONTAINER_DELETED_EVENT, container.id, container.sandboxId);
+}

@@ -1,0 +1,201 @@
+import { type Clock, sleep } from '@node-agent/async';
+import { CriError, type Init, type StreamRpc, type UnaryRpc } from '@node-agent/cri-client';
+import type { RpcFault } from '../faults/fault.ts';
+import type { FaultInjector } from '../faults/injector.ts';
+import { spoil } from '../faults/nonsense.ts';
+import { asCallError, failure } from './failure.ts';
+import { type Call, methodName, type RpcName } from './rpcs.ts';
+
+/** The deadline that a client sets by default, as upstream's: 2 min. */
+const HANG_TIMEOUT_MS = 120_000;
+
+/** Takes calls to their handlers, through the faults, and ends them all when the runtime crashes. */
+export class Dispatcher {
+  readonly #clock: Clock;
+  readonly #faults: FaultInjector;
+  readonly #unimplemented: ReadonlySet<RpcName>;
+  #life = new AbortController();
+
+  constructor(clock: Clock, faults: FaultInjector, unimplemented: readonly RpcName[]) {
+    this.#clock = clock;
+    this.#faults = faults;
+    this.#unimplemented = new Set(unimplemented);
+  }
+
+  get down(): boolean {
+    return this.#life.signal.aborted;
+  }
+
+  /** Ends every call with `UNAVAILABLE`, and refuses new ones. */
+  crash(): void {
+    this.#life.abort(failure('UNAVAILABLE', 'error reading from server: EOF'));
+  }
+
+  recover(): void {
+    this.#life = new AbortController();
+  }
+
+  async unary<Req extends object, Res extends object>(
+    rpc: UnaryRpc<Req, Res>,
+    handler: (request: NoInfer<Req>, call: Call) => Promise<NoInfer<Init<Res>>>,
+    request: NoInfer<Init<Req>>,
+    signal: AbortSignal | undefined,
+  ): Promise<Res> {
+    try {
+      const decoded = rpc.request.create(request);
+      const name = methodName(rpc);
+      this.#admit(name, signal);
+      const fault = this.#faults.nextRpcFault(name, decoded);
+      const perform = async (caller: AbortSignal | undefined): Promise<Res> =>
+        rpc.response.create(await this.#inCall(caller, (call) => handler(decoded, call)));
+      return fault === undefined ? await perform(signal) : await this.#faulty(fault, rpc, perform, signal);
+    } catch (error) {
+      throw asCallError(error, rpc.name);
+    }
+  }
+
+  async *stream<Req extends object, Res extends object>(
+    rpc: StreamRpc<Req, Res>,
+    handler: (request: NoInfer<Req>, call: Call) => AsyncIterable<NoInfer<Init<Res>>>,
+    request: NoInfer<Init<Req>>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Res> {
+    const link = this.#link(signal);
+    try {
+      const decoded = rpc.request.create(request);
+      const name = methodName(rpc);
+      this.#admit(name, signal);
+      const fault = this.#faults.nextRpcFault(name, decoded);
+      if (fault !== undefined) await this.#beforeStream(fault, link.call);
+      for await (const message of handler(decoded, link.call)) {
+        const answer = fault?.kind === 'nonsense' ? spoil(message, fault.nonsense) : message;
+        yield rpc.response.create(answer as Init<Res>);
+      }
+    } catch (error) {
+      throw asCallError(link.call.signal.aborted ? link.call.signal.reason : error, rpc.name);
+    } finally {
+      link.unlink();
+    }
+  }
+
+  #admit(name: RpcName, signal: AbortSignal | undefined): void {
+    if (signal?.aborted) throw cancelled(signal);
+    if (this.down) throw failure('UNAVAILABLE', 'connection error: the runtime is not running');
+    if (this.#unimplemented.has(name)) throw failure('UNIMPLEMENTED', `unknown method ${name}`);
+  }
+
+  async #faulty<Req, Res extends object>(
+    fault: RpcFault,
+    rpc: UnaryRpc<Req, Res>,
+    perform: (caller: AbortSignal | undefined) => Promise<Res>,
+    signal: AbortSignal | undefined,
+  ): Promise<Res> {
+    switch (fault.kind) {
+      case 'error':
+        throw failure(fault.code, fault.message ?? 'injected fault');
+      case 'delay':
+        await this.#inCall(signal, (call) => call.sleep(fault.delayMs));
+        return perform(signal);
+      case 'hang':
+        return this.#inCall(signal, (call) => hang(call, fault.timeoutMs ?? HANG_TIMEOUT_MS));
+      case 'lateSuccess': {
+        const work = this.#inCall(undefined, (call) => call.sleep(fault.workDelayMs ?? 0)).then(() =>
+          perform(undefined),
+        );
+        // Nobody hears of it, whatever comes of it.
+        work.catch(() => {});
+        return this.#inCall(signal, (call) => hang(call, fault.timeoutMs ?? 0));
+      }
+      case 'answerLost':
+        await perform(signal);
+        throw failure(fault.code ?? 'UNAVAILABLE', 'error reading from server: EOF');
+      case 'nonsense':
+        return rpc.response.create(spoil(await perform(signal), fault.nonsense) as Init<Res>);
+    }
+  }
+
+  async #beforeStream(fault: RpcFault, call: Call): Promise<void> {
+    if (fault.kind === 'error') throw failure(fault.code, fault.message ?? 'injected fault');
+    if (fault.kind === 'delay') await call.sleep(fault.delayMs);
+    else if (fault.kind === 'hang' || fault.kind === 'lateSuccess')
+      await hang(call, fault.timeoutMs ?? HANG_TIMEOUT_MS);
+    else if (fault.kind === 'answerLost') throw failure(fault.code ?? 'UNAVAILABLE', 'error reading from server: EOF');
+  }
+
+  async #inCall<T>(signal: AbortSignal | undefined, work: (call: Call) => Promise<T>): Promise<T> {
+    const link = this.#link(signal);
+    const ended = Promise.withResolvers<never>();
+    ended.promise.catch(() => {});
+    const onAbort = (): void => ended.reject(link.call.signal.reason);
+    link.call.signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      if (link.call.signal.aborted) throw link.call.signal.reason;
+      return await Promise.race([work(link.call), ended.promise]);
+    } finally {
+      link.call.signal.removeEventListener('abort', onAbort);
+      link.unlink();
+    }
+  }
+
+  /** One signal for both ways in which a call ends early; unlinked by hand, as `AbortSignal.any` would hold on to it. */
+  #link(caller: AbortSignal | undefined): { call: Call; unlink: () => void } {
+    const life = this.#life.signal;
+    const both = new AbortController();
+    const onLife = (): void => both.abort(life.reason);
+    const onCaller = (): void => {
+      if (caller !== undefined) both.abort(cancelled(caller));
+    };
+    life.addEventListener('abort', onLife, { once: true });
+    caller?.addEventListener('abort', onCaller, { once: true });
+    if (life.aborted) onLife();
+    else if (caller?.aborted) onCaller();
+    const clock = this.#clock;
+    const call: Call = {
+      signal: both.signal,
+      get crashed() {
+        return life.aborted;
+      },
+      async sleep(ms, inner) {
+        both.signal.throwIfAborted();
+        if (ms > 0) await sleepUnlessEither(clock, ms, both.signal, inner);
+      },
+    };
+    const unlink = (): void => {
+      life.removeEventListener('abort', onLife);
+      caller?.removeEventListener('abort', onCaller);
+    };
+    return { call, unlink };
+  }
+}
+
+async function hang(call: Call, timeoutMs: number): Promise<never> {
+  if (timeoutMs === Number.POSITIVE_INFINITY) {
+    await new Promise<never>((_, reject) => {
+      call.signal.addEventListener('abort', () => reject(call.signal.reason), { once: true });
+    });
+  }
+  await call.sleep(timeoutMs);
+  throw failure('DEADLINE_EXCEEDED', 'context deadline exceeded');
+}
+
+async function sleepUnlessEither(clock: Clock, ms: number, call: AbortSignal, inner?: AbortSignal): Promise<void> {
+  if (inner === undefined) return sleep(clock, ms, call);
+  const either = new AbortController();
+  const onCall = (): void => either.abort(call.reason);
+  const onInner = (): void => either.abort(inner.reason);
+  call.addEventListener('abort', onCall, { once: true });
+  inner.addEventListener('abort', onInner, { once: true });
+  if (inner.aborted) onInner();
+  try {
+    await sleep(clock, ms, either.signal);
+  } finally {
+    call.removeEventListener('abort', onCall);
+    inner.removeEventListener('abort', onInner);
+  }
+}
+
+function cancelled(signal: AbortSignal): CriError {
+  const { reason } = signal;
+  if (reason instanceof CriError) return reason;
+  return new CriError({ rpc: '', code: 'CANCELLED', details: 'context canceled', cause: reason });
+}

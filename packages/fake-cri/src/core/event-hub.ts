@@ -1,0 +1,90 @@
+import type { Clock } from '@node-agent/async';
+import type { ContainerEventResponse } from '@node-agent/cri-client';
+import { failure } from './failure.ts';
+
+/** For how long events wait for a first listener, as in containerd. */
+const BACKLOG_MS = 5 * 60_000;
+
+interface Subscriber {
+  readonly queue: ContainerEventResponse[];
+  wake: () => void;
+  failed: unknown;
+}
+
+/** How often and when an event is delivered: none drops it, a delay lets later ones overtake it. */
+export type EventDelivery = (event: ContainerEventResponse) => readonly { readonly delayMs: number }[];
+
+/** Gives every listener every event, in order; with no listener, events wait up to five minutes for the first. */
+export class EventHub {
+  readonly #clock: Clock;
+  readonly #deliver: EventDelivery;
+  readonly #subscribers = new Set<Subscriber>();
+  #epoch = 0;
+  #backlog: { readonly event: ContainerEventResponse; readonly atMs: number }[] = [];
+
+  constructor(clock: Clock, deliver: EventDelivery) {
+    this.#clock = clock;
+    this.#deliver = deliver;
+  }
+
+  publish(event: ContainerEventResponse): void {
+    const epoch = this.#epoch;
+    for (const { delayMs } of this.#deliver(event)) {
+      if (delayMs <= 0) this.#send(event);
+      else {
+        this.#clock.setTimer(delayMs, () => {
+          if (this.#epoch === epoch) this.#send(event);
+        });
+      }
+    }
+  }
+
+  /** Ends every stream with `reason` and forgets what waits: the process that held it is gone. */
+  crash(reason: unknown): void {
+    this.#epoch++;
+    this.#backlog = [];
+    for (const subscriber of this.#subscribers) {
+      subscriber.failed = reason;
+      subscriber.wake();
+    }
+    this.#subscribers.clear();
+  }
+
+  async *subscribe(signal: AbortSignal): AsyncGenerator<ContainerEventResponse> {
+    const subscriber: Subscriber = { queue: this.#takeBacklog(), wake: () => {}, failed: undefined };
+    this.#subscribers.add(subscriber);
+    const onAbort = (): void => subscriber.wake();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      for (;;) {
+        if (signal.aborted) throw failure('CANCELLED', 'the stream was cancelled');
+        const event = subscriber.queue.shift();
+        if (event !== undefined) yield event;
+        else if (subscriber.failed !== undefined) throw subscriber.failed;
+        else {
+          await new Promise<void>((resolve) => {
+            subscriber.wake = resolve;
+          });
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#subscribers.delete(subscriber);
+    }
+  }
+
+  #send(event: ContainerEventResponse): void {
+    if (this.#subscribers.size === 0) this.#backlog.push({ event, atMs: this.#clock.monotonic() });
+    for (const subscriber of this.#subscribers) {
+      subscriber.queue.push(event);
+      subscriber.wake();
+    }
+  }
+
+  #takeBacklog(): ContainerEventResponse[] {
+    const since = this.#clock.monotonic() - BACKLOG_MS;
+    const fresh = this.#backlog.filter(({ atMs }) => atMs > since).map(({ event }) => event);
+    this.#backlog = [];
+    return fresh;
+  }
+}

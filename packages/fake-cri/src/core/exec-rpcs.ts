@@ -1,0 +1,96 @@
+import { ContainerState } from '@node-agent/cri-client';
+import type { OutputStream } from '../process/process.ts';
+import { signals } from '../process/signals.ts';
+import { spawnExec } from './container-life.ts';
+import { failure } from './failure.ts';
+import { newId } from './names.ts';
+import { chooseExecProgram } from './program.ts';
+import type { Handlers } from './rpcs.ts';
+import { type ContainerRecord, containerOf, containerState, type RuntimeState, sandboxOf, stateName } from './state.ts';
+
+/** What ExecSync keeps of each stream, as containerd. */
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
+
+type ExecHandlers = Pick<Handlers, 'execSync' | 'exec' | 'attach' | 'portForward'>;
+
+/** The RPCs about processes beside a container's first one. */
+export function execRpcs(state: RuntimeState): ExecHandlers {
+  return {
+    async execSync({ containerId, cmd, timeout }, call) {
+      const container = running(state, containerId, 'failed to exec in container: failed to find container in store');
+      const program = chooseExecProgram(container, cmd);
+      await call.sleep(state.latencies.execMs);
+      const output: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };
+      const process = spawnExec(state, container, program, async (stream, data) => {
+        output[stream].push(data);
+      });
+      const timer = new AbortController();
+      const kill = (): void => process.signal(signals.SIGKILL ?? 9);
+      call.signal.addEventListener('abort', kill, { once: true });
+      let timedOut = false;
+      if (timeout > 0) {
+        call.sleep(timeout * 1000, timer.signal).then(
+          () => {
+            timedOut = true;
+            kill();
+          },
+          () => {},
+        );
+      }
+      try {
+        const exitCode = await process.exited;
+        call.signal.throwIfAborted();
+        if (timedOut) {
+          const details = `failed to exec in container: timeout ${timeout}s exceeded: context deadline exceeded`;
+          throw failure('DEADLINE_EXCEEDED', details);
+        }
+        return { stdout: capped(output.stdout), stderr: capped(output.stderr), exitCode };
+      } finally {
+        timer.abort();
+        call.signal.removeEventListener('abort', kill);
+      }
+    },
+
+    async exec({ containerId, tty, stdin, stdout, stderr }) {
+      running(state, containerId, 'failed to find container in store');
+      checkStreams({ tty, stdin, stdout, stderr });
+      return { url: streamingUrl(state, 'exec') };
+    },
+
+    async attach({ containerId, tty, stdin, stdout, stderr }) {
+      running(state, containerId, 'failed to find container in store');
+      checkStreams({ tty, stdin, stdout, stderr });
+      return { url: streamingUrl(state, 'attach') };
+    },
+
+    async portForward({ podSandboxId }) {
+      const sandbox = sandboxOf(state, podSandboxId, 'failed to find sandbox');
+      if (!sandbox.ready) throw failure('UNKNOWN', `sandbox container "${sandbox.id}" is not running`);
+      return { url: streamingUrl(state, 'portforward') };
+    },
+  };
+}
+
+function running(state: RuntimeState, id: string, doing: string): ContainerRecord {
+  const container = containerOf(state, id, doing);
+  const now = containerState(container);
+  if (now !== ContainerState.CONTAINER_RUNNING) {
+    throw failure('UNKNOWN', `failed to exec in container: container is in ${stateName(now)} state`);
+  }
+  return container;
+}
+
+function checkStreams(streams: { tty: boolean; stdin: boolean; stdout: boolean; stderr: boolean }): void {
+  if (streams.tty && streams.stderr) throw failure('INVALID_ARGUMENT', 'tty and stderr cannot both be true');
+  if (!streams.stdin && !streams.stdout && !streams.stderr) {
+    throw failure('INVALID_ARGUMENT', 'one of stdin, stdout, or stderr must be set');
+  }
+}
+
+function streamingUrl(state: RuntimeState, kind: 'exec' | 'attach' | 'portforward'): string {
+  return `${state.streamingUrl}/${kind}/${newId(state.random).slice(0, 8)}`;
+}
+
+function capped(pieces: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(pieces)).subarray(0, MAX_OUTPUT_BYTES);
+}

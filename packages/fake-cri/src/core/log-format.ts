@@ -1,0 +1,64 @@
+import type { OutputStream } from '../process/process.ts';
+
+/** A line of output, or a part of one that was too long or had no newline. */
+export interface LogLine {
+  readonly partial: boolean;
+  readonly content: Uint8Array;
+}
+
+/** What containerd takes as the longest line, in bytes (`max_container_log_line_size`). */
+export const MAX_LOG_LINE_BYTES: number = 16 * 1024;
+
+const NEWLINE = 10;
+const CARRIAGE_RETURN = 13;
+
+/** Cuts a stream of bytes into log lines, wherever the writes end. */
+export class LineSplitter {
+  readonly #maxBytes: number;
+  #rest: Uint8Array = new Uint8Array();
+
+  constructor(maxBytes: number = MAX_LOG_LINE_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The lines that `data` completes, and the parts that are as long as a line may be. */
+  push(data: Uint8Array): LogLine[] {
+    const lines: LogLine[] = [];
+    let rest: Uint8Array = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data]);
+    for (;;) {
+      const end = rest.indexOf(NEWLINE);
+      const length = end < 0 ? rest.length : end;
+      if (length > this.#maxBytes) {
+        lines.push({ partial: true, content: rest.slice(0, this.#maxBytes) });
+        rest = rest.subarray(this.#maxBytes);
+      } else if (end < 0) {
+        this.#rest = rest.slice();
+        return lines;
+      } else {
+        const content = end > 0 && rest[end - 1] === CARRIAGE_RETURN ? rest.slice(0, end - 1) : rest.slice(0, end);
+        lines.push({ partial: false, content });
+        rest = rest.subarray(end + 1);
+      }
+    }
+  }
+
+  /** What is left without a newline when the stream ends. */
+  end(): LogLine | undefined {
+    const content = this.#rest;
+    this.#rest = new Uint8Array();
+    return content.length === 0 ? undefined : { partial: true, content };
+  }
+}
+
+/** `2026-01-01T00:00:00.000000000Z`: a wall-clock time in milliseconds, with nine digits of its second. */
+export function logTimestamp(wallMs: number): string {
+  const ms = Math.floor(wallMs);
+  const nanoseconds = Math.floor((wallMs - ms) * 1e6);
+  return `${new Date(ms).toISOString().slice(0, -1)}${String(nanoseconds).padStart(6, '0')}Z`;
+}
+
+/** A line as CRI log files have it: time, stream, `F` or `P`, content. */
+export function formatLogLine(wallMs: number, stream: OutputStream, line: LogLine): Uint8Array {
+  const head = `${logTimestamp(wallMs)} ${stream} ${line.partial ? 'P' : 'F'} `;
+  return Buffer.concat([Buffer.from(head), line.content, Buffer.from('\n')]);
+}

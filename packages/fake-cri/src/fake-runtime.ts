@@ -1,0 +1,234 @@
+import type { Clock, Random } from '@node-agent/async';
+import { ContainerState, messages } from '@node-agent/cri-client';
+import type { Script } from './behaviour.ts';
+import { markExited } from './core/container-life.ts';
+import { containerRpcs } from './core/container-rpcs.ts';
+import { Dispatcher } from './core/dispatch.ts';
+import { DispatchedService } from './core/dispatched-service.ts';
+import { EventHub } from './core/event-hub.ts';
+import { execRpcs } from './core/exec-rpcs.ts';
+import { failure } from './core/failure.ts';
+import { imageRpcs } from './core/image-rpcs.ts';
+import { anyImage, type FakeImage, ImageStore, type Registry } from './core/image-store.ts';
+import { IpPool } from './core/ip-pool.ts';
+import { toContainerStatus, toPodSandboxStatus } from './core/messages.ts';
+import type { Handlers, RpcName } from './core/rpcs.ts';
+import { runtimeRpcs } from './core/runtime-rpcs.ts';
+import { sandboxRpcs, sandboxStopped } from './core/sandbox-rpcs.ts';
+import {
+  containerState,
+  containersIn,
+  type Latencies,
+  noLatencies,
+  type RuntimeState,
+  sandboxOf,
+} from './core/state.ts';
+import { statsRpcs } from './core/stats-rpcs.ts';
+import { FaultInjector } from './faults/injector.ts';
+import type { FakeCriFileSystem } from './process/container-files.ts';
+
+/** What a {@link FakeRuntime} lives on. */
+export interface FakeRuntimeComponents {
+  readonly clock: Clock;
+  /** Ids come from it: the same seed gives the same ids. */
+  readonly random: Random;
+  /** Where logs go, and what mounts show. */
+  readonly fs: FakeCriFileSystem;
+}
+
+/** How a {@link FakeRuntime} is. */
+export interface FakeRuntimeOptions {
+  /** What containers do; it goes before annotations, images and commands. */
+  readonly script?: Script;
+  /** The local images at first; `registry.k8s.io/pause:3.10`, pinned, is always there. */
+  readonly images?: readonly FakeImage[];
+  /** What can be pulled; {@link anyImage} by default. */
+  readonly registry?: Registry;
+  /** All 0 by default; see {@link typicalLatencies}. */
+  readonly latencies?: Partial<Latencies>;
+  /** One range or two (dual stack); `10.88.0.0/16` by default. */
+  readonly podCidrs?: readonly string[];
+  /** The default one (`''`) and `runc` by default. */
+  readonly runtimeHandlers?: readonly string[];
+  /** RPCs that this runtime does not have, as older ones lack some; none by default. */
+  readonly unimplemented?: readonly RpcName[];
+  /** How many items one message of a streaming list holds; 5000 by default, as in containerd. */
+  readonly streamBatchSize?: number;
+  /** Where the URLs of exec, attach and port-forward point; `http://127.0.0.1:10350` by default. */
+  readonly streamingUrl?: string;
+  /** `cgroupfs` by default. */
+  readonly cgroupDriver?: 'systemd' | 'cgroupfs';
+  /** What Version says; `1.0.0` by default. */
+  readonly version?: string;
+}
+
+/** What becomes of containers while the runtime is down. */
+export interface RecoverOptions {
+  /** Those for which it returns true have died meanwhile, with their shim: exit code 255, reason Unknown. */
+  readonly died?: (container: { readonly id: string; readonly name: string; readonly podUid: string }) => boolean;
+}
+
+/** A container whose first process runs, for invariants. */
+export interface LiveContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly attempt: number;
+  readonly podUid: string;
+  readonly podName: string;
+  readonly podNamespace: string;
+  readonly sandboxId: string;
+}
+
+const PAUSE_IMAGE: FakeImage = { tags: ['registry.k8s.io/pause:3.10'], sizeBytes: 320_000, pinned: true };
+
+/**
+ * A container runtime in memory, with containerd's semantics: names are reserved, stopping and removing can be repeated,
+ * containers outlive the runtime's crash. It moves only by its clock and by calls, and does the same again for the
+ * same seed.
+ */
+export class FakeRuntime extends DispatchedService {
+  /** What goes wrong. */
+  readonly faults: FaultInjector = new FaultInjector();
+  readonly #state: RuntimeState;
+  readonly #events: EventHub;
+  readonly #handlers: Handlers;
+  readonly #dispatcher: Dispatcher;
+
+  /** @throws TypeError where an image reference or a pod CIDR of the options is malformed */
+  constructor({ clock, random, fs }: FakeRuntimeComponents, options: FakeRuntimeOptions = {}) {
+    super();
+    this.#dispatcher = new Dispatcher(clock, this.faults, options.unimplemented ?? []);
+    this.#events = new EventHub(clock, (event) => {
+      const fault = this.faults.nextEventFault(event);
+      if (fault?.kind === 'drop') return [];
+      if (fault?.kind === 'duplicate') return [{ delayMs: 0 }, { delayMs: 0 }];
+      return [{ delayMs: fault?.delayMs ?? 0 }];
+    });
+    let lastStamp = { wallMs: -1, step: 0 };
+    this.#state = {
+      clock,
+      random,
+      fs,
+      latencies: { ...noLatencies, ...options.latencies },
+      script: options.script ?? (() => undefined),
+      runtimeHandlers: options.runtimeHandlers ?? ['', 'runc'],
+      ipPools: (options.podCidrs ?? ['10.88.0.0/16']).map((cidr) => new IpPool(cidr)),
+      images: new ImageStore([PAUSE_IMAGE, ...(options.images ?? [])]),
+      sandboxes: new Map(),
+      containers: new Map(),
+      sandboxNames: new Map(),
+      containerNames: new Map(),
+      conditions: new Map([
+        ['RuntimeReady', { status: true, reason: '', message: '' }],
+        ['NetworkReady', { status: true, reason: '', message: '' }],
+      ]),
+      streamBatchSize: options.streamBatchSize ?? 5000,
+      streamingUrl: options.streamingUrl ?? 'http://127.0.0.1:10350',
+      cgroupDriver: options.cgroupDriver ?? 'cgroupfs',
+      version: options.version ?? '1.0.0',
+      podCidr: '',
+      stampNs: () => {
+        const wallMs = clock.now();
+        // As a number, a time of today in nanoseconds is exact to 256: steps of 1024 keep two of one instant apart.
+        lastStamp = { wallMs, step: wallMs === lastStamp.wallMs ? lastStamp.step + 1 : 0 };
+        return Math.round(wallMs * 1e6) + lastStamp.step * 1024;
+      },
+      emit: (type, containerId, sandboxId) => this.#emit(type, containerId, sandboxId),
+    };
+    this.#handlers = {
+      ...runtimeRpcs(this.#state, this.#events),
+      ...sandboxRpcs(this.#state),
+      ...containerRpcs(this.#state),
+      ...execRpcs(this.#state),
+      ...statsRpcs(this.#state),
+      ...imageRpcs(this.#state, options.registry ?? anyImage),
+    };
+  }
+
+  /** Whether it is crashed. */
+  get down(): boolean {
+    return this.#dispatcher.down;
+  }
+
+  /**
+   * The runtime's process dies: every call and stream ends with `UNAVAILABLE`, until {@link recover}. Containers run on
+   * under their shims; the events of what happens to them meanwhile are lost.
+   */
+  crash(): void {
+    this.#dispatcher.crash();
+    this.#events.crash(failure('UNAVAILABLE', 'error reading from server: EOF'));
+  }
+
+  /** The runtime is there again and knows its sandboxes and containers as they are now. */
+  recover(options: RecoverOptions = {}): void {
+    for (const container of this.#state.containers.values()) {
+      const podUid = this.#state.sandboxes.get(container.sandboxId)?.metadata.uid ?? '';
+      const running = containerState(container) === ContainerState.CONTAINER_RUNNING;
+      if (!running || options.died?.({ id: container.id, name: container.metadata.name, podUid }) !== true) continue;
+      markExited(this.#state, container, 255, 'Unknown');
+      container.process?.end(255);
+    }
+    this.#dispatcher.recover();
+  }
+
+  /** Sets a condition of Status, `RuntimeReady` or `NetworkReady`; without a network, only host-network pods start. */
+  setCondition(type: string, status: boolean, reason: string = '', message: string = ''): void {
+    this.#state.conditions.set(type, { status, reason, message });
+  }
+
+  /** The container's first process dies by itself. @throws CriError NOT_FOUND; does nothing where it does not run */
+  killContainer(id: string, end: { readonly exitCode?: number; readonly oomKilled?: boolean } = {}): void {
+    const container = this.#state.containers.get(id);
+    if (container === undefined) throw failure('NOT_FOUND', `container "${id}": not found`);
+    if (containerState(container) !== ContainerState.CONTAINER_RUNNING) return;
+    container.deathReason = end.oomKilled === true ? 'OOMKilled' : '';
+    container.process?.end(end.exitCode ?? 137);
+  }
+
+  /** The sandbox's own process dies: it is not ready any more; its containers and its network stay. @throws NOT_FOUND */
+  killSandbox(id: string): void {
+    sandboxStopped(this.#state, sandboxOf(this.#state, id, 'killSandbox'));
+  }
+
+  /** The containers that run, in order of their creation. */
+  liveContainers(): LiveContainer[] {
+    const live: LiveContainer[] = [];
+    for (const container of this.#state.containers.values()) {
+      const pod = this.#state.sandboxes.get(container.sandboxId)?.metadata;
+      if (containerState(container) !== ContainerState.CONTAINER_RUNNING || pod === undefined) continue;
+      live.push({
+        id: container.id,
+        name: container.metadata.name,
+        attempt: container.metadata.attempt,
+        podUid: pod.uid,
+        podName: pod.name,
+        podNamespace: pod.namespace,
+        sandboxId: container.sandboxId,
+      });
+    }
+    return live;
+  }
+
+  /** Adds a local image, as an import does. @throws TypeError where a tag is not an image reference */
+  addImage(image: FakeImage): void {
+    this.#state.images.add(image);
+  }
+
+  protected override get service(): { readonly dispatcher: Dispatcher; readonly handlers: Handlers } {
+    return { dispatcher: this.#dispatcher, handlers: this.#handlers };
+  }
+
+  #emit(type: number, containerId: string, sandboxId: string): void {
+    if (this.down) return;
+    const sandbox = this.#state.sandboxes.get(sandboxId);
+    this.#events.publish(
+      messages.ContainerEventResponse.create({
+        containerId,
+        containerEventType: type,
+        createdAt: this.#state.stampNs(),
+        podSandboxStatus: sandbox === undefined ? null : toPodSandboxStatus(sandbox),
+        containersStatuses: containersIn(this.#state, sandboxId).map((it) => toContainerStatus(this.#state, it)),
+      }),
+    );
+  }
+}

@@ -1,0 +1,74 @@
+import type { Behaviour, ExecResult } from '../behaviour.ts';
+import type { OutputStream, ProcessContext, Program } from './process.ts';
+import { signals } from './signals.ts';
+
+/** The program of a scripted container: prints, waits for its end or for SIGTERM. */
+export function behaviourProgram(behaviour: Behaviour): Program {
+  if (behaviour.program !== undefined) return behaviour.program;
+  return async (process) => {
+    const term = signals.SIGTERM ?? 15;
+    process.setDisposition(term, behaviour.ignoreTerm === true ? 'ignore' : 'handle');
+    const started = process.clock.monotonic();
+    // Neither outlives the process: each ends by its death at the latest.
+    const printed = print(process, behaviour, started);
+    const ended = runToEnd(process, behaviour, started, printed);
+    const terminated = terminate(process, behaviour);
+    for (const promise of [printed, ended, terminated]) promise.catch(() => {});
+    return Promise.race([ended, terminated]);
+  };
+}
+
+async function print(process: ProcessContext, behaviour: Behaviour, startedMs: number): Promise<void> {
+  // What would come after the end is never printed.
+  const endMs = behaviour.exitAfterMs ?? Number.POSITIVE_INFINITY;
+  const lines = (behaviour.output ?? [])
+    .filter((line) => (line.atMs ?? 0) <= endMs)
+    .sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+  for (const line of lines) {
+    await sleepUntil(process, startedMs + (line.atMs ?? 0));
+    await write(process, line.stream ?? 'stdout', line.text);
+  }
+}
+
+async function runToEnd(
+  process: ProcessContext,
+  behaviour: Behaviour,
+  startedMs: number,
+  printed: Promise<void>,
+): Promise<number> {
+  if (behaviour.exitAfterMs === undefined) return process.forever();
+  await sleepUntil(process, startedMs + behaviour.exitAfterMs);
+  await printed;
+  return behaviour.oomKilled === true ? 137 : (behaviour.exitCode ?? 0);
+}
+
+async function terminate(process: ProcessContext, behaviour: Behaviour): Promise<number> {
+  await process.pause();
+  if (behaviour.stopDelayMs !== undefined) await process.sleep(behaviour.stopDelayMs);
+  return behaviour.termExitCode ?? 143;
+}
+
+async function sleepUntil(process: ProcessContext, atMs: number): Promise<void> {
+  const left = atMs - process.clock.monotonic();
+  if (left > 0) await process.sleep(left);
+}
+
+/** What a behaviour says of a command run in its container; `undefined` where it says nothing. */
+export function scriptedExec(behaviour: Behaviour, command: readonly string[]): Program | undefined {
+  const { exec } = behaviour;
+  const result = typeof exec === 'function' ? exec(command) : exec?.[command.join(' ')];
+  return result && execProgram(result);
+}
+
+function execProgram(result: ExecResult): Program {
+  return async (process) => {
+    if (result.durationMs !== undefined) await process.sleep(result.durationMs);
+    if (result.stdout) await write(process, 'stdout', result.stdout);
+    if (result.stderr) await write(process, 'stderr', result.stderr);
+    return result.exitCode ?? 0;
+  };
+}
+
+function write(process: ProcessContext, stream: OutputStream, text: string): Promise<void> {
+  return process.write(stream, new TextEncoder().encode(text));
+}

@@ -1,0 +1,190 @@
+import { type Clock, sleep } from '@node-agent/async';
+import type { ContainerFiles } from './container-files.ts';
+import { signals } from './signals.ts';
+
+/** Where a process writes to. */
+export type OutputStream = 'stdout' | 'stderr';
+
+/** What a process of a fake container finds around itself. */
+export interface ProcessSurroundings {
+  readonly clock: Clock;
+  readonly env: ReadonlyMap<string, string>;
+  readonly workingDir: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly hostname: string;
+  readonly files: ContainerFiles;
+  /** Whether standard input is open: a shell without a script waits on it. */
+  readonly stdin: boolean;
+  /** Takes output; resolves when it is written, so that a chatty program is held back. */
+  write(stream: OutputStream, data: Uint8Array): Promise<void>;
+  /** Sends a signal to the container's first process, as `kill -TERM 1` inside of it does. */
+  signalInit(signal: number): void;
+}
+
+/** What a {@link Program} may use. */
+export interface ProcessContext extends ProcessSurroundings {
+  /** 1 for the container's first process. */
+  readonly pid: number;
+  /** Lets time pass. @throws when the process is killed meanwhile; do not catch it */
+  sleep(ms: number): Promise<void>;
+  /** Does nothing until the process is killed. */
+  forever(): Promise<never>;
+  /** Waits until a handled signal arrives. */
+  pause(): Promise<void>;
+  /** From now on the signal is ignored, handled (see `takeSignal`) or has its default action. */
+  setDisposition(signal: number, disposition: 'ignore' | 'handle' | 'default'): void;
+  /** The oldest handled signal that has not been taken yet. */
+  takeSignal(): number | undefined;
+}
+
+/** A program: resolves with its exit code. */
+export type Program = (process: ProcessContext) => Promise<number>;
+
+class Killed extends Error {
+  override readonly name = 'Killed';
+}
+
+/**
+ * A process in memory. As in a PID namespace of Linux, a signal that the first process has no handler for is dropped,
+ * SIGKILL from outside apart; any other process dies of it with 128 plus the signal's number.
+ */
+export class FakeProcess implements ProcessContext {
+  readonly pid: number;
+  readonly clock: Clock;
+  readonly env: ReadonlyMap<string, string>;
+  readonly workingDir: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly hostname: string;
+  readonly files: ContainerFiles;
+  readonly stdin: boolean;
+  readonly #surroundings: ProcessSurroundings;
+  readonly #signalsAreDefault: boolean;
+  readonly #death = new AbortController();
+  readonly #exit = Promise.withResolvers<number>();
+  readonly #dispositions = new Map<number, 'ignore' | 'handle'>();
+  readonly #pending: number[] = [];
+  readonly #waiters = new Set<() => void>();
+
+  /**
+   * @param options.pid 1 makes it the first process of its PID namespace
+   * @param options.signalsAreDefault even as process 1 it dies of signals that it does not handle, as programs do that
+   *   install handlers for all of them, or whose pod shares one PID namespace
+   */
+  constructor(
+    surroundings: ProcessSurroundings,
+    program: Program,
+    options: { readonly pid: number; readonly signalsAreDefault: boolean },
+  ) {
+    this.#surroundings = surroundings;
+    this.pid = options.pid;
+    this.#signalsAreDefault = options.signalsAreDefault;
+    this.clock = surroundings.clock;
+    this.env = surroundings.env;
+    this.workingDir = surroundings.workingDir;
+    this.uid = surroundings.uid;
+    this.gid = surroundings.gid;
+    this.hostname = surroundings.hostname;
+    this.files = surroundings.files;
+    this.stdin = surroundings.stdin;
+    this.#run(program);
+  }
+
+  /** Resolves with the exit code, when the process has ended. */
+  get exited(): Promise<number> {
+    return this.#exit.promise;
+  }
+
+  get alive(): boolean {
+    return !this.#death.signal.aborted;
+  }
+
+  /** Sends a signal; `inside` is for one that comes from the same container. */
+  signal(signal: number, inside = false): void {
+    if (!this.alive) return;
+    const isInit = this.pid === 1;
+    if (signal === signals.SIGKILL) {
+      if (!(isInit && inside)) this.end(128 + signal);
+      return;
+    }
+    const disposition = this.#dispositions.get(signal);
+    if (disposition === 'ignore' || signal === 0 || signal === signals.SIGWINCH) return;
+    if (disposition === 'handle') {
+      this.#pending.push(signal);
+      for (const wake of [...this.#waiters]) wake();
+    } else if (!isInit || this.#signalsAreDefault) this.end(128 + signal);
+  }
+
+  /** Ends the process at once with this exit code, whatever it is doing. */
+  end(exitCode: number): void {
+    if (!this.alive) return;
+    this.#death.abort(new Killed());
+    this.#exit.resolve(exitCode);
+  }
+
+  write(stream: OutputStream, data: Uint8Array): Promise<void> {
+    this.#death.signal.throwIfAborted();
+    return this.#surroundings.write(stream, data);
+  }
+
+  signalInit(signal: number): void {
+    this.#surroundings.signalInit(signal);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return sleep(this.clock, ms, this.#death.signal);
+  }
+
+  forever(): Promise<never> {
+    const signal = this.#death.signal;
+    return new Promise((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  }
+
+  pause(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const signal = this.#death.signal;
+      if (signal.aborted || this.#pending.length > 0) {
+        if (signal.aborted) reject(signal.reason);
+        else resolve();
+        return;
+      }
+      const settle = (): void => {
+        this.#waiters.delete(settle);
+        signal.removeEventListener('abort', settle);
+        if (signal.aborted) reject(signal.reason);
+        else resolve();
+      };
+      this.#waiters.add(settle);
+      signal.addEventListener('abort', settle, { once: true });
+    });
+  }
+
+  setDisposition(signal: number, disposition: 'ignore' | 'handle' | 'default'): void {
+    if (disposition === 'default') this.#dispositions.delete(signal);
+    else this.#dispositions.set(signal, disposition);
+  }
+
+  takeSignal(): number | undefined {
+    return this.#pending.shift();
+  }
+
+  async #run(program: Program): Promise<void> {
+    try {
+      // A program never runs inside of the call that starts it.
+      await null;
+      this.end(await program(this));
+    } catch (error) {
+      if (error instanceof Killed) return;
+      try {
+        const text = error instanceof Error ? error.message : String(error);
+        await this.write('stderr', new TextEncoder().encode(`${text}\n`));
+      } finally {
+        this.end(1);
+      }
+    }
+  }
+}
