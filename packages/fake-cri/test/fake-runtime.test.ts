@@ -1,0 +1,42 @@
+import { ContainerState } from '@node-agent/cri-client';
+import { expect, test } from 'vitest';
+import { LOGS, readText, startPod, world } from './support.ts';
+
+test('a container prints into its log, exits by itself and is recorded so', async () => {
+  const it = await world();
+  const { containerId } = await startPod(it, ['sh', '-c', 'echo one; sleep 1; echo two >&2; exit 3']);
+  await it.clock.advance(999);
+  expect((await it.runtime.containerStatus({ containerId })).status?.state).toBe(ContainerState.CONTAINER_RUNNING);
+  await it.clock.advance(1);
+  const { status } = await it.runtime.containerStatus({ containerId });
+  expect(status).toMatchObject({ state: ContainerState.CONTAINER_EXITED, exitCode: 3, reason: 'Error' });
+  expect(await readText(it.fs, `${LOGS}/main_0.log`)).toBe(
+    '2026-01-01T00:00:00.000000000Z stdout F one\n2026-01-01T00:00:01.000000000Z stderr F two\n',
+  );
+});
+
+test('the first process of a container ignores SIGTERM unless it handles it, and is killed after the grace period', async () => {
+  const it = await world();
+  const { containerId } = await startPod(it, ['sleep', 'infinity']);
+  const stopped = it.runtime.stopContainer({ containerId, timeout: 10 });
+  await it.clock.advance(9_999);
+  expect(it.runtime.liveContainers()).toHaveLength(1);
+  await it.clock.advance(1);
+  await stopped;
+  expect((await it.runtime.containerStatus({ containerId })).status).toMatchObject({ exitCode: 137, reason: 'Error' });
+  expect(it.clock.pendingTimers).toBe(0);
+});
+
+test('a trapped SIGTERM ends a loop within the sleep under way', async () => {
+  const it = await world();
+  const { containerId } = await startPod(it, ['sh', '-c', "trap 'exit 0' TERM; while true; do sleep 1; done"]);
+  await it.clock.advance(300);
+  const stopped = it.runtime.stopContainer({ containerId, timeout: 10 });
+  await it.clock.advance(700);
+  await stopped;
+  expect((await it.runtime.containerStatus({ containerId })).status).toMatchObject({
+    exitCode: 0,
+    reason: 'Completed',
+  });
+  expect(it.clock.pendingTimers).toBe(0);
+});
