@@ -1,0 +1,48 @@
+/** One entry of a log in CRI format. */
+interface Entry {
+  readonly content: string;
+  /** Whether the line goes on in the next entry. */
+  readonly partial: boolean;
+}
+
+/** `2026-01-01T00:00:00.000000000Z stdout F content`; `undefined` where it is no such line. */
+function parseEntry(line: string): Entry | undefined {
+  const match = /^\S+ (?:stdout|stderr) (\S+) ?/.exec(line);
+  if (match === null) return undefined;
+  return { content: line.slice(match[0].length), partial: match[1]?.split(':')[0] === 'P' };
+}
+
+/** What the end of a log says. */
+export interface LogTail {
+  /** What was written, without the CRI's own words, line ends included. */
+  readonly text: string;
+  /** Whether more of the file would not change it. */
+  readonly complete: boolean;
+}
+
+/**
+ * What the last lines of a log in CRI format say: at most so many lines, and at most so many bytes from their end.
+ * @param bytes the end of the file
+ * @param fromStart whether that is the whole file
+ */
+export function tailOfCriLog(bytes: Uint8Array, fromStart: boolean, maxLines: number, maxBytes: number): LogTail {
+  const lines = new TextDecoder().decode(bytes).split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  // Where the file begins earlier, the first line is the end of one: its head is missing.
+  if (!fromStart) lines.shift();
+  const last = lines.slice(-maxLines);
+  const text = last
+    .map(parseEntry)
+    .map((entry) => (entry === undefined ? '' : entry.content + (entry.partial ? '' : '\n')))
+    .join('');
+  const encoded = Buffer.from(text);
+  const complete = fromStart || lines.length > maxLines || encoded.length >= maxBytes;
+  return { text: encoded.length <= maxBytes ? text : decodeTail(encoded, maxBytes), complete };
+}
+
+/** The last bytes as text, without the rest of a character that was cut. */
+function decodeTail(bytes: Uint8Array, maxBytes: number): string {
+  let start = bytes.length - maxBytes;
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
+  return new TextDecoder().decode(bytes.subarray(start));
+}

@@ -1,0 +1,149 @@
+import { isIP } from 'node:net';
+import {
+  type ContainerStatus,
+  ContainerState,
+  NamespaceMode,
+  PodSandboxState,
+  type PodSandboxStatus,
+} from '@node-agent/cri-client';
+import type {
+  RuntimeContainerResources,
+  RuntimeContainerState,
+  RuntimeContainerStatus,
+  RuntimePodStatus,
+  RuntimeSandboxStatus,
+} from '@node-agent/pod-spec';
+import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
+import { stopSignalName } from './config/stop-signal.ts';
+import { byPrecedence } from './current-status.ts';
+
+const CPU_SHARES_PER_CPU = 1024;
+const MIN_CPU_SHARES = 2;
+
+/** A CRI time, in ns since the epoch, as ms; 0 for "never" and for nonsense. */
+export function criTimeMs(ns: number): number {
+  return Number.isFinite(ns) && ns > 0 ? ns / 1e6 : 0;
+}
+
+/** A CRI container state; `unknown` for numbers that mean nothing. */
+export function containerState(state: number): RuntimeContainerState {
+  switch (state) {
+    case ContainerState.CONTAINER_CREATED:
+      return 'created';
+    case ContainerState.CONTAINER_RUNNING:
+      return 'running';
+    case ContainerState.CONTAINER_EXITED:
+      return 'exited';
+    default:
+      return 'unknown';
+  }
+}
+
+/** What the runtime says of one container, without its termination message. Never throws, whatever it says. */
+export function toContainerStatus(status: ContainerStatus, sandboxId: string): RuntimeContainerStatus {
+  const labels = parseContainerLabels(status.labels);
+  const annotations = parseContainerAnnotations(status.annotations);
+  const state = containerState(status.state);
+  const exited = state === 'exited';
+  const resources = toResources(status);
+  const user = status.user?.linux;
+  const stopSignal = stopSignalName(status.stopSignal);
+  return {
+    id: status.id,
+    name: labels.containerName || (status.metadata?.name ?? ''),
+    state,
+    createdAtMs: criTimeMs(status.createdAt),
+    startedAtMs: state === 'created' ? 0 : criTimeMs(status.startedAt),
+    finishedAtMs: exited ? criTimeMs(status.finishedAt) : 0,
+    exitCode: exited ? status.exitCode : 0,
+    image: status.image?.image ?? '',
+    imageId: status.imageId || status.imageRef,
+    hash: annotations.hash,
+    restartCount: annotations.restartCount,
+    reason: exited ? status.reason : '',
+    message: exited ? status.message : '',
+    sandboxId,
+    ...(resources && { resources }),
+    ...(user && { user: { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups } }),
+    ...(stopSignal !== undefined && { stopSignal }),
+  };
+}
+
+/** What the runtime says of one sandbox. */
+export function toSandboxStatus(status: PodSandboxStatus): RuntimeSandboxStatus {
+  const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
+  return {
+    id: status.id,
+    state: status.state === PodSandboxState.SANDBOX_READY ? 'ready' : 'notReady',
+    attempt: status.metadata?.attempt ?? 0,
+    createdAtMs: criTimeMs(status.createdAt),
+    ips: sandboxIps(status),
+    ...(status.network === null && { networkReported: false }),
+    hostNetwork,
+    runtimeHandler: status.runtimeHandler,
+  };
+}
+
+/** A sandbox's addresses, the primary one first; none at all where one of them is no address. */
+export function sandboxIps({ network }: Pick<PodSandboxStatus, 'network'>): readonly string[] {
+  if (network === null) return [];
+  const ips = [network.ip, ...network.additionalIps.map(({ ip }) => ip)].filter((ip) => ip !== '');
+  return ips.every((ip) => isIP(ip) !== 0) ? ips : [];
+}
+
+/** The parts of a pod's status put together: sandboxes and containers the newest first. */
+export function toRuntimePodStatus(
+  pod: { readonly uid: string; readonly name: string; readonly namespace: string },
+  sandboxes: readonly RuntimeSandboxStatus[],
+  containers: readonly RuntimeContainerStatus[],
+  observedAtMs: number,
+): RuntimePodStatus {
+  const sortedSandboxes = sandboxes.toSorted(newestSandboxFirst);
+  const newest = sortedSandboxes[0];
+  return {
+    uid: pod.uid,
+    name: pod.name,
+    namespace: pod.namespace,
+    ips: newest?.state === 'ready' ? newest.ips : [],
+    sandboxes: sortedSandboxes,
+    containers: newestContainersFirst(containers),
+    observedAtMs,
+  };
+}
+
+type SandboxAge = Pick<RuntimeSandboxStatus, 'attempt' | 'createdAtMs' | 'id'>;
+
+/** By attempt, then by age. */
+export function newestSandboxFirst(a: SandboxAge, b: SandboxAge): number {
+  return b.attempt - a.attempt || b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
+}
+
+/**
+ * Newest first by creation; but among the attempts of one container the one that counts comes first, so that who
+ * takes the first of a name takes the right one.
+ */
+export function newestContainersFirst<T extends Ordered>(containers: readonly T[]): readonly T[] {
+  const byAge = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1));
+  const attempts = new Map<string, T[]>();
+  for (const container of byAge) {
+    const sameName = attempts.get(container.name);
+    if (sameName === undefined) attempts.set(container.name, [container]);
+    else sameName.push(container);
+  }
+  for (const sameName of attempts.values()) sameName.sort(byPrecedence).reverse();
+  return byAge.map((container) => attempts.get(container.name)?.pop() ?? container);
+}
+
+type Ordered = Pick<RuntimeContainerStatus, 'id' | 'name' | 'state' | 'restartCount' | 'createdAtMs'>;
+
+function toResources(status: ContainerStatus): RuntimeContainerResources | undefined {
+  const linux = status.resources?.linux;
+  if (linux == null) return undefined;
+  const resources: { -readonly [K in keyof RuntimeContainerResources]: RuntimeContainerResources[K] } = {};
+  const limit = linux.cpuPeriod > 0 ? Math.floor((linux.cpuQuota * 1000) / linux.cpuPeriod) : 0;
+  const request = Math.ceil((linux.cpuShares * 1000) / CPU_SHARES_PER_CPU);
+  if (limit > 0) resources.cpuLimitMilli = limit;
+  if (linux.cpuShares >= MIN_CPU_SHARES) resources.cpuRequestMilli = request;
+  if (linux.memoryLimitInBytes > 0) resources.memoryLimitBytes = linux.memoryLimitInBytes;
+  return Object.keys(resources).length > 0 ? resources : undefined;
+}
