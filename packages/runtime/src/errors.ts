@@ -23,16 +23,21 @@ export type PodRuntimeErrorCode =
 export class PodRuntimeError extends Error {
   override readonly name = 'PodRuntimeError';
   readonly code: PodRuntimeErrorCode;
-  /** When it is worth trying again, in ms from now; absent where nothing is known of it. */
-  readonly retryAfterMs?: number;
+  /** When it is worth trying again, by the monotonic clock; absent where nothing is known of it. */
+  readonly retryAtMs?: number;
 
   constructor(
     code: PodRuntimeErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+    options: { readonly cause?: unknown; readonly retryAtMs?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+    if (options.retryAtMs !== undefined) this.retryAtMs = options.retryAtMs;
   }
+}
+
+/** What a thrown value says. */
+export function errorText(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
 }

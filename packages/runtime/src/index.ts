@@ -1,4 +1,6 @@
 export { computePodActions } from './actions.ts';
+export type { BackOffLimits } from './backoff-delay.ts';
+export { ContainerConfigError, type ContainerConfigErrorCode } from './config/config-error.ts';
 export { generateContainerConfig } from './config/container-config.ts';
 export { containerResources } from './config/container-resources.ts';
 export type {
@@ -29,6 +31,7 @@ export { type EnvironmentObjects, type ObjectSource, readEnvironmentObjects } fr
 export type { MemoryQosSettings, ResourceSettings } from './config/resource-settings.ts';
 export { generateSandboxConfig } from './config/sandbox-config.ts';
 export { stopSignalName } from './config/stop-signal.ts';
+export type { PodCgroups } from './container-context.ts';
 export { PodRuntimeError, type PodRuntimeErrorCode } from './errors.ts';
 export type {
   ContainerToKill,
@@ -39,6 +42,14 @@ export type {
   ProbeResult,
   ProbeResults,
 } from './pod-actions.ts';
+export {
+  type ContainerNews,
+  PodRuntime,
+  type PodRuntimeComponents,
+  type PodRuntimeOptions,
+  type RuntimeCalls,
+} from './pod-runtime.ts';
 export { type ImagePuller, type LifecycleHooks, noHooks, type PodMounts, type PodNetworkPort } from './ports.ts';
 export type { RestartFeatures } from './restart-policy.ts';
+export type { RuntimeCondition, RuntimeHandlerInfo, RuntimeState } from './runtime-state.ts';
 export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './sync-result.ts';

@@ -10,8 +10,10 @@ import { containerState, criTimeMs, newestContainersFirst, newestSandboxFirst } 
 export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): RuntimePod[] {
   const pods = new Map<string, PodParts>();
   const partsOf = (uid: string, name: string, namespace: string): PodParts => {
-    let parts = pods.get(uid);
-    if (parts === undefined) pods.set(uid, (parts = { uid, name, namespace, sandboxes: [], containers: [] }));
+    const known = pods.get(uid);
+    if (known !== undefined) return known;
+    const parts: PodParts = { uid, name, namespace, sandboxes: [], containers: [] };
+    pods.set(uid, parts);
     return parts;
   };
   for (const sandbox of sandboxes) {

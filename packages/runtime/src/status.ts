@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import {
-  type ContainerStatus,
   ContainerState,
+  type ContainerStatus,
   NamespaceMode,
   PodSandboxState,
   type PodSandboxStatus,

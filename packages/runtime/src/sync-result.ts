@@ -14,6 +14,8 @@ export interface SyncFailure {
   /** `CrashLoopBackOff`, `CreateContainerError`, `ErrImagePull`, ... */
   readonly reason: string;
   readonly message: string;
+  /** When the step may be tried again, by the monotonic clock, where it has to wait for an instant. */
+  readonly retryAtMs?: number;
 }
 
 /** One step of a pod's sync, and how it went. */
@@ -27,53 +29,45 @@ export interface SyncResult {
 /** What a sync came to. */
 export interface PodSyncResult {
   readonly results: readonly SyncResult[];
-  /** All that went wrong or has to wait, in one error; its `retryAfterMs` says when to come back at the latest. */
+  /** All that went wrong or has to wait, in one error. It has `retryAtMs` where all that is left is to wait. */
   readonly error?: PodRuntimeError;
 }
 
 /** Gathers the results of one sync. */
 export class SyncResults {
   readonly #results: SyncResult[] = [];
-  #retryAfterMs: number | undefined;
-  #failure: string | undefined;
+  #failure: unknown;
 
   add(action: SyncAction, target: string, error?: SyncFailure): void {
     this.#results.push(error === undefined ? { action, target } : { action, target, error });
   }
 
-  /** Notes something that went wrong and belongs to no step. */
-  fail(message: string): void {
-    this.#failure ??= message;
-  }
-
-  /** Notes that more can be done in so many ms. */
-  retryAfter(ms: number): void {
-    this.#retryAfterMs = Math.min(this.#retryAfterMs ?? Number.POSITIVE_INFINITY, ms);
-  }
-
-  get failed(): boolean {
-    return this.#failure !== undefined || this.#results.some(({ error }) => error !== undefined);
+  /** Notes something that went wrong and belongs to no step; the first one counts. */
+  fail(failure: Error): void {
+    this.#failure ??= failure;
   }
 
   done(): PodSyncResult {
     const results = this.#results;
-    if (!this.failed) return { results };
-    const messages = this.#failure === undefined ? [] : [`failed to SyncPod: ${this.#failure}`];
+    const failures = results.flatMap(({ error }) => error ?? []);
+    if (this.#failure === undefined && failures.length === 0) return { results };
+
+    const messages: string[] = [];
+    if (this.#failure instanceof Error) messages.push(`failed to SyncPod: ${this.#failure.message}`);
     for (const { action, target, error } of results) {
       if (error === undefined) continue;
       messages.push(`failed to "${action}" for "${target}" with ${error.reason}: ${JSON.stringify(error.message)}`);
     }
     const message = messages.length === 1 ? messages.join() : `[${messages.join(', ')}]`;
     // Where something else failed too, the caller's own back-off is for that.
-    const onlyWaits = this.#failure === undefined && results.every(({ error }) => isWait(error));
-    const retryAfterMs = onlyWaits ? this.#retryAfterMs : undefined;
+    const instants = failures.flatMap(({ retryAtMs }) => retryAtMs ?? []);
+    const onlyWaits = this.#failure === undefined && instants.length === failures.length;
     return {
       results,
-      error: new PodRuntimeError('SyncPod', message, retryAfterMs === undefined ? {} : { retryAfterMs }),
+      error: new PodRuntimeError('SyncPod', message, {
+        cause: this.#failure,
+        ...(onlyWaits && { retryAtMs: Math.min(...instants) }),
+      }),
     };
   }
-}
-
-function isWait(error: SyncFailure | undefined): boolean {
-  return error === undefined || error.reason === 'CrashLoopBackOff';
 }

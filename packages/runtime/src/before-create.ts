@@ -1,0 +1,42 @@
+import type { RuntimeContainer } from '@node-agent/pod-spec';
+
+/** What is to be done before a container is created, by what the runtime has of its name at that very moment. */
+export type BeforeCreate =
+  /** One runs already: a start whose answer was lost went through. Nothing is created. */
+  | { readonly kind: 'running'; readonly id: string }
+  /**
+   * `stop` may run and is stopped, then `remove` was never started and is removed; should either fail, nothing is
+   * created. Then one is created as the attempt `attempt`; `undefined`: as the log directory says.
+   */
+  | {
+      readonly kind: 'create';
+      readonly stop: readonly string[];
+      readonly remove: readonly string[];
+      readonly attempt: number | undefined;
+    };
+
+/**
+ * C1: at most one container of a name lives in a pod, even where an answer was lost or the kubelet died half-way.
+ *
+ * - What runs is kept, and nothing is created beside it.
+ * - What was created and never started is removed first. It may be what a CreateContainer with a lost answer left, or
+ *   a StartContainer with a lost answer may still be at work on it: then the runtime refuses to remove it, and the
+ *   next sync finds it running.
+ * - The new attempt's number is one more than the highest that has run. What never started does not count: creating
+ *   it again takes the same number, so that the runtime refuses the second of two that race.
+ * @param containers the pod's containers, listed just now
+ * @param tried the number that was tried last without success: it is tried again, not skipped
+ */
+export function beforeCreate(
+  containers: readonly RuntimeContainer[],
+  name: string,
+  tried: number | undefined,
+): BeforeCreate {
+  const sameName = containers.filter((container) => container.name === name);
+  const running = sameName.find(({ state }) => state === 'running');
+  if (running !== undefined) return { kind: 'running', id: running.id };
+  const ids = (state: string): string[] => sameName.filter((c) => c.state === state).map(({ id }) => id);
+  const haveRun = sameName.filter(({ state }) => state !== 'created').map(({ restartCount }) => restartCount + 1);
+  const attempt = haveRun.length > 0 ? Math.max(...haveRun, tried ?? 0) : tried;
+  return { kind: 'create', stop: ids('unknown'), remove: ids('created'), attempt };
+}

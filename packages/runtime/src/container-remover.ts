@@ -1,0 +1,36 @@
+import { CriError, type RuntimeService } from '@node-agent/cri-client';
+import type { ContainerFiles } from './container-files.ts';
+import { PodRuntimeError } from './errors.ts';
+
+/** Removes containers from the runtime, and their logs from the machine. */
+export class ContainerRemover {
+  readonly #cri: Pick<RuntimeService, 'containerStatus' | 'removeContainer'>;
+  readonly #files: ContainerFiles;
+
+  constructor(components: {
+    readonly cri: Pick<RuntimeService, 'containerStatus' | 'removeContainer'>;
+    readonly files: ContainerFiles;
+  }) {
+    this.#cri = components.cri;
+    this.#files = components.files;
+  }
+
+  /**
+   * Removes a container that does not run; one that is gone is removed. The log goes first: should that fail, the
+   * container stays, and with it the knowledge of the log.
+   * @param keepLogs leaves the log where it is, for those who still read it
+   * @throws CriError, and the file system's errors
+   */
+  async remove(containerId: string, keepLogs: boolean, signal: AbortSignal): Promise<void> {
+    try {
+      if (!keepLogs) {
+        const { status } = await this.#cri.containerStatus({ containerId }, signal);
+        if (status === null) throw new PodRuntimeError('BadAnswer', `container ${containerId} has no status`);
+        await this.#files.removeLogs(status);
+      }
+      await this.#cri.removeContainer({ containerId }, signal);
+    } catch (err) {
+      if (CriError.from(err).code !== 'NOT_FOUND') throw err;
+    }
+  }
+}

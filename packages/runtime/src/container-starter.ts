@@ -1,0 +1,230 @@
+import {
+  type ContainerConfig,
+  CriError,
+  type Init,
+  type PodSandboxConfig,
+  type RuntimeService,
+} from '@node-agent/cri-client';
+import type { Container, EphemeralContainer, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { type EventRecorder, type EventType, eventReasons, type Logger } from '@node-agent/telemetry';
+import type { RestartBackOff } from './backoff.ts';
+import { beforeCreate } from './before-create.ts';
+import { generateContainerConfig } from './config/container-config.ts';
+import type { ContainerContext, ContainerType } from './config/context.ts';
+import { criLabels } from './config/labels.ts';
+import type { ConfigContexts } from './container-context.ts';
+import type { ContainerFiles } from './container-files.ts';
+import { containerHash } from './container-hash.ts';
+import type { ContainerRemover } from './container-remover.ts';
+import { currentStatus } from './current-status.ts';
+import { containerReference } from './describe.ts';
+import { errorText } from './errors.ts';
+import type { Killer } from './kill.ts';
+import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
+import type { LifecycleHooks } from './ports.ts';
+import { toRuntimePods } from './runtime-pods.ts';
+import type { StartGate } from './start-gate.ts';
+import type { SyncFailure } from './sync-result.ts';
+import type { TriedAttempts } from './tried-attempts.ts';
+
+export interface StarterComponents {
+  readonly cri: Pick<RuntimeService, 'listContainers' | 'createContainer' | 'startContainer' | 'stopContainer'>;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly metrics: RuntimeMetrics;
+  readonly hooks: LifecycleHooks;
+  readonly gate: StartGate;
+  readonly files: ContainerFiles;
+  readonly contexts: ConfigContexts;
+  readonly remover: ContainerRemover;
+  readonly killer: Killer;
+  readonly backOff: RestartBackOff;
+  readonly tried: TriedAttempts;
+}
+
+/** How the pull of an image went. */
+export type PullOutcome = { readonly imageRef: string } | { readonly failure: SyncFailure };
+
+/** One container to start. */
+export interface StartRequest {
+  readonly pod: Pod;
+  readonly container: Container | EphemeralContainer;
+  readonly type: ContainerType;
+  /** The pod as it was when this sync began. */
+  readonly status: RuntimePodStatus;
+  readonly sandboxId: string;
+  readonly sandboxConfig: Init<PodSandboxConfig>;
+  readonly podIps: readonly string[];
+  readonly pull: Promise<PullOutcome>;
+}
+
+/** A step that failed, and what is to be said of it. */
+class StepError extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, cause: unknown) {
+    super(cause instanceof CriError ? cause.details : errorText(cause), { cause });
+    this.reason = reason;
+  }
+}
+
+/** Creates and starts containers: image, configuration, CreateContainer, StartContainer, hook. */
+export class ContainerStarter {
+  readonly #components: StarterComponents;
+
+  constructor(components: StarterComponents) {
+    this.#components = components;
+  }
+
+  /** Starts a container. @returns why it did not start; `undefined` where it did. Never throws but on abort. */
+  async start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { metrics, logger } = this.#components;
+    const { pod, container, type } = request;
+    const container_type = containerTypeLabel[type];
+    metrics.startedContainers.inc({ container_type });
+    const failure = await this.#start(request, signal);
+    if (failure === undefined) return undefined;
+    signal.throwIfAborted();
+    metrics.startedContainerErrors.inc({ container_type, code: failure.reason });
+    const { reason, message } = failure;
+    logger.warn({ podUid: pod.metadata.uid, container: container.name, reason, message }, 'Container did not start');
+    return failure;
+  }
+
+  async #start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { gate, contexts } = this.#components;
+    const { pod, container, podIps } = request;
+    const pulled = await request.pull;
+    if ('failure' in pulled) {
+      this.#event(request, '', 'Warning', eventReasons.failedToCreateContainer, `Error: ${pulled.failure.reason}`);
+      return pulled.failure;
+    }
+    let id = '';
+    try {
+      const context = await step('CreateContainerConfigError', () =>
+        contexts.container(pod, container, pulled.imageRef, podIps, targetId(request), signal),
+      );
+      const started = await gate.run('begun', () => this.#createAndStart(request, context, signal), signal);
+      if (started === undefined) return undefined;
+      id = started.id;
+      await this.#link(request, id, started.config);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (!(err instanceof StepError)) throw err;
+      const reason =
+        err.reason === 'RunContainerError' ? eventReasons.failedToStartContainer : eventReasons.failedToCreateContainer;
+      this.#event(request, '', 'Warning', reason, `Error: ${err.message}`);
+      return { reason: err.reason, message: err.message };
+    }
+    return this.#postStart(request, id, signal);
+  }
+
+  /** @returns `undefined` where the container runs already */
+  async #createAndStart(
+    request: StartRequest,
+    context: ContainerContext,
+    signal: AbortSignal,
+  ): Promise<{ readonly id: string; readonly config: Init<ContainerConfig> } | undefined> {
+    const { cri, backOff, tried } = this.#components;
+    const { pod, container, type, sandboxId, sandboxConfig, status } = request;
+    const { uid } = pod.metadata;
+
+    const attempt = await step('CreateContainerError', () => this.#clearTheWay(request, signal));
+    if (attempt === undefined) return undefined;
+    const config = await step('CreateContainerConfigError', async () =>
+      generateContainerConfig(pod, container, type, attempt, context),
+    );
+    const { containerId: id } = await step('CreateContainerError', async () => {
+      try {
+        return await cri.createContainer({ podSandboxId: sandboxId, config, sandboxConfig }, signal);
+      } catch (err) {
+        tried.failed(uid, container.name, attempt, err);
+        throw err;
+      }
+    });
+    tried.succeeded(uid, container.name);
+    backOff.started(pod, container, containerHash(container), status.containers);
+    this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
+    await step('RunContainerError', () => cri.startContainer({ containerId: id }, signal));
+    this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
+    return { id, config };
+  }
+
+  /**
+   * Sees to it that no other container of this name lives, or can come alive (C1).
+   * @returns the number of the attempt that comes now; `undefined` where one runs already
+   */
+  async #clearTheWay({ pod, container }: StartRequest, signal: AbortSignal): Promise<number | undefined> {
+    const { cri, files, remover, tried, logger } = this.#components;
+    const { uid } = pod.metadata;
+    const { containers } = await cri.listContainers({ filter: { labelSelector: { [criLabels.podUid]: uid } } }, signal);
+    const listed = toRuntimePods([], containers).find((runtimePod) => runtimePod.uid === uid)?.containers ?? [];
+    const plan = beforeCreate(listed, container.name, tried.get(uid, container.name));
+    if (plan.kind === 'running') {
+      tried.succeeded(uid, container.name);
+      logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');
+      return undefined;
+    }
+    for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
+    for (const containerId of plan.remove) {
+      logger.info({ podUid: uid, container: container.name, containerId }, 'Removing a container that never started');
+      await remover.remove(containerId, false, signal);
+    }
+    return plan.attempt ?? (await files.restartCount(pod, container));
+  }
+
+  async #link({ pod, container }: StartRequest, id: string, config: Init<ContainerConfig>): Promise<void> {
+    try {
+      await this.#components.files.linkLog(pod, container, id, config.logPath ?? '');
+    } catch (err) {
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id, err };
+      this.#components.logger.warn(fields, 'The link to the log of the container could not be made');
+    }
+  }
+
+  async #postStart(request: StartRequest, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { hooks, killer, logger } = this.#components;
+    const { pod, container } = request;
+    const handler = container.lifecycle?.postStart;
+    if (handler == null) return undefined;
+    try {
+      await hooks.postStart(pod, container, id, handler, signal);
+      return undefined;
+    } catch (err) {
+      signal.throwIfAborted();
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
+      logger.warn({ ...fields, err }, 'PostStart hook failed');
+      // Not its words: they may be what a server answered, and hold secrets.
+      this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
+      const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
+      await killer.killContainer(pod, kill, signal).catch((killError: unknown) => {
+        logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
+      });
+      return { reason: 'PostStartHookError', message: errorText(err) };
+    }
+  }
+
+  /** Container ids change with each attempt: left in messages they would make every event a new one. */
+  #event({ pod, container }: StartRequest, id: string, type: EventType, reason: string, message: string): void {
+    const text = id === '' ? message : message.replaceAll(id, container.name);
+    this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
+  }
+}
+
+/** The container whose processes an ephemeral one asks to see. */
+function targetId({ container, status }: StartRequest): string | undefined {
+  const name = 'targetContainerName' in container ? container.targetContainerName : undefined;
+  if (!name) return undefined;
+  const target = currentStatus(status.containers, name);
+  if (target === undefined)
+    throw new StepError('CreateContainerConfigError', `unable to find target container ${name}`);
+  return target.id;
+}
+
+async function step<T>(reason: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (err) {
+    throw err instanceof StepError ? err : new StepError(reason, err);
+  }
+}

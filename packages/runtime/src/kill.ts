@@ -1,0 +1,208 @@
+import { type Clock, sleep } from '@node-agent/async';
+import { CriError, type RuntimeService } from '@node-agent/cri-client';
+import type { Container, Pod, RuntimePod } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
+import { containerReference, findContainer } from './describe.ts';
+import { errorText, PodRuntimeError } from './errors.ts';
+import { remainingGraceSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
+import type { KillReason } from './pod-actions.ts';
+import type { LifecycleHooks } from './ports.ts';
+import { isRestartableInit } from './restart-policy.ts';
+import type { SyncResults } from './sync-result.ts';
+import { terminationPrerequisites } from './termination-order.ts';
+import { TerminationTurns } from './termination-turns.ts';
+
+export interface KillerComponents {
+  readonly cri: Pick<RuntimeService, 'stopContainer' | 'stopPodSandbox' | 'containerStatus'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly hooks: LifecycleHooks;
+}
+
+/** Which container is to be killed, and why. */
+export interface KillRequest {
+  readonly id: string;
+  readonly name: string;
+  /** The text of the `Killing` event; the usual one where '' or absent. */
+  readonly message?: string;
+  readonly reason: KillReason;
+  /** Instead of what pod and probe say. */
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly turns?: TerminationTurns;
+}
+
+/**
+ * Stops containers and pods, however often it is asked to: the `preStop` hook runs within the grace period, then the
+ * runtime signals the container and, when the period is over, kills it (C5).
+ */
+export class Killer {
+  readonly #components: KillerComponents;
+
+  constructor(components: KillerComponents) {
+    this.#components = components;
+  }
+
+  /**
+   * Kills all containers of a pod at once, sidecars in their order (C4), then stops its sandboxes. How each went is
+   * added to `results`.
+   * @param pod `undefined` where only the runtime knows it: what it said at creation is read from there then
+   */
+  async killPod(
+    pod: Pod | undefined,
+    runningPod: RuntimePod,
+    gracePeriodSeconds: number | undefined,
+    results: SyncResults,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { cri, clock, logger } = this.#components;
+    const containers = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
+    const ordered = pod?.spec.initContainers?.some(isRestartableInit) ?? false;
+    const turns =
+      pod !== undefined && ordered
+        ? new TerminationTurns({ clock }, terminationPrerequisites(pod, new Set(containers.map(({ name }) => name))))
+        : undefined;
+    let ok = true;
+    const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
+      ok = false;
+      results.add(action, target, { reason: `${action}Error`, message: errorText(err) });
+      logger.warn({ podUid: runningPod.uid, action, target, err }, 'Failed to stop a part of a pod');
+    };
+
+    await Promise.all(
+      containers.map(async ({ id, name }) => {
+        try {
+          const request = { id, name, reason: 'Unknown', gracePeriodSeconds, ...(turns && { turns }) } as const;
+          await this.killContainer(pod, request, signal);
+          results.add('KillContainer', name);
+        } catch (err) {
+          failed('KillContainer', name, err);
+        }
+      }),
+    );
+    signal.throwIfAborted();
+    await Promise.all(
+      runningPod.sandboxes.map(async ({ id }) => {
+        try {
+          await ignoreMissing(cri.stopPodSandbox({ podSandboxId: id }, signal));
+        } catch (err) {
+          failed('KillPodSandbox', runningPod.uid, err);
+        }
+      }),
+    );
+    if (ok) results.add('KillPodSandbox', runningPod.uid);
+    return ok;
+  }
+
+  /**
+   * Kills one container; one that is gone is killed.
+   * @throws CriError where the runtime could not stop it
+   */
+  async killContainer(pod: Pod | undefined, request: KillRequest, signal: AbortSignal): Promise<void> {
+    const { cri, clock, logger, recorder } = this.#components;
+    const { id, name, turns } = request;
+    const found = pod && findContainer(pod, name);
+    const spec =
+      pod !== undefined && found !== undefined
+        ? { pod, container: found.container }
+        : await this.#specFromRuntime(pod, id, name, signal);
+    if (spec === undefined) {
+      turns?.ended(name);
+      return;
+    }
+    const graceSeconds =
+      request.gracePeriodSeconds ?? terminationGracePeriodSeconds(spec.pod, spec.container, request.reason);
+    const message = (request.message || `Stopping container ${name}`).replaceAll(id, name);
+    recorder.event(containerReference(spec.pod, name), 'Normal', eventReasons.killingContainer, message);
+
+    const startMs = clock.monotonic();
+    if (graceSeconds > 0) await this.#preStop(spec, id, graceSeconds * 1000, signal);
+    const leftMs = graceSeconds * 1000 - (clock.monotonic() - startMs);
+    if (turns !== undefined && leftMs > 0) await turns.wait(name, leftMs, signal);
+
+    const timeout = remainingGraceSeconds(graceSeconds, clock.monotonic() - startMs);
+    logger.info({ podUid: spec.pod.metadata.uid, container: name, containerId: id, timeout }, 'Killing container');
+    await ignoreMissing(cri.stopContainer({ containerId: id, timeout }, signal));
+    turns?.ended(name);
+  }
+
+  /** Runs the hook, if there is one, for as long as the grace period allows; how it ends does not matter. */
+  async #preStop({ pod, container }: Spec, id: string, graceMs: number, signal: AbortSignal): Promise<void> {
+    const handler = container.lifecycle?.preStop;
+    if (handler == null) return;
+    const { clock, logger, recorder, hooks } = this.#components;
+    const stop = new AbortController();
+    const onAbort = (): void => stop.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
+    const hook = hooks.preStop(pod, container, id, handler, graceMs, stop.signal).catch((err: unknown) => {
+      if (stop.signal.aborted) return;
+      logger.warn({ ...fields, err }, 'PreStop hook failed');
+      // Not its words: they may be what a server answered, and hold secrets.
+      const reference = containerReference(pod, container.name);
+      recorder.event(reference, 'Warning', eventReasons.failedPreStopHook, 'PreStopHook failed');
+    });
+    try {
+      await Promise.race([hook, sleep(clock, graceMs, stop.signal).catch(() => {})]);
+    } finally {
+      stop.abort(new PodRuntimeError('KillPod', 'the grace period is over'));
+      signal.removeEventListener('abort', onAbort);
+    }
+    signal.throwIfAborted();
+  }
+
+  /**
+   * What killing must know of a container whose spec is gone: the kubelet wrote it down when it was created.
+   * `undefined` where the container is gone too.
+   */
+  async #specFromRuntime(
+    pod: Pod | undefined,
+    id: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<Spec | undefined> {
+    const answer = await ignoreMissing(this.#components.cri.containerStatus({ containerId: id }, signal));
+    if (answer === undefined) return undefined;
+    const { status } = answer;
+    if (status === null) throw new PodRuntimeError('BadAnswer', `container ${id} has no status`);
+    const labels = parseContainerLabels(status.labels);
+    const annotations = parseContainerAnnotations(status.annotations);
+    const deletion = annotations.podDeletionGracePeriodSeconds;
+    const termination = annotations.podTerminationGracePeriodSeconds;
+    const { preStopHandler: preStop, ports } = annotations;
+    const container: Container = {
+      name: labels.containerName || name,
+      ...(ports && { ports }),
+      ...(preStop && { lifecycle: { preStop } }),
+    };
+    const restored: Pod = {
+      metadata: {
+        uid: labels.podUid,
+        name: labels.podName,
+        namespace: labels.podNamespace,
+        ...(deletion !== undefined && { deletionGracePeriodSeconds: deletion }),
+      },
+      spec: {
+        containers: [container],
+        ...(termination !== undefined && { terminationGracePeriodSeconds: termination }),
+      },
+    };
+    return { pod: pod ?? restored, container };
+  }
+}
+
+interface Spec {
+  readonly pod: Pod;
+  readonly container: Container;
+}
+
+/** What a call answers; `undefined` where the runtime does not know what it is about. */
+async function ignoreMissing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (err) {
+    if (CriError.from(err).code !== 'NOT_FOUND') throw err;
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
+import type { ContainerType } from './config/context.ts';
+
+/** The metrics of this package, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+export interface RuntimeMetrics {
+  readonly startedPods: Counter;
+  readonly startedPodErrors: Counter;
+  readonly startedContainers: Counter<'container_type'>;
+  readonly startedContainerErrors: Counter<'container_type' | 'code'>;
+  readonly runSandboxSeconds: Histogram<'runtime_handler'>;
+  readonly runSandboxErrors: Counter<'runtime_handler'>;
+}
+
+/** How the label `container_type` words a container's type. */
+export const containerTypeLabel: Readonly<Record<ContainerType, string>> = {
+  container: 'container',
+  initContainer: 'init_container',
+  ephemeralContainer: 'ephemeral_container',
+};
+
+export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {
+  return {
+    startedPods: metrics.counter({ name: 'kubelet_started_pods_total', help: 'Cumulative number of pods started' }),
+    startedPodErrors: metrics.counter({
+      name: 'kubelet_started_pods_errors_total',
+      help: 'Cumulative number of errors when starting pods',
+    }),
+    startedContainers: metrics.counter({
+      name: 'kubelet_started_containers_total',
+      help: 'Cumulative number of containers started',
+      labels: ['container_type'],
+    }),
+    startedContainerErrors: metrics.counter({
+      name: 'kubelet_started_containers_errors_total',
+      help: 'Cumulative number of errors when starting containers',
+      labels: ['container_type', 'code'],
+    }),
+    runSandboxSeconds: metrics.histogram({
+      name: 'kubelet_run_podsandbox_duration_seconds',
+      help: 'How long RunPodSandbox took, by runtime handler',
+      labels: ['runtime_handler'],
+    }),
+    runSandboxErrors: metrics.counter({
+      name: 'kubelet_run_podsandbox_errors_total',
+      help: 'How often RunPodSandbox failed, by runtime handler',
+      labels: ['runtime_handler'],
+    }),
+  };
+}

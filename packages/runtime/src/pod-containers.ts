@@ -1,0 +1,136 @@
+import type { Clock } from '@node-agent/async';
+import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { Container, EphemeralContainer, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
+import type { RestartBackOff } from './backoff.ts';
+import type { ContainerType } from './config/context.ts';
+import { containerHash } from './container-hash.ts';
+import type { ContainerStarter, PullOutcome } from './container-starter.ts';
+import { containerReference, goDuration, podText } from './describe.ts';
+import { errorText } from './errors.ts';
+import type { ImagePuller } from './ports.ts';
+import type { SyncFailure, SyncResults } from './sync-result.ts';
+
+export interface PodContainersComponents {
+  readonly clock: Clock;
+  readonly recorder: EventRecorder;
+  readonly images: ImagePuller;
+  readonly runtimeHandler: (pod: Pod) => string;
+  readonly backOff: RestartBackOff;
+  readonly containers: ContainerStarter;
+}
+
+/** One container that this sync means to start; `pull` is absent where it has to wait. */
+export interface Candidate {
+  readonly container: Container | EphemeralContainer;
+  readonly type: ContainerType;
+  readonly wait?: SyncFailure;
+  readonly pull?: Promise<PullOutcome>;
+}
+
+/** What starting the containers of one pod has in common. */
+export interface Run {
+  readonly pod: Pod;
+  readonly status: RuntimePodStatus;
+  readonly results: SyncResults;
+  readonly signal: AbortSignal;
+}
+
+/** Where the containers of one pod start. */
+export interface Place {
+  readonly sandboxId: string;
+  readonly sandboxConfig: Init<PodSandboxConfig>;
+  readonly podIps: readonly string[];
+}
+
+/** Starts the containers of a pod: their images side by side, they themselves in the order that their kinds ask for. */
+export class PodContainers {
+  readonly #components: PodContainersComponents;
+
+  constructor(components: PodContainersComponents) {
+    this.#components = components;
+  }
+
+  /** A container that may start now has its image pulled already; one that crashes too often waits. */
+  candidate(
+    { pod, status, signal }: Run,
+    container: Container | EphemeralContainer,
+    type: ContainerType,
+    sandboxConfig: Init<PodSandboxConfig>,
+  ): Candidate {
+    const { backOff, clock, recorder } = this.#components;
+    const held = backOff.check(pod, container, containerHash(container), status.containers);
+    if (held === undefined) return { container, type, pull: this.#pull(pod, container, sandboxConfig, signal) };
+    const text = podText(pod);
+    const event = `Back-off restarting failed container ${container.name} in pod ${text}`;
+    recorder.event(containerReference(pod, container.name), 'Warning', eventReasons.backOffStartContainer, event);
+    const message = `back-off ${goDuration(held.delayMs)} restarting failed container=${container.name} pod=${text}`;
+    const retryAtMs = clock.monotonic() + held.remainingMs;
+    return { container, type, wait: { reason: 'CrashLoopBackOff', message, retryAtMs } };
+  }
+
+  /** Never rejects: nobody may be there to catch it when the sandbox fails first. */
+  async #pull(
+    pod: Pod,
+    container: Container,
+    sandboxConfig: Init<PodSandboxConfig>,
+    signal: AbortSignal,
+  ): Promise<PullOutcome> {
+    const { images, runtimeHandler } = this.#components;
+    try {
+      return await images.ensureImageExists(pod, container, sandboxConfig, runtimeHandler(pod), signal);
+    } catch (err) {
+      const { code, retryAtMs } = err instanceof Error ? (err as { code?: unknown; retryAtMs?: unknown }) : {};
+      const reason = typeof code === 'string' ? code : 'ErrImagePull';
+      const wait = typeof retryAtMs === 'number' ? { retryAtMs } : {};
+      return { failure: { reason, message: errorText(err), ...wait } };
+    }
+  }
+
+  /**
+   * One after another.
+   * @param mayFail whether the next one starts even where this one could not
+   * @returns whether it got to the end
+   */
+  async inOrder(
+    run: Run,
+    place: Place,
+    candidates: readonly Candidate[],
+    mayFail: (container: Container) => boolean,
+  ): Promise<boolean> {
+    for (const candidate of candidates) {
+      if (!(await this.#start(run, place, candidate)) && !mayFail(candidate.container)) return false;
+    }
+    return true;
+  }
+
+  /**
+   * All at once, but for those behind a `postStart` hook: people rely on it that the next container starts only when
+   * the hook is done. Without a hook nothing tells an order from its absence.
+   */
+  async sideBySide(run: Run, place: Place, candidates: readonly Candidate[]): Promise<void> {
+    let hook: Promise<unknown> = Promise.resolve();
+    const starts: Promise<unknown>[] = [];
+    for (const candidate of candidates) {
+      const start = hook.then(() => this.#start(run, place, candidate));
+      starts.push(start);
+      if (candidate.container.lifecycle?.postStart != null) hook = start;
+    }
+    await allOf(starts);
+  }
+
+  async #start({ pod, status, results, signal }: Run, place: Place, candidate: Candidate): Promise<boolean> {
+    const { container, type, pull, wait } = candidate;
+    const failure =
+      pull === undefined
+        ? wait
+        : await this.#components.containers.start({ pod, container, type, status, pull, ...place }, signal);
+    results.add('StartContainer', container.name, failure);
+    return failure === undefined;
+  }
+}
+
+/** Waits for all, then throws the first error: nothing goes on behind the caller's back. */
+export async function allOf(work: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(work)) if (outcome.status === 'rejected') throw outcome.reason;
+}

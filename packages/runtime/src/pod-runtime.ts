@@ -1,0 +1,288 @@
+import type { Clock, Random } from '@node-agent/async';
+import { CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import type { FileSystem } from '@node-agent/host';
+import type { Pod, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import { RestartBackOff } from './backoff.ts';
+import type { BackOffLimits } from './backoff-delay.ts';
+import type { NodeSettings } from './config/context.ts';
+import { criLabels } from './config/labels.ts';
+import { DEFAULT_CONTAINER_LOGS_DIRECTORY } from './config/log-paths.ts';
+import type { ObjectSource } from './config/object-source.ts';
+import { ConfigContexts, type PodCgroups } from './container-context.ts';
+import { ContainerFiles } from './container-files.ts';
+import { ContainerRemover } from './container-remover.ts';
+import { ContainerStarter } from './container-starter.ts';
+import { PodRuntimeError } from './errors.ts';
+import { Killer } from './kill.ts';
+import { LastErrors } from './last-errors.ts';
+import { makeRuntimeMetrics } from './metrics.ts';
+import type { ProbeResults } from './pod-actions.ts';
+import { PodContainers } from './pod-containers.ts';
+import { PodSyncer } from './pod-syncer.ts';
+import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort } from './ports.ts';
+import { defaultRestartFeatures, type RestartFeatures } from './restart-policy.ts';
+import { toRuntimePods } from './runtime-pods.ts';
+import { type RuntimeState, toRuntimeState } from './runtime-state.ts';
+import { SandboxStarter } from './sandbox-starter.ts';
+import { StartGate } from './start-gate.ts';
+import { criTimeMs, toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
+import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
+import { joinMessages, readTerminationMessage } from './termination-message.ts';
+import { TriedAttempts } from './tried-attempts.ts';
+
+/** The calls of the runtime that this package makes. */
+export type RuntimeCalls = Pick<
+  RuntimeService,
+  | 'version'
+  | 'status'
+  | 'listPodSandbox'
+  | 'podSandboxStatus'
+  | 'runPodSandbox'
+  | 'stopPodSandbox'
+  | 'listContainers'
+  | 'containerStatus'
+  | 'createContainer'
+  | 'startContainer'
+  | 'stopContainer'
+  | 'removeContainer'
+  | 'getContainerEvents'
+>;
+
+/** What a {@link PodRuntime} works with. */
+export interface PodRuntimeComponents {
+  readonly cri: RuntimeCalls & Pick<ImageService, 'imageStatus'>;
+  readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  readonly images: ImagePuller;
+  readonly network: PodNetworkPort;
+  readonly mounts: PodMounts;
+  readonly probes: ProbeResults;
+  /** `noHooks` where this kubelet has none. */
+  readonly hooks: LifecycleHooks;
+  /** Absent: the runtime chooses the pods' cgroups. */
+  readonly cgroups?: PodCgroups;
+  /** Secrets and configMaps; absent where there is no API server. */
+  readonly objects?: ObjectSource;
+  /** Whether a pod is to end, so that a sandbox that could not be made is no failure; nobody is where absent. */
+  readonly isPodTerminationRequested?: (uid: string) => boolean;
+  /** The runtime handler of a pod's RuntimeClass; the default one where absent. */
+  readonly runtimeHandler?: (pod: Pod) => string;
+  /** Told when a sandbox and its network are up. */
+  readonly onSandboxReady?: (pod: Pod) => void;
+  /** The node's addresses, for `status.hostIP`. */
+  readonly hostIps?: () => readonly string[];
+  /** What the node has to give, for `limits.cpu` and the like of containers without limits. */
+  readonly nodeAllocatable?: () => Readonly<Record<string, string>>;
+}
+
+/** What a {@link PodRuntime} is told. */
+export interface PodRuntimeOptions {
+  /** What sandboxes and containers are made by. */
+  readonly node: NodeSettings;
+  /** The kubelet's root directory. */
+  readonly rootDirectory: string;
+  /** Where logs are linked for collectors; `/var/log/containers` where absent. */
+  readonly containerLogsDirectory?: string;
+  /** 10 s and 300 s where absent. */
+  readonly backOff?: BackOffLimits;
+  /** How many sandboxes and containers are started at once; 4 where absent. Twice the CPUs is a good number. */
+  readonly startConcurrency?: number;
+  /** Both on where absent. */
+  readonly features?: RestartFeatures;
+  readonly selinuxEnabled?: boolean;
+}
+
+const DEFAULT_BACK_OFF: BackOffLimits = { initialMs: 10_000, maxMs: 300_000 };
+const DEFAULT_START_CONCURRENCY = 4;
+
+/** The pods of a container runtime: read, made to agree with their specs, and killed. */
+export class PodRuntime {
+  readonly #components: PodRuntimeComponents;
+  readonly #backOff: RestartBackOff;
+  readonly #tried: TriedAttempts;
+  readonly #lastErrors = new LastErrors();
+  readonly #remover: ContainerRemover;
+  readonly #killer: Killer;
+  readonly #syncer: PodSyncer;
+
+  constructor(components: PodRuntimeComponents, options: PodRuntimeOptions) {
+    const { cri, clock, logger, recorder } = components;
+    this.#components = components;
+    const metrics = makeRuntimeMetrics(components.metrics);
+    const files = new ContainerFiles(components, {
+      rootDirectory: options.rootDirectory,
+      podLogsDirectory: options.node.podLogsDirectory,
+      containerLogsDirectory: options.containerLogsDirectory ?? DEFAULT_CONTAINER_LOGS_DIRECTORY,
+    });
+    const gate = new StartGate({ clock }, { concurrency: options.startConcurrency ?? DEFAULT_START_CONCURRENCY });
+    const contexts = new ConfigContexts({
+      ...components,
+      imageService: cri,
+      files,
+      node: options.node,
+      selinuxEnabled: options.selinuxEnabled,
+    });
+    this.#backOff = new RestartBackOff({ clock }, options.backOff ?? DEFAULT_BACK_OFF);
+    this.#tried = new TriedAttempts({ clock });
+    this.#remover = new ContainerRemover({ cri, files });
+    this.#killer = new Killer(components);
+    const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri };
+    const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
+    const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks, tried: this.#tried });
+    const runtimeHandler = components.runtimeHandler ?? (() => '');
+    this.#syncer = new PodSyncer({
+      ...shared,
+      ...parts,
+      probes: components.probes,
+      features: options.features ?? defaultRestartFeatures,
+      runtimeHandler,
+      isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
+      onSandboxReady: components.onSandboxReady ?? (() => {}),
+      sandboxes: new SandboxStarter(shared),
+      starts: new PodContainers({ ...shared, ...parts, images: components.images, runtimeHandler, containers }),
+    });
+  }
+
+  /** All pods of which the runtime has anything left, dead parts included; the newest first. */
+  async getPods(signal?: AbortSignal): Promise<RuntimePod[]> {
+    const { cri } = this.#components;
+    const [{ items }, { containers }] = await Promise.all([
+      cri.listPodSandbox({}, signal),
+      cri.listContainers({}, signal),
+    ]);
+    return toRuntimePods(items, containers);
+  }
+
+  /**
+   * All that the runtime knows of one pod, dead containers with their termination messages.
+   * @param name '' where it is not known: the answer has the sandbox's then
+   * @throws CriError, and PodRuntimeError `BadAnswer`
+   */
+  async getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
+    const { cri, clock } = this.#components;
+    // What is read is at least as new as this instant.
+    const observedAtMs = clock.monotonic();
+    const filter = { labelSelector: { [criLabels.podUid]: uid } };
+    const [{ items }, { containers }] = await Promise.all([
+      cri.listPodSandbox({ filter }, signal),
+      cri.listContainers({ filter }, signal),
+    ]);
+    const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
+    const sandboxes = (pod?.sandboxes ?? []).map(async ({ id }) => {
+      const answer = await unlessGone(cri.podSandboxStatus({ podSandboxId: id }, signal));
+      if (answer === undefined) return [];
+      if (answer.status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
+      return [toSandboxStatus(answer.status)];
+    });
+    const statuses = (pod?.containers ?? []).map(({ id, sandboxId }) => this.#containerStatus(id, sandboxId, signal));
+    const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
+    const [sandboxStatuses, containerStatuses] = await Promise.all([Promise.all(sandboxes), Promise.all(statuses)]);
+    return toRuntimePodStatus(identity, sandboxStatuses.flat(), containerStatuses.flat(), observedAtMs);
+  }
+
+  async #containerStatus(id: string, sandboxId: string, signal?: AbortSignal): Promise<RuntimeContainerStatus[]> {
+    const { cri, fs } = this.#components;
+    const answer = await unlessGone(cri.containerStatus({ containerId: id }, signal));
+    if (answer === undefined) return [];
+    if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
+    const status = toContainerStatus(answer.status, sandboxId);
+    if (status.state !== 'exited') return [status];
+    return [{ ...status, message: joinMessages(status.message, await readTerminationMessage(fs, answer.status)) }];
+  }
+
+  /**
+   * News of the runtime, from now on: which pod something happened to. Ends or throws when the stream is lost.
+   * @throws CriError `UNIMPLEMENTED` where the runtime has no events
+   */
+  async *containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
+    for await (const { podSandboxStatus, createdAt } of this.#components.cri.getContainerEvents({}, signal)) {
+      const metadata = podSandboxStatus?.metadata;
+      if (!metadata?.uid) continue;
+      const { uid: podUid, name: podName, namespace: podNamespace } = metadata;
+      yield { podUid, podName, podNamespace, createdAtMs: criTimeMs(createdAt) };
+    }
+  }
+
+  /**
+   * Makes the runtime agree with a pod that shall run. Never throws for what happens to a container: that is in the
+   * results, and in {@link lastErrors} until the container's next start.
+   * @param status no older than the end of the last sync of this pod
+   */
+  async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult> {
+    const result = await this.#syncer.sync(pod, status, signal);
+    // What was broken off says nothing about the containers.
+    if (!signal.aborted) this.#lastErrors.update(pod.metadata.uid, result);
+    return result;
+  }
+
+  /**
+   * Stops all containers of a pod and its sandboxes; may be asked again and again.
+   * @param pod `undefined` where only the runtime knows it
+   * @param gracePeriodSeconds instead of what the pod says
+   * @throws PodRuntimeError `KillPod` where some part could not be stopped, or the signal's reason
+   */
+  async killPod(
+    pod: Pod | undefined,
+    runningPod: RuntimePod,
+    gracePeriodSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const results = new SyncResults();
+    await this.#killer.killPod(pod, runningPod, gracePeriodSeconds, results, signal);
+    const { error } = results.done();
+    if (error !== undefined) throw new PodRuntimeError('KillPod', error.message, { cause: error });
+  }
+
+  /** Removes a container that does not run, with its log. @throws CriError, and the file system's errors */
+  removeContainer(containerId: string, signal: AbortSignal): Promise<void> {
+    return this.#remover.remove(containerId, false, signal);
+  }
+
+  /** Why a container's last start failed, as its waiting state shows it. */
+  lastErrors(podUid: string, container: string): SyncFailure | undefined {
+    return this.#lastErrors.get(podUid, container);
+  }
+
+  /** Forgets what is remembered of a pod that is gone. */
+  forget(podUid: string): void {
+    this.#lastErrors.forget(podUid);
+    this.#backOff.forget(podUid);
+    this.#tried.forget(podUid);
+  }
+
+  /** @throws CriError, PodRuntimeError `BadAnswer` */
+  async status(signal?: AbortSignal): Promise<RuntimeState> {
+    return toRuntimeState(await this.#components.cri.status({}, signal));
+  }
+
+  /** Which runtime it is, and its version. */
+  async version(
+    signal?: AbortSignal,
+  ): Promise<{ readonly name: string; readonly version: string; readonly apiVersion: string }> {
+    const { runtimeName, runtimeVersion, runtimeApiVersion } = await this.#components.cri.version({}, signal);
+    return { name: runtimeName, version: runtimeVersion, apiVersion: runtimeApiVersion };
+  }
+}
+
+/** Something happened to a pod in the runtime. */
+export interface ContainerNews {
+  readonly podUid: string;
+  readonly podName: string;
+  readonly podNamespace: string;
+  /** By the runtime's wall clock. */
+  readonly createdAtMs: number;
+}
+
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (err) {
+    if (CriError.from(err).code === 'NOT_FOUND') return undefined;
+    throw err;
+  }
+}

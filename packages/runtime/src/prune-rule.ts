@@ -1,0 +1,19 @@
+import type { Pod, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import { byPrecedence } from './current-status.ts';
+
+/**
+ * The records of init containers that need not be kept: of each all ended ones but the newest; for a new sandbox all
+ * of them, so that none is taken for done there (`pruneInitContainersBeforeStart`, `purgeInitContainers` upstream).
+ */
+export function surplusInitContainers(
+  pod: Pod,
+  statuses: readonly RuntimeContainerStatus[],
+  newSandbox: boolean,
+): readonly RuntimeContainerStatus[] {
+  return (pod.spec.initContainers ?? []).flatMap(({ name }) => {
+    const records = statuses.filter((status) => status.name === name);
+    if (newSandbox) return records;
+    const ended = records.filter(({ state }) => state === 'exited' || state === 'unknown');
+    return ended.sort(byPrecedence).slice(1);
+  });
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '@node-agent/async';
+
+/** Lets containers stop in order: each waits for those before it, but no longer than its grace period (C4). */
+export class TerminationTurns {
+  readonly #clock: Clock;
+  readonly #prerequisites: ReadonlyMap<string, readonly string[]>;
+  readonly #ended = new Set<string>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor({ clock }: { readonly clock: Clock }, prerequisites: ReadonlyMap<string, readonly string[]>) {
+    this.#clock = clock;
+    this.#prerequisites = prerequisites;
+  }
+
+  /** Tells those who wait that a container has ended. */
+  ended(name: string): void {
+    this.#ended.add(name);
+    for (const look of [...this.#waiting]) look();
+  }
+
+  /**
+   * Resolves when a container's turn has come, or `maxMs` are over.
+   * @throws the signal's reason
+   */
+  async wait(name: string, maxMs: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const myTurn = (): boolean => (this.#prerequisites.get(name) ?? []).every((other) => this.#ended.has(other));
+    if (myTurn()) return;
+    await new Promise<void>((resolve, reject) => {
+      const settle = (how: () => void): void => {
+        timer.cancel();
+        this.#waiting.delete(look);
+        signal.removeEventListener('abort', onAbort);
+        how();
+      };
+      const look = (): void => {
+        if (myTurn()) settle(resolve);
+      };
+      const onAbort = (): void => settle(() => reject(signal.reason));
+      const timer = this.#clock.setTimer(maxMs, () => settle(resolve));
+      this.#waiting.add(look);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+}

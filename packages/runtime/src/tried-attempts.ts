@@ -1,0 +1,50 @@
+import type { Clock } from '@node-agent/async';
+import { CriError } from '@node-agent/cri-client';
+
+/** Longer than a runtime works on a call that nobody waits for any more; a name that is taken still then is leaked. */
+const LEAKED_NAME_MS = 300_000;
+
+/** A runtime that has the name already: containerd and CRI-O say so in words only. */
+export function isNameTaken(err: unknown): boolean {
+  const { code, details } = CriError.from(err);
+  return code === 'ALREADY_EXISTS' || /\bname\b.*\bis reserved\b/s.test(details);
+}
+
+/**
+ * The attempt numbers that were tried and did not succeed, by container. A CreateContainer may go through after its
+ * answer was lost: its successor takes the same number, so that the runtime refuses it (C1). Only a name that stays
+ * taken although no such container is listed is given up, after five minutes (containerd#4604, cri-o#9097).
+ */
+export class TriedAttempts {
+  readonly #clock: Clock;
+  readonly #tried = new Map<string, { attempt: number; takenSinceMs?: number }>();
+
+  constructor({ clock }: { readonly clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  get(podUid: string, container: string): number | undefined {
+    return this.#tried.get(`${podUid}/${container}`)?.attempt;
+  }
+
+  failed(podUid: string, container: string, attempt: number, err: unknown): void {
+    const key = `${podUid}/${container}`;
+    const known = this.#tried.get(key);
+    if (!isNameTaken(err)) {
+      this.#tried.set(key, { attempt });
+      return;
+    }
+    const now = this.#clock.monotonic();
+    const takenSinceMs = known?.attempt === attempt ? (known.takenSinceMs ?? now) : now;
+    const leaked = now - takenSinceMs >= LEAKED_NAME_MS;
+    this.#tried.set(key, leaked ? { attempt: attempt + 1 } : { attempt, takenSinceMs });
+  }
+
+  succeeded(podUid: string, container: string): void {
+    this.#tried.delete(`${podUid}/${container}`);
+  }
+
+  forget(podUid: string): void {
+    for (const key of this.#tried.keys()) if (key.startsWith(`${podUid}/`)) this.#tried.delete(key);
+  }
+}
