@@ -1,10 +1,10 @@
 import type { Container, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import { defaultRestartFeatures, doneForGood, restartsAfterKill, shouldStart } from '@node-agent/pod-spec';
 import { containerHash } from './container-hash.ts';
 import { currentStatus } from './current-status.ts';
 import { computeInitActions } from './init-actions.ts';
 import type { KillReason, PodActions, PodActionsContext, PodActionsDraft, Situation } from './pod-actions.ts';
 import { containersToReset } from './reset-actions.ts';
-import { defaultRestartFeatures, doneForGood, restartsAfterKill, shouldStart } from './restart-policy.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**

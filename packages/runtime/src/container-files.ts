@@ -3,6 +3,7 @@ import type { Random } from '@node-agent/async';
 import type { ContainerStatus } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
+import { createTerminationMessageFile } from './config/host-files.ts';
 import { parseContainerLabels } from './config/labels.ts';
 import { legacyLogLink, podLogsPath } from './config/log-paths.ts';
 
@@ -65,12 +66,8 @@ export class ContainerFiles {
    */
   async makeTerminationMessageFile(pod: Pod, container: Container): Promise<string | undefined> {
     if (!container.terminationMessagePath) return undefined;
-    const directory = join(this.#directories.rootDirectory, 'pods', pod.metadata.uid, 'containers', container.name);
-    await this.#fs.mkdir(directory, { mode: 0o750 });
-    const name = Math.floor(this.#random.next() * 2 ** 32).toString(16);
-    const path = join(directory, name.padStart(8, '0'));
-    await this.#fs.writeFile(path, '', { mode: 0o666 });
-    return path;
+    const { rootDirectory } = this.#directories;
+    return createTerminationMessageFile(this.#fs, this.#random, rootDirectory, pod.metadata.uid, container.name);
   }
 
   /** Links a container's log for log collectors; nothing where the runtime keeps no log file. */

@@ -5,12 +5,12 @@ import {
   type PodSandboxConfig,
   type RuntimeService,
 } from '@node-agent/cri-client';
-import type { Container, EphemeralContainer, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { AnyContainer, ContainerType, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { beforeCreate } from './before-create.ts';
 import { generateContainerConfig } from './config/container-config.ts';
-import type { ContainerContext, ContainerType } from './config/context.ts';
+import type { ContainerContext } from './config/context.ts';
 import { criLabels } from './config/labels.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerFiles } from './container-files.ts';
@@ -48,7 +48,7 @@ export type PullOutcome = { readonly imageRef: string } | { readonly failure: Sy
 /** One container to start. */
 export interface StartRequest {
   readonly pod: Pod;
-  readonly container: Container | EphemeralContainer;
+  readonly container: AnyContainer;
   readonly type: ContainerType;
   /** The pod as it was when this sync began. */
   readonly status: RuntimePodStatus;

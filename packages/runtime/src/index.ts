@@ -1,6 +1,5 @@
 export { computePodActions } from './actions.ts';
 export type { BackOffLimits } from './backoff-delay.ts';
-export { ContainerConfigError, type ContainerConfigErrorCode } from './config/config-error.ts';
 export { generateContainerConfig } from './config/container-config.ts';
 export { containerResources } from './config/container-resources.ts';
 export type {
@@ -50,6 +49,5 @@ export {
   type RuntimeCalls,
 } from './pod-runtime.ts';
 export { type ImagePuller, type LifecycleHooks, noHooks, type PodMounts, type PodNetworkPort } from './ports.ts';
-export type { RestartFeatures } from './restart-policy.ts';
 export type { RuntimeCondition, RuntimeHandlerInfo, RuntimeState } from './runtime-state.ts';
 export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './sync-result.ts';

@@ -1,7 +1,7 @@
 import type { Container, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import { failed, isRestartableInit, restartsAfterKill, shouldStart } from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
 import type { PodActionsDraft, Situation } from './pod-actions.ts';
-import { failed, isRestartableInit, restartsAfterKill, shouldStart } from './restart-policy.ts';
 
 /** What the look at one init container came to. */
 type Step =

@@ -1,14 +1,13 @@
 import { type Clock, sleep } from '@node-agent/async';
 import { CriError, type RuntimeService } from '@node-agent/cri-client';
-import type { Container, Pod, RuntimePod } from '@node-agent/pod-spec';
+import { type AnyContainer, findContainer, isRestartableInit, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
-import { containerReference, findContainer } from './describe.ts';
+import { containerReference } from './describe.ts';
 import { errorText, PodRuntimeError } from './errors.ts';
 import { remainingGraceSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
 import type { KillReason } from './pod-actions.ts';
 import type { LifecycleHooks } from './ports.ts';
-import { isRestartableInit } from './restart-policy.ts';
 import type { SyncResults } from './sync-result.ts';
 import { terminationPrerequisites } from './termination-order.ts';
 import { TerminationTurns } from './termination-turns.ts';
@@ -171,7 +170,7 @@ export class Killer {
     const deletion = annotations.podDeletionGracePeriodSeconds;
     const termination = annotations.podTerminationGracePeriodSeconds;
     const { preStopHandler: preStop, ports } = annotations;
-    const container: Container = {
+    const container: AnyContainer = {
       name: labels.containerName || name,
       ...(ports && { ports }),
       ...(preStop && { lifecycle: { preStop } }),
@@ -194,7 +193,7 @@ export class Killer {
 
 interface Spec {
   readonly pod: Pod;
-  readonly container: Container;
+  readonly container: AnyContainer;
 }
 
 /** What a call answers; `undefined` where the runtime does not know what it is about. */

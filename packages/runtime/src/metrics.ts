@@ -1,5 +1,5 @@
+import type { ContainerType } from '@node-agent/pod-spec';
 import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
-import type { ContainerType } from './config/context.ts';
 
 /** The metrics of this package, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface RuntimeMetrics {
@@ -13,9 +13,10 @@ export interface RuntimeMetrics {
 
 /** How the label `container_type` words a container's type. */
 export const containerTypeLabel: Readonly<Record<ContainerType, string>> = {
-  container: 'container',
-  initContainer: 'init_container',
-  ephemeralContainer: 'ephemeral_container',
+  main: 'container',
+  init: 'init_container',
+  sidecar: 'init_container',
+  ephemeral: 'ephemeral_container',
 };
 
 export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {

@@ -1,5 +1,4 @@
-import type { Container, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
-import type { RestartFeatures } from './restart-policy.ts';
+import type { Container, Pod, RestartFeatures, RuntimePodStatus } from '@node-agent/pod-spec';
 
 /** What made the kubelet kill a container; it decides which grace period holds. `Unknown`: nothing in particular. */
 export type KillReason = 'StartupProbe' | 'LivenessProbe' | 'FailedPostStartHook' | 'RestartAllContainers' | 'Unknown';

@@ -1,9 +1,8 @@
 import type { Clock } from '@node-agent/async';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { Container, EphemeralContainer, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { AnyContainer, Container, ContainerType, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
-import type { ContainerType } from './config/context.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerStarter, PullOutcome } from './container-starter.ts';
 import { containerReference, goDuration, podText } from './describe.ts';
@@ -22,7 +21,7 @@ export interface PodContainersComponents {
 
 /** One container that this sync means to start; `pull` is absent where it has to wait. */
 export interface Candidate {
-  readonly container: Container | EphemeralContainer;
+  readonly container: AnyContainer;
   readonly type: ContainerType;
   readonly wait?: SyncFailure;
   readonly pull?: Promise<PullOutcome>;
@@ -54,7 +53,7 @@ export class PodContainers {
   /** A container that may start now has its image pulled already; one that crashes too often waits. */
   candidate(
     { pod, status, signal }: Run,
-    container: Container | EphemeralContainer,
+    container: AnyContainer,
     type: ContainerType,
     sandboxConfig: Init<PodSandboxConfig>,
   ): Candidate {

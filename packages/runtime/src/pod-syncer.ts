@@ -1,14 +1,8 @@
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type {
-  Container,
-  EphemeralContainer,
-  Pod,
-  RuntimeContainerStatus,
-  RuntimePodStatus,
-} from '@node-agent/pod-spec';
+import type { AnyContainer, ContainerType, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import { isRestartableInit, type RestartFeatures } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from './actions.ts';
-import type { ContainerType } from './config/context.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { podReference, podText } from './describe.ts';
@@ -18,7 +12,6 @@ import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions, ProbeResults } from './pod-actions.ts';
 import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
 import { surplusInitContainers } from './prune-rule.ts';
-import { isRestartableInit, type RestartFeatures } from './restart-policy.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
 import { type PodSyncResult, SyncResults } from './sync-result.ts';
 
@@ -93,18 +86,16 @@ export class PodSyncer {
 
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
-    const candidates = (
-      type: ContainerType,
-      list: readonly (Container | EphemeralContainer)[],
-      indexes: readonly number[],
-    ): Candidate[] =>
+    const candidates = (type: ContainerType, list: readonly AnyContainer[], indexes: readonly number[]): Candidate[] =>
       indexes.flatMap((index) => {
         const container = list[index];
-        return container === undefined ? [] : [starts.candidate(run, container, type, sandboxConfig)];
+        if (container === undefined) return [];
+        const kind = type === 'init' && isRestartableInit(container) ? 'sidecar' : type;
+        return [starts.candidate(run, container, kind, sandboxConfig)];
       });
-    const ephemeral = candidates('ephemeralContainer', ephemeralContainers, actions.ephemeralContainersToStart);
-    const init = candidates('initContainer', initContainers, actions.initContainersToStart);
-    const main = candidates('container', containers, actions.containersToStart);
+    const ephemeral = candidates('ephemeral', ephemeralContainers, actions.ephemeralContainersToStart);
+    const init = candidates('init', initContainers, actions.initContainersToStart);
+    const main = candidates('main', containers, actions.containersToStart);
 
     // The images come while the sandbox is made.
     const place = actions.createSandbox

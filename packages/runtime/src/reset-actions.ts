@@ -1,7 +1,7 @@
 import type { Container, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import { matchingRestartRule, type RestartFeatures } from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
 import type { ContainerToReset } from './pod-actions.ts';
-import { matchingRestartRule, type RestartFeatures } from './restart-policy.ts';
 
 /**
  * Whether the exit of some container asks for all containers of its pod to begin anew: its first matching rule has
