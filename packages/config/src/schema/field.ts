@@ -19,8 +19,8 @@ export type FieldType =
   | { readonly kind: 'string' }
   | { readonly kind: 'enum'; readonly typeName: string; readonly values: readonly string[] }
   | { readonly kind: 'duration'; readonly integerNanoseconds?: boolean }
-  | { readonly kind: 'bytes' }
-  | { readonly kind: 'quantity' }
+  | { readonly kind: 'bytes'; readonly acceptsNumber?: boolean }
+  | { readonly kind: 'quantity'; readonly acceptsNumber?: boolean }
   | { readonly kind: 'list'; readonly of: FieldType }
   | { readonly kind: 'map'; readonly of: FieldType }
   | { readonly kind: 'object'; readonly typeName: string; readonly doc: string; readonly fields: readonly Field[] };
@@ -59,8 +59,12 @@ export type Support =
       readonly severity: 'refuse' | 'warn';
       readonly because: string;
       readonly accepted?: readonly Json[];
+      /** For values that a list cannot hold: whether this one, in its normal form, is as good as the default. */
+      readonly accepts?: (value: unknown) => boolean;
       readonly noteAtDefault?: string;
     };
+
+type SupportExceptions = Pick<Extract<Support, { state: 'unsupported' }>, 'accepted' | 'accepts' | 'noteAtDefault'>;
 
 /** A rule on one value in its normal form: what is wrong with it, or nothing. */
 export type Check = (value: unknown) => string | undefined;
@@ -124,17 +128,11 @@ export function inert(because: string): Support {
 }
 
 /** A value other than the default stops the kubelet: it would be unsafe or wrong to go on without it. */
-export function refuse(
-  because: string,
-  more: { readonly accepted?: readonly Json[]; readonly noteAtDefault?: string } = {},
-): Support {
+export function refuse(because: string, more: SupportExceptions = {}): Support {
   return { state: 'unsupported', severity: 'refuse', because, ...more };
 }
 
 /** A value other than the default is warned of by name, and the kubelet goes on without it. */
-export function warn(
-  because: string,
-  more: { readonly accepted?: readonly Json[]; readonly noteAtDefault?: string } = {},
-): Support {
+export function warn(because: string, more: SupportExceptions = {}): Support {
   return { state: 'unsupported', severity: 'warn', because, ...more };
 }

@@ -141,7 +141,7 @@ const outputOptions = (): readonly Field[] => [
   }),
   field({
     name: 'infoBufferSize',
-    type: { kind: 'bytes' },
+    type: { kind: 'bytes', acceptsNumber: true },
     default: '0',
     support: warn('lines are not buffered'),
     doc: 'The buffer of the info stream. Needs the feature gate LoggingAlphaOptions.',

@@ -175,8 +175,7 @@ export const reservationFields: readonly Field[] = [
         field({ name: 'numaNode', type: INT32, required: true, default: 0, doc: 'The number of the NUMA node.' }),
         field({
           name: 'limits',
-          property: 'limits',
-          type: map(QUANTITY),
+          type: map({ kind: 'quantity', acceptsNumber: true }),
           required: true,
           default: {},
           doc: 'Quantities of memory and of hugepages-<size>.',
@@ -255,6 +254,12 @@ export const resourceManagerFields: readonly Field[] = [
 
 const NO_EVICTION = 'pods are not evicted yet';
 
+/** Whether every threshold is one of those that upstream takes for none. */
+function isOff(value: unknown): boolean {
+  const thresholds = typeof value === 'object' && value !== null ? Object.values(value) : [];
+  return thresholds.every((threshold) => threshold === '0%' || threshold === '100%');
+}
+
 /** Eviction under pressure, and swap. */
 export const evictionFields: readonly Field[] = [
   field({
@@ -262,7 +267,7 @@ export const evictionFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-hard', syntax: 'thresholds' },
-    support: warn(NO_EVICTION),
+    support: warn(NO_EVICTION, { accepts: isOff }),
     doc: 'Thresholds by signal, as quantities or percentages, below which pods are evicted at once. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%; without: none.',
   }),
   field({

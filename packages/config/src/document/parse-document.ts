@@ -1,0 +1,222 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type Tags,
+} from 'yaml';
+import type { ConfigEntry, ConfigNode, Position } from './node.ts';
+
+/** What is wrong with the text of a file. */
+export interface SyntaxProblem {
+  readonly message: string;
+  readonly at: Position;
+}
+
+export type ParsedDocument =
+  | { readonly root: ConfigNode; readonly problems?: never }
+  | { readonly root?: never; readonly problems: readonly SyntaxProblem[] };
+
+// No configuration is near these; without them a few lines of aliases could ask for more than the memory holds.
+const MAX_NODES = 100_000;
+const MAX_DEPTH = 64;
+const START: Position = { line: 1, column: 1 };
+// Kubernetes' YAML reader knows neither numbers of base 60 nor dates, and binary has no place in JSON.
+const UNKNOWN_TAGS: ReadonlySet<string> = new Set([
+  'timestamp',
+  'intTime',
+  'floatTime',
+  'binary',
+  'omap',
+  'pairs',
+  'set',
+]);
+
+/**
+ * Reads one document of YAML 1.1 as Kubernetes reads it (`yes` is true, `0777` is octal, no dates, no base 60), or of
+ * JSON where the text begins with a brace. Duplicate keys, several documents and an empty file are problems.
+ */
+export function parseDocument(bytes: Uint8Array): ParsedDocument {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return { problems: [{ message: 'is not UTF-8 text', at: START }] };
+  }
+  if (text.trim() === '') return { problems: [{ message: 'is empty', at: START }] };
+  return text.trimStart().startsWith('{') ? parseJson(text) : parseYaml(text);
+}
+
+function parseJson(text: string): ParsedDocument {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    // A flow mapping of YAML begins with a brace, too, and Kubernetes takes it.
+    const asYaml = parseYaml(text);
+    if (asYaml.problems === undefined) return asYaml;
+    const message = error instanceof Error ? error.message : String(error);
+    return { problems: [{ message: `is not JSON: ${message}`, at: asYaml.problems[0]?.at ?? START }] };
+  }
+  return parseWith(text.replaceAll('\t', ' '), 'json');
+}
+
+function parseYaml(text: string): ParsedDocument {
+  return parseWith(text, 'yaml-1.1');
+}
+
+function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, {
+    version: schema === 'json' ? '1.2' : '1.1',
+    schema,
+    customTags: (tags: Tags) => tags.filter((tag) => !UNKNOWN_TAGS.has(typeof tag === 'string' ? tag : nameOf(tag))),
+    intAsBigInt: true,
+    uniqueKeys: true,
+    merge: schema !== 'json',
+    lineCounter: lines,
+    prettyErrors: false,
+  });
+  const position = (offset: number | undefined): Position => {
+    if (offset === undefined) return START;
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  if (!Array.isArray(documents)) return { problems: [{ message: 'is empty', at: START }] };
+  const problems = documents.flatMap((document) =>
+    document.errors.map((error) => ({
+      message: error.code === 'DUPLICATE_KEY' ? 'the key is there twice' : error.message,
+      at: position(error.pos[0]),
+    })),
+  );
+  if (problems.length > 0) return { problems };
+  const filled = documents.filter((document) => document.contents !== null && !isEmptyScalar(document.contents));
+  const [document, second] = filled;
+  if (document === undefined) return { problems: [{ message: 'is empty', at: START }] };
+  if (second !== undefined) {
+    return {
+      problems: [{ message: 'holds more than one document, and only one is read', at: position(second.range[0]) }],
+    };
+  }
+  return new TreeReader(document, position).read();
+}
+
+function isEmptyScalar(node: unknown): boolean {
+  return isScalar(node) && node.value === null && (node.source === undefined || node.source === '');
+}
+
+/** The library names the tags it removes only by their identity; these are how they can be told. */
+function nameOf(tag: Exclude<Tags[number], string>): string {
+  const format = 'format' in tag && typeof tag.format === 'string' ? tag.format : '';
+  if (format === 'TIME') return 'intTime';
+  return tag.tag.replace('tag:yaml.org,2002:', '');
+}
+
+class TreeReader {
+  readonly #document: Document;
+  readonly #position: (offset: number | undefined) => Position;
+  readonly #problems: SyntaxProblem[] = [];
+  #nodes = 0;
+
+  constructor(document: Document, position: (offset: number | undefined) => Position) {
+    this.#document = document;
+    this.#position = position;
+  }
+
+  read(): ParsedDocument {
+    const root = this.#convert(this.#document.contents, 0, START);
+    if (root === undefined || this.#problems.length > 0) return { problems: this.#problems };
+    return { root };
+  }
+
+  #convert(node: unknown, depth: number, fallback: Position): ConfigNode | undefined {
+    const at = this.#at(node) ?? fallback;
+    if (++this.#nodes > MAX_NODES || depth > MAX_DEPTH) {
+      if (this.#problems.length === 0)
+        this.#problems.push({ message: 'is too large or too deep for a configuration', at });
+      return undefined;
+    }
+    if (isAlias(node)) {
+      const target = node.resolve(this.#document);
+      if (target === undefined) return this.#fail(`the alias *${node.source} names nothing`, at);
+      return this.#convert(target, depth + 1, at);
+    }
+    if (isScalar(node)) return this.#scalar(node.value, at);
+    if (node === null || node === undefined) return { kind: 'scalar', value: null, at };
+    if (isSeq(node)) {
+      const items = node.items.map((item) => this.#convert(item, depth + 1, at)).filter((item) => item !== undefined);
+      return { kind: 'list', items, at };
+    }
+    if (isMap(node)) return { kind: 'map', entries: this.#entries(node.items, depth, at), at };
+    return this.#fail('holds a value that is neither a scalar, a list nor a mapping', at);
+  }
+
+  #scalar(value: unknown, at: Position): ConfigNode | undefined {
+    switch (typeof value) {
+      case 'bigint': {
+        const small = value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER);
+        return { kind: 'scalar', value: small ? Number(value) : value, at };
+      }
+      case 'boolean':
+      case 'number':
+      case 'string':
+        return { kind: 'scalar', value, at };
+      default:
+        return value === null
+          ? { kind: 'scalar', value, at }
+          : this.#fail('holds a value that JSON has no form for', at);
+    }
+  }
+
+  /** The entries of a mapping; what is merged in by `<<` comes last and never replaces what is written out. */
+  #entries(pairs: readonly Pair<unknown, unknown>[], depth: number, at: Position): readonly ConfigEntry[] {
+    const own: ConfigEntry[] = [];
+    const merged: ConfigEntry[] = [];
+    for (const { key, value } of pairs) {
+      const keyAt = this.#at(key) ?? at;
+      if (!isScalar(key)) {
+        this.#fail('a key has to be plain text', keyAt);
+        continue;
+      }
+      const node = this.#convert(value, depth + 1, keyAt);
+      if (node === undefined) continue;
+      if (isMergeKey(key.value)) {
+        merged.push(...this.#mergedEntries(node));
+        continue;
+      }
+      own.push({ key: key.value === null ? 'null' : String(key.value), keyAt, value: node });
+    }
+    const taken = new Set(own.map((entry) => entry.key));
+    for (const entry of merged) {
+      if (taken.has(entry.key)) continue;
+      taken.add(entry.key);
+      own.push(entry);
+    }
+    return own;
+  }
+
+  #mergedEntries(node: ConfigNode): readonly ConfigEntry[] {
+    if (node.kind === 'map') return node.entries;
+    if (node.kind === 'list') return node.items.flatMap((item) => this.#mergedEntries(item));
+    this.#fail('<< merges mappings only', node.at);
+    return [];
+  }
+
+  #at(node: unknown): Position | undefined {
+    const range = (node as Node | null | undefined)?.range;
+    return range ? this.#position(range[0]) : undefined;
+  }
+
+  #fail(message: string, at: Position): undefined {
+    this.#problems.push({ message, at });
+    return undefined;
+  }
+}
+
+function isMergeKey(key: unknown): boolean {
+  return key === '<<' || (typeof key === 'symbol' && key.description === '<<');
+}

@@ -1,0 +1,57 @@
+import { posix } from 'node:path';
+import { ConfigError } from './error.ts';
+
+/** What the loader reads files with; the `FileSystem` of `@node-agent/host` is one. */
+export interface ConfigReader {
+  readFile(path: string): Promise<Uint8Array>;
+  readdir(path: string): Promise<readonly { readonly name: string; readonly kind: string }[]>;
+}
+
+/** The drop-in files of a directory, and the files there that are none. */
+export interface DropInFiles {
+  readonly files: readonly string[];
+  readonly skipped: readonly string[];
+}
+
+/**
+ * Finds the `*.conf` files of a directory and all below it, each directory's entries in the order of their bytes
+ * (Go's `filepath.WalkDir`).
+ *
+ * @throws ConfigError `read`
+ */
+export async function findDropIns(directory: string, fs: Pick<ConfigReader, 'readdir'>): Promise<DropInFiles> {
+  const files: string[] = [];
+  const skipped: string[] = [];
+  await walk(directory);
+  return { files, skipped };
+
+  async function walk(at: string): Promise<void> {
+    const entries = [...(await list(at, fs))].sort((a, b) => compareBytes(a.name, b.name));
+    for (const { name, kind } of entries) {
+      const path = posix.join(at, name);
+      if (kind === 'directory') await walk(path);
+      // Of `.conf` itself, Go's extension is all of it.
+      else if (name === '.conf' || posix.extname(name) === '.conf') files.push(path);
+      else skipped.push(path);
+    }
+  }
+}
+
+async function list(path: string, fs: Pick<ConfigReader, 'readdir'>): ReturnType<ConfigReader['readdir']> {
+  try {
+    return await fs.readdir(path);
+  } catch (cause) {
+    throw readError(path, cause);
+  }
+}
+
+/** A file or directory that cannot be read, with the reason of the system. */
+export function readError(path: string, cause: unknown): ConfigError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const origin = { source: 'file', file: path, line: 0, column: 0 } as const;
+  return new ConfigError('read', [{ path: '', message: `cannot be read: ${reason}`, origin }], { cause });
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

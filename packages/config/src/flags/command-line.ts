@@ -1,0 +1,178 @@
+import { durationMs } from '../defaults.ts';
+import { parseDuration } from '../duration.ts';
+import { ConfigError, type ConfigIssue } from '../error.ts';
+import type { KubeletFlags } from '../generated/kubelet-configuration.ts';
+import type { Field, FieldFlag, FieldType, Json } from '../schema/field.ts';
+import { configurationFields } from '../schema/kubelet-configuration.ts';
+import { parseFieldText } from './field-syntax.ts';
+import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
+import { type FlagOccurrence, type FlagShape, parseArguments } from './parse-arguments.ts';
+import { type Parsed, parseBoolean, parseInteger, splitPair } from './text-values.ts';
+
+/** A flag that mirrors a field of the configuration. */
+export interface MirrorFlag {
+  readonly flag: FieldFlag;
+  /** Names from the top of the configuration to the field. */
+  readonly path: readonly string[];
+  readonly field: Field;
+}
+
+/** A field that the command line sets. */
+export interface FlagSetting {
+  readonly mirror: MirrorFlag;
+  readonly value: Json;
+  /** The last text given. */
+  readonly text: string;
+}
+
+/** What a command line says. */
+export interface CommandLine {
+  readonly flags: KubeletFlags;
+  /** The flags beside the fields that are there, with their last text. */
+  readonly given: ReadonlyMap<string, string>;
+  readonly settings: readonly FlagSetting[];
+  /** Deprecations, in upstream's words. */
+  readonly warnings: readonly ConfigIssue[];
+}
+
+const USE_THE_FILE =
+  "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
+
+export const mirrorFlags: readonly MirrorFlag[] = mirrorsIn(configurationFields, []);
+
+function mirrorsIn(fields: readonly Field[], path: readonly string[]): readonly MirrorFlag[] {
+  return fields.flatMap((field) => {
+    const at = [...path, field.name];
+    if (field.type.kind === 'object') return mirrorsIn(field.type.fields, at);
+    return field.flag === undefined ? [] : [{ flag: field.flag, path: at, field }];
+  });
+}
+
+/**
+ * Reads the kubelet's command line, without the program's name.
+ *
+ * @throws ConfigError `flag` for what pflag refuses, a value of the wrong form, and an argument that is no flag
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const { occurrences, positional } = parseArguments(argv, shapes());
+  const byName = Map.groupBy(occurrences, (occurrence) => occurrence.name);
+  const issues: ConfigIssue[] = [];
+  const [command] = positional;
+  if (command !== undefined) issues.push(flagIssue(`unknown command ${command}`));
+  const settings = mirrorFlags.flatMap((mirror) => {
+    const setting = settingOf(mirror, byName.get(mirror.flag.name) ?? [], issues);
+    return setting === undefined ? [] : [setting];
+  });
+  const flags = ownFlags(byName, issues);
+  if (issues.length > 0) throw new ConfigError('flag', issues);
+  return { flags, given: givenTexts(byName), settings, warnings: deprecations(byName) };
+}
+
+function shapes(): readonly FlagShape[] {
+  const own = kubeletFlags.map((flag) => shape(flag.name, flag.shorthand, isBare(flag.type)));
+  return [...own, ...mirrorFlags.map(({ flag, field }) => shape(flag.name, flag.shorthand, isBare(field.type.kind)))];
+}
+
+function isBare(type: FieldType['kind'] | KubeletFlag['type']): boolean {
+  return type === 'boolean' || type === 'version';
+}
+
+function shape(name: string, shorthand: string | undefined, bare: boolean): FlagShape {
+  return { name, ...(shorthand === undefined ? {} : { shorthand }), ...(bare ? { bareText: 'true' } : {}) };
+}
+
+function settingOf(
+  mirror: MirrorFlag,
+  occurrences: readonly FlagOccurrence[],
+  issues: ConfigIssue[],
+): FlagSetting | undefined {
+  let value: Json | undefined;
+  let text = '';
+  for (const occurrence of occurrences) {
+    const parsed = parseFieldText(occurrence.text, mirror.field.type, mirror.flag.syntax, value);
+    if (parsed.problem !== undefined) {
+      issues.push(badValue(mirror.flag, occurrence.text, parsed.problem));
+      return undefined;
+    }
+    value = parsed.value;
+    text = occurrence.text;
+  }
+  const ignored = (mirror.flag.syntax === 'ip' && value === '') || (mirror.flag.syntax === 'onlyTrueCounts' && !value);
+  return value === undefined || ignored ? undefined : { mirror, value, text };
+}
+
+function ownFlags(byName: ReadonlyMap<string, readonly FlagOccurrence[]>, issues: ConfigIssue[]): KubeletFlags {
+  const members: [string, unknown][] = [];
+  for (const flag of kubeletFlags) {
+    const occurrences = byName.get(flag.name) ?? [];
+    let value = ownValue(flag, flag.default, undefined).value;
+    let labels: unknown;
+    for (const { text } of occurrences) {
+      const parsed = ownValue(flag, text, labels);
+      if (parsed.problem === undefined) [value, labels] = [parsed.value, parsed.value];
+      else issues.push(badValue(flag, text, parsed.problem));
+    }
+    if (flag.property !== undefined) members.push([flag.property, value]);
+  }
+  // The interface is written from the same table that this reads.
+  return Object.fromEntries(members) as unknown as KubeletFlags;
+}
+
+function ownValue(flag: KubeletFlag, text: string, previous: unknown): Parsed<unknown> {
+  switch (flag.type) {
+    case 'boolean':
+      return parseBoolean(text);
+    case 'integer':
+      return parseInteger(text);
+    case 'duration':
+      return parseDuration(text) === undefined
+        ? { problem: 'want a duration with a unit, such as 1m30s or 300ms' }
+        : { value: durationMs(text) };
+    case 'labels':
+      return labels(text, previous);
+    case 'version': {
+      if (text === 'raw') return { value: text };
+      const parsed = parseBoolean(text);
+      return parsed.problem === undefined ? { value: String(parsed.value) } : { problem: 'want true, false or raw' };
+    }
+    case 'string':
+      return { value: text };
+  }
+}
+
+function labels(text: string, previous: unknown): Parsed<Readonly<Record<string, string>>> {
+  const before = typeof previous === 'object' && previous !== null ? Object.entries(previous) : [];
+  const pairs = text.split(',').filter((part) => part !== '');
+  return { value: Object.fromEntries([...before, ...pairs.map((part) => splitPair(part, '=') ?? [part.trim(), ''])]) };
+}
+
+function givenTexts(byName: ReadonlyMap<string, readonly FlagOccurrence[]>): ReadonlyMap<string, string> {
+  const own = new Set(kubeletFlags.map((flag) => flag.name));
+  return new Map(
+    [...byName].flatMap(([name, all]) => (own.has(name) ? [[name, all.at(-1)?.text ?? ''] as const] : [])),
+  );
+}
+
+function deprecations(byName: ReadonlyMap<string, unknown>): readonly ConfigIssue[] {
+  const texts = new Map<string, string>(
+    kubeletFlags.flatMap((flag) => (flag.deprecated === undefined ? [] : [[flag.name, flag.deprecated] as const])),
+  );
+  for (const { flag } of mirrorFlags) if (flag.deprecated !== false) texts.set(flag.name, USE_THE_FILE);
+  return [...byName.keys()].flatMap((name) => {
+    const text = texts.get(name);
+    return text === undefined ? [] : [flagIssue(`Flag --${name} has been deprecated, ${text}`)];
+  });
+}
+
+function badValue(
+  flag: { readonly name: string; readonly shorthand?: string },
+  text: string,
+  problem: string,
+): ConfigIssue {
+  const name = flag.shorthand === undefined ? `--${flag.name}` : `-${flag.shorthand}, --${flag.name}`;
+  return flagIssue(`invalid argument ${JSON.stringify(text)} for "${name}" flag: ${problem}`);
+}
+
+function flagIssue(message: string): ConfigIssue {
+  return { path: '', message, origin: { source: 'default' } };
+}

@@ -1,0 +1,142 @@
+import { isIP } from 'node:net';
+import { scalarValue, wanted } from '../decode.ts';
+import { keyProblem, valueProblem } from '../labels.ts';
+import { isObject } from '../merge.ts';
+import type { FieldFlag, FieldType, Json } from '../schema/field.ts';
+import { type Parsed, parseBoolean, parseCommaList, parseInteger, parsePairs, splitPair } from './text-values.ts';
+
+/**
+ * Reads the text of a flag that mirrors a field. `previous` is what an earlier appearance of the flag gave: lists and
+ * maps are added to, everything else is replaced.
+ */
+export function parseFieldText(
+  text: string,
+  type: FieldType,
+  syntax: FieldFlag['syntax'],
+  previous: Json | undefined,
+): Parsed<Json> {
+  switch (syntax) {
+    case 'ip':
+      return text === '' || isIP(text) !== 0 ? { value: text } : { problem: 'want an IP address' };
+    case 'headers':
+      return headers(text, previous);
+    case 'taints':
+      return taints(text);
+    case 'reservedMemory':
+      return reservedMemory(text, previous);
+    case 'vmodule':
+      return vmodule(text, previous);
+    default:
+      return byType(text, type, syntax, previous);
+  }
+}
+
+function byType(text: string, type: FieldType, syntax: FieldFlag['syntax'], previous: Json | undefined): Parsed<Json> {
+  switch (type.kind) {
+    case 'boolean':
+      return parseBoolean(text);
+    case 'integer': {
+      const parsed = parseInteger(text);
+      return parsed.problem === undefined ? checked(parsed.value, type) : { problem: `want ${wanted(type)}` };
+    }
+    case 'list': {
+      const parts = parseCommaList(text);
+      if (parts.problem !== undefined) return parts;
+      return { value: [...(Array.isArray(previous) ? previous : []), ...parts.value] };
+    }
+    case 'map':
+      return entries(text, type.of, syntax, previous);
+    default:
+      return checked(text, type);
+  }
+}
+
+function checked(value: string | number, type: FieldType): Parsed<Json> {
+  const decoded = scalarValue(value, type);
+  return decoded === undefined ? { problem: `want ${wanted(type)}` } : { value: decoded };
+}
+
+function entries(text: string, of: FieldType, syntax: FieldFlag['syntax'], previous: Json | undefined): Parsed<Json> {
+  const pairs = syntax === 'oneEntry' ? oneEntry(text) : parsePairs(text, syntax === 'thresholds' ? '<' : '=');
+  if (pairs.problem !== undefined) return pairs;
+  const members = new Map<string, Json>(Object.entries(isObject(previous) ? previous : {}));
+  for (const [key, part] of pairs.value) {
+    const value = byType(part, of, undefined, undefined);
+    if (value.problem !== undefined) return { problem: `${key}: ${value.problem}, not ${JSON.stringify(part)}` };
+    members.set(key, value.value);
+  }
+  return { value: Object.fromEntries(members) };
+}
+
+function oneEntry(text: string): Parsed<readonly (readonly [string, string])[]> {
+  const pair = splitPair(text, '=');
+  return pair === undefined ? { problem: 'want key=value' } : { value: [pair] };
+}
+
+/** `Name: value` with commas between; a name may come more than once. */
+function headers(text: string, previous: Json | undefined): Parsed<Json> {
+  const pairs = parsePairs(text, ':');
+  if (pairs.problem !== undefined) return pairs;
+  const members = new Map<string, Json>(Object.entries(isObject(previous) ? previous : {}));
+  for (const [name, value] of pairs.value) {
+    const before = members.get(name);
+    members.set(name, [...(Array.isArray(before) ? before : []), value]);
+  }
+  return { value: Object.fromEntries(members) };
+}
+
+const EFFECTS: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
+
+/** `key=value:effect` or `key:effect`, with commas between; each key and effect once. A later flag replaces it all. */
+function taints(text: string): Parsed<Json> {
+  const found: Record<string, string>[] = [];
+  const seen = new Set<string>();
+  for (const part of text === '' ? [] : text.split(',')) {
+    const [spec = '', effect = '', ...more] = part.split(':');
+    const [key = '', value = '', ...rest] = spec.split('=');
+    if (more.length > 0 || rest.length > 0 || !EFFECTS.has(effect)) {
+      return {
+        problem: `want key=value:effect with effect NoSchedule, PreferNoSchedule or NoExecute, not ${JSON.stringify(part)}`,
+      };
+    }
+    const problem = keyProblem(key) ?? valueProblem(value);
+    if (problem !== undefined) return { problem };
+    if (seen.has(`${key}:${effect}`)) return { problem: `the taint ${key}:${effect} is there twice` };
+    seen.add(`${key}:${effect}`);
+    found.push({ key, value, effect });
+  }
+  return { value: found };
+}
+
+/** `0:memory=1Gi,hugepages-1Gi=2Gi`, with semicolons between NUMA nodes. */
+function reservedMemory(text: string, previous: Json | undefined): Parsed<Json> {
+  const found: Json[] = Array.isArray(previous) ? [...previous] : [];
+  for (const part of text === '' ? [] : text.split(';')) {
+    const [node = '', list = '', ...more] = part.split(':');
+    const numaNode = parseInteger(node);
+    const limits = parsePairs(list, '=');
+    if (more.length > 0 || numaNode.problem !== undefined || limits.problem !== undefined || list === '') {
+      return { problem: `want numaNode:type=quantity,type=quantity, not ${JSON.stringify(part)}` };
+    }
+    for (const [name, quantity] of limits.value) {
+      const value = checked(quantity, { kind: 'quantity' });
+      if (value.problem !== undefined) return { problem: `${name}: ${value.problem}, not ${JSON.stringify(quantity)}` };
+    }
+    found.push({ numaNode: numaNode.value, limits: Object.fromEntries(limits.value) });
+  }
+  return { value: found };
+}
+
+/** `pattern=N`, with commas between. */
+function vmodule(text: string, previous: Json | undefined): Parsed<Json> {
+  const found: Json[] = Array.isArray(previous) ? [...previous] : [];
+  for (const part of text.split(',')) {
+    if (part === '') continue;
+    const [filePattern = '', level = '', ...more] = part.split('=');
+    if (filePattern === '' || more.length > 0 || !/^\d{1,10}$/.test(level) || Number(level) > 2_147_483_647) {
+      return { problem: `want pattern=N, not ${JSON.stringify(part)}` };
+    }
+    found.push({ filePattern, verbosity: Number(level) });
+  }
+  return { value: found };
+}

@@ -1,0 +1,103 @@
+import type { FieldType, Json } from '../schema/field.ts';
+import { mirrorFlags } from './command-line.ts';
+import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
+
+interface HelpEntry {
+  readonly name: string;
+  readonly shorthand: string | undefined;
+  readonly type: string;
+  readonly default: string;
+  readonly doc: string;
+  readonly deprecated: boolean;
+}
+
+const INTRODUCTION = `The kubelet is the agent of a node: it runs the pods that are meant for it on a container runtime, keeps them running,
+and tells how they are. Pods come from manifests in a directory or at a URL, and from the API server.
+
+Flags that mirror a field of the configuration file are deprecated: put the field into the file of --config.
+A flag overrides --config-dir, which overrides --config, which overrides the default.`;
+
+/** The text of --help: every flag with its type, default and meaning, by name. */
+export function helpText(): string {
+  const entries = [...kubeletFlags.map(ownEntry), ...mirrorFlags.map(mirrorEntry)].sort((a, b) =>
+    a.name < b.name ? -1 : 1,
+  );
+  return `${INTRODUCTION}\n\nUsage:\n  kubelet [flags]\n\nFlags:\n${entries.map(entryText).join('\n')}\n`;
+}
+
+function ownEntry(flag: KubeletFlag): HelpEntry {
+  const types: Record<KubeletFlag['type'], string> = {
+    boolean: '',
+    integer: 'int32',
+    string: 'string',
+    duration: 'duration',
+    labels: 'key=value,...',
+    version: 'version[=true]',
+  };
+  return {
+    name: flag.name,
+    shorthand: flag.shorthand,
+    type: types[flag.type],
+    default: flag.default === 'false' ? '' : flag.default,
+    doc: flag.doc,
+    deprecated: flag.deprecated !== undefined,
+  };
+}
+
+function mirrorEntry({ flag, field }: (typeof mirrorFlags)[number]): HelpEntry {
+  return {
+    name: flag.name,
+    shorthand: flag.shorthand,
+    type: flag.syntax === 'ip' ? 'ip' : typeText(field.type),
+    default: defaultText(field.default),
+    doc: field.doc,
+    deprecated: flag.deprecated !== false,
+  };
+}
+
+function typeText(type: FieldType): string {
+  switch (type.kind) {
+    case 'boolean':
+      return '';
+    case 'integer':
+      return `${type.unsigned ? 'u' : ''}int${type.bits}`;
+    case 'enum':
+    case 'string':
+      return 'string';
+    case 'bytes':
+      return 'quantity';
+    case 'list':
+      return 'strings';
+    case 'map':
+      return 'key=value,...';
+    default:
+      return type.kind;
+  }
+}
+
+function defaultText(value: Json | undefined): string {
+  if (value === undefined || value === false) return '';
+  if (typeof value === 'object') return Array.isArray(value) ? value.join(',') : '';
+  return String(value);
+}
+
+const WIDTH = 100;
+
+function entryText(entry: HelpEntry): string {
+  const shorthand = entry.shorthand === undefined ? '    ' : `-${entry.shorthand}, `;
+  const notes = [entry.default === '' ? '' : `(default ${entry.default})`, entry.deprecated ? '(DEPRECATED)' : ''];
+  const words = [entry.doc, ...notes]
+    .filter((part) => part !== '')
+    .join(' ')
+    .split(' ');
+  const lines = [`  ${shorthand}--${entry.name}${entry.type === '' ? '' : ` ${entry.type}`}`];
+  let line = '         ';
+  for (const word of words) {
+    if (line.length + word.length + 1 > WIDTH) {
+      lines.push(line);
+      line = '         ';
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].join('\n');
+}

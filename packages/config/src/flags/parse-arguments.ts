@@ -1,0 +1,104 @@
+import { ConfigError } from '../error.ts';
+import { closest } from '../suggest.ts';
+
+/** What the reader of a command line has to know of a flag. */
+export interface FlagShape {
+  /** Without dashes. */
+  readonly name: string;
+  readonly shorthand?: string;
+  /** The text of a flag given without one; a flag that has none takes the next argument. */
+  readonly bareText?: string;
+}
+
+/** One appearance of a flag on the command line. */
+export interface FlagOccurrence {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ParsedArguments {
+  /** In the order of the command line. */
+  readonly occurrences: readonly FlagOccurrence[];
+  /** What is no flag, and all that follows `--`. */
+  readonly positional: readonly string[];
+}
+
+/**
+ * Splits a command line the way pflag does: `--flag=text`, `--flag text`, a bare `--flag` where one is allowed,
+ * `-v4`, `-v=4`, `-v 4`; underscores in names are dashes; flags and other arguments may be mixed; `--` ends the flags.
+ *
+ * @throws ConfigError `flag` for an unknown flag, one without its text, and a name that is none
+ */
+export function parseArguments(argv: readonly string[], shapes: readonly FlagShape[]): ParsedArguments {
+  return new ArgumentParser(argv, shapes).parse();
+}
+
+class ArgumentParser {
+  readonly #rest: string[];
+  readonly #byName: ReadonlyMap<string, FlagShape>;
+  readonly #byShorthand: ReadonlyMap<string, FlagShape>;
+  readonly #occurrences: FlagOccurrence[] = [];
+
+  constructor(argv: readonly string[], shapes: readonly FlagShape[]) {
+    this.#rest = [...argv];
+    this.#byName = new Map(shapes.map((shape) => [shape.name, shape]));
+    this.#byShorthand = new Map(
+      shapes.flatMap((shape) => (shape.shorthand === undefined ? [] : [[shape.shorthand, shape] as const])),
+    );
+  }
+
+  parse(): ParsedArguments {
+    const positional: string[] = [];
+    for (let argument = this.#rest.shift(); argument !== undefined; argument = this.#rest.shift()) {
+      if (argument === '--') {
+        positional.push(...this.#rest);
+        break;
+      }
+      if (!argument.startsWith('-') || argument === '-') positional.push(argument);
+      else if (argument.startsWith('--')) this.#long(argument);
+      else this.#short(argument.slice(1));
+    }
+    return { occurrences: this.#occurrences, positional };
+  }
+
+  #long(argument: string): void {
+    const body = argument.slice(2);
+    if (body.startsWith('-') || body.startsWith('=')) fail(`bad flag syntax: ${argument}`);
+    const equals = body.indexOf('=');
+    const given = equals < 0 ? body : body.slice(0, equals);
+    const shape = this.#byName.get(given.replaceAll('_', '-'));
+    if (shape === undefined) {
+      const near = closest(given, [...this.#byName.keys()]);
+      fail(`unknown flag: --${given}${near === undefined ? '' : `; did you mean --${near}?`}`);
+    }
+    const text = equals < 0 ? (shape.bareText ?? this.#rest.shift()) : body.slice(equals + 1);
+    if (text === undefined) fail(`flag needs an argument: --${given}`);
+    this.#occurrences.push({ name: shape.name, text });
+  }
+
+  /** One letter after another, until one takes the rest as its text. */
+  #short(letters: string): void {
+    for (let at = 0; at < letters.length; at++) {
+      const letter = letters.charAt(at);
+      const shape = this.#byShorthand.get(letter);
+      if (shape === undefined) fail(`unknown shorthand flag: '${letter}' in -${letters.slice(at)}`);
+      const rest = letters.slice(at + 1);
+      if (rest.length > 1 && rest.startsWith('=')) {
+        this.#occurrences.push({ name: shape.name, text: rest.slice(1) });
+        return;
+      }
+      if (shape.bareText !== undefined) {
+        this.#occurrences.push({ name: shape.name, text: shape.bareText });
+        continue;
+      }
+      const text = rest === '' ? this.#rest.shift() : rest;
+      if (text === undefined) fail(`flag needs an argument: '${letter}' in -${letters.slice(at)}`);
+      this.#occurrences.push({ name: shape.name, text });
+      return;
+    }
+  }
+}
+
+function fail(message: string): never {
+  throw new ConfigError('flag', [{ path: '', message, origin: { source: 'default' } }]);
+}

@@ -1,0 +1,62 @@
+/** The value of a flag, or what is wrong with its text. */
+export type Parsed<T> =
+  | { readonly value: T; readonly problem?: never }
+  | { readonly value?: never; readonly problem: string };
+
+const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
+
+/** Go's `strconv.ParseBool`. */
+export function parseBoolean(text: string): Parsed<boolean> {
+  if (TRUE.has(text)) return { value: true };
+  if (FALSE.has(text)) return { value: false };
+  return { problem: 'want true or false' };
+}
+
+const INTEGER = /^([+-]?)(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)$/;
+const GROUPED = /^[+-]?(?:0[xXoObB]_?)?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*$/;
+
+/** Go's `strconv.ParseInt` with base 0: decimal, `0x1f`, `0o17`, `017`, `0b1`, `1_000`. */
+export function parseInteger(text: string): Parsed<number> {
+  const problem = { problem: 'want a whole number' };
+  if (text.includes('_') && !GROUPED.test(text)) return problem;
+  const match = INTEGER.exec(text.replaceAll('_', ''));
+  if (match === null) return problem;
+  const [, sign, digits = ''] = match;
+  const octal = /^0[0-7]+$/.test(digits);
+  const value = Number(BigInt(octal ? `0o${digits.slice(1)}` : digits));
+  return Number.isSafeInteger(value) ? { value: sign === '-' ? 0 - value : value } : problem;
+}
+
+/** The parts of a list: commas between, in double quotes what holds a comma (`a,"b,c"`); none in an empty text. */
+export function parseCommaList(text: string): Parsed<readonly string[]> {
+  if (text === '') return { value: [] };
+  const parts: string[] = [];
+  let rest = text;
+  for (;;) {
+    const match = /^(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/.exec(rest);
+    if (match === null) return { problem: 'has a double quote in the wrong place' };
+    const [whole, quoted, plain, end] = match;
+    parts.push(quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'));
+    if (end === '') return { value: parts };
+    rest = rest.slice(whole.length);
+  }
+}
+
+/** Pairs with commas between: `a=b,c=d`. Spaces around a key and a value do not count, empty parts are left out. */
+export function parsePairs(text: string, separator: '=' | '<' | ':'): Parsed<readonly (readonly [string, string])[]> {
+  const pairs: [string, string][] = [];
+  for (const part of text.split(',')) {
+    if (part === '') continue;
+    const pair = splitPair(part, separator);
+    if (pair === undefined) return { problem: `want pairs of the form key${separator}value, with commas between` };
+    pairs.push(pair);
+  }
+  return { value: pairs };
+}
+
+/** `key=value`, cut at the first separator. */
+export function splitPair(text: string, separator: string): [string, string] | undefined {
+  const at = text.indexOf(separator);
+  return at < 0 ? undefined : [text.slice(0, at).trim(), text.slice(at + separator.length).trim()];
+}

@@ -1,0 +1,103 @@
+import { applyDefaults, applyEvictionDefaults, durationMs } from './defaults.ts';
+import { formatDuration, msToNanoseconds } from './duration.ts';
+import { resolveFeatureGates } from './feature-gates/feature-gates.ts';
+import type { KubeletConfiguration, KubeletConfigurationV1beta1 } from './generated/kubelet-configuration.ts';
+import { type Draft, isObject } from './merge.ts';
+import { parseQuantity } from './quantity.ts';
+import type { Field, FieldType, Json } from './schema/field.ts';
+import { API_VERSION, configurationFields, KIND } from './schema/kubelet-configuration.ts';
+
+/** Brings a complete configuration from wire form to the form the program works with. */
+export function normalizeConfiguration(draft: Draft): KubeletConfiguration {
+  // The interface is written from the same table that this reads.
+  return normalizeObject(configurationFields, draft) as unknown as KubeletConfiguration;
+}
+
+/**
+ * The configuration of an empty file: every default of v1beta1, hard eviction thresholds included. `set` replaces
+ * properties of it, for programs that embed a part of the kubelet and have no file.
+ */
+export function defaultConfiguration(set: Partial<KubeletConfiguration> = {}): KubeletConfiguration {
+  const draft = applyDefaults(applyEvictionDefaults({}), resolveFeatureGates({}).gates);
+  return { ...normalizeConfiguration(draft), ...set };
+}
+
+/** The configuration as a file has it, every default filled in: what /configz serves. */
+export function renderConfiguration(configuration: KubeletConfiguration): KubeletConfigurationV1beta1 {
+  const members = renderObject(configurationFields, configuration as unknown as Readonly<Record<string, unknown>>);
+  return { apiVersion: API_VERSION, kind: KIND, ...members } as KubeletConfigurationV1beta1;
+}
+
+function normalizeObject(fields: readonly Field[], value: Readonly<Record<string, Json>>): Record<string, unknown> {
+  const members: [string, unknown][] = [];
+  for (const line of fields) {
+    const own = value[line.name];
+    if (own !== undefined && own !== null) members.push([line.property, normalizeValue(line.type, own)]);
+  }
+  return Object.fromEntries(members);
+}
+
+/** One value in the form the program works with. */
+export function normalizeValue(type: FieldType, value: Json): unknown {
+  switch (type.kind) {
+    case 'duration':
+      return durationMs(value);
+    case 'bytes':
+      return Number(parseQuantity(String(value))?.value() ?? 0);
+    case 'list':
+      return Array.isArray(value) ? value.map((item: Json) => normalizeValue(type.of, item)) : [];
+    case 'map':
+      return isObject(value)
+        ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, normalizeValue(type.of, item)]))
+        : {};
+    case 'object':
+      return isObject(value) ? normalizeObject(type.fields, value) : {};
+    default:
+      return value;
+  }
+}
+
+function renderObject(fields: readonly Field[], value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const members: [string, unknown][] = [];
+  for (const line of fields) {
+    const own = value[line.property];
+    if (own !== undefined) members.push([line.name, renderValue(line.type, own)]);
+  }
+  return Object.fromEntries(members);
+}
+
+function renderValue(type: FieldType, value: unknown): unknown {
+  switch (type.kind) {
+    case 'duration':
+      return typeof value === 'number' ? formatDuration(msToNanoseconds(value)) : value;
+    case 'bytes':
+      return typeof value === 'number' ? formatBytes(value) : value;
+    case 'list':
+      return Array.isArray(value) ? value.map((item) => renderValue(type.of, item)) : value;
+    case 'map':
+      return isRecord(value)
+        ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, renderValue(type.of, item)]))
+        : value;
+    case 'object':
+      return isRecord(value) ? renderObject(type.fields, value) : value;
+    default:
+      return value;
+  }
+}
+
+const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
+
+/** The shortest quantity of a number of bytes: `10Mi`, `1500`. */
+function formatBytes(bytes: number): string {
+  let mantissa = bytes;
+  let index = 0;
+  while (mantissa !== 0 && mantissa % 1024 === 0 && index < BINARY.length - 1) {
+    mantissa /= 1024;
+    index++;
+  }
+  return `${mantissa}${BINARY[index] ?? ''}`;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,53 @@
+import { childPath } from '../path.ts';
+import { type Rule, when } from './rule.ts';
+
+/** The minor version before the one that this kubelet follows. */
+const PREVIOUS_VERSION = '1.35';
+
+const logging: Rule = ({ logging: { format, vmodule, options } }, { gates }) => {
+  const alpha = gates.enabled('LoggingAlphaOptions');
+  return [
+    ...when(vmodule.length > 0 && format !== 'text', 'logging.vmodule', 'is only supported for the log format text'),
+    ...vmodule.flatMap(({ filePattern, verbosity }, index) => {
+      const path = childPath('logging.vmodule', index);
+      return [
+        ...when(filePattern === '', `${path}.filePattern`, 'must not be empty'),
+        ...when(/[=,]/.test(filePattern), `${path}.filePattern`, 'must not contain an equal sign or a comma'),
+        ...when(verbosity > 2_147_483_647, `${path}.verbosity`, 'must be 2147483647 or less'),
+      ];
+    }),
+    ...(['text', 'json'] as const).flatMap((name) => [
+      ...when(
+        options[name].splitStream && !alpha,
+        `logging.options.${name}.splitStream`,
+        'requires the feature gate LoggingAlphaOptions',
+      ),
+      ...when(
+        options[name].infoBufferSizeBytes !== 0 && !alpha,
+        `logging.options.${name}.infoBufferSize`,
+        'requires the feature gate LoggingAlphaOptions',
+      ),
+    ]),
+  ];
+};
+
+const tracing: Rule = ({ tracing: settings }) => {
+  const endpoint = settings?.endpoint;
+  if (endpoint === undefined) return [];
+  const scheme = endpoint.includes('//') ? endpoint.slice(0, endpoint.indexOf(':')) : 'dns';
+  return when(
+    !['dns', 'unix', 'unix-abstract'].includes(scheme),
+    'tracing.endpoint',
+    'must be host:port, or a URL with the scheme dns, unix or unix-abstract',
+  );
+};
+
+const hiddenMetrics: Rule = ({ showHiddenMetricsForVersion: version }) =>
+  when(
+    version !== '' && version !== PREVIOUS_VERSION,
+    'showHiddenMetricsForVersion',
+    `must be omitted or ${PREVIOUS_VERSION}: only the previous minor version is allowed`,
+  );
+
+/** Rules on logs, traces and metrics. */
+export const observabilityRules: readonly Rule[] = [logging, tracing, hiddenMetrics];

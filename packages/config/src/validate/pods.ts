@@ -1,0 +1,78 @@
+import { isIP } from 'node:net';
+import { posix } from 'node:path';
+import { type Rule, when } from './rule.ts';
+
+const containerRestartPeriod: Rule = ({ crashLoopBackOff }, { gates }) => {
+  const path = 'crashLoopBackOff.maxContainerRestartPeriod';
+  const periodMs = crashLoopBackOff.maxContainerRestartPeriodMs;
+  if (!gates.enabled('KubeletCrashLoopBackOffMax')) {
+    return when(periodMs !== undefined, path, 'must not be set: the feature gate KubeletCrashLoopBackOffMax is off');
+  }
+  // Upstream looks at whole milliseconds only.
+  const whole = periodMs === undefined ? undefined : Math.trunc(periodMs);
+  return when(whole === undefined || whole < 1000 || whole > 300_000, path, 'must be between 1s and 300s');
+};
+
+const quotaPeriod: Rule = ({ cpuCFSQuotaPeriodMs }, { gates }) =>
+  gates.enabled('CustomCPUCFSQuotaPeriod')
+    ? when(
+        cpuCFSQuotaPeriodMs < 1 || cpuCFSQuotaPeriodMs > 1000,
+        'cpuCFSQuotaPeriod',
+        'must be between 1ms and 1s, inclusive',
+      )
+    : when(
+        cpuCFSQuotaPeriodMs !== 100,
+        'cpuCFSQuotaPeriod',
+        'requires the feature gate CustomCPUCFSQuotaPeriod to be other than 100ms',
+      );
+
+const podLogsDir: Rule = ({ podLogsDir: directory }) => [
+  ...when(!posix.isAbsolute(directory), 'podLogsDir', 'must be an absolute path'),
+  ...when(clean(directory) !== directory, 'podLogsDir', `must be normalized: ${clean(directory)}`),
+  ...when(
+    [...directory].some((char) => char > '\x7f'),
+    'podLogsDir',
+    'must contain ASCII characters only',
+  ),
+];
+
+/** Go's `filepath.Clean`: as Node's, without a slash at the end. */
+function clean(path: string): string {
+  const normalized = posix.normalize(path);
+  return normalized.length > 1 && normalized.endsWith('/') ? normalized.slice(0, -1) : normalized;
+}
+
+const userNamespaces: Rule = ({ userNamespaces: settings }) => {
+  const ids = settings?.idsPerPod;
+  if (ids === undefined) return [];
+  const path = 'userNamespaces.idsPerPod';
+  return [
+    ...when(ids < 65_536, path, 'must not be less than 65536'),
+    ...when(ids >= 65_536 && ids % 65_536 !== 0, path, 'must be a multiple of 65536'),
+    ...when(ids > 4_294_967_295, path, 'must not be more than 4294967295'),
+  ];
+};
+
+const addresses: Rule = (configuration) => [
+  ...when(isIP(configuration.address) === 0, 'address', 'must be an IP address'),
+  ...when(isIP(configuration.healthzBindAddress) === 0, 'healthzBindAddress', 'must be an IP address'),
+  ...configuration.clusterDNS.flatMap((address, index) =>
+    when(isIP(address) === 0, `clusterDNS[${index}]`, 'must be an IP address'),
+  ),
+];
+
+const staticPodUrl: Rule = ({ staticPodURL }) => {
+  if (staticPodURL === '') return [];
+  const protocol = URL.canParse(staticPodURL) ? new URL(staticPodURL).protocol : '';
+  return when(protocol !== 'http:' && protocol !== 'https:', 'staticPodURL', 'must be an http or https URL');
+};
+
+/** Rules on pods, their logs and their network. */
+export const podRules: readonly Rule[] = [
+  containerRestartPeriod,
+  quotaPeriod,
+  podLogsDir,
+  userNamespaces,
+  addresses,
+  staticPodUrl,
+];
