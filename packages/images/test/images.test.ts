@@ -1,0 +1,282 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { PullImageRequest } from '@node-agent/cri-client';
+import type { Pod } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import { ImageError, type ImageErrorCode } from '../src/errors.ts';
+import { ImageManager, type ImageManagerOptions, type PullRecords } from '../src/image-manager.ts';
+import { sizeBucket } from '../src/image-name.ts';
+import { decidePull } from '../src/pull-policy.ts';
+
+type PullImage = (image: string, signal: AbortSignal | undefined, auth: string | undefined) => Promise<string>;
+
+function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
+  const clock = new FakeClock();
+  const present = new Map<string, number>();
+  const events: string[] = [];
+  const pulls: string[] = [];
+  const state = {
+    pull: (async (image) => `ref-${image}`) as PullImage,
+    inspect: async (): Promise<void> => {},
+    auths: [] as string[],
+  };
+  const image = (size: number | undefined, name: string) =>
+    size === undefined
+      ? null
+      : { id: `id-${name}`, repoTags: [], repoDigests: [], size, uid: null, username: '', spec: null, pinned: false };
+  const manager = new ImageManager(
+    {
+      images: {
+        imageStatus: async (request) => {
+          await state.inspect();
+          const name = request.image?.image ?? '';
+          return { image: image(present.get(name), name), info: {} };
+        },
+        pullImage: async (request: Partial<PullImageRequest> | object, signal) => {
+          const { image: spec, auth } = request as PullImageRequest;
+          const name = spec?.image ?? '';
+          pulls.push(name);
+          const imageRef = await state.pull(name, signal, auth?.username);
+          present.set(name, 5_000_000);
+          return { imageRef };
+        },
+      },
+      clock,
+      logger: silentLogger,
+      metrics: noMetrics,
+      recorder: { event: (_object, type, reason, message) => void events.push(`${type} ${reason} ${message}`) },
+      credentials: { lookup: async () => state.auths.map((username) => ({ username })) },
+      ...(records && { records }),
+    },
+    options,
+  );
+  const ensure = (name: string, uid = 'u1', imagePullPolicy?: string, signal = new AbortController().signal) => {
+    const pod: Pod = { metadata: { name: 'web', namespace: 'default', uid }, spec: { containers: [{ name: 'main' }] } };
+    const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
+    return manager.ensureImageExists(pod, container, {}, '', signal);
+  };
+  return { ensure, clock, present, events, pulls, state };
+}
+
+const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefined> => {
+  const error = await failing.then(
+    () => undefined,
+    (err: unknown) => err,
+  );
+  return error instanceof ImageError ? error.code : undefined;
+};
+
+test.each([
+  ['Always', true, false, 'pull'],
+  ['IfNotPresent', true, false, 'use'],
+  ['IfNotPresent', false, false, 'pull'],
+  ['IfNotPresent', true, true, 'pull'],
+  ['Never', true, false, 'use'],
+  ['Never', false, false, 'refuse'],
+  ['Never', true, true, 'refuse'],
+] as const)('policy %s, present %s, to be verified %s: %s', (policy, present, mustVerify, expected) => {
+  expect(decidePull(policy, present, mustVerify)).toBe(expected);
+});
+
+describe('what a user sees', () => {
+  test('an image that is there is used', async () => {
+    const { ensure, present, events, pulls } = setUp();
+    present.set('app:1', 1);
+    expect(await ensure('app:1')).toEqual({ imageRef: 'id-app:1' });
+    expect(pulls).toEqual([]);
+    expect(events).toEqual([
+      'Normal Pulled Container image "app:1" already present on machine and can be accessed by the pod',
+    ]);
+  });
+
+  test('a pull is announced, and its time and size are told', async () => {
+    const { ensure, events, state, clock } = setUp();
+    state.pull = async (image) => {
+      await clock.advance(1250);
+      return `ref-${image}`;
+    };
+    expect(await ensure('app')).toEqual({ imageRef: 'ref-app:latest' });
+    expect(events).toEqual([
+      'Normal Pulling Pulling image "app"',
+      'Normal Pulled Successfully pulled image "app" in 1.25s (1.25s including waiting). Image size: 5000000 bytes.',
+    ]);
+  });
+
+  test('a name that is none is refused without a call', async () => {
+    const { ensure, pulls } = setUp();
+    expect(await code(ensure('UPPER CASE'))).toBe('InvalidImageName');
+    expect(pulls).toEqual([]);
+  });
+
+  test('policy Never does not pull', async () => {
+    const { ensure, events } = setUp();
+    expect(await code(ensure('app:1', 'u1', 'Never'))).toBe('ErrImageNeverPull');
+    expect(events[0]).toBe(
+      'Warning ErrImageNeverPull Container image "app:1" is not present with pull policy of Never',
+    );
+  });
+
+  test('a runtime that cannot say whether the image is there is a reason of its own', async () => {
+    const { ensure, state } = setUp();
+    state.inspect = () => Promise.reject(new Error('no space left'));
+    expect(await code(ensure('app:1'))).toBe('ImageInspectError');
+  });
+
+  test.each([
+    ['RegistryUnavailable: connection refused', 'RegistryUnavailable'],
+    ['rpc error: SignatureValidationFailed: no signature', 'SignatureValidationFailed'],
+    ['not found', 'ErrImagePull'],
+  ] as const)('%s is %s', async (message, expected) => {
+    const { ensure, state } = setUp();
+    state.pull = () => Promise.reject(new Error(message));
+    expect(await code(ensure('app:1'))).toBe(expected);
+  });
+});
+
+describe('back-off', () => {
+  test('it doubles from 10 s to 300 s, and tells what went wrong before', async () => {
+    const { ensure, state, clock, pulls } = setUp();
+    state.pull = () => Promise.reject(new Error('not found'));
+    expect(await code(ensure('app:1'))).toBe('ErrImagePull');
+    await expect(ensure('app:1')).rejects.toMatchObject({
+      code: 'ImagePullBackOff',
+      message: 'Back-off pulling image "app:1": ErrImagePull: not found',
+      retryAtMs: 10_000,
+    });
+    for (const delayMs of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
+      await clock.advance(delayMs - 1);
+      expect(await code(ensure('app:1'))).toBe('ImagePullBackOff');
+      await clock.advance(1);
+      expect(await code(ensure('app:1'))).toBe('ErrImagePull');
+    }
+    expect(pulls).toHaveLength(8);
+  });
+
+  test('it is one pod’s and one image’s, and a success ends it', async () => {
+    const { ensure, state, clock } = setUp();
+    state.pull = () => Promise.reject(new Error('not found'));
+    await code(ensure('app:1'));
+    expect(await code(ensure('app:1', 'u2'))).toBe('ErrImagePull');
+    expect(await code(ensure('app:2'))).toBe('ErrImagePull');
+    state.pull = async (image) => image;
+    await clock.advance(10_000);
+    await ensure('app:1');
+    state.pull = () => Promise.reject(new Error('not found'));
+    expect(await code(ensure('app:1', 'u1', 'Always'))).toBe('ErrImagePull');
+  });
+
+  test('a pod that is taken away in the middle of a pull has no back-off', async () => {
+    const { ensure, state } = setUp();
+    const controller = new AbortController();
+    state.pull = (_image, signal) =>
+      new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    const pull = ensure('app:1', 'u1', undefined, controller.signal);
+    controller.abort(new Error('pod is gone'));
+    await expect(pull).rejects.toThrow('pod is gone');
+    state.pull = async (image) => image;
+    expect(await ensure('app:1')).toEqual({ imageRef: 'app:1' });
+  });
+});
+
+describe('many pulls', () => {
+  /** Pulls that end when a test says so. */
+  function gated() {
+    const waiting: (() => void)[] = [];
+    const pull: PullImage = (image, signal) =>
+      new Promise((resolve, reject) => {
+        waiting.push(() => resolve(image));
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      });
+    return { waiting, pull };
+  }
+
+  test('one image is pulled once for all who ask', async () => {
+    const { ensure, state, pulls, clock } = setUp();
+    const { waiting, pull } = gated();
+    state.pull = pull;
+    const both = [ensure('app:1', 'u1'), ensure('app:1', 'u2')];
+    await clock.settle();
+    waiting.splice(0).forEach((end) => void end());
+    expect(await Promise.all(both)).toEqual([{ imageRef: 'app:1' }, { imageRef: 'app:1' }]);
+    expect(pulls).toEqual(['app:1']);
+  });
+
+  test('a shared pull goes on while anybody waits for it', async () => {
+    const { ensure, state, clock } = setUp();
+    const { waiting, pull } = gated();
+    state.pull = pull;
+    const controller = new AbortController();
+    const first = ensure('app:1', 'u1', undefined, controller.signal);
+    const second = ensure('app:1', 'u2');
+    await clock.settle();
+    controller.abort(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    waiting.splice(0).forEach((end) => void end());
+    expect(await second).toEqual({ imageRef: 'app:1' });
+  });
+
+  test.each([
+    ['without a limit all run', {}, 3],
+    ['a limit of two', { maxParallel: 2 }, 2],
+    ['serialized', { serialize: true }, 1],
+  ])('C7: %s', async (_name, options, expected) => {
+    const { ensure, state, pulls, clock } = setUp(options);
+    const { waiting, pull } = gated();
+    state.pull = pull;
+    const all = ['a:1', 'b:1', 'c:1'].map((image) => ensure(image));
+    await clock.settle();
+    expect(pulls).toHaveLength(expected);
+    while (waiting.length > 0) {
+      waiting.shift()?.();
+      await clock.settle();
+    }
+    expect(await Promise.all(all)).toHaveLength(3);
+  });
+
+  test('pulls may not begin faster than the rate', async () => {
+    const { ensure, clock } = setUp({ qps: 1, burst: 2 });
+    expect(await code(ensure('a:1'))).toBeUndefined();
+    expect(await code(ensure('b:1'))).toBeUndefined();
+    await expect(ensure('c:1')).rejects.toThrow('pull QPS exceeded');
+    await clock.advance(1000);
+    expect(await code(ensure('d:1'))).toBeUndefined();
+  });
+});
+
+test('credentials are tried in turn; when none is taken, all errors are told', async () => {
+  const { ensure, state } = setUp();
+  state.auths = ['wrong', 'right'];
+  state.pull = async (image, _signal, auth) => {
+    if (auth !== 'right') throw new Error(`${auth} is refused`);
+    return image;
+  };
+  expect(await ensure('app:1')).toEqual({ imageRef: 'app:1' });
+  state.auths = ['wrong', 'worse'];
+  await expect(ensure('app:2')).rejects.toThrow('[wrong is refused, worse is refused]');
+});
+
+test('pulls are recorded before and after, and a record may demand one', async () => {
+  const log: string[] = [];
+  const { ensure, present } = setUp(
+    {},
+    {
+      mustPull: async () => true,
+      intent: async (image) => void log.push(`intent ${image}`),
+      pulled: async (image, ref) => void log.push(`pulled ${image} ${ref}`),
+      failed: async (image) => void log.push(`failed ${image}`),
+    },
+  );
+  present.set('app:1', 1);
+  await ensure('app:1');
+  expect(log).toEqual(['intent app:1', 'pulled app:1 ref-app:1']);
+});
+
+test.each([
+  [0, 'N/A'],
+  [1, '0-10MB'],
+  [10 * 1024 ** 2, '0-10MB'],
+  [10 * 1024 ** 2 + 1, '10MB-100MB'],
+  [200 * 1024 ** 3, 'GT100GB'],
+])('%d bytes are in the bucket %s', (bytes, expected) => {
+  expect(sizeBucket(bytes)).toBe(expected);
+});

@@ -1,0 +1,248 @@
+import type { PodCondition, PodStatus, RuntimeContainerState } from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { generateApiPodStatus } from '../src/generate.ts';
+import type { ProbeResults } from '../src/readiness.ts';
+import { makeContext, makePod, runtimeContainer, runtimeStatus } from './builders.ts';
+
+const condition = (status: PodStatus, type: string): PodCondition | undefined =>
+  status.conditions?.find((found) => found.type === type);
+const running = runtimeStatus(runtimeContainer());
+
+describe('a pod that runs', () => {
+  const pod = makePod({}, { metadata: { name: 'web', namespace: 'default', uid: 'u1', generation: 3 } });
+  const status = generateApiPodStatus(pod, running, makeContext());
+
+  test('shows phase, addresses, QoS and generation', () => {
+    expect(status).toMatchObject({
+      phase: 'Running',
+      podIP: '10.0.0.7',
+      podIPs: [{ ip: '10.0.0.7' }],
+      hostIP: '192.168.0.1',
+      qosClass: 'BestEffort',
+      observedGeneration: 3,
+    });
+  });
+
+  test('shows its container with the runtime’s name before the id, and times in whole seconds', () => {
+    expect(status.containerStatuses).toEqual([
+      {
+        name: 'main',
+        state: { running: { startedAt: '2026-01-01T00:00:02Z' } },
+        lastState: {},
+        ready: true,
+        started: true,
+        restartCount: 0,
+        image: 'busybox:1',
+        imageID: 'sha256:1',
+        containerID: 'containerd://c1',
+      },
+    ]);
+  });
+
+  test('has every condition True, each with the generation', () => {
+    const types = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
+    expect(status.conditions).toEqual(types.map((type) => ({ type, status: 'True', observedGeneration: 3 })));
+  });
+});
+
+describe('containers', () => {
+  test('one that was never created waits: for init containers where there are some', () => {
+    const context = makeContext({ sandboxReady: false });
+    const plain = generateApiPodStatus(makePod(), runtimeStatus(), context);
+    expect(plain.containerStatuses?.[0]?.state).toEqual({ waiting: { reason: 'ContainerCreating' } });
+    const withInit = generateApiPodStatus(makePod({ initContainers: [{ name: 'init' }] }), runtimeStatus(), context);
+    expect(withInit.containerStatuses?.[0]?.state).toEqual({ waiting: { reason: 'PodInitializing' } });
+    expect(condition(withInit, 'PodReadyToStartContainers')?.status).toBe('False');
+    expect(condition(withInit, 'Initialized')).toMatchObject({
+      status: 'False',
+      reason: 'ContainersNotInitialized',
+      message: 'containers with incomplete status: [init]',
+    });
+  });
+
+  test('one that crashed waits with the reason why it is not started, and shows how it ended before', () => {
+    const dead = runtimeContainer({ state: 'exited', exitCode: 3, reason: 'Error', message: 'boom', restartCount: 2 });
+    const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
+    const status = generateApiPodStatus(makePod(), runtimeStatus(dead), makeContext({ startFailure }));
+    expect(status.containerStatuses?.[0]).toMatchObject({
+      state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 20s' } },
+      lastState: { terminated: { exitCode: 3, reason: 'Error', message: 'boom', containerID: 'containerd://c1' } },
+      restartCount: 2,
+      ready: false,
+    });
+  });
+
+  test('the newest attempt is the state, the one before it the last state', () => {
+    const seen = runtimeStatus(
+      runtimeContainer({ restartCount: 1 }),
+      runtimeContainer({ id: 'c0', state: 'exited', exitCode: 1 }),
+    );
+    const [shown] = generateApiPodStatus(makePod(), seen, makeContext()).containerStatuses ?? [];
+    expect(shown?.containerID).toBe('containerd://c1');
+    expect(shown?.lastState?.terminated?.containerID).toBe('containerd://c0');
+  });
+
+  test('S3: restart counts never go back, though the runtime lost its records', () => {
+    const oldStatus = generateApiPodStatus(
+      makePod(),
+      runtimeStatus(runtimeContainer({ restartCount: 5 })),
+      makeContext(),
+    );
+    const anew = runtimeStatus(runtimeContainer({ id: 'c9', restartCount: 0 }));
+    const status = generateApiPodStatus(makePod(), anew, makeContext({ oldStatus }));
+    expect(status.containerStatuses?.[0]?.restartCount).toBe(5);
+  });
+
+  test('one that ran and of which nothing is left has ended, nobody knows how', () => {
+    const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
+    const status = generateApiPodStatus(makePod(), runtimeStatus(), makeContext({ oldStatus }));
+    expect(status.phase).toBe('Running');
+    expect(status.containerStatuses?.[0]).toMatchObject({
+      lastState: { terminated: { reason: 'ContainerStatusUnknown', exitCode: 137 } },
+      restartCount: 1,
+    });
+  });
+
+  test('one that ran and whose state the runtime does not know has ended', () => {
+    const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
+    const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));
+    const status = generateApiPodStatus(makePod(), lost, makeContext({ oldStatus }));
+    expect(status.containerStatuses?.[0]?.state?.terminated).toMatchObject({ reason: 'ContainerStatusUnknown' });
+  });
+
+  test('C3: an init container without records has completed once a main container exists; a sidecar has not', () => {
+    const pod = makePod({ initContainers: [{ name: 'init' }, { name: 'proxy', restartPolicy: 'Always' }] });
+    const status = generateApiPodStatus(pod, running, makeContext());
+    expect(status.initContainerStatuses?.[0]).toMatchObject({
+      state: { terminated: { reason: 'Completed', exitCode: 0 } },
+      ready: true,
+    });
+    expect(status.initContainerStatuses?.[1]?.state?.waiting).toBeDefined();
+  });
+
+  test('main containers are sorted by name, init containers stay as the spec has them', () => {
+    const containers = [{ name: 'z' }, { name: 'a' }];
+    const status = generateApiPodStatus(
+      makePod({ containers, initContainers: containers }),
+      runtimeStatus(),
+      makeContext(),
+    );
+    expect(status.containerStatuses?.map(({ name }) => name)).toEqual(['a', 'z']);
+    expect(status.initContainerStatuses?.map(({ name }) => name)).toEqual(['z', 'a']);
+  });
+});
+
+describe('readiness', () => {
+  const probed = makePod({ containers: [{ name: 'main', readinessProbe: {}, startupProbe: {} }] });
+  const succeeding: ProbeResults = { startup: () => 'success', readiness: () => 'success' };
+
+  test('R1: before its startup probe succeeds a container has not started, and is not ready', () => {
+    const status = generateApiPodStatus(probed, running, makeContext());
+    expect(status.containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
+    const probes: ProbeResults = { ...succeeding, readiness: () => 'failure' };
+    const started = generateApiPodStatus(probed, running, makeContext({ probes }));
+    expect(started.containerStatuses?.[0]).toMatchObject({ started: true, ready: false });
+  });
+
+  test('S6: a restart of the kubelet does not flip Ready before the first probe, one of the container does', () => {
+    const oldStatus = generateApiPodStatus(probed, running, makeContext({ probes: succeeding }));
+    const after = generateApiPodStatus(probed, running, makeContext({ oldStatus }));
+    expect(condition(after, 'Ready')?.status).toBe('True');
+    const restarted = runtimeStatus(runtimeContainer({ id: 'c2' }));
+    const anew = generateApiPodStatus(probed, restarted, makeContext({ oldStatus }));
+    expect(condition(anew, 'Ready')?.status).toBe('False');
+  });
+
+  test('S7: a readiness gate that is missing or not True keeps the pod from being ready', () => {
+    const gated = makePod({ readinessGates: [{ conditionType: 'lb' }] });
+    expect(condition(generateApiPodStatus(gated, running, makeContext()), 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'ReadinessGatesNotReady',
+      message: 'corresponding condition of pod readiness gate "lb" does not exist.',
+    });
+    for (const value of ['False', 'True']) {
+      const pod = { ...gated, status: { conditions: [{ type: 'lb', status: value }] } };
+      expect(condition(generateApiPodStatus(pod, running, makeContext()), 'Ready')?.status).toBe(value);
+    }
+  });
+});
+
+describe('what is kept', () => {
+  test('S4: conditions of other owners, and DisruptionTarget', () => {
+    const theirs = { type: 'example.com/theirs', status: 'True', reason: 'X' };
+    const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' };
+    const pod = makePod({}, { status: { conditions: [theirs, { type: 'Ready', status: 'False' }] } });
+    const status = generateApiPodStatus(pod, running, makeContext({ oldStatus: { conditions: [target] } }));
+    expect(status.conditions?.slice(0, 2)).toEqual([theirs, target]);
+    expect(status.conditions?.filter(({ type }) => type === 'Ready')).toHaveLength(1);
+  });
+
+  test('the pod’s address after its sandbox is gone', () => {
+    const oldStatus = { podIPs: [{ ip: '10.0.0.7' }] };
+    const gone = { ...runtimeStatus(), ips: [] };
+    expect(generateApiPodStatus(makePod(), gone, makeContext({ oldStatus })).podIP).toBe('10.0.0.7');
+  });
+
+  test('one address of each family, that of the node’s family first', () => {
+    const seen = { ...runtimeStatus(), ips: ['fd00::1', '10.0.0.7', '10.0.0.8'] };
+    const v4 = generateApiPodStatus(makePod(), seen, makeContext());
+    expect(v4.podIPs).toEqual([{ ip: '10.0.0.7' }, { ip: 'fd00::1' }]);
+    const v6 = generateApiPodStatus(makePod(), seen, makeContext({ hostIps: ['fd00::9'] }));
+    expect(v6.podIP).toBe('fd00::1');
+  });
+
+  test('a pod on the host’s network has the node’s addresses', () => {
+    const pod = makePod({ hostNetwork: true });
+    const status = generateApiPodStatus(pod, { ...runtimeStatus(), ips: [] }, makeContext());
+    expect(status.podIP).toBe('192.168.0.1');
+  });
+});
+
+describe('terminal phases', () => {
+  const failure = { reason: 'DeadlineExceeded', message: 'too long' };
+
+  test('a decision of the kubelet fails the pod with its reason', () => {
+    const status = generateApiPodStatus(makePod(), running, makeContext({ failure }));
+    expect(status).toMatchObject({ phase: 'Failed', ...failure });
+    expect(condition(status, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
+  });
+
+  test('S1: a Succeeded pod stays Succeeded when its container record disappears', () => {
+    const pod = makePod({ restartPolicy: 'Never' });
+    const oldStatus = generateApiPodStatus(pod, runtimeStatus(runtimeContainer({ state: 'exited' })), makeContext());
+    expect(oldStatus.phase).toBe('Succeeded');
+    const after = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus }));
+    expect(after.phase).toBe('Succeeded');
+    expect(after.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(0);
+  });
+
+  test('S1: whatever the runtime says, a terminal phase neither regresses nor becomes the other', () => {
+    const states = fc.constantFrom<RuntimeContainerState>('created', 'running', 'exited', 'unknown');
+    const container = fc.record({ state: states, exitCode: fc.integer({ min: 0, max: 2 }), restartCount: fc.nat(3) });
+    const step = fc.record({
+      containers: fc.array(container, { maxLength: 3 }),
+      podIsTerminal: fc.boolean(),
+      failure: fc.constantFrom(undefined, failure),
+    });
+    const policies = fc.constantFrom('Always', 'OnFailure', 'Never');
+    fc.assert(
+      fc.property(policies, fc.array(step, { maxLength: 8 }), (restartPolicy, steps) => {
+        const pod = makePod({ restartPolicy });
+        let oldStatus: PodStatus | undefined;
+        for (const { containers, ...given } of steps) {
+          const seen = containers.map((made, index) => runtimeContainer({ ...made, id: `c${index}` }));
+          const next = generateApiPodStatus(pod, runtimeStatus(...seen), makeContext({ oldStatus, ...given }));
+          const was = oldStatus?.phase;
+          if (was === 'Succeeded' || was === 'Failed') expect(next.phase).toBe(was);
+          oldStatus = next;
+        }
+      }),
+    );
+  });
+
+  test('S1: the API’s terminal phase wins', () => {
+    const pod = makePod({}, { status: { phase: 'Failed', reason: 'Evicted' } });
+    expect(generateApiPodStatus(pod, running, makeContext())).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+  });
+});

@@ -1,0 +1,91 @@
+import type { ContainerStatus, Pod, PodPhase } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { podPhase } from '../src/phase.ts';
+import { apiStatus, makePod, makeStaticPod } from './builders.ts';
+
+const two = { containers: [{ name: 'a' }, { name: 'b' }] };
+const always = makePod({ ...two, restartPolicy: 'Always' });
+const onFailure = makePod({ ...two, restartPolicy: 'OnFailure' });
+const never = makePod({ ...two, restartPolicy: 'Never' });
+
+type Row = readonly [name: string, pod: Pod, statuses: readonly ContainerStatus[], expected: PodPhase];
+
+describe('main containers', () => {
+  test.each<Row>([
+    ['none known', always, [], 'Pending'],
+    ['one waits for its first start', always, [apiStatus('a', 'running'), apiStatus('b', 'waiting')], 'Pending'],
+    ['one is not known yet', always, [apiStatus('a', 'running')], 'Pending'],
+    ['both run', always, [apiStatus('a', 'running'), apiStatus('b', 'running')], 'Running'],
+    ['one runs, one waits to run again', always, [apiStatus('a', 'running'), apiStatus('b', 'crashed')], 'Running'],
+    ['both ended, policy Always', always, [apiStatus('a', 0), apiStatus('b', 0)], 'Running'],
+    ['both succeeded, policy OnFailure', onFailure, [apiStatus('a', 0), apiStatus('b', 0)], 'Succeeded'],
+    ['one failed, policy OnFailure', onFailure, [apiStatus('a', 0), apiStatus('b', 1)], 'Running'],
+    ['both succeeded, policy Never', never, [apiStatus('a', 0), apiStatus('b', 0)], 'Succeeded'],
+    ['one failed, policy Never', never, [apiStatus('a', 0), apiStatus('b', 1)], 'Failed'],
+    ['one runs on, policy Never', never, [apiStatus('a', 1), apiStatus('b', 'running')], 'Running'],
+  ])('%s', (_name, pod, statuses, expected) => {
+    expect(podPhase(pod, statuses, false, false)).toBe(expected);
+  });
+
+  test('C6: an OOM kill is a failure, whatever the exit code says', () => {
+    const killed = { ...apiStatus('a', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
+    expect(podPhase(never, [killed, apiStatus('b', 0)], false, false)).toBe('Failed');
+    expect(podPhase(onFailure, [killed, apiStatus('b', 0)], false, false)).toBe('Running');
+  });
+
+  test('C6: a container’s own policy and rules come before the pod’s', () => {
+    const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
+    const containers = [{ name: 'a', restartPolicy: 'Never', restartPolicyRules: [rule] }];
+    const pod = makePod({ restartPolicy: 'Never', containers });
+    expect(podPhase(pod, [apiStatus('a', 42)], false, false)).toBe('Running');
+    expect(podPhase(pod, [apiStatus('a', 1)], false, false)).toBe('Failed');
+  });
+
+  test('a pod that is ended has ended, whatever its restart policy', () => {
+    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 0)], true, false)).toBe('Succeeded');
+    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 137)], true, false)).toBe('Failed');
+    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 'running')], true, false)).toBe('Running');
+  });
+
+  test('a static pod that is taken away keeps its phase', () => {
+    const pod = makeStaticPod({ ...two, restartPolicy: 'Always' });
+    expect(podPhase(pod, [apiStatus('a', 0), apiStatus('b', 0)], true, false)).toBe('Running');
+  });
+});
+
+describe('init containers', () => {
+  const withInit = (restartPolicy: string): Pod =>
+    makePod({ restartPolicy, initContainers: [{ name: 'init' }], containers: [{ name: 'a' }] });
+  const waiting = apiStatus('a', 'waiting');
+
+  test.each<Row>([
+    ['not started', withInit('Always'), [waiting], 'Pending'],
+    ['running', withInit('Always'), [apiStatus('init', 'running'), waiting], 'Pending'],
+    ['failed, policy Always', withInit('Always'), [apiStatus('init', 1), waiting], 'Pending'],
+    ['failed, policy Never', withInit('Never'), [apiStatus('init', 1), waiting], 'Failed'],
+    ['failed and waiting, policy Never', withInit('Never'), [apiStatus('init', 'crashed'), waiting], 'Failed'],
+    ['done', withInit('Always'), [apiStatus('init', 0), apiStatus('a', 'running')], 'Running'],
+    ['missing while the main container runs', withInit('Always'), [apiStatus('a', 'running')], 'Pending'],
+  ])('%s', (_name, pod, statuses, expected) => {
+    expect(podPhase(pod, statuses, false, false)).toBe(expected);
+  });
+});
+
+describe('sidecars', () => {
+  const initContainers = [{ name: 'proxy', restartPolicy: 'Always' }];
+  const pod = makePod({ restartPolicy: 'Never', initContainers, containers: [{ name: 'a' }] });
+  const main = apiStatus('a', 'running');
+  const starting = apiStatus('proxy', 'running', { started: false });
+  const started = apiStatus('proxy', 'running', { started: true });
+
+  test.each<[string, readonly ContainerStatus[], boolean, PodPhase]>([
+    ['not started yet', [starting, main], false, 'Pending'],
+    ['started', [started, main], true, 'Running'],
+    ['starting again while the main container runs', [starting, main], true, 'Running'],
+    ['crashed while the main container runs', [apiStatus('proxy', 1), main], true, 'Running'],
+    ['running on after the main container', [started, apiStatus('a', 0)], false, 'Running'],
+    ['its end does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
+  ])('%s', (_name, statuses, hasStarted, expected) => {
+    expect(podPhase(pod, statuses, false, hasStarted)).toBe(expected);
+  });
+});

@@ -1,0 +1,121 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { PodStatus } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import { StatusManager, type VersionedStatus } from '../src/status-manager.ts';
+import { apiStatus, makePod, makeStaticPod } from './builders.ts';
+
+function setUp() {
+  const clock = new FakeClock();
+  const changes: VersionedStatus[] = [];
+  const onChange = (change: VersionedStatus): void => void changes.push(change);
+  const manager = new StatusManager({ clock, logger: silentLogger, metrics: noMetrics, onChange });
+  return { manager, clock, changes };
+}
+
+const ready = (status: string): PodStatus => ({ phase: 'Running', conditions: [{ type: 'Ready', status }] });
+
+test('the start time is that of the first status and stays', async () => {
+  const { manager, clock } = setUp();
+  manager.setPodStatus(makePod(), { phase: 'Pending' });
+  await clock.advance(60_000);
+  manager.setPodStatus(makePod(), { phase: 'Running' });
+  expect(manager.getPodStatus('u1')?.startTime).toBe('2026-01-01T00:00:00Z');
+});
+
+test('a condition’s transition time changes with its status only', async () => {
+  const { manager, clock } = setUp();
+  const time = () => manager.getPodStatus('u1')?.conditions?.[0]?.lastTransitionTime;
+  manager.setPodStatus(makePod(), ready('False'));
+  await clock.advance(10_000);
+  manager.setPodStatus(makePod(), { ...ready('False'), phase: 'Pending' });
+  expect(time()).toBe('2026-01-01T00:00:00Z');
+  manager.setPodStatus(makePod(), ready('True'));
+  expect(time()).toBe('2026-01-01T00:00:10Z');
+});
+
+test('S3: each change has a version of its own, and what is no change has none', () => {
+  const { manager, changes } = setUp();
+  for (const status of ['False', 'False', 'True']) manager.setPodStatus(makePod(), ready(status));
+  expect(changes.map(({ version }) => version)).toEqual([1, 2]);
+});
+
+test('forgotten pods have no status, the others keep theirs', () => {
+  const { manager } = setUp();
+  manager.setPodStatus(makePod(), ready('True'));
+  manager.removeOrphanedStatuses(new Set(['u1']));
+  expect(manager.getPodStatus('u1')).toBeDefined();
+  manager.removeOrphanedStatuses(new Set());
+  expect(manager.getStatuses()).toEqual([]);
+});
+
+describe('containers that ended', () => {
+  const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
+
+  test('S1: a container that ended for good is not shown as anything else afterwards', () => {
+    const { manager, changes } = setUp();
+    manager.setPodStatus(pod, { phase: 'Succeeded', containerStatuses: [apiStatus('main', 0)] });
+    manager.setPodStatus(pod, { phase: 'Pending', containerStatuses: [apiStatus('main', 'waiting')] });
+    expect(manager.getPodStatus('u1')?.phase).toBe('Succeeded');
+    expect(changes).toHaveLength(1);
+  });
+
+  test('S1: the same holds for an init container', () => {
+    const { manager } = setUp();
+    manager.setPodStatus(pod, { phase: 'Pending', initContainerStatuses: [apiStatus('init', 0)] });
+    manager.setPodStatus(pod, { phase: 'Pending', initContainerStatuses: [apiStatus('init', 'running')] });
+    expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.state?.terminated).toBeDefined();
+  });
+
+  test.each([
+    ['the pod’s policy', makePod({ restartPolicy: 'OnFailure' })],
+    ['its own', makePod({ restartPolicy: 'Never', containers: [{ name: 'main', restartPolicy: 'Always' }] })],
+  ])('one that may run again by %s is shown running', (_name, restartable) => {
+    const { manager } = setUp();
+    manager.setPodStatus(restartable, { phase: 'Running', containerStatuses: [apiStatus('main', 1)] });
+    manager.setPodStatus(restartable, { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] });
+    expect(manager.getPodStatus('u1')?.containerStatuses?.[0]?.state?.running).toBeDefined();
+  });
+});
+
+describe('terminatePod', () => {
+  test('what was not seen to end has failed, and so has the pod', () => {
+    const { manager, changes } = setUp();
+    const pod = makePod({ initContainers: [{ name: 'done' }, { name: 'never' }] });
+    manager.setPodStatus(pod, {
+      phase: 'Running',
+      containerStatuses: [apiStatus('main', 'running')],
+      initContainerStatuses: [apiStatus('done', 'running'), apiStatus('never', 'waiting')],
+    });
+    manager.terminatePod(pod);
+    const last = changes.at(-1);
+    expect(last).toMatchObject({ finished: true, status: { phase: 'Failed' } });
+    expect(last?.status.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(137);
+    expect(last?.status.initContainerStatuses?.[0]?.state?.terminated?.exitCode).toBe(137);
+    expect(last?.status.initContainerStatuses?.[1]?.state?.waiting).toBeDefined();
+  });
+
+  test('a static pod keeps its phase', () => {
+    const { manager } = setUp();
+    manager.setPodStatus(makeStaticPod(), { phase: 'Running' });
+    manager.terminatePod(makeStaticPod());
+    expect(manager.getPodStatus('u1')?.phase).toBe('Running');
+  });
+
+  test('S5: a pod that was finished stays finished', () => {
+    const { manager, changes } = setUp();
+    manager.terminatePod(makePod());
+    manager.setPodStatus(makePod(), { phase: 'Failed', reason: 'late' });
+    expect(changes.at(-1)?.finished).toBe(true);
+  });
+});
+
+test('termination messages together stay within 12 KiB', () => {
+  const { manager } = setUp();
+  const terminated = { exitCode: 1, message: 'x'.repeat(20_000) };
+  const containerStatuses = ['a', 'b'].map((name) => ({ ...apiStatus(name, 1), state: { terminated } }));
+  const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }] });
+  manager.setPodStatus(pod, { phase: 'Running', containerStatuses });
+  const lengths = manager.getPodStatus('u1')?.containerStatuses?.map(({ state }) => state?.terminated?.message?.length);
+  expect(lengths).toEqual([6144, 6144]);
+});
