@@ -1,0 +1,178 @@
+import type { Clock } from '@node-agent/async';
+import type { RuntimeService } from '@node-agent/cri-client';
+import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { ContainerGcError } from './errors.ts';
+import { type ListedContainer, listedContainer, listedSandbox } from './from-cri.ts';
+import { LogCleaner, type LogFiles } from './log-cleaner.ts';
+import { planContainerGc } from './plan-containers.ts';
+import { planDeletion } from './plan-deletion.ts';
+import { planSandboxGc } from './plan-sandboxes.ts';
+import { type ContainerGcPolicy, defaultPolicy, type GarbageCollectOptions, type PodStateProvider } from './policy.ts';
+
+export interface ContainerGcComponents {
+  readonly cri: Pick<
+    RuntimeService,
+    'listContainers' | 'listPodSandbox' | 'stopContainer' | 'stopPodSandbox' | 'removePodSandbox'
+  >;
+  /** Removes a container with its logs; one that is gone is removed. */
+  readonly runtime: { removeContainer(containerId: string, signal: AbortSignal): Promise<void> };
+  readonly pods: PodStateProvider;
+  readonly fs: LogFiles;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+}
+
+export interface ContainerGcOptions {
+  /** Default: one dead container for each container of a pod, of any age, however many on the node. */
+  readonly policy?: Partial<ContainerGcPolicy>;
+  /** Default: `/var/log/pods`. */
+  readonly podLogsDirectory?: string;
+  /** Where links to container logs are. Default: `/var/log/containers`. */
+  readonly containerLogsDirectory?: string;
+}
+
+/**
+ * Removes what pods leave behind in the runtime and in the log directories. Nothing that runs is ever touched.
+ */
+export class ContainerGc {
+  readonly #components: ContainerGcComponents;
+  readonly #options: Required<ContainerGcOptions>;
+  readonly #policy: ContainerGcPolicy;
+  readonly #logs: LogCleaner;
+  readonly #toDelete = new Set<string>();
+  readonly #disposed = new AbortController();
+  #deleting: Promise<void> | undefined;
+
+  constructor(components: ContainerGcComponents, options: ContainerGcOptions = {}) {
+    this.#components = components;
+    this.#options = {
+      policy: {},
+      podLogsDirectory: '/var/log/pods',
+      containerLogsDirectory: '/var/log/containers',
+      ...options,
+    };
+    this.#policy = { ...defaultPolicy, ...options.policy };
+    this.#logs = new LogCleaner(components);
+  }
+
+  /**
+   * Removes dead containers, then sandboxes without containers, then logs of pods that are gone and dead links. What
+   * cannot be removed is logged and left for the next time.
+   * @throws ContainerGcError where a list could not be had, after all other steps
+   */
+  async garbageCollect(options: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
+    const errors: unknown[] = [];
+    const step = async (run: () => Promise<void>): Promise<void> => {
+      signal.throwIfAborted();
+      try {
+        await run();
+      } catch (error) {
+        errors.push(error);
+      }
+    };
+    const { podLogsDirectory, containerLogsDirectory } = this.#options;
+    const { pods } = this.#components;
+    await step(() => this.#collectContainers(options, signal));
+    await step(() => this.#collectSandboxes(options, signal));
+    if (options.allSourcesReady) {
+      await step(() => this.#logs.removePodDirectories(podLogsDirectory, (uid) => pods.shouldPodContentBeRemoved(uid)));
+    }
+    await step(async () => this.#logs.removeDeadLinks(containerLogsDirectory, await this.#listContainers(signal)));
+    signal.throwIfAborted();
+    if (errors.length > 0) throw new ContainerGcError(errors);
+  }
+
+  /**
+   * Removes a pod's dead containers of the name that `exitedContainerId` has ('' for all names) but the newest ones that
+   * the policy keeps, one at least; all dead ones where `removeAll`. Returns at once; what fails is logged, and left to
+   * the next collection.
+   */
+  deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void {
+    const keep = this.#policy.maxPerPodContainer < 0 ? Number.POSITIVE_INFINITY : this.#policy.maxPerPodContainer;
+    const planned = removeAll
+      ? planDeletion(status, '', 0)
+      : planDeletion(status, exitedContainerId, Math.max(keep, 1));
+    for (const { id } of planned) this.#toDelete.add(id);
+    this.#startDeleting();
+  }
+
+  /** Ends deletions that were asked for, and waits for the one under way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed.abort();
+    await this.#deleting;
+  }
+
+  #startDeleting(): void {
+    if (this.#deleting !== undefined || this.#toDelete.size === 0 || this.#disposed.signal.aborted) return;
+    this.#deleting = this.#deleteQueued().finally(() => {
+      this.#deleting = undefined;
+      this.#startDeleting();
+    });
+  }
+
+  async #deleteQueued(): Promise<void> {
+    for (const id of this.#toDelete) {
+      if (this.#disposed.signal.aborted) return;
+      await this.#remove(id, this.#disposed.signal);
+      this.#toDelete.delete(id);
+    }
+  }
+
+  async #collectContainers(options: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
+    const { clock, pods } = this.#components;
+    const containers = await this.#listContainers(signal);
+    for (const container of planContainerGc(containers, this.#policy, clock.now(), pods, options)) {
+      signal.throwIfAborted();
+      if (container.state !== 'unknown' || (await this.#stop(container, signal))) {
+        await this.#remove(container.id, signal);
+      }
+    }
+  }
+
+  async #collectSandboxes({ evictNonDeletedPods }: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
+    const { cri, pods, logger } = this.#components;
+    // All containers, those of other makers too: none may lose its sandbox.
+    const { containers } = await cri.listContainers({}, signal);
+    const { items } = await cri.listPodSandbox({}, signal);
+    const sandboxes = items.flatMap((sandbox) => listedSandbox(sandbox) ?? []);
+    const occupied = new Set(containers.map((container) => container.podSandboxId));
+    for (const { id, podUid } of planSandboxGc(sandboxes, occupied, pods, evictNonDeletedPods)) {
+      signal.throwIfAborted();
+      try {
+        // It should have been stopped long ago; where it was not, its network is still there.
+        await cri.stopPodSandbox({ podSandboxId: id }, signal);
+        await cri.removePodSandbox({ podSandboxId: id }, signal);
+        logger.debug({ podUid, sandboxId: id }, 'Removed sandbox');
+      } catch (err) {
+        logger.error({ podUid, sandboxId: id, err }, 'Failed to remove sandbox');
+      }
+    }
+  }
+
+  async #listContainers(signal: AbortSignal): Promise<readonly ListedContainer[]> {
+    const { containers } = await this.#components.cri.listContainers({}, signal);
+    return containers.flatMap((container) => listedContainer(container) ?? []);
+  }
+
+  /** A container in an unknown state may well run. */
+  async #stop({ id, gracePeriodSeconds }: ListedContainer, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#components.cri.stopContainer({ containerId: id, timeout: gracePeriodSeconds }, signal);
+      return true;
+    } catch (err) {
+      this.#components.logger.error({ containerId: id, err }, 'Failed to stop container');
+      return false;
+    }
+  }
+
+  async #remove(containerId: string, signal: AbortSignal): Promise<void> {
+    const { runtime, logger } = this.#components;
+    try {
+      await runtime.removeContainer(containerId, signal);
+      logger.debug({ containerId }, 'Removed container');
+    } catch (err) {
+      logger.error({ containerId, err }, 'Failed to remove container');
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { type ContainerGcPolicy, type GarbageCollectOptions, isRemovable, type PodStateProvider } from './policy.ts';
+
+/** A container as the plan sees it. */
+export interface GcContainer {
+  readonly id: string;
+  readonly podUid: string;
+  readonly name: string;
+  readonly state: 'created' | 'running' | 'exited' | 'unknown';
+  readonly createdAtMs: number;
+}
+
+/**
+ * Which containers go, the oldest first: all dead ones of pods that are gone, then of each container of a pod what is
+ * beyond `maxPerPodContainer`, then of the node what is beyond `maxContainers`, spread evenly over the containers
+ * (`evictContainers`, `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
+ *
+ * C3, C6: the newest record of a container that does not run is kept for as long as its pod may go on, whatever the
+ * policy says: without it a container that has done its work, an init container above all, would be started once more.
+ */
+export function planContainerGc<C extends GcContainer>(
+  containers: readonly C[],
+  policy: ContainerGcPolicy,
+  nowMs: number,
+  pods: PodStateProvider,
+  options: GarbageCollectOptions,
+): readonly C[] {
+  const removed: C[] = [];
+  const units: Unit<C>[] = [];
+  for (const unit of groupByUnit(containers, nowMs - policy.minAgeMs)) {
+    const [newest] = unit.dead;
+    const gone = newest !== undefined && isRemovable(newest.podUid, pods, options.evictNonDeletedPods);
+    if (gone && options.allSourcesReady) removed.push(...unit.dead.reverse());
+    else if (newest !== undefined) units.push(unit);
+  }
+  const shrink = (limit: number): void => {
+    for (const { dead, needed } of units) removed.push(...dead.splice(Math.max(limit, needed)).reverse());
+  };
+  const count = (): number => units.reduce((sum, { dead }) => sum + dead.length, 0);
+
+  if (policy.maxPerPodContainer >= 0) shrink(policy.maxPerPodContainer);
+  if (policy.maxContainers >= 0 && count() > policy.maxContainers) {
+    shrink(Math.max(Math.floor(policy.maxContainers / units.length), 1));
+    const spare = units.flatMap(({ dead, needed }) => dead.slice(needed)).sort(newestFirst);
+    const excess = Math.min(count() - policy.maxContainers, spare.length);
+    if (excess > 0) removed.push(...spare.slice(-excess).reverse());
+  }
+  return removed;
+}
+
+/** The records of one container of one pod. */
+interface Unit<C> {
+  /** Newest first. */
+  readonly dead: C[];
+  /** How many of them must stay while the pod goes on: the newest, unless the container runs. */
+  readonly needed: 0 | 1;
+}
+
+function groupByUnit<C extends GcContainer>(containers: readonly C[], newestMs: number): readonly Unit<C>[] {
+  const units = new Map<string, { readonly dead: C[]; needed: 0 | 1 }>();
+  for (const container of [...containers].sort(newestFirst)) {
+    const key = `${container.podUid}/${container.name}`;
+    const unit = units.get(key) ?? { dead: [], needed: 1 };
+    units.set(key, unit);
+    if (container.state === 'running') unit.needed = 0;
+    // One that is too young counts as much as if it was not there, and keeps its elders from being the newest.
+    else if (container.createdAtMs > newestMs) unit.needed = 0;
+    else unit.dead.push(container);
+  }
+  return [...units.values()];
+}
+
+function newestFirst(a: GcContainer, b: GcContainer): number {
+  return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
+}

@@ -1,0 +1,236 @@
+import { FakeClock } from '@node-agent/async/testing';
+import {
+  type Container,
+  ContainerState,
+  messages,
+  type PodSandbox,
+  PodSandboxState,
+  type StopContainerRequest,
+} from '@node-agent/cri-client';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ContainerGc, type ContainerGcOptions } from '../src/container-gc.ts';
+
+const clock = new FakeClock();
+const { signal } = new AbortController();
+const ready = { allSourcesReady: true, evictNonDeletedPods: false };
+const { CONTAINER_EXITED, CONTAINER_RUNNING, CONTAINER_UNKNOWN } = ContainerState;
+
+let fs: MemoryFileSystem;
+let containers: Container[];
+let sandboxes: PodSandbox[];
+let calls: string[];
+let failing: Set<string>;
+let gone: Set<string>;
+
+beforeEach(() => {
+  fs = new MemoryFileSystem({ clock });
+  [containers, sandboxes, calls] = [[], [], []];
+  [failing, gone] = [new Set(), new Set()];
+});
+
+function called(call: string): void {
+  calls.push(call);
+  if (failing.has(call)) throw new Error(`${call} failed`);
+}
+
+function makeGc(options: ContainerGcOptions = {}): ContainerGc {
+  return new ContainerGc(
+    {
+      cri: {
+        listContainers: async () => {
+          if (failing.has('listContainers')) throw new Error('listContainers failed');
+          return { containers: [...containers] };
+        },
+        listPodSandbox: async () => ({ items: [...sandboxes] }),
+        stopContainer: async ({ containerId, timeout }: Partial<StopContainerRequest>) => {
+          called(`stop ${containerId} ${timeout}`);
+          return {};
+        },
+        stopPodSandbox: async ({ podSandboxId }) => {
+          called(`stopSandbox ${podSandboxId}`);
+          return {};
+        },
+        removePodSandbox: async ({ podSandboxId }) => {
+          called(`removeSandbox ${podSandboxId}`);
+          sandboxes = sandboxes.filter(({ id }) => id !== podSandboxId);
+          return {};
+        },
+      },
+      runtime: {
+        removeContainer: async (id) => {
+          called(`remove ${id}`);
+          containers = containers.filter((container) => container.id !== id);
+        },
+      },
+      pods: { shouldPodContentBeRemoved: (uid) => gone.has(uid), shouldPodRuntimeBeRemoved: () => false },
+      fs,
+      clock,
+      logger: silentLogger,
+    },
+    options,
+  );
+}
+
+function addContainer(id: string, createdAt: number, state: ContainerState = CONTAINER_EXITED, uid = 'uid-1'): void {
+  containers.push(
+    messages.Container.create({
+      id,
+      podSandboxId: `sandbox-${uid}`,
+      metadata: { name: 'app', attempt: createdAt },
+      state,
+      createdAt,
+      labels: uid === '' ? {} : { 'io.kubernetes.pod.uid': uid },
+      annotations: { 'io.kubernetes.pod.terminationGracePeriod': '7' },
+    }),
+  );
+}
+
+function addSandbox(id: string, uid = 'uid-1', state: PodSandboxState = PodSandboxState.SANDBOX_NOTREADY): void {
+  sandboxes.push(messages.PodSandbox.create({ id, metadata: { uid }, state, createdAt: sandboxes.length }));
+}
+
+describe('garbageCollect', () => {
+  it('removes dead containers, and then the sandboxes that they were in', async () => {
+    gone.add('uid-1');
+    addContainer('old', 1);
+    addContainer('new', 2);
+    addSandbox('sandbox-uid-1');
+    await makeGc().garbageCollect(ready, signal);
+    expect(calls).toEqual(['remove old', 'remove new', 'stopSandbox sandbox-uid-1', 'removeSandbox sandbox-uid-1']);
+  });
+
+  it('keeps a sandbox of which a container could not be removed', async () => {
+    gone.add('uid-1');
+    addContainer('stuck', 1);
+    addSandbox('sandbox-uid-1');
+    failing.add('remove stuck');
+    await makeGc().garbageCollect(ready, signal);
+    expect(calls).toEqual(['remove stuck']);
+  });
+
+  it('stops a container in an unknown state before it removes it, and not at all where it cannot be stopped', async () => {
+    gone.add('uid-1');
+    addContainer('lost', 1, CONTAINER_UNKNOWN);
+    addContainer('hung', 2, CONTAINER_UNKNOWN);
+    failing.add('stop hung 7');
+    await makeGc().garbageCollect(ready, signal);
+    expect(calls).toEqual(['stop lost 7', 'remove lost', 'stop hung 7']);
+  });
+
+  it("leaves other makers' containers and their sandboxes alone", async () => {
+    gone.add('');
+    addContainer('foreign', 1, CONTAINER_EXITED, '');
+    addSandbox('sandbox-');
+    addSandbox('newer');
+    await makeGc({ policy: { maxPerPodContainer: 0 } }).garbageCollect(ready, signal);
+    expect(calls).toEqual([]);
+  });
+
+  it('goes on after a sandbox that cannot be stopped', async () => {
+    addSandbox('1');
+    addSandbox('2');
+    addSandbox('3');
+    failing.add('stopSandbox 1');
+    await makeGc().garbageCollect(ready, signal);
+    expect(calls).toEqual(['stopSandbox 1', 'stopSandbox 2', 'removeSandbox 2']);
+  });
+
+  it('removes logs of pods that are gone, when every source has reported, and no directory of anybody else', async () => {
+    gone.add('gone');
+    for (const name of ['ns_web_gone', 'ns_web_here', 'gone', 'a_b_c_gone'])
+      await fs.mkdir(`/var/log/pods/${name}/app`);
+    await fs.writeFile('/var/log/pods/ns_file_gone', '');
+    await makeGc().garbageCollect({ ...ready, allSourcesReady: false }, signal);
+    expect(await fs.exists('/var/log/pods/ns_web_gone')).toBe(true);
+    await makeGc().garbageCollect(ready, signal);
+    const left = (await fs.readdir('/var/log/pods')).map(({ name }) => name);
+    expect(left.sort()).toEqual(['a_b_c_gone', 'gone', 'ns_file_gone', 'ns_web_here']);
+  });
+
+  it('removes links that lead nowhere, but not while their log is being rotated', async () => {
+    addContainer('c1', 1, CONTAINER_RUNNING);
+    addContainer('c2', 2, CONTAINER_EXITED);
+    await fs.mkdir('/var/log/containers');
+    await fs.mkdir('/logs');
+    await fs.writeFile('/logs/here.log', '');
+    const links = {
+      'running.log': '/var/log/pods/ns_web_uid-1/app/1.log',
+      'exited.log': '/var/log/pods/ns_web_uid-1/app/2.log',
+      'removed.log': '/var/log/pods/ns_web_uid-1/app/0.log',
+      'here.log': '/logs/here.log',
+      'other.txt': '/nowhere',
+    };
+    for (const [name, target] of Object.entries(links)) await fs.symlink(target, `/var/log/containers/${name}`);
+    await fs.writeFile('/var/log/containers/file.log', '');
+    await makeGc().garbageCollect(ready, signal);
+    const left = (await fs.readdir('/var/log/containers')).map(({ name }) => name);
+    expect(left.sort()).toEqual(['file.log', 'here.log', 'other.txt', 'running.log']);
+  });
+
+  it('does what it can while the runtime answers nothing, and says what it could not do', async () => {
+    gone.add('gone');
+    await fs.mkdir('/var/log/pods/ns_web_gone');
+    await fs.mkdir('/var/log/containers');
+    await fs.symlink('/nowhere', '/var/log/containers/a.log');
+    failing.add('listContainers');
+    await expect(makeGc().garbageCollect(ready, signal)).rejects.toMatchObject({
+      name: 'ContainerGcError',
+      message: 'listContainers failed; listContainers failed; listContainers failed',
+    });
+    expect(await fs.exists('/var/log/pods/ns_web_gone')).toBe(false);
+    expect((await fs.readdir('/var/log/containers')).length).toBe(1);
+  });
+
+  it('stops between two containers when it is aborted', async () => {
+    gone.add('uid-1');
+    addContainer('1', 1);
+    addContainer('2', 2);
+    const controller = new AbortController();
+    const gc = makeGc();
+    const collecting = gc.garbageCollect(ready, controller.signal);
+    controller.abort(new Error('enough'));
+    await expect(collecting).rejects.toThrow('enough');
+    expect(calls.length).toBeLessThan(2);
+  });
+});
+
+describe('deleteContainersInPod', () => {
+  const status = {
+    containers: [3, 2, 1].map((n) => ({ id: `c${n}`, name: 'app', state: 'exited', createdAtMs: n })),
+  } as unknown as RuntimePodStatus;
+
+  it('keeps one dead container at least, unless all shall go', async () => {
+    const gc = makeGc({ policy: { maxPerPodContainer: 0 } });
+    gc.deleteContainersInPod(status, 'c3', false);
+    await clock.settle();
+    expect(calls).toEqual(['remove c2', 'remove c1']);
+    gc.deleteContainersInPod(status, 'c3', true);
+    await clock.settle();
+    expect(calls.slice(2)).toEqual(['remove c3', 'remove c2', 'remove c1']);
+  });
+
+  it('keeps all where the policy has no limit, asks once for each, and survives what fails', async () => {
+    const gc = makeGc({ policy: { maxPerPodContainer: -1 } });
+    gc.deleteContainersInPod(status, 'c3', false);
+    failing.add('remove c2');
+    gc.deleteContainersInPod(status, 'c3', true);
+    gc.deleteContainersInPod(status, '', true);
+    await clock.settle();
+    expect(calls).toEqual(['remove c3', 'remove c2', 'remove c1']);
+  });
+
+  it('takes up what is asked for while it is at it, and nothing after its end', async () => {
+    const gc = makeGc();
+    gc.deleteContainersInPod(status, '', false);
+    await Promise.resolve();
+    gc.deleteContainersInPod(status, '', true);
+    await gc[Symbol.asyncDispose]();
+    const before = calls.length;
+    gc.deleteContainersInPod(status, '', true);
+    await clock.settle();
+    expect(calls).toHaveLength(before);
+  });
+});

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type GcContainer, planContainerGc } from '../src/plan-containers.ts';
+import { type ContainerGcPolicy, defaultPolicy, type PodStateProvider } from '../src/policy.ts';
+
+const NOW = 1000;
+const ready = { allSourcesReady: true, evictNonDeletedPods: false };
+
+function pods(gone: readonly string[] = [], ended: readonly string[] = []): PodStateProvider {
+  return {
+    shouldPodContentBeRemoved: (uid) => gone.includes(uid),
+    shouldPodRuntimeBeRemoved: (uid) => ended.includes(uid),
+  };
+}
+
+/** `pod/name@created` with `:state`, exited where it is not said. */
+function container(text: string): GcContainer {
+  const [, podUid = '', name = '', created = '', state = 'exited'] = /^(\w+)\/(\w+)@(\d+)(?::(\w+))?$/.exec(text) ?? [];
+  return { id: text, podUid, name, createdAtMs: Number(created), state: state as GcContainer['state'] };
+}
+
+function plan(
+  texts: readonly string[],
+  policy: Partial<ContainerGcPolicy> = {},
+  state: PodStateProvider = pods(),
+  options = ready,
+): string[] {
+  const planned = planContainerGc(texts.map(container), { ...defaultPolicy, ...policy }, NOW, state, options);
+  return planned.map(({ id }) => id);
+}
+
+describe('planContainerGc', () => {
+  it('keeps the newest dead container of each name, and removes the oldest first', () => {
+    expect(plan(['a/x@3', 'a/x@1', 'a/x@2', 'a/y@1', 'b/x@1'])).toEqual(['a/x@1', 'a/x@2']);
+  });
+
+  it('touches nothing that runs, and counts it for nothing', () => {
+    expect(plan(['a/x@3:running', 'a/x@2', 'a/x@1'])).toEqual(['a/x@1']);
+    expect(plan(['a/x@3:running', 'a/x@2'], { maxPerPodContainer: 0 })).toEqual(['a/x@2']);
+  });
+
+  it('counts containers that were created only, or are in a state that nobody knows, as dead', () => {
+    expect(plan(['a/x@3:created', 'a/x@2:unknown', 'a/x@1'])).toEqual(['a/x@1', 'a/x@2:unknown']);
+  });
+
+  it('leaves young containers, and does not count them', () => {
+    expect(plan(['a/x@950', 'a/x@901', 'a/x@2', 'a/x@1'], { minAgeMs: 100 })).toEqual(['a/x@1']);
+    expect(plan(['a/x@900', 'a/x@2'], { minAgeMs: 100 })).toEqual(['a/x@2']);
+  });
+
+  it('removes all of a pod that is gone, but only when every source has reported', () => {
+    const texts = ['a/x@2', 'a/x@1', 'b/x@1'];
+    expect(plan(texts, {}, pods(['a']))).toEqual(['a/x@1', 'a/x@2']);
+    expect(plan(texts, {}, pods(['a']), { ...ready, allSourcesReady: false })).toEqual(['a/x@1']);
+  });
+
+  it('removes all of a pod that has ended when the disk is short, and only then', () => {
+    const texts = ['a/x@2', 'a/x@1'];
+    expect(plan(texts, {}, pods([], ['a']))).toEqual(['a/x@1']);
+    expect(plan(texts, {}, pods([], ['a']), { ...ready, evictNonDeletedPods: true })).toEqual(['a/x@1', 'a/x@2']);
+  });
+
+  it('keeps everything where the policy has no limits', () => {
+    expect(plan(['a/x@3', 'a/x@2', 'a/x@1'], { maxPerPodContainer: -1 })).toEqual([]);
+  });
+
+  it('shares what the node may keep evenly, then removes the oldest', () => {
+    const texts = ['x', 'y'].flatMap((name, unit) => [
+      `a/${name}@500:running`,
+      ...[4, 3, 2, 1].map((n) => `a/${name}@${n * 10 + unit}`),
+    ]);
+    expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 4 })).toEqual(['a/x@10', 'a/x@20', 'a/y@11', 'a/y@21']);
+    expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 1 }).slice(-1)).toEqual(['a/x@40']);
+  });
+
+  it('C3: keeps the last record of every container that does not run while its pod goes on, whatever the policy', () => {
+    const texts = ['a/init@2', 'a/init@1', 'a/main@3', 'b/init@1'];
+    expect(plan(texts, { maxPerPodContainer: 0, maxContainers: 0 })).toEqual(['a/init@1']);
+    expect(plan(texts, { maxPerPodContainer: 0 }, pods(['a', 'b']))).toHaveLength(4);
+  });
+
+  const state = fc.constantFrom<GcContainer['state']>('created', 'running', 'exited', 'unknown');
+  const anyContainer = fc.record({
+    podUid: fc.constantFrom('a', 'b', 'c'),
+    name: fc.constantFrom('x', 'y'),
+    state,
+    createdAtMs: fc.integer({ min: 0, max: 2000 }),
+  });
+  const anyContainers = fc
+    .array(anyContainer, { maxLength: 30 })
+    .map((list) => list.map((fields, index) => ({ ...fields, id: String(index) })));
+  const anyPolicy = fc.record({
+    minAgeMs: fc.constantFrom(0, 500),
+    maxPerPodContainer: fc.integer({ min: -1, max: 3 }),
+    maxContainers: fc.integer({ min: -1, max: 10 }),
+  });
+
+  it('C3: holds for every set of containers, with no container twice and nothing that runs or is too young', () => {
+    fc.assert(
+      fc.property(
+        anyContainers,
+        anyPolicy,
+        fc.subarray(['a', 'b', 'c']),
+        fc.boolean(),
+        (all, policy, gone, isReady) => {
+          const options = { allSourcesReady: isReady, evictNonDeletedPods: false };
+          const removed = new Set(planContainerGc(all, policy, NOW, pods(gone), options));
+          const planned = planContainerGc(all, policy, NOW, pods(gone), options);
+          expect(removed.size).toBe(planned.length);
+          for (const { state, createdAtMs } of removed) {
+            expect(state).not.toBe('running');
+            expect(createdAtMs).toBeLessThanOrEqual(NOW - policy.minAgeMs);
+          }
+          for (const { podUid, name } of all) {
+            const unit = all.filter((other) => other.podUid === podUid && other.name === name);
+            const left = unit.filter((other) => !removed.has(other));
+            if (!gone.includes(podUid) || !isReady) expect(left.length).toBeGreaterThan(0);
+            const old = left.filter(
+              ({ state, createdAtMs }) => state !== 'running' && createdAtMs <= NOW - policy.minAgeMs,
+            );
+            if (policy.maxPerPodContainer >= 0) {
+              expect(old.length).toBeLessThanOrEqual(Math.max(policy.maxPerPodContainer, 1));
+            }
+            // What is kept is newer than what went.
+            for (const kept of old) {
+              for (const other of unit)
+                if (removed.has(other)) expect(other.createdAtMs).toBeLessThanOrEqual(kept.createdAtMs);
+            }
+          }
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,101 @@
+import type { RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { planDeletion } from '../src/plan-deletion.ts';
+import { logKeyOfPath, podUidOfLogDirectory } from '../src/plan-logs.ts';
+import { type GcSandbox, planSandboxGc } from '../src/plan-sandboxes.ts';
+
+describe('planSandboxGc', () => {
+  const sandbox = (id: string, podUid: string, createdAtMs: number, ready = false): GcSandbox => ({
+    id,
+    podUid,
+    createdAtMs,
+    ready,
+    attempt: 0,
+  });
+  const plan = (
+    sandboxes: readonly GcSandbox[],
+    occupied: readonly string[] = [],
+    gone: readonly string[] = [],
+    ended: readonly string[] = [],
+    evict = false,
+  ): string[] => {
+    const pods = {
+      shouldPodContentBeRemoved: (uid: string) => gone.includes(uid),
+      shouldPodRuntimeBeRemoved: (uid: string) => ended.includes(uid),
+    };
+    return planSandboxGc(sandboxes, new Set(occupied), pods, evict).map(({ id }) => id);
+  };
+
+  it.each([
+    [
+      'keeps the newest of a live pod',
+      [sandbox('1', 'a', 1), sandbox('3', 'a', 3), sandbox('2', 'a', 2)],
+      [],
+      [],
+      ['1', '2'],
+    ],
+    ['keeps ready ones', [sandbox('1', 'a', 1, true), sandbox('2', 'a', 2)], [], [], []],
+    ['keeps those with containers', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], ['1'], [], []],
+    ['removes all of a pod that is gone', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], [], ['a'], ['1', '2']],
+    ['but not what is ready or in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1'], ['a'], []],
+    ['tells pods apart', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
+  ])('%s', (_, sandboxes, occupied, gone, removed) => {
+    expect(plan(sandboxes, occupied, gone)).toEqual(removed);
+  });
+
+  it('removes the last one of a pod that has ended only when the disk is short', () => {
+    expect(plan([sandbox('1', 'a', 1)], [], [], ['a'])).toEqual([]);
+    expect(plan([sandbox('1', 'a', 1)], [], [], ['a'], true)).toEqual(['1']);
+  });
+
+  it('takes the higher attempt as the newer of two made in one instant', () => {
+    expect(plan([sandbox('1', 'a', 1), { ...sandbox('2', 'a', 1), attempt: 1 }])).toEqual(['1']);
+  });
+});
+
+describe('planDeletion', () => {
+  const container = (id: string, name: string, createdAtMs: number, state = 'exited'): RuntimeContainerStatus =>
+    ({ id, name, createdAtMs, state }) as RuntimeContainerStatus;
+  const status = {
+    containers: [
+      container('x1', 'x', 1),
+      container('x3', 'x', 3),
+      container('x4', 'x', 4, 'running'),
+      container('x2', 'x', 2),
+      container('y1', 'y', 1),
+    ],
+  } as unknown as RuntimePodStatus;
+
+  it.each([
+    ['x3', 1, ['x2', 'x1']],
+    ['x4', 2, ['x1']],
+    ['y1', 1, []],
+    ['gone', 1, []],
+    ['', 1, ['x2', 'x1', 'y1']],
+    ['', 0, ['x3', 'x2', 'x1', 'y1']],
+    ['x3', Number.POSITIVE_INFINITY, []],
+  ])('after %j died, with %s kept, %j go', (exited, keep, ids) => {
+    expect(planDeletion(status, exited, keep).map(({ id }) => id)).toEqual(ids);
+  });
+});
+
+describe('names of logs', () => {
+  it.each([
+    ['default_web_1234', '1234'],
+    ['lost+found', undefined],
+    ['a_b_c_d', undefined],
+    ['_b_c', undefined],
+    ['1234', undefined],
+  ])('the directory %s is of pod %s', (name, uid) => {
+    expect(podUidOfLogDirectory(name)).toBe(uid);
+  });
+
+  it.each([
+    ['/var/log/pods/default_web_1234/app/3.log', '1234/app/3'],
+    ['/var/log/pods/default_web_1234/app/x.log', undefined],
+    ['/var/lib/docker/containers/x/3.log', undefined],
+    ['3.log', undefined],
+  ])('%s is the log %s', (path, key) => {
+    expect(logKeyOfPath(path)).toBe(key);
+  });
+});
