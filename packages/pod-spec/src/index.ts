@@ -27,6 +27,7 @@ export type {
   VolumeMount,
   Wire,
 } from './api.ts';
+export { type ContainerId, formatContainerId, parseContainerId } from './container-id.ts';
 export {
   type AnyContainer,
   allContainers,
@@ -38,6 +39,7 @@ export {
 export { defaultPullPolicy } from './default-pull-policy.ts';
 export { defaultPod, type PodLike } from './defaults.ts';
 export { PodSpecError, type PodSpecErrorCode } from './errors.ts';
+export { expand } from './expand.ts';
 export { type FieldError, type FieldErrorType, formatFieldError } from './field-error.ts';
 export {
   canonicalImageName,
@@ -48,7 +50,15 @@ export {
   parseImageReference,
 } from './image-reference.ts';
 export type { Device, Mount, MountPropagation } from './mount.ts';
-export { dns1123LabelProblem, dns1123SubdomainProblem } from './names.ts';
+export {
+  configKeyProblem,
+  dns1123LabelProblem,
+  dns1123SubdomainProblem,
+  envNameProblem,
+  labelValueProblem,
+  qualifiedNameProblem,
+} from './names.ts';
+export { formatPod, isCriticalPod, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';
 export {
   CONFIG_HASH_ANNOTATION,
@@ -61,7 +71,7 @@ export {
   podFullName,
   podSource,
 } from './pod-source.ts';
-export { type QosClass, qosClass } from './qos-class.ts';
+export { podQosClass, type QosClass, qosClass } from './qos-class.ts';
 export { parseQuantity, Quantity, type QuantityFormat } from './quantity.ts';
 export {
   addResources,

@@ -3,27 +3,41 @@ type NameRule = (value: string) => readonly string[];
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const LABEL_VALUE = `(${QUALIFIED})?`;
+const CONFIG_KEY = '[-._a-zA-Z0-9]+';
+const HEADER = '[-A-Za-z0-9]+';
+
+const labelPattern = whole(LABEL);
+const subdomainPattern = whole(SUBDOMAIN);
+const qualifiedPattern = whole(QUALIFIED);
+const labelValuePattern = whole(LABEL_VALUE);
+const configKeyPattern = whole(CONFIG_KEY);
+const headerPattern = whole(HEADER);
 
 function whole(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
 }
 
-const labelPattern = whole(LABEL);
-const subdomainPattern = whole(SUBDOMAIN);
-
 /** A message with examples and the pattern, as `RegexError`. */
 function patternProblem(message: string, pattern: string, ...examples: readonly string[]): string {
   const shown = examples.map((example) => `'${example}', `).join(' or ');
-  return `${message} (${shown === '' ? '' : `e.g. ${shown}`}regex used for validation is '${pattern}')`;
+  return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
 function lengthProblem(value: string, limit: number, unit: 'characters' | 'bytes'): readonly string[] {
   return Buffer.byteLength(value) > limit ? [`must be no more than ${limit} ${unit}`] : [];
 }
 
+/** A name that begins like a step up the directory tree. */
+function stepUpProblem(value: string): readonly string[] {
+  if (value === '.' || value === '..') return [`must not be '${value}'`];
+  return value.startsWith('..') ? ["must not start with '..'"] : [];
+}
+
 /** RFC 1123 label: names of containers, volumes, namespaces. */
 export const dns1123LabelProblem: NameRule = (value) => {
-  const problems = [...lengthProblem(value, 63, 'characters')];
+  const problems = lengthProblem(value, 63, 'characters');
   if (labelPattern.test(value)) return problems;
   if (subdomainPattern.test(value)) return [...problems, 'must not contain dots'];
   const message =
@@ -33,9 +47,79 @@ export const dns1123LabelProblem: NameRule = (value) => {
 
 /** RFC 1123 subdomain: names of pods and of most other objects. */
 export const dns1123SubdomainProblem: NameRule = (value) => {
-  const problems = [...lengthProblem(value, 253, 'characters')];
+  const problems = lengthProblem(value, 253, 'characters');
   if (subdomainPattern.test(value)) return problems;
   const message =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
   return [...problems, patternProblem(message, SUBDOMAIN, 'example.com')];
+};
+
+/** Qualified name: keys of labels and annotations, names of resources; `example.com/name` or `name`. */
+export const qualifiedNameProblem: NameRule = (value) => {
+  const parts = value.split('/');
+  const name = parts.at(-1) ?? '';
+  const rule = patternProblem(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    QUALIFIED,
+    'MyName',
+    'my.name',
+    '123-abc',
+  );
+  if (parts.length > 2) {
+    return [`a valid label key ${rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
+  }
+  const problems: string[] = [];
+  if (parts.length === 2) {
+    const prefix = parts[0] ?? '';
+    const wrong = prefix === '' ? ['must be non-empty'] : dns1123SubdomainProblem(prefix);
+    problems.push(...wrong.map((problem) => `prefix part ${problem}`));
+  }
+  const length = name === '' ? ['must be non-empty'] : lengthProblem(name, 63, 'bytes');
+  problems.push(...length.map((problem) => `name part ${problem}`));
+  return qualifiedPattern.test(name) ? problems : [...problems, `name part ${rule}`];
+};
+
+/** Value of a label. */
+export const labelValueProblem: NameRule = (value) => {
+  const problems = lengthProblem(value, 63, 'bytes');
+  if (labelValuePattern.test(value)) return problems;
+  const message =
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+  return [...problems, patternProblem(message, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
+};
+
+/** Key of a configMap or secret. */
+export const configKeyProblem: NameRule = (value) => {
+  const problems = [...lengthProblem(value, 253, 'characters')];
+  if (!configKeyPattern.test(value)) {
+    const message = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+    problems.push(patternProblem(message, CONFIG_KEY, 'key.name', 'KEY_NAME', 'key-name'));
+  }
+  return [...problems, ...stepUpProblem(value)];
+};
+
+/** Name of an environment variable, by the rules that are the default since 1.34: printable ASCII but `=`. */
+export const envNameProblem: NameRule = (value) => {
+  if (value === '') return ['environment variable name must be non-empty'];
+  if (/^[ -<>-~]*$/.test(value)) return [];
+  return ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
+};
+
+/** Name of a port (RFC 6335). */
+export const portNameProblem: NameRule = (value) => {
+  const problems = [...lengthProblem(value, 15, 'characters')];
+  if (!/^[-a-z0-9]+$/.test(value)) {
+    problems.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  }
+  if (!/[a-z]/.test(value)) problems.push('must contain at least one letter (a-z)');
+  if (value.includes('--')) problems.push('must not contain consecutive hyphens');
+  if (value.startsWith('-') || value.endsWith('-')) problems.push('must not begin or end with a hyphen');
+  return problems;
+};
+
+/** Name of an HTTP header of a probe. */
+export const httpHeaderNameProblem: NameRule = (value) => {
+  if (headerPattern.test(value)) return [];
+  const message = "a valid HTTP header must consist of alphanumeric characters or '-'";
+  return [patternProblem(message, HEADER, 'X-Header-Name')];
 };

@@ -40,3 +40,9 @@ function positive(list: ResourceListJson | undefined): ResourceList {
 function sameQuantity(a: Quantity | undefined, b: Quantity | undefined): boolean {
   return a !== undefined && b !== undefined && a.equals(b);
 }
+
+/** The class that the pod's status has, which is never changed again; else the one that follows from its spec. */
+export function podQosClass(pod: Pick<Pod, 'spec' | 'status'>): QosClass {
+  const given = pod.status?.qosClass;
+  return given === 'Guaranteed' || given === 'Burstable' || given === 'BestEffort' ? given : qosClass(pod);
+}

@@ -11,7 +11,7 @@ const MAX_EXPONENT = 512;
 
 const DECIMAL_SUFFIXES: readonly string[] = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const BINARY_SUFFIXES: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
-const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
+const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?([a-zA-Z]*[-+]?\d*)$/;
 
 /**
  * An exact number of the API (`resource.Quantity`): immutable, in steps of 10^-9, of any size. What is finer than a

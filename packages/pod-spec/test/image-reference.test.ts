@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  canonicalImageName,
+  effectiveTag,
+  familiarImageName,
+  imageRepository,
+  parseImageReference,
+} from '../src/index.ts';
+
+const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+describe('parseImageReference', () => {
+  it.each<[image: string, canonical: string, familiar: string, tag: string | undefined]>([
+    ['busybox', 'docker.io/library/busybox:latest', 'busybox', 'latest'],
+    ['busybox:1.36', 'docker.io/library/busybox:1.36', 'busybox:1.36', '1.36'],
+    ['docker.io/busybox', 'docker.io/library/busybox:latest', 'busybox', 'latest'],
+    ['index.docker.io/busybox', 'docker.io/library/busybox:latest', 'busybox', 'latest'],
+    ['user/app', 'docker.io/user/app:latest', 'user/app', 'latest'],
+    ['library/app', 'docker.io/library/app:latest', 'app', 'latest'],
+    ['library/sub/app', 'docker.io/library/sub/app:latest', 'library/sub/app', 'latest'],
+    ['registry.k8s.io/pause:3.10', 'registry.k8s.io/pause:3.10', 'registry.k8s.io/pause:3.10', '3.10'],
+    ['localhost/app', 'localhost/app:latest', 'localhost/app', 'latest'],
+    ['localhost:5000/app:v1', 'localhost:5000/app:v1', 'localhost:5000/app:v1', 'v1'],
+    ['registry:5000/a/b__c-d.e:v1', 'registry:5000/a/b__c-d.e:v1', 'registry:5000/a/b__c-d.e:v1', 'v1'],
+    ['Upper/app', 'Upper/app:latest', 'Upper/app', 'latest'],
+    ['[::1]:5000/app', '[::1]:5000/app:latest', '[::1]:5000/app', 'latest'],
+    [`busybox@${DIGEST}`, `docker.io/library/busybox@${DIGEST}`, `busybox@${DIGEST}`, undefined],
+    [`busybox:1@${DIGEST}`, `docker.io/library/busybox:1@${DIGEST}`, `busybox:1@${DIGEST}`, '1'],
+    ['a-b--c', 'docker.io/library/a-b--c:latest', 'a-b--c', 'latest'],
+    [`app:${'t'.repeat(128)}`, `docker.io/library/app:${'t'.repeat(128)}`, `app:${'t'.repeat(128)}`, 't'.repeat(128)],
+  ])('reads %s', (image, canonical, familiar, tag) => {
+    const reference = parseImageReference(image);
+    expect(canonicalImageName(reference)).toBe(canonical);
+    expect(familiarImageName(reference)).toBe(familiar);
+    expect(effectiveTag(reference)).toBe(tag);
+    expect(canonical.startsWith(imageRepository(reference))).toBe(true);
+  });
+
+  it.each([
+    ['', 'invalid reference format'],
+    [' busybox', 'invalid reference format'],
+    ['busybox ', 'invalid reference format'],
+    ['Busybox', 'invalid reference format: repository name (library/Busybox) must be lowercase'],
+    ['user/App:v1', 'invalid reference format: repository name (user/App) must be lowercase'],
+    ['busybox:', 'invalid reference format'],
+    ['busybox:-x', 'invalid reference format'],
+    [`busybox:${'t'.repeat(129)}`, 'invalid reference format'],
+    ['busybox@', 'invalid reference format'],
+    ['busybox@sha256:abc', 'invalid reference format'],
+    [`busybox@sha256:${'a'.repeat(63)}`, 'invalid checksum digest length'],
+    [`busybox@sha256:${'A'.repeat(64)}`, 'invalid checksum digest format'],
+    [`busybox@md5:${'a'.repeat(32)}`, 'unsupported digest algorithm'],
+    ['a..b', 'invalid reference format'],
+    ['a___b', 'invalid reference format'],
+    ['-a', 'invalid reference format'],
+    ['a/', 'invalid reference format'],
+    ['/a', 'invalid reference format'],
+    ['a//b', 'invalid reference format'],
+    ['http://registry/app', 'invalid reference format'],
+    ['registry:port/app', 'invalid reference format'],
+    ['-registry.io/app', 'invalid reference format'],
+    ['[::1]app', 'invalid reference format'],
+    ['a'.repeat(256), 'repository name must not be more than 255 characters'],
+    ['a'.repeat(64), `invalid repository name (${'a'.repeat(64)}), cannot specify 64-byte hexadecimal strings`],
+  ])('refuses %j', (image, problem) => {
+    expect(() => parseImageReference(image)).toThrow(
+      expect.objectContaining({
+        code: 'InvalidImageName',
+        message: `couldn't parse image name ${JSON.stringify(image)}: ${problem}`,
+      }),
+    );
+  });
+
+  it('does not repeat a text of any length', () => {
+    expect(() => parseImageReference('a'.repeat(100_000))).toThrow(/^.{0,150}$/);
+  });
+
+  const component = fc.stringMatching(/^[a-z0-9]{1,8}((\.|_|__|-{1,3})[a-z0-9]{1,8}){0,2}$/);
+  const reference = fc
+    .record({
+      domain: fc.constantFrom('', 'localhost/', 'registry.example:5000/', 'docker.io/', 'a.b.c/', '[fe80::1]/'),
+      path: fc.array(component, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/')),
+      tag: fc.constantFrom('', ':latest', ':v1.2-x_y', ':_'),
+      digest: fc.constantFrom('', `@${DIGEST}`),
+    })
+    .map(({ domain, path, tag, digest }) => {
+      // Without a domain, a first part with a dot would be one.
+      return `${domain}${domain === '' ? path.replaceAll('.', '-') : path}${tag}${digest}`;
+    });
+
+  it('means the same in its canonical and in its familiar form', () => {
+    fc.assert(
+      fc.property(reference, (image) => {
+        const parsed = parseImageReference(image);
+        expect(canonicalImageName(parseImageReference(canonicalImageName(parsed)))).toBe(canonicalImageName(parsed));
+        // A first part that looks like a host stays one only where it is written out.
+        const host =
+          /^[^/]*[.:]/.test(familiarImageName(parsed).split('@')[0] ?? '') ||
+          /^localhost\//.test(familiarImageName(parsed));
+        if (!host) expect(parseImageReference(familiarImageName(parsed))).toEqual(parsed);
+      }),
+    );
+  });
+
+  it('never does anything but read or refuse, and quickly', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', '-', '.', '_', '/', ':', '@', 'A', '0'), maxLength: 300 }),
+        (image) => {
+          try {
+            expect(parseImageReference(image).path).toMatch(/^[a-z0-9]/);
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'InvalidImageName' });
+          }
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import {
+  allContainers,
+  findContainer,
+  formatContainerId,
+  formatPod,
+  isCriticalPod,
+  isMirrorPod,
+  isStaticPod,
+  normalizeSysctlName,
+  parseContainerId,
+  podFullName,
+  podQosClass,
+  podSource,
+  resolveContainerPort,
+} from '../src/index.ts';
+import { makePod } from './make-pod.ts';
+
+describe('facts about pods', () => {
+  it('tells where a pod came from', () => {
+    const of = (annotations: Record<string, string>): ReturnType<typeof makePod> => makePod({}, { annotations });
+    expect(podSource(makePod())).toBe('api');
+    expect(podSource(of({ 'kubernetes.io/config.source': 'file' }))).toBe('file');
+    expect(podSource(of({ 'kubernetes.io/config.source': 'nonsense' }))).toBe('api');
+    expect(isStaticPod(of({ 'kubernetes.io/config.source': 'http' }))).toBe(true);
+    expect(isStaticPod(of({ 'kubernetes.io/config.source': 'api' }))).toBe(false);
+    expect(isMirrorPod(of({ 'kubernetes.io/config.mirror': '' }))).toBe(true);
+  });
+
+  it.each([
+    [true, 'static pods', makePod({}, { annotations: { 'kubernetes.io/config.source': 'file' } })],
+    [true, 'mirror pods', makePod({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } })],
+    [true, 'a system priority', makePod({ priority: 2_000_000_000 })],
+    [false, 'a user priority', makePod({ priority: 1_999_999_999 })],
+    [false, 'no priority', makePod()],
+  ])('critical is %s for %s', (expected, _, pod) => {
+    expect(isCriticalPod(pod)).toBe(expected);
+  });
+
+  it('formats names', () => {
+    expect(formatPod(makePod())).toBe('web_default(uid-1)');
+    expect(podFullName(makePod())).toBe('web_default');
+  });
+
+  it('takes the QoS class of the status before that of the spec', () => {
+    expect(podQosClass({ ...makePod(), status: { qosClass: 'Guaranteed' } })).toBe('Guaranteed');
+    expect(podQosClass({ ...makePod(), status: { qosClass: 'Other' } })).toBe('BestEffort');
+    expect(podQosClass(makePod())).toBe('BestEffort');
+  });
+
+  it('visits every container with its type and the path that events use', () => {
+    const pod = makePod({
+      initContainers: [
+        { name: 'first' },
+        { name: 'side', restartPolicy: 'Always' },
+        { name: 'rule', restartPolicy: 'Never' },
+      ],
+      containers: [{ name: 'main' }],
+      ephemeralContainers: [{ name: 'debug' }],
+    });
+    expect(
+      [...allContainers(pod)].map(({ container, type, index, fieldPath }) => [container.name, type, index, fieldPath]),
+    ).toEqual([
+      ['first', 'init', 0, 'spec.initContainers{first}'],
+      ['side', 'sidecar', 1, 'spec.initContainers{side}'],
+      ['rule', 'init', 2, 'spec.initContainers{rule}'],
+      ['main', 'main', 0, 'spec.containers{main}'],
+      ['debug', 'ephemeral', 0, 'spec.ephemeralContainers{debug}'],
+    ]);
+    expect(findContainer(pod, 'side')?.type).toBe('sidecar');
+    expect(findContainer(pod, 'gone')).toBeUndefined();
+  });
+
+  it.each([
+    [8080, 8080],
+    ['http', 80],
+    ['8080', 8080],
+    ['gone', undefined],
+    [0, undefined],
+    [65536, undefined],
+    ['-1', undefined],
+    ['', undefined],
+  ])('finds the port %j: %j', (port, expected) => {
+    expect(resolveContainerPort({ ports: [{ name: 'http', containerPort: 80 }] }, port)).toBe(expected);
+  });
+
+  it.each([
+    ['', ''],
+    ['kernel', 'kernel'],
+    ['net.ipv4.ip_forward', 'net.ipv4.ip_forward'],
+    ['net/ipv4/ip_forward', 'net.ipv4.ip_forward'],
+    ['net.ipv4.conf.eno2/100.rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
+    ['net/ipv4/conf/eno2.100/rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
+  ])('normalizes the sysctl %j to %j', (name, expected) => {
+    expect(normalizeSysctlName(name)).toBe(expected);
+  });
+});
+
+describe('container ids', () => {
+  it('are read and written', () => {
+    expect(parseContainerId('containerd://abc')).toEqual({ runtime: 'containerd', id: 'abc' });
+    expect(parseContainerId('"cri-o://abc"')).toEqual({ runtime: 'cri-o', id: 'abc' });
+    expect(formatContainerId({ runtime: 'containerd', id: 'abc' })).toBe('containerd://abc');
+  });
+
+  it.each(['', 'abc', 'a://b://c'])('are refused: %j', (text) => {
+    expect(() => parseContainerId(text)).toThrow(expect.objectContaining({ code: 'InvalidContainerId' }));
+  });
+});

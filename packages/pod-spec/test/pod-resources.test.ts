@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Container,
+  formatResourceList,
+  hasPodLevelResources,
+  type PodSpec,
+  parseResourceList,
+  podLimits,
+  podRequests,
+} from '../src/index.ts';
+import { makePod } from './make-pod.ts';
+
+type Amounts = Readonly<Record<string, string>>;
+const container = (requests: Amounts, limits: Amounts = {}): Container => ({
+  name: 'c',
+  resources: { requests, limits },
+});
+const sidecar = (requests: Amounts): Container => ({ ...container(requests, requests), restartPolicy: 'Always' });
+
+describe('podRequests and podLimits', () => {
+  it.each<[what: string, spec: Partial<PodSpec>, requests: Amounts, limits: Amounts]>([
+    ['nothing', {}, {}, {}],
+    [
+      'the sum of main containers',
+      {
+        containers: [
+          container({ cpu: '100m', memory: '1Gi' }, { cpu: '1' }),
+          container({ cpu: '0.2' }, { cpu: '2', memory: '1Gi' }),
+        ],
+      },
+      { cpu: '300m', memory: '1Gi' },
+      { cpu: '3', memory: '1Gi' },
+    ],
+    [
+      'an init container where it needs more than all main containers',
+      {
+        containers: [container({ cpu: '1' }), container({ cpu: '1' })],
+        initContainers: [container({ cpu: '3', memory: '5' })],
+      },
+      { cpu: '3', memory: '5' },
+      {},
+    ],
+    [
+      'the greatest init container, not their sum',
+      { containers: [container({ cpu: '1' })], initContainers: [container({ cpu: '2' }), container({ cpu: '2' })] },
+      { cpu: '2' },
+      {},
+    ],
+    [
+      'sidecars beside main containers',
+      { containers: [container({ cpu: '1' })], initContainers: [sidecar({ cpu: '2' })] },
+      { cpu: '3' },
+      { cpu: '2' },
+    ],
+    [
+      'an init container beside the sidecars before it, but not those after it',
+      {
+        containers: [container({ cpu: '1' })],
+        initContainers: [sidecar({ cpu: '1' }), container({ cpu: '5' }), sidecar({ cpu: '1' })],
+      },
+      { cpu: '6' },
+      { cpu: '2' },
+    ],
+    [
+      'overhead on top, for limits only where there is one',
+      { containers: [container({ cpu: '1' }, { memory: '1' })], overhead: { cpu: '250m', memory: '120' } },
+      { cpu: '1250m', memory: '120' },
+      { memory: '121' },
+    ],
+    [
+      'the pod as a whole in place of its containers',
+      {
+        containers: [container({ cpu: '1', memory: '1', 'example.com/gpu': '1' }, { cpu: '1' })],
+        resources: { requests: { cpu: '4' }, limits: { cpu: '8', memory: '10', 'ephemeral-storage': '1' } },
+        overhead: { cpu: '1' },
+      },
+      { cpu: '5', memory: '1', 'example.com/gpu': '1' },
+      { cpu: '9', memory: '10' },
+    ],
+    [
+      'nothing of ephemeral containers',
+      { ephemeralContainers: [{ name: 'debug', resources: { requests: { cpu: '1' } } }] },
+      {},
+      {},
+    ],
+  ])('take %s', (_, spec, requests, limits) => {
+    const pod = makePod(spec);
+    expect(formatResourceList(podRequests(pod))).toEqual(requests);
+    expect(formatResourceList(podLimits(pod))).toEqual(limits);
+  });
+
+  it('leave out what they are told to', () => {
+    const pod = makePod({
+      containers: [container({ cpu: '1' }, { cpu: '1' })],
+      overhead: { cpu: '1' },
+      resources: { requests: { cpu: '4' }, limits: { cpu: '4' } },
+    });
+    const of = (options: Parameters<typeof podRequests>[1]): Amounts => formatResourceList(podRequests(pod, options));
+    expect(of({ excludeOverhead: true })).toEqual({ cpu: '4' });
+    expect(of({ skipPodLevelResources: true })).toEqual({ cpu: '2' });
+    expect(formatResourceList(podLimits(pod, { excludeOverhead: true, skipPodLevelResources: true }))).toEqual({
+      cpu: '1',
+    });
+    const override = (): ReturnType<typeof parseResourceList> => parseResourceList({ cpu: '7' });
+    expect(of({ skipPodLevelResources: true, override })).toEqual({ cpu: '8' });
+  });
+
+  it('name the resource that cannot be read', () => {
+    expect(() => podRequests(makePod({ containers: [container({ memory: '1gb' })] }))).toThrow(
+      'resource memory: quantity "1gb" has no suffix of quantities: "gb"',
+    );
+  });
+
+  it('tell pod-level resources from others', () => {
+    expect(hasPodLevelResources(makePod({ resources: {} }))).toBe(false);
+    expect(hasPodLevelResources(makePod({ resources: { requests: { 'ephemeral-storage': '1' } } }))).toBe(false);
+    expect(hasPodLevelResources(makePod({ resources: { limits: { 'hugepages-2Mi': '2Mi' } } }))).toBe(true);
+  });
+
+  const amount = fc.nat(20).map(String);
+  const some = fc.record({ cpu: amount, memory: amount }, { requiredKeys: [] }).map((requests) => container(requests));
+  const init = fc
+    .tuple(some, fc.boolean())
+    .map(([one, always]) => (always ? { ...one, restartPolicy: 'Always' } : one));
+
+  it('never ask for less than any instant of the pod needs', () => {
+    fc.assert(
+      fc.property(
+        fc.array(some, { minLength: 1, maxLength: 4 }),
+        fc.array(init, { maxLength: 5 }),
+        (containers, initContainers) => {
+          const total = podRequests(makePod({ containers, initContainers }));
+          for (const resource of ['cpu', 'memory']) {
+            const of = (one: Container): number => Number(one.resources?.requests?.[resource] ?? 0);
+            const sum = (list: readonly Container[]): number => list.reduce((a, one) => a + of(one), 0);
+            const sidecars = (upTo: number): Container[] =>
+              initContainers.slice(0, upTo).filter((one) => one.restartPolicy === 'Always');
+            const instants = initContainers.map((one, index) => of(one) + sum(sidecars(index)));
+            const needed = Math.max(sum(containers) + sum(sidecars(initContainers.length)), ...instants);
+            expect(Number(total.get(resource)?.value() ?? 0n)).toBe(needed);
+          }
+        },
+      ),
+    );
+  });
+});
