@@ -1,8 +1,23 @@
+import { readFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 
-/** One bundle per package: its own files in dist, its dependencies left as imports. Declarations come from tsc. */
+interface Manifest {
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, { readonly '@node-agent/source'?: string }>>;
+}
+
+/** What a manifest exports and has as commands, by the path in dist (`src/testing.ts` becomes `dist/testing.js`). */
+function entriesOf({ bin = {}, exports = {} }: Manifest): Record<string, string> {
+  const names = [
+    ...Object.values(exports).map((target) => /^\.\/src\/(.+)\.ts$/.exec(target['@node-agent/source'] ?? '')?.[1]),
+    ...Object.values(bin).map((target) => /^\.\/dist\/(.+)\.js$/.exec(target)?.[1]),
+  ];
+  return Object.fromEntries(names.flatMap((name) => (name === undefined ? [] : [[name, `src/${name}.ts`]])));
+}
+
+/** One bundle per entry: a package's own files in dist, its dependencies left as imports. Declarations come from tsc. */
 export default defineConfig({
-  entry: { index: 'src/index.ts' },
+  entry: entriesOf(JSON.parse(readFileSync('package.json', 'utf8'))),
   format: ['esm'],
   target: 'node22',
   platform: 'node',

@@ -10,12 +10,12 @@ const DEFAULTS = { string: `''`, bool: 'false', bytes: 'noBytes' };
 const READS = {
   string: 'r.string()',
   bool: 'r.bool()',
-  bytes: 'readBytes(r)',
+  bytes: 'r.bytes()',
   double: 'r.double()',
   int32: 'r.int32()',
   uint32: 'r.uint32()',
-  int64: 'readInt64(r)',
-  uint64: 'readUint64(r)',
+  int64: 'r.int64()',
+  uint64: 'r.uint64()',
   enum: 'r.int32()',
 };
 
@@ -61,13 +61,17 @@ function decodeCases(field) {
   if (!field.repeated) return [`case ${tag}:`, `  ${value} = ${read};`, '  break;'];
   const single = [`case ${tag}:`, `  ${value}.push(${read});`, '  break;'];
   if (!isPacked(field)) return single;
-  const packed = `  for (const end = packedEnd(r); r.pos < end; ) ${value}.push(${read});`;
+  const packed = `  for (const end = r.endOfNext(); r.pos < end; ) ${value}.push(${read});`;
   return [...single, `case ${tagOf(field, LENGTH_DELIMITED)}:`, packed, '  break;'];
 }
 
 function emitMessage(message) {
   const { name, fields } = message;
-  const encode = fields.map((field) => `  ${encodeLine(message, field)}\n`).join('');
+  // In the order of their numbers, as every encoder writes them.
+  const encode = fields
+    .toSorted((a, b) => a.id - b.id)
+    .map((field) => `  ${encodeLine(message, field)}\n`)
+    .join('');
   const defaults = fields.map((field) => `${field.name}: ${defaultOf(field)}`).join(', ');
   const cases = fields.flatMap(decodeCases).map((line) => `      ${line}\n`);
   const unused = fields.length === 0 ? '_' : '';
@@ -78,7 +82,7 @@ function decode${name}(r: Reader, end: number, into?: T.${name}): T.${name} {
   const m: T.${name} = into ?? { ${defaults} };
   while (r.pos < end) {
     const tag = r.uint32();
-${cases.length === 0 ? '    r.skipType(tag & 7);\n' : `    switch (tag) {\n${cases.join('')}      default:\n        r.skipType(tag & 7);\n    }\n`}  }
+${cases.length === 0 ? '    r.skip(tag);\n' : `    switch (tag) {\n${cases.join('')}      default:\n        r.skip(tag);\n    }\n`}  }
   return m;
 }
 `;
@@ -87,7 +91,7 @@ ${cases.length === 0 ? '    r.skipType(tag & 7);\n' : `    switch (tag) {\n${cas
 /** @param {import('./schema.mjs').Schema} schema */
 export function emitCodec({ messages }) {
   const bodies = messages.map(emitMessage).join('');
-  const helpers = [...new Set(bodies.match(/\b(?:put[A-Z]\w*|read[A-Z]\w*|packedEnd|noBytes)\b/g))].sort();
+  const helpers = [...new Set(bodies.match(/\b(?:put[A-Z]\w*|read[A-Z]\w*|noBytes)\b/g))].sort();
   const entries = messages.map(({ name, fullName, comment }) => {
     const type = `MessageType<T.${name}>`;
     return {
@@ -95,8 +99,9 @@ export function emitCodec({ messages }) {
       made: `  ${name}: /* @__PURE__ */ messageType('${fullName}', encode${name}, decode${name}),\n`,
     };
   });
-  return `import type { Reader, Writer } from 'protobufjs/minimal.js';
+  return `import type { Reader } from '../reader.ts';
 import { type Init, type MessageType, messageType, ${helpers.join(', ')} } from '../wire.ts';
+import type { Writer } from '../writer.ts';
 import type * as T from './types.ts';
 ${bodies}
 /** Encoder and decoder of each message, by its name in the .proto. */

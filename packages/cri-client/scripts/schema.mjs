@@ -5,8 +5,8 @@ import protobuf from 'protobufjs';
  * parent's name in front (`SecurityProfile.ProfileType` is `SecurityProfileProfileType`).
  *
  * @typedef {{ name: string, comment: string | null, values: { name: string, id: number, comment: string | null }[] }} EnumDefinition
- * @typedef {{ name: string, protoName: string, id: number, comment: string | null, repeated: boolean, map: boolean,
- *   kind: 'scalar' | 'enum' | 'message', type: string, redact: boolean }} Field
+ * @typedef {{ name: string, id: number, comment: string | null, repeated: boolean, map: boolean,
+ *   kind: 'scalar' | 'enum' | 'message', type: string }} Field
  * @typedef {{ name: string, fullName: string, comment: string | null, fields: Field[] }} Message
  * @typedef {{ name: string, fullName: string, comment: string | null, rpcs: { name: string, path: string,
  *   comment: string | null, request: string, response: string, stream: boolean }[] }} Service
@@ -71,14 +71,12 @@ function readField(field, top) {
     throw new Error(`${field.fullName}: ${field.type} is not supported`);
   return {
     name: field.name,
-    protoName: field.getOption('protoName') ?? field.name,
     id: field.id,
     comment: field.comment,
     repeated: field.repeated,
     map: field.map,
     kind,
     type: kind === 'scalar' ? field.type : localName(field.resolvedType, top),
-    redact: field.getOption('debug_redact') === true,
   };
 }
 

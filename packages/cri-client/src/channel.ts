@@ -193,20 +193,15 @@ export class Channel {
 }
 
 function encode<Req>(
-  rpc: { readonly name: string; readonly request: { encode(m: Init<Req>): Uint8Array } },
+  rpc: { readonly name: string; readonly request: { encode(m: Init<Req>): Buffer } },
   request: Init<Req>,
 ): Buffer {
   try {
-    return toBuffer(rpc.request.encode(request));
+    return rpc.request.encode(request);
   } catch (cause) {
     const details = cause instanceof Error ? cause.message : String(cause);
     throw new CriError({ rpc: rpc.name, code: 'INVALID_ARGUMENT', details, cause });
   }
-}
-
-/** The same bytes as a `Buffer`, which gRPC asks for. */
-export function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function asIs(bytes: Buffer): Buffer {

@@ -70,7 +70,9 @@ export class CriError extends Error {
     if (error instanceof CriError) return error;
     if (!(error instanceof Error)) return new CriError({ rpc, code: 'UNKNOWN', details: String(error), cause: error });
     if ('code' in error && typeof error.code === 'number' && 'details' in error && typeof error.details === 'string') {
-      return new CriError({ rpc, code: criErrorCode(error.code), details: error.details, cause: error });
+      // grpc-js ends some details with the beginning of a note that it then has nothing to say in.
+      const details = error.details.replace(/\.? Resolution note: $/, '');
+      return new CriError({ rpc, code: criErrorCode(error.code), details, cause: error });
     }
     const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
     return new CriError({ rpc, code, details: error.message, cause: error });

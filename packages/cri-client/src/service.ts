@@ -1,5 +1,4 @@
 import type { MethodDefinition } from '@grpc/grpc-js';
-import { toBuffer } from './channel.ts';
 import { imageServiceRpcs, runtimeServiceRpcs } from './generated/services.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
@@ -23,7 +22,7 @@ type AnyRpc = {
   readonly request: AnyMessage;
   readonly response: AnyMessage;
 };
-type AnyMessage = { encode(message: never): Uint8Array; decode(bytes: Uint8Array): object };
+type AnyMessage = { encode(message: never): Buffer; decode(bytes: Uint8Array): object };
 
 function define<Rpcs extends { readonly [Name in keyof Rpcs]: AnyRpc }>(rpcs: Rpcs): ServiceDefinitionOf<Rpcs> {
   const methods = Object.entries<AnyRpc>(rpcs).map(([name, rpc]) => [
@@ -33,9 +32,9 @@ function define<Rpcs extends { readonly [Name in keyof Rpcs]: AnyRpc }>(rpcs: Rp
       originalName: rpc.name,
       requestStream: false,
       responseStream: rpc.stream,
-      requestSerialize: (message: never) => toBuffer(rpc.request.encode(message)),
+      requestSerialize: rpc.request.encode,
       requestDeserialize: rpc.request.decode,
-      responseSerialize: (message: never) => toBuffer(rpc.response.encode(message)),
+      responseSerialize: rpc.response.encode,
       responseDeserialize: rpc.response.decode,
     },
   ]);

@@ -1,4 +1,5 @@
-import protobuf, { type Reader, type Writer } from 'protobufjs/minimal.js';
+import { Reader } from './reader.ts';
+import { Writer } from './writer.ts';
 
 /**
  * A value of an enum of the .proto: one of the names' numbers or, from a newer peer, any other number. A `switch` over
@@ -20,7 +21,7 @@ export interface MessageType<M> {
   /** The full name in the .proto, `runtime.v1.Container`. */
   readonly name: string;
   /** @throws TypeError where a field has a value that its type does not allow; it names the message and the field */
-  encode(message: Init<M>): Uint8Array;
+  encode(message: Init<M>): Buffer;
   /**
    * Fields that the .proto does not know are dropped; absent ones get their defaults.
    * @throws RangeError where the bytes are not a message
@@ -49,18 +50,21 @@ export interface StreamRpc<Req, Res> extends Omit<UnaryRpc<Req, Res>, 'stream'> 
 type Encode<M> = (message: Init<M>, writer: Writer) => void;
 type Decode<M> = (reader: Reader, end: number, into?: M) => M;
 
+/** Encoding is synchronous and messages contain no messages of other encoders: one writer does for all. */
+const writer = new Writer();
+
 export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M>): MessageType<M> {
   const type: MessageType<M> = {
     name,
     encode(message) {
-      const writer = protobuf.Writer.create();
+      writer.reset();
       encode(message, writer);
       return writer.finish();
     },
     decode(bytes) {
-      const reader = protobuf.Reader.create(bytes);
-      const message = decode(reader, reader.len);
-      checkEnd(reader, reader.len);
+      const reader = new Reader(bytes);
+      const message = decode(reader, reader.end);
+      checkEnd(reader, reader.end);
       return message;
     },
     create: (message) => type.decode(type.encode(message)),
@@ -91,7 +95,7 @@ export function putStrings(w: Writer, tag: number, values: readonly string[] | A
 export function putBool(w: Writer, tag: number, value: boolean | Absent, field: string): void {
   if (value === undefined || value === null || value === false) return;
   if (value !== true) throw refuse(field, value, 'a boolean');
-  w.uint32(tag).bool(value);
+  w.uint32(tag).uint32(1);
 }
 
 export function putBytes(w: Writer, tag: number, value: Uint8Array | Absent, field: string): void {
@@ -130,16 +134,16 @@ export function putUint64(w: Writer, tag: number, value: number | Absent, field:
   if (!Number.isInteger(value) || value < 0 || value > 2 ** 64)
     throw refuse(field, value, 'an unsigned 64-bit integer');
   // The largest ones read as 2^64, which is one too many to write.
-  if (value === 2 ** 64) w.uint32(tag).raw(MAX_UINT64);
-  else w.uint32(tag).uint64(value);
+  if (value === 2 ** 64) w.uint32(tag).varint64(0xffff_ffff, 0xffff_ffff);
+  else w.uint32(tag).varint64(value >>> 0, Math.floor(value / 2 ** 32));
 }
 
 export function putInt32s(w: Writer, tag: number, values: readonly number[] | Absent, field: string): void {
   const numbers = list(values, field);
   if (numbers.length === 0) return;
-  w.uint32(tag).fork();
+  const start = w.uint32(tag).fork();
   for (const value of numbers) w.int32(checkInt32(value, field));
-  w.ldelim();
+  w.join(start);
 }
 
 export const putEnums: typeof putInt32s = putInt32s;
@@ -147,9 +151,9 @@ export const putEnums: typeof putInt32s = putInt32s;
 export function putInt64s(w: Writer, tag: number, values: readonly number[] | Absent, field: string): void {
   const numbers = list(values, field);
   if (numbers.length === 0) return;
-  w.uint32(tag).fork();
+  const start = w.uint32(tag).fork();
   for (const value of numbers) writeInt64(w, value, field);
-  w.ldelim();
+  w.join(start);
 }
 
 export function putMap(
@@ -162,7 +166,9 @@ export function putMap(
   for (const [key, value] of Object.entries(map)) {
     if (value === undefined || value === null) continue;
     if (typeof value !== 'string') throw refuse(`${field}[${JSON.stringify(key)}]`, value, 'a string');
-    w.uint32(tag).fork().uint32(10).string(key).uint32(18).string(value).ldelim();
+    const start = w.uint32(tag).fork();
+    w.uint32(10).string(key).uint32(18).string(value);
+    w.join(start);
   }
 }
 
@@ -175,8 +181,9 @@ export function putMessage<M>(
 ): void {
   if (message === undefined || message === null) return;
   if (typeof message !== 'object') throw refuse(field, message, 'an object');
-  encode(message, w.uint32(tag).fork());
-  w.ldelim();
+  const start = w.uint32(tag).fork();
+  encode(message, w);
+  w.join(start);
 }
 
 export function putMessages<M>(
@@ -188,67 +195,41 @@ export function putMessages<M>(
 ): void {
   for (const message of list(items, field)) {
     if (typeof message !== 'object' || message === null) throw refuse(field, message, 'an object');
-    encode(message, w.uint32(tag).fork());
-    w.ldelim();
+    const start = w.uint32(tag).fork();
+    encode(message, w);
+    w.join(start);
   }
 }
 
 export const noBytes: Uint8Array = new Uint8Array(0);
 
-export function readBytes(r: Reader): Uint8Array {
-  // A copy: what is kept of a message must not keep the whole buffer that it came in.
-  return r.bytes().slice();
-}
-
-export function readInt64(r: Reader): number {
-  const { lo, hi } = readVarint64(r);
-  if (hi >>> 31 === 0) return hi * 2 ** 32 + lo;
-  return -((~hi >>> 0) * 2 ** 32 + (~lo >>> 0) + 1);
-}
-
-export function readUint64(r: Reader): number {
-  const { lo, hi } = readVarint64(r);
-  return hi * 2 ** 32 + lo;
-}
-
 export function readMessage<M>(r: Reader, decode: Decode<M>, into?: M | null): M {
-  const end = packedEnd(r);
+  const end = r.endOfNext();
   const message = decode(r, end, into ?? undefined);
   checkEnd(r, end);
   return message;
 }
 
 export function readMapEntry(r: Reader, map: Record<string, string>): void {
-  const end = packedEnd(r);
+  const end = r.endOfNext();
   let key = '';
   let value = '';
   while (r.pos < end) {
     const tag = r.uint32();
     if (tag === 10) key = r.string();
     else if (tag === 18) value = r.string();
-    else r.skipType(tag & 7);
+    else r.skip(tag);
   }
   checkEnd(r, end);
   if (key !== '__proto__') map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Where the run of bytes ends whose length comes next. */
-export function packedEnd(r: Reader): number {
-  const length = r.uint32();
-  const end = r.pos + length;
-  if (end > r.len) throw new RangeError(`index out of range: ${r.pos} + ${length} > ${r.len}`);
-  return end;
-}
-
-const MAX_INT64 = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f);
-const MAX_UINT64 = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01);
-
 function writeInt64(w: Writer, value: number, field: string): void {
   if (!Number.isInteger(value) || value < -(2 ** 63) || value > 2 ** 63) throw refuse(field, value, 'a 64-bit integer');
   // The largest ones read as 2^63, which is one too many to write.
-  if (value === 2 ** 63) w.raw(MAX_INT64);
-  else w.int64(value);
+  if (value === 2 ** 63) w.varint64(0xffff_ffff, 0x7fff_ffff);
+  else w.varint64(value >>> 0, Math.floor(value / 2 ** 32) >>> 0);
 }
 
 function checkInt32(value: number, field: string): number {
@@ -262,24 +243,6 @@ function list<T>(values: readonly T[] | Absent, field: string): readonly T[] {
   if (values === undefined || values === null) return [];
   if (!Array.isArray(values)) throw refuse(field, values, 'an array');
   return values;
-}
-
-/** Reads up to ten bytes; protobufjs' own readers give objects where package `long` is loaded, and numbers where not. */
-function readVarint64(r: Reader): { lo: number; hi: number } {
-  let low28 = 0;
-  let middle28 = 0;
-  let high8 = 0;
-  for (let i = 0; i < 10; i++) {
-    const byte = r.buf[r.pos];
-    if (byte === undefined || r.pos >= r.len) throw new RangeError(`index out of range: ${r.pos} + 1 > ${r.len}`);
-    r.pos++;
-    const bits = byte & 0x7f;
-    if (i < 4) low28 |= bits << (7 * i);
-    else if (i < 8) middle28 |= bits << (7 * (i - 4));
-    else high8 |= bits << (7 * (i - 8));
-    if (byte < 0x80) return { lo: (low28 | (middle28 << 28)) >>> 0, hi: ((middle28 >>> 4) | (high8 << 24)) >>> 0 };
-  }
-  throw new RangeError('a number of more than ten bytes');
 }
 
 function checkEnd(r: Reader, end: number): void {

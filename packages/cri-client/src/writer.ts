@@ -1,0 +1,127 @@
+const INITIAL_BYTES = 1024;
+
+/** Of this length or less, a text is tried as ASCII first. It must be below 128: such a length takes one byte. */
+const SHORT = 40;
+
+/** A buffer that grew beyond this is not kept for the next message. */
+const KEEP_BYTES = 64 * 1024;
+
+/**
+ * Writes the protobuf wire format. It is reused from message to message, and does without protobufjs' own writer, which
+ * costs 7 MB of memory for package `long` and its WebAssembly.
+ */
+export class Writer {
+  #buffer: Buffer = Buffer.allocUnsafe(INITIAL_BYTES);
+  #pos = 0;
+
+  /** Forgets what was written. */
+  reset(): void {
+    this.#pos = 0;
+  }
+
+  /** A copy of what was written. */
+  finish(): Buffer {
+    const bytes = Buffer.from(this.#buffer.subarray(0, this.#pos));
+    if (this.#buffer.length > KEEP_BYTES) this.#buffer = Buffer.allocUnsafe(INITIAL_BYTES);
+    return bytes;
+  }
+
+  /** @param value an integer from 0 to 2^32-1 */
+  uint32(value: number): this {
+    this.#reserve(5);
+    this.#pos = writeVarint(this.#buffer, this.#pos, value);
+    return this;
+  }
+
+  /** @param value an integer from -2^31 to 2^31-1 */
+  int32(value: number): this {
+    return value < 0 ? this.varint64(value >>> 0, 0xffff_ffff) : this.uint32(value);
+  }
+
+  /** @param lo the lower 32 bits @param hi the upper ones */
+  varint64(lo: number, hi: number): this {
+    this.#reserve(10);
+    const buffer = this.#buffer;
+    let pos = this.#pos;
+    while (hi !== 0) {
+      buffer[pos++] = (lo & 0x7f) | 0x80;
+      lo = ((lo >>> 7) | (hi << 25)) >>> 0;
+      hi >>>= 7;
+    }
+    this.#pos = writeVarint(buffer, pos, lo);
+    return this;
+  }
+
+  double(value: number): this {
+    this.#reserve(8);
+    this.#pos = this.#buffer.writeDoubleLE(value, this.#pos);
+    return this;
+  }
+
+  /** The length, then the text as UTF-8. */
+  string(value: string): this {
+    if (value.length <= SHORT && this.#ascii(value)) return this;
+    const length = Buffer.byteLength(value);
+    this.uint32(length).#reserve(length);
+    this.#pos += this.#buffer.write(value, this.#pos, length, 'utf8');
+    return this;
+  }
+
+  /** The length, then the bytes. */
+  bytes(value: Uint8Array): this {
+    this.uint32(value.length).#reserve(value.length);
+    this.#buffer.set(value, this.#pos);
+    this.#pos += value.length;
+    return this;
+  }
+
+  /** Begins something whose length comes before it; what this returns goes to {@link join}. */
+  fork(): number {
+    this.#reserve(1);
+    return this.#pos++;
+  }
+
+  /** Ends what {@link fork} began. Most things are shorter than 128 bytes; the others move to make room. */
+  join(start: number): void {
+    const length = this.#pos - start - 1;
+    const extra = length < 0x80 ? 0 : length < 0x4000 ? 1 : length < 0x20_0000 ? 2 : length < 0x1000_0000 ? 3 : 4;
+    if (extra > 0) {
+      this.#reserve(extra);
+      this.#buffer.copyWithin(start + 1 + extra, start + 1, this.#pos);
+      this.#pos += extra;
+    }
+    writeVarint(this.#buffer, start, length);
+  }
+
+  /** Writes a short text if it is all ASCII: most are, and a loop is then faster than a call into Node. */
+  #ascii(value: string): boolean {
+    this.#reserve(1 + SHORT);
+    const buffer = this.#buffer;
+    const start = this.#pos + 1;
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 0x7f) return false;
+      buffer[start + i] = code;
+    }
+    buffer[this.#pos] = value.length;
+    this.#pos = start + value.length;
+    return true;
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#pos + bytes;
+    if (needed <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2));
+    this.#buffer.copy(larger, 0, 0, this.#pos);
+    this.#buffer = larger;
+  }
+}
+
+function writeVarint(buffer: Buffer, pos: number, value: number): number {
+  while (value > 0x7f) {
+    buffer[pos++] = (value & 0x7f) | 0x80;
+    value >>>= 7;
+  }
+  buffer[pos++] = value;
+  return pos;
+}

@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import { parseEndpoint } from '../src/endpoint.ts';
+import { criErrorCode } from '../src/errors.ts';
+import { CriError, grpcStatus, imageServiceRpcs, messages, runtimeServiceRpcs } from '../src/index.ts';
+import { operationType } from '../src/operations.ts';
+import * as checks from '../src/response-checks.ts';
+import { callTimeoutMs } from '../src/timeouts.ts';
+import { traceMetadata } from '../src/trace-context.ts';
+
+describe('parseEndpoint', () => {
+  it.each([
+    [
+      'unix:///run/containerd/containerd.sock',
+      'unix:///run/containerd/containerd.sock',
+      'unix:/run/containerd/containerd.sock',
+    ],
+    ['unix:/run/crio/crio.sock', 'unix:///run/crio/crio.sock', 'unix:/run/crio/crio.sock'],
+    ['tcp://127.0.0.1:3735', 'tcp://127.0.0.1:3735', 'dns:127.0.0.1:3735'],
+    ['tcp://runtime.example:80/', 'tcp://runtime.example:80', 'dns:runtime.example:80'],
+    ['tcp://[::1]:3735', 'tcp://[::1]:3735', 'dns:[::1]:3735'],
+  ])('%s', (endpoint, url, target) => {
+    expect(parseEndpoint(endpoint)).toEqual({ url, target });
+  });
+
+  it('takes a bare path with a warning', () => {
+    const { url, warning } = parseEndpoint('/run/containerd/containerd.sock');
+    expect(url).toBe('unix:///run/containerd/containerd.sock');
+    expect(warning).toContain('is deprecated, please consider using full url format');
+  });
+
+  it.each([
+    ['http://x', /protocol "http" is not supported/],
+    ['npipe:////./pipe/containerd', /protocol "npipe" is not supported/],
+    ['', /needs an absolute path/],
+    ['run/x.sock', /needs an absolute path/],
+    ['unix://run/x.sock', /needs an absolute path/],
+    ['unix:///', /needs an absolute path/],
+    [`unix:///${'x'.repeat(107)}`, /at most 107 bytes, this one has 108/],
+    ['tcp://127.0.0.1', /tcp:\/\/host:port/],
+    ['tcp://127.0.0.1:0', /tcp:\/\/host:port/],
+    ['tcp://127.0.0.1:65536', /tcp:\/\/host:port/],
+    ['tcp://user@host:1/path', /tcp:\/\/host:port/],
+  ])('refuses %j', (endpoint, message) => {
+    expect(() => parseEndpoint(endpoint)).toThrow(message);
+    expect(() => parseEndpoint(endpoint)).toThrow(CriError);
+  });
+
+  it('takes the longest path that a socket can have', () => {
+    expect(parseEndpoint(`unix:///${'x'.repeat(106)}`).url).toHaveLength(114);
+  });
+});
+
+describe('callTimeoutMs', () => {
+  it.each([
+    ['Version', {}, 120_000],
+    ['RunPodSandbox', {}, 240_000],
+    ['StopPodSandbox', {}, 120_000],
+    ['StopContainer', { timeout: 30 }, 150_000],
+    ['StopContainer', {}, 120_000],
+    ['ExecSync', { timeout: 1 }, 121_000],
+    ['ExecSync', { timeout: 0 }, undefined],
+    ['ExecSync', {}, undefined],
+    ['CheckpointContainer', { timeout: 5 }, 120_000],
+    ['CheckpointContainer', { timeout: 500 }, 500_000],
+    ['PullImage', {}, undefined],
+    ['GetContainerEvents', {}, undefined],
+    ['ListImages', {}, 120_000],
+    ['StreamContainers', {}, 120_000],
+    ['ListContainers', undefined, 120_000],
+  ])('%s %j', (rpc, request, expected) => {
+    expect(callTimeoutMs(rpc, request, 120_000)).toBe(expected);
+  });
+});
+
+describe('operationType', () => {
+  it('is what upstream calls each RPC in its metrics', () => {
+    const rpcs = Object.values({ ...runtimeServiceRpcs, ...imageServiceRpcs });
+    expect(rpcs.filter((rpc) => !rpc.stream).map((rpc) => operationType(rpc.name))).toEqual([
+      'version',
+      'run_podsandbox',
+      'stop_podsandbox',
+      'remove_podsandbox',
+      'podsandbox_status',
+      'list_podsandbox',
+      'create_container',
+      'start_container',
+      'stop_container',
+      'remove_container',
+      'list_containers',
+      'container_status',
+      'update_container',
+      'reopen_container_log',
+      'exec_sync',
+      'exec',
+      'attach',
+      'port_forward',
+      'container_stats',
+      'list_container_stats',
+      'podsandbox_stats',
+      'list_podsandbox_stats',
+      'update_runtime_config',
+      'status',
+      'checkpoint_container',
+      'list_metric_descriptors',
+      'list_podsandbox_metrics',
+      'runtime_config',
+      'update_podsandbox_resources',
+      'list_images',
+      'image_status',
+      'pull_image',
+      'remove_image',
+      'image_fs_info',
+    ]);
+    expect(operationType('GetContainerEvents')).toBe('get_container_events');
+  });
+});
+
+describe('CriError', () => {
+  it('knows the codes of gRPC by number and name', () => {
+    expect([1, 4, 5, 12, 14, 16].map(criErrorCode)).toEqual([
+      'CANCELLED',
+      'DEADLINE_EXCEEDED',
+      'NOT_FOUND',
+      'UNIMPLEMENTED',
+      'UNAVAILABLE',
+      'UNAUTHENTICATED',
+    ]);
+    for (let status = 1; status <= 16; status++) expect(grpcStatus(criErrorCode(status))).toBe(status);
+    expect([0, 17, -1].map(criErrorCode)).toEqual(['UNKNOWN', 'UNKNOWN', 'UNKNOWN']);
+  });
+
+  it.each([
+    ['CANCELLED', 'Canceled'],
+    ['UNKNOWN', 'Unknown'],
+    ['DEADLINE_EXCEEDED', 'DeadlineExceeded'],
+    ['FAILED_PRECONDITION', 'FailedPrecondition'],
+  ] as const)('says %s as Go does: %s', (code, name) => {
+    expect(new CriError({ rpc: 'X', code, details: 'why' }).statusMessage).toBe(`rpc error: code = ${name} desc = why`);
+  });
+
+  it('is made of anything that was thrown', () => {
+    const own = new CriError({ rpc: 'X', code: 'ABORTED', details: 'd' });
+    expect(CriError.from(own, 'Y')).toBe(own);
+    const status = Object.assign(new Error('5 NOT_FOUND: gone'), { code: 5, details: 'gone' });
+    expect(CriError.from(status, 'Y')).toMatchObject({ code: 'NOT_FOUND', rpc: 'Y', details: 'gone', cause: status });
+    expect(CriError.from(new DOMException('stop', 'AbortError'))).toMatchObject({ code: 'CANCELLED' });
+    expect(CriError.from(new TypeError('odd'))).toMatchObject({
+      code: 'UNKNOWN',
+      details: 'odd',
+      message: 'UNKNOWN: odd',
+    });
+    expect(CriError.from('text')).toMatchObject({ code: 'UNKNOWN', details: 'text', cause: 'text' });
+    const system = Object.assign(new Error('no'), { code: 'ENOENT' });
+    expect(CriError.from(system)).toMatchObject({ code: 'UNKNOWN' });
+  });
+});
+
+describe('the checks of answers', () => {
+  const { ContainerStatusResponse, PodSandboxStatusResponse, ImageStatusResponse, VersionResponse, StatusResponse } =
+    messages;
+  const container = { id: 'c', metadata: { name: 'n' }, createdAt: 1, image: { image: 'i' }, imageRef: 'r' };
+  const sandbox = { id: 's', metadata: { name: 'n', namespace: 'ns', uid: 'u' }, createdAt: 1 };
+
+  it.each([
+    [undefined, container],
+    ['status.id is not set', { ...container, id: '' }],
+    ['status.metadata is not set', { ...container, metadata: null }],
+    ['status.metadata lacks a name', { ...container, metadata: {} }],
+    ['status.createdAt is not set', { ...container, createdAt: 0 }],
+    ['status.image is not set', { ...container, image: null }],
+    ['status.image is not set', { ...container, image: {} }],
+    ['status.imageRef is not set', { ...container, imageRef: '' }],
+    [undefined, undefined],
+  ])('ContainerStatus: %s', (lack, status) => {
+    expect(checks.checkContainerStatus(ContainerStatusResponse.create({ status }))).toBe(lack);
+  });
+
+  it.each([
+    [undefined, sandbox],
+    ['status.id is not set', { ...sandbox, id: '' }],
+    ['status.metadata is not set', { ...sandbox, metadata: null }],
+    ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { name: 'n', namespace: 'ns' } }],
+    ['status.createdAt is not set', { ...sandbox, createdAt: 0 }],
+    [undefined, undefined],
+  ])('PodSandboxStatus: %s', (lack, status) => {
+    expect(checks.checkPodSandboxStatus(PodSandboxStatusResponse.create({ status }))).toBe(lack);
+  });
+
+  it('ImageStatus, Status and Version', () => {
+    expect(checks.checkImageStatus(ImageStatusResponse.create({}))).toBeUndefined();
+    expect(checks.checkImageStatus(ImageStatusResponse.create({ image: { id: 'x', size: 1 } }))).toBeUndefined();
+    expect(checks.checkImageStatus(ImageStatusResponse.create({ image: { id: 'x' } }))).toContain('size');
+    expect(checks.checkStatus(StatusResponse.create({ status: { conditions: [{}, {}] } }))).toBeUndefined();
+    expect(checks.checkStatus(StatusResponse.create({}))).toContain('NetworkReady');
+    expect(checks.checkVersion(VersionResponse.create({ version: '1', runtimeName: 'x' }))).toBe(
+      'not all fields are set: runtimeApiVersion, runtimeVersion missing',
+    );
+  });
+});
+
+describe('traceMetadata', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  it.each([
+    [undefined, {}],
+    [{ traceparent }, { traceparent }],
+    [
+      { traceparent, tracestate: 'a=b', baggage: 'c=d' },
+      { traceparent, tracestate: 'a=b', baggage: 'c=d' },
+    ],
+    [{ traceparent: 'no' }, {}],
+    [{ traceparent: `${traceparent}\r\nx: y` }, {}],
+    [{ traceparent, tracestate: 'é' }, { traceparent }],
+  ])('%j', (context, metadata) => {
+    expect(traceMetadata(context)).toEqual(metadata);
+  });
+});
