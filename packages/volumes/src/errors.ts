@@ -1,0 +1,36 @@
+/**
+ * What went wrong with a volume:
+ * - `UnsupportedVolume`, `UnsupportedMount`: a type of volume, or a way to mount it, that this kubelet has not got
+ * - `InvalidPath`: a name or path that would lead out of where it belongs
+ * - `TypeCheckFailed`: a host path is not what the pod says it is
+ * - `NotMounted`: volumes of the pod could not be set up
+ * - `StillMounted`: volumes of the pod could not be taken away
+ * - `MountFailed`: mount(8) or umount(8) failed
+ * - `Io`: the file system refused
+ */
+export type VolumeErrorCode =
+  | 'UnsupportedVolume'
+  | 'UnsupportedMount'
+  | 'InvalidPath'
+  | 'TypeCheckFailed'
+  | 'NotMounted'
+  | 'StillMounted'
+  | 'MountFailed'
+  | 'Io';
+
+/** The one error that this package throws. */
+export class VolumeError extends Error {
+  override readonly name = 'VolumeError';
+  readonly code: VolumeErrorCode;
+
+  constructor(code: VolumeErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+
+  /** The error itself, or anything else that was thrown, as `Io`. */
+  static from(error: unknown): VolumeError {
+    if (error instanceof VolumeError) return error;
+    return new VolumeError('Io', error instanceof Error ? error.message : String(error), error);
+  }
+}

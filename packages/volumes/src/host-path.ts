@@ -1,0 +1,92 @@
+import { dirname } from 'node:path';
+import { type FileKind, type FileSystem, isMissing } from '@node-agent/host';
+import type { Pod, Volume } from '@node-agent/pod-spec';
+import { VolumeError } from './errors.ts';
+import type { MountedVolume, VolumePlugin } from './plugin.ts';
+
+/** What is to be done for a host path of some type: nothing, making it, or refusing it. */
+export type HostPathCheck =
+  | { readonly action: 'none' | 'makeDirectory' | 'makeFile' }
+  | { readonly action: 'refuse'; readonly message: string };
+
+interface HostPathRule {
+  readonly kind: FileKind;
+  readonly words: string;
+  readonly make?: 'makeDirectory' | 'makeFile';
+}
+
+const RULES: Readonly<Record<string, HostPathRule>> = {
+  DirectoryOrCreate: { kind: 'directory', words: 'a directory', make: 'makeDirectory' },
+  Directory: { kind: 'directory', words: 'a directory' },
+  FileOrCreate: { kind: 'file', words: 'a file', make: 'makeFile' },
+  File: { kind: 'file', words: 'a file' },
+  Socket: { kind: 'socket', words: 'a socket file' },
+  CharDevice: { kind: 'charDevice', words: 'a character device' },
+  BlockDevice: { kind: 'blockDevice', words: 'a block device' },
+};
+
+/**
+ * What a `hostPath.type` asks for (`pkg/volume/hostpath/host_path.go`). The empty type asks for nothing at all.
+ * @param found what is at the path, links followed; `undefined` where there is nothing
+ */
+export function checkHostPath(path: string, type: string, found: FileKind | undefined): HostPathCheck {
+  if (type === '') return { action: 'none' };
+  const rule = Object.hasOwn(RULES, type) ? RULES[type] : undefined;
+  if (rule === undefined) return { action: 'refuse', message: `${type} is an invalid volume type` };
+  if (found === undefined && rule.make !== undefined) return { action: rule.make };
+  if (found === rule.kind) return { action: 'none' };
+  return { action: 'refuse', message: `hostPath type check failed: ${path} is not ${rule.words}` };
+}
+
+/** `hostPath` volumes: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. */
+export class HostPathPlugin implements VolumePlugin {
+  readonly name = 'kubernetes.io/host-path';
+  readonly #fs: Pick<FileSystem, 'stat' | 'mkdir' | 'open'>;
+
+  constructor(components: { readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'open'> }) {
+    this.#fs = components.fs;
+  }
+
+  canSupport(volume: Volume): boolean {
+    return volume.hostPath !== undefined;
+  }
+
+  async setUp(_pod: Pod, volume: Volume): Promise<MountedVolume> {
+    const { path = '', type = '' } = volume.hostPath ?? {};
+    if (path.split('/').includes('..')) {
+      throw new VolumeError('InvalidPath', `invalid HostPath \`${path}\`: must not contain '..'`);
+    }
+    const check = checkHostPath(path, type, type === '' ? undefined : await this.#kindOf(path));
+    if (check.action === 'refuse') throw new VolumeError('TypeCheckFailed', check.message);
+    if (check.action === 'makeDirectory') await this.#fs.mkdir(path, { mode: 0o755 });
+    if (check.action === 'makeFile') await this.#makeFile(path);
+    return { hostPath: path, readOnly: false, selinuxRelabel: false };
+  }
+
+  async tearDown(): Promise<void> {
+    // It has nothing in the pod's directory.
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  async #kindOf(path: string): Promise<FileKind | undefined> {
+    try {
+      return (await this.#fs.stat(path)).kind;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw VolumeError.from(error);
+    }
+  }
+
+  async #makeFile(path: string): Promise<void> {
+    try {
+      // Opened to append, so that a file which came in between keeps its content.
+      await (await this.#fs.open(path, 'a')).close();
+    } catch (error) {
+      const detail = isMissing(error) ? `: the directory ${dirname(path)} does not exist` : '';
+      throw new VolumeError('TypeCheckFailed', `hostPath file ${path} cannot be made${detail}`, error);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { Pod, Volume } from '@node-agent/pod-spec';
+
+/** A volume that is ready for containers. */
+export interface MountedVolume {
+  readonly hostPath: string;
+  /** Whether no container may write to it, whatever its mount says. */
+  readonly readOnly: boolean;
+  /** Whether the kubelet owns it, so that its files may be given a pod's SELinux label. */
+  readonly selinuxRelabel: boolean;
+}
+
+/** One type of volume. */
+export interface VolumePlugin {
+  /** Upstream's name of it, as `kubernetes.io/empty-dir`: the directories below `volumes` are called so. */
+  readonly name: string;
+  /** Whether the volume is of this type. */
+  canSupport(volume: Volume): boolean;
+  /**
+   * Makes the volume ready. Does nothing where it is ready already, so it may be called at each sync of the pod, and
+   * after a crash half-way.
+   */
+  setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume>;
+  /**
+   * Takes away what {@link setUp} left on disk under this name, whether or not this process set it up; no error where
+   * there is nothing. Not called for types that leave nothing in the pod's directory.
+   */
+  tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
+  /** Whether a directory of this name is what a removal left that was cut short. */
+  isRemoving(directoryName: string): boolean;
+}
+
+/** The type of a volume as the pod says it: `emptyDir`, `hostPath`, `configMap`, ... */
+export function volumeType(volume: Volume): string {
+  return Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined)?.[0] ?? 'unknown';
+}

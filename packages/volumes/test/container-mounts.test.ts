@@ -1,0 +1,83 @@
+import type { VolumeMount } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { containerMounts, unsupportedMounts } from '../src/container-mounts.ts';
+import { podOf } from './helpers.ts';
+
+const volumes = new Map([
+  ['data', { hostPath: '/data', readOnly: false, selinuxRelabel: true }],
+  ['fixed', { hostPath: '/fixed', readOnly: true, selinuxRelabel: false }],
+]);
+const mountOf = (mount: Partial<VolumeMount>, recursive = false) =>
+  containerMounts({ name: 'c', volumeMounts: [{ name: 'data', mountPath: '/d', ...mount }] }, volumes, recursive)[0];
+
+describe('containerMounts', () => {
+  it('has none where the container mounts nothing', () => {
+    expect(containerMounts({ name: 'c' }, volumes, false)).toEqual([]);
+  });
+
+  it('takes paths and flags over', () => {
+    expect(mountOf({})).toEqual({
+      containerPath: '/d',
+      hostPath: '/data',
+      readOnly: false,
+      recursiveReadOnly: false,
+      selinuxRelabel: true,
+      propagation: 'None',
+    });
+  });
+
+  it.each<[Partial<VolumeMount>, boolean, object]>([
+    [{ readOnly: true }, false, { readOnly: true }],
+    [{ name: 'fixed' }, false, { readOnly: true, selinuxRelabel: false }],
+    [{ mountPath: 'relative' }, false, { containerPath: '/relative' }],
+    [{ mountPropagation: 'HostToContainer' }, false, { propagation: 'HostToContainer' }],
+    [{ mountPropagation: 'Bidirectional' }, false, { propagation: 'Bidirectional' }],
+    [{ recursiveReadOnly: 'Disabled' }, true, { recursiveReadOnly: false }],
+    [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, true, { recursiveReadOnly: true }],
+    [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, false, { recursiveReadOnly: false }],
+    [{ readOnly: true, recursiveReadOnly: 'Enabled' }, true, { recursiveReadOnly: true }],
+  ])('%j, with a runtime that can read-only submounts: %s', (mount, recursive, expected) => {
+    expect(mountOf(mount, recursive)).toMatchObject(expected);
+  });
+
+  it.each<[Partial<VolumeMount>, string]>([
+    [{ name: 'nope' }, 'cannot find volume "nope" to mount into container "c"'],
+    [{ subPath: 'a' }, 'container "c": subPath of volume mount "data" is not supported by this kubelet'],
+    [{ subPathExpr: '$(A)' }, 'container "c": subPathExpr of volume mount "data" is not supported by this kubelet'],
+    [{ mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
+    [
+      { recursiveReadOnly: 'Enabled' },
+      'failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not read-only',
+    ],
+    [
+      { readOnly: true, recursiveReadOnly: 'Enabled' },
+      'failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not supported by the runtime',
+    ],
+    [
+      { readOnly: true, recursiveReadOnly: 'IfPossible', mountPropagation: 'Bidirectional' },
+      'failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not compatible with propagation "Bidirectional"',
+    ],
+    [
+      { readOnly: true, recursiveReadOnly: 'Perhaps' },
+      'failed to resolve recursive read-only mode: volume "data" has an unknown recursive read-only mode "Perhaps"',
+    ],
+  ])('refuses %j', (mount, message) => {
+    expect(() => mountOf(mount)).toThrow(message);
+  });
+});
+
+describe('unsupportedMounts', () => {
+  it('names what each kind of container asks for', () => {
+    const mount = { name: 'v', mountPath: '/v' };
+    const pod = podOf([], 'u', {
+      initContainers: [{ name: 'i', volumeMounts: [{ ...mount, subPath: 'x' }] }],
+      containers: [{ name: 'c', volumeMounts: [mount], volumeDevices: [{ name: 'b', devicePath: '/dev/b' }] }],
+      ephemeralContainers: [{ name: 'e', volumeMounts: [{ ...mount, subPathExpr: 'y' }] }],
+    });
+    expect(unsupportedMounts(pod)).toEqual([
+      'container "i": subPath of volume mount "v" is not supported by this kubelet',
+      'container "c": block volume "b" is not supported by this kubelet',
+      'container "e": subPathExpr of volume mount "v" is not supported by this kubelet',
+    ]);
+  });
+});

@@ -1,0 +1,104 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { EmptyDirPlugin } from '../src/empty-dir.ts';
+import { VolumeError } from '../src/errors.ts';
+import { HostPathPlugin } from '../src/host-path.ts';
+import type { Mounter } from '../src/mounter.ts';
+import { PodPaths } from '../src/pod-paths.ts';
+import { VolumeManager, type VolumeManagerOptions } from '../src/volume-manager.ts';
+
+export const ROOT = '/var/lib/kubelet';
+export const EMPTY_DIRS = 'volumes/kubernetes.io~empty-dir';
+
+/** Mounts on a file system in memory, and the options that it was asked for. */
+export class MemoryMounter implements Mounter {
+  readonly asked: string[] = [];
+  readonly #points = new Map<string, string>();
+  readonly #fs: MemoryFileSystem;
+
+  constructor(fs: MemoryFileSystem) {
+    this.#fs = fs;
+  }
+
+  async mountPoints(): Promise<ReadonlyMap<string, string>> {
+    return this.#points;
+  }
+
+  async mount(_source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
+    this.asked.push(`mount ${fsType} ${options.join(',')}`);
+    this.#fs.mount(target);
+    this.#points.set(target, fsType);
+  }
+
+  async unmount(target: string): Promise<void> {
+    this.asked.push('unmount');
+    if (!this.#points.delete(target)) throw new VolumeError('MountFailed', 'not mounted');
+    this.#fs.unmount(target);
+  }
+}
+
+export interface Fixture {
+  readonly fs: MemoryFileSystem;
+  readonly mounter: MemoryMounter;
+  readonly paths: PodPaths;
+  readonly events: string[];
+  readonly manager: VolumeManager;
+  readonly newManager: () => VolumeManager;
+  /** What there is below a pod's directory. */
+  readonly under: (uid: string) => string[];
+  readonly signal: AbortSignal;
+}
+
+export function setUp(options: VolumeManagerOptions = {}): Fixture {
+  const clock = new FakeClock();
+  const fs = new MemoryFileSystem({ clock });
+  const mounter = new MemoryMounter(fs);
+  const paths = new PodPaths(ROOT);
+  const events: string[] = [];
+  const recorder = {
+    event: (_o: unknown, _t: unknown, reason: string, message: string) => events.push(`${reason}: ${message}`),
+  };
+  /** A manager as a process that was just started has it. */
+  const newManager = (): VolumeManager =>
+    new VolumeManager(
+      {
+        fs,
+        mounter,
+        paths,
+        plugins: [
+          new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes: 1 << 30 }),
+          new HostPathPlugin({ fs }),
+        ],
+        logger: silentLogger,
+        metrics: noMetrics,
+        recorder,
+      },
+      options,
+    );
+  const under = (uid: string): string[] =>
+    fs
+      .paths()
+      .filter((path) => path.startsWith(`${ROOT}/pods/${uid}/`))
+      .map((path) => path.slice(`${ROOT}/pods/${uid}/`.length));
+  return { fs, mounter, paths, events, manager: newManager(), newManager, under, signal: new AbortController().signal };
+}
+
+/** A pod whose one container mounts all its volumes. */
+export function podOf(volumes: PodSpec['volumes'], uid = 'u1', spec: Partial<PodSpec> = {}): Pod {
+  const volumeMounts = (volumes ?? []).map(({ name }) => ({ name, mountPath: `/mnt/${name}` }));
+  return {
+    metadata: { uid, name: `pod-${uid}`, namespace: 'default' },
+    spec: { containers: [{ name: 'main', image: 'busybox', volumeMounts }], ...(volumes && { volumes }), ...spec },
+  };
+}
+
+export async function errorOf(promise: Promise<unknown>): Promise<VolumeError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof VolumeError)) throw new Error(`expected a VolumeError, not ${String(error)}`);
+  return error;
+}

@@ -1,0 +1,266 @@
+import { describe, expect, it } from 'vitest';
+import { EMPTY_DIRS, errorOf, podOf, ROOT, setUp } from './helpers.ts';
+
+const scratch = { name: 'scratch', emptyDir: {} };
+
+describe('volumes of a pod', () => {
+  it('are directories where upstream has them, with its modes', async () => {
+    const { manager, fs, signal, under } = setUp();
+    await manager.makePodDataDirs('u1');
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    expect(under('u1')).toEqual([
+      'plugins',
+      'plugins/kubernetes.io~empty-dir',
+      'plugins/kubernetes.io~empty-dir/scratch',
+      'plugins/kubernetes.io~empty-dir/scratch/ready',
+      'volumes',
+      'volumes/kubernetes.io~empty-dir',
+      'volumes/kubernetes.io~empty-dir/scratch',
+    ]);
+    const modes = ['', '/volumes', '/plugins', `/${EMPTY_DIRS}`, `/${EMPTY_DIRS}/scratch`].map(
+      async (path) => (await fs.stat(`${ROOT}/pods/u1${path}`)).mode,
+    );
+    expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o777]);
+  });
+
+  it('show in containers once they are ready, and not before', async () => {
+    const { manager, signal } = setUp();
+    const pod = podOf([scratch, { name: 'etc', hostPath: { path: '/etc' } }]);
+    const [container] = pod.spec.containers;
+    if (container === undefined) throw new Error('no container');
+    expect((await errorOf(manager.containerMounts(pod, container))).code).toBe('NotMounted');
+    await manager.waitForAttachAndMount(pod, signal);
+    const mounts = await manager.containerMounts(pod, container);
+    expect(mounts.map(({ hostPath, containerPath }) => `${hostPath} ${containerPath}`)).toEqual([
+      `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch /mnt/scratch`,
+      '/etc /mnt/etc',
+    ]);
+  });
+
+  it('are set up only where a container mounts them', async () => {
+    const { manager, signal, under } = setUp();
+    await manager.waitForAttachAndMount(podOf([scratch], 'u1', { containers: [{ name: 'main' }] }), signal);
+    expect(under('u1')).toEqual([]);
+  });
+
+  it('K1: keep their content through syncs and restarts of the kubelet', async () => {
+    const { manager, newManager, fs, signal } = setUp();
+    const file = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`;
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    await fs.writeFile(file, 'kept');
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    const next = newManager();
+    expect(await next.podVolumesExist('u1')).toBe(true);
+    await next.waitForAttachAndMount(podOf([scratch]), signal);
+    expect(new TextDecoder().decode(await fs.readFile(file))).toBe('kept');
+  });
+
+  it("belong to the pod's group", async () => {
+    const { manager, fs, signal } = setUp();
+    await manager.waitForAttachAndMount(podOf([scratch], 'u1', { securityContext: { fsGroup: 2000 } }), signal);
+    expect(await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).toMatchObject({ gid: 2000, mode: 0o2777 });
+  });
+
+  it('in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end', async () => {
+    const { manager, newManager, mounter, signal, under } = setUp();
+    const limit = (memory: string) => ({ resources: { limits: { memory } } });
+    const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } };
+    const pod = podOf([volume]);
+    await manager.waitForAttachAndMount(pod, signal);
+    await newManager().waitForAttachAndMount(pod, signal);
+    await newManager().waitForUnmount(pod, signal);
+    expect(mounter.asked).toEqual(['mount tmpfs size=67108864', 'unmount']);
+    expect(under('u1').filter((path) => path.includes('mem'))).toEqual([]);
+    const containers = [{ name: 'main', volumeMounts: [{ name: 'mem', mountPath: '/m' }], ...limit('32Mi') }];
+    await manager.waitForAttachAndMount(podOf([volume], 'u2', { containers }), signal);
+    await manager.waitForAttachAndMount(podOf([{ name: 'mem', emptyDir: { medium: 'Memory' } }], 'u3'), signal);
+    expect(mounter.asked.slice(2)).toEqual(['mount tmpfs size=33554432', 'mount tmpfs size=1073741824']);
+  });
+});
+
+describe('what cannot be set up', () => {
+  const refused: [string, object, string][] = [
+    [
+      'a type that there is not',
+      { configMap: { name: 'c' } },
+      'volume v: type configMap is not supported by this kubelet',
+    ],
+    [
+      'huge pages',
+      { emptyDir: { medium: 'HugePages-2Mi' } },
+      'volume v: emptyDir medium "HugePages-2Mi" is not supported by this kubelet',
+    ],
+    [
+      'a host path of another type',
+      { hostPath: { path: '/nope', type: 'Directory' } },
+      'hostPath type check failed: /nope is not a directory',
+    ],
+  ];
+  it.each(refused)(
+    '%s is named in an event and in the error, and the others are set up',
+    async (_name, source, message) => {
+      const { manager, events, signal, under } = setUp();
+      const pod = podOf([{ name: 'v', ...source }, scratch]);
+      const error = await errorOf(manager.waitForAttachAndMount(pod, signal));
+      const unprocessed = message.includes('configMap') ? 'v' : '';
+      expect(error.message).toBe(
+        `unmounted volumes=[v], unattached volumes=[], failed to process volumes=[${unprocessed}]: ${message}`,
+      );
+      expect(events).toEqual([`FailedMount: MountVolume.SetUp failed for volume "v" : ${message}`]);
+      expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
+    },
+  );
+
+  it('a full disk is an event and an error, and a later call goes on from there', async () => {
+    const { manager, fs, events, signal } = setUp();
+    fs.injectFault({ code: 'ENOSPC', operation: 'mkdir' });
+    const error = await errorOf(manager.waitForAttachAndMount(podOf([scratch]), signal));
+    expect(error.message).toContain('unmounted volumes=[scratch]');
+    expect(events).toHaveLength(1);
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    expect(events).toHaveLength(1);
+  });
+
+  it('is told before a pod is taken on', () => {
+    const { manager } = setUp();
+    expect(manager.unsupported(podOf([scratch]))).toEqual([]);
+    expect(manager.unsupported(podOf([scratch, { name: 'c', csi: { driver: 'd' } }]))).toEqual([
+      'volume c: type csi is not supported by this kubelet',
+    ]);
+  });
+
+  it.each(['../../etc', '..', '', 'a/b', 'a\0b', 'x'.repeat(256)])('W3: the UID %j makes no path', async (uid) => {
+    const { manager, fs, signal } = setUp();
+    expect((await errorOf(manager.makePodDataDirs(uid))).code).toBe('InvalidPath');
+    expect((await errorOf(manager.waitForAttachAndMount(podOf([scratch], uid), signal))).code).toBe('NotMounted');
+    expect(fs.paths().filter((path) => path !== '/tmp')).toEqual([]);
+  });
+});
+
+describe('taking volumes away', () => {
+  it('removes all of a pod and nothing of another one', async () => {
+    const { manager, signal, under, fs } = setUp();
+    for (const uid of ['u1', 'u2']) await manager.waitForAttachAndMount(podOf([scratch], uid), signal);
+    await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
+    await manager.waitForUnmount(podOf([scratch]), signal);
+    expect([await manager.podVolumesExist('u1'), await manager.podVolumesExist('u2')]).toEqual([false, true]);
+    expect(under('u1').filter((path) => path.includes('scratch'))).toEqual([]);
+    expect(under('u2')).toContain(`${EMPTY_DIRS}/scratch`);
+  });
+
+  it('W3: never follows a link out of the volume', async () => {
+    const { manager, signal, fs } = setUp();
+    await fs.mkdir('/precious');
+    await fs.writeFile('/precious/file', 'x');
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    const volume = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`;
+    await fs.symlink('/precious', `${volume}/link`);
+    await fs.mkdir(`${volume}/deep`);
+    await fs.symlink('/precious', `${volume}/deep/link`);
+    await manager.waitForUnmount(podOf([scratch]), signal);
+    expect(await fs.exists('/precious/file')).toBe(true);
+    expect(await fs.exists(volume)).toBe(false);
+  });
+
+  it('W3: never removes what is mounted in a volume, and says so', async () => {
+    const { manager, signal, fs, mounter } = setUp();
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    const inside = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/inside`;
+    await fs.mkdir(inside);
+    fs.mount(inside);
+    await fs.writeFile(`${inside}/file`, 'x');
+    expect((await errorOf(manager.waitForUnmount(podOf([scratch]), signal))).message).toContain('EBUSY');
+    expect(await manager.podVolumesExist('u1')).toBe(true);
+    expect(fs.paths().filter((path) => path.endsWith('/inside/file'))).toHaveLength(1);
+    expect(mounter.asked).toEqual([]);
+  });
+
+  it('K1: moves a volume aside in one step, and ends a removal that was cut short', async () => {
+    const { manager, newManager, signal, fs, under } = setUp();
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
+    const killed = fs.injectFault({
+      code: 'EIO',
+      operation: 'remove',
+      path: (path) => path.includes('deleting~'),
+      times: Number.POSITIVE_INFINITY,
+    });
+    await errorOf(manager.waitForUnmount(podOf([scratch]), signal));
+    expect(under('u1').filter((path) => path.includes('scratch'))).toEqual([
+      `${EMPTY_DIRS}/deleting~scratch`,
+      `${EMPTY_DIRS}/deleting~scratch/file`,
+    ]);
+    killed.remove();
+    const controller = new AbortController();
+    const next = newManager();
+    expect(await next.podVolumesExist('u1')).toBe(true);
+    const ended = next.start(controller.signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await next.podVolumesExist('u1')).toBe(false);
+    controller.abort();
+    await ended;
+  });
+
+  it('tells of volumes that may be left where the disk does not tell', async () => {
+    const { manager, fs } = setUp();
+    await manager.makePodDataDirs('u1');
+    fs.injectFault({ code: 'EIO', operation: 'readdir' });
+    expect(await manager.podVolumesExist('u1')).toBe(true);
+  });
+});
+
+describe('orphaned pods', () => {
+  it('lose their volumes, tmpfs among them, and their directories; known ones lose nothing', async () => {
+    const { manager, newManager, signal, fs, mounter } = setUp();
+    for (const uid of ['gone', 'known']) {
+      await manager.makePodDataDirs(uid);
+      await manager.waitForAttachAndMount(
+        podOf([scratch, { name: 'mem', emptyDir: { medium: 'Memory' } }], uid),
+        signal,
+      );
+      await fs.writeFile(`${ROOT}/pods/${uid}/etc-hosts`, '');
+    }
+    const before = fs.paths().filter((path) => path.includes('/known'));
+    await newManager().cleanupOrphanedPodDirs((uid) => uid === 'known');
+    expect(fs.paths().filter((path) => path.includes('/gone'))).toEqual([]);
+    expect(fs.paths().filter((path) => path.includes('/known'))).toEqual(before);
+    expect(mounter.asked.filter((what) => what === 'unmount')).toHaveLength(1);
+  });
+
+  it('W3: are left whole where something else is mounted in them', async () => {
+    const { manager, fs, mounter, signal } = setUp();
+    await manager.makePodDataDirs('gone');
+    await fs.mkdir(`${ROOT}/pods/gone/containers/x`);
+    await mounter.mount('x', `${ROOT}/pods/gone/containers/x`, 'nfs', []);
+    const before = fs.paths();
+    const error = await errorOf(manager.cleanupOrphanedPodDirs(() => false, signal));
+    expect(error.message).toBe(
+      `orphaned pod "gone" found, but volumes are still mounted: ${ROOT}/pods/gone/containers/x`,
+    );
+    expect(fs.paths()).toEqual(before);
+  });
+
+  it('W3: keep the content of volumes that no plugin knows, and do not hold the others up', async () => {
+    const { manager, fs } = setUp();
+    await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share`);
+    await fs.writeFile(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share/precious`, 'x');
+    await manager.makePodDataDirs('b');
+    const error = await errorOf(manager.cleanupOrphanedPodDirs(() => false));
+    expect(error.message).toMatch(
+      /^mounted volumes of pod a: .*kubernetes.io~nfs\/share: no volume plugin matched, and it is not empty$/,
+    );
+    expect(await fs.exists(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share/precious`)).toBe(true);
+    expect(await fs.exists(`${ROOT}/pods/b`)).toBe(false);
+  });
+
+  it('lose empty directories of volumes that no plugin knows', async () => {
+    const { manager, fs } = setUp();
+    await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share`);
+    await manager.cleanupOrphanedPodDirs(() => false);
+    expect(await fs.exists(`${ROOT}/pods/a`)).toBe(false);
+  });
+
+  it('are none where there is no directory of pods yet', async () => {
+    await expect(setUp().manager.cleanupOrphanedPodDirs(() => false)).resolves.toBeUndefined();
+  });
+});
