@@ -48,11 +48,14 @@ describe('volumes of a pod', () => {
     const file = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`;
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     await fs.writeFile(file, 'kept');
+    await fs.chmod(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`, 0o700);
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     const next = newManager();
     expect(await next.podVolumesExist('u1')).toBe(true);
     await next.waitForAttachAndMount(podOf([scratch]), signal);
     expect(new TextDecoder().decode(await fs.readFile(file))).toBe('kept');
+    // What a container made of the mode is its own business.
+    expect((await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).mode).toBe(0o700);
   });
 
   it("belong to the pod's group", async () => {
@@ -192,11 +195,13 @@ describe('taking volumes away', () => {
     ]);
     killed.remove();
     const controller = new AbortController();
+    await manager.waitForAttachAndMount(podOf([scratch], 'alive'), signal);
     const next = newManager();
     expect(await next.podVolumesExist('u1')).toBe(true);
     const ended = next.start(controller.signal);
     await new Promise((resolve) => setImmediate(resolve));
     expect(await next.podVolumesExist('u1')).toBe(false);
+    expect(under('alive')).toContain(`${EMPTY_DIRS}/scratch`);
     controller.abort();
     await ended;
   });
