@@ -88,6 +88,8 @@ export interface StepCall {
   readonly podStatusFn?: PodStatusFn | undefined;
   endedAtMs?: number;
   aborted?: boolean;
+  /** Ended well. */
+  ok?: boolean;
 }
 
 export type StepScript = (call: StepCall) => {
@@ -154,6 +156,7 @@ export class ScriptedSyncer implements PodSyncer {
     try {
       if (durationMs > 0) await sleep(this.#clock, durationMs, deaf ? undefined : signal);
       if (fail !== undefined) throw fail;
+      call.ok = true;
       return isTerminal;
     } finally {
       call.endedAtMs = this.#clock.monotonic();

@@ -305,6 +305,12 @@ describe('what a record keeps', () => {
     expect(state?.pending?.mirrorPod).toBeUndefined();
   });
 
+  it('P1: the time of a kill stays when a cancelled sync ends as terminal', () => {
+    let state = after(...syncingRow, kill());
+    state = nextPodWorkerState(state, { type: 'ended', outcome: 'terminal', nowMs: NOW + 5000 }).state;
+    expect(state).toMatchObject({ terminatingAtMs: NOW, terminationStarted: false });
+  });
+
   it('no container is started any more once the worker has seen the termination', () => {
     expect(after(...syncingRow, kill())?.terminationStarted).toBe(false);
     expect(after(...syncingRow, housekeeping(false))?.terminationStarted).toBe(false);

@@ -1,0 +1,116 @@
+import { seededRandom } from '@node-agent/async';
+import { describe, expect, it } from 'vitest';
+import { FullNameTurns } from '../src/full-name-turns.ts';
+import { effectiveGracePeriodSeconds } from '../src/grace-period.ts';
+import { countWorkingPods } from '../src/metrics.ts';
+import { retryDelayMs } from '../src/retry-delay.ts';
+import { pod } from './kit.ts';
+
+describe('effectiveGracePeriodSeconds', () => {
+  const rows: [string, number | undefined, Parameters<typeof pod>[0] | undefined, number | undefined, number][] = [
+    ['the pod says what nobody else does', undefined, { graceSeconds: 40 }, undefined, 40],
+    [
+      'the API server is heard before the pod',
+      undefined,
+      { graceSeconds: 40, deletionGraceSeconds: 50 },
+      undefined,
+      50,
+    ],
+    ['a kill is heard before the pod', undefined, { graceSeconds: 40 }, 60, 60],
+    ['the shorter of kill and API server', undefined, { deletionGraceSeconds: 9 }, 5, 5],
+    ['the shorter of API server and kill', undefined, { deletionGraceSeconds: 5 }, 9, 5],
+    ['P2: what is in force does not grow by a kill', 3, {}, 9, 3],
+    ['P2: nor by the API server', 3, { deletionGraceSeconds: 9 }, undefined, 3],
+    ['P2: nor by the pod', 3, { graceSeconds: 9 }, undefined, 3],
+    ['P2: it shrinks by a kill', 9, {}, 3, 3],
+    ['never under one second', undefined, { graceSeconds: 0 }, undefined, 1],
+    ['never under one second, asked for either', undefined, {}, 0, 1],
+    ['one second for a pod without a spec', undefined, undefined, undefined, 1],
+    ['or what the kill asks for', undefined, undefined, 7, 7],
+  ];
+  it.each(rows)('%s', (_name, current, shape, override, seconds) => {
+    expect(effectiveGracePeriodSeconds(current, shape && pod(shape), override)).toBe(seconds);
+  });
+});
+
+describe('P7: retryDelayMs', () => {
+  const at = (retryAtMs: number): Error => Object.assign(new Error('back-off'), { retryAtMs });
+  const notReady = Object.assign(new Error('x'), { code: 'NetworkNotReady' });
+  const loop: Error & { cause?: unknown } = new Error('a');
+  loop.cause = new Error('b', { cause: loop });
+  const rows: [string, unknown, number, number][] = [
+    ['a good step: the resync interval', undefined, 60_000, 90_000],
+    ['an error: the back-off', new Error('x'), 10_000, 15_000],
+    ['something that is no error: the back-off', 'x', 10_000, 15_000],
+    ['an error that is its own cause: the back-off', loop, 10_000, 15_000],
+    ['no network: a second', new Error('network is not ready: cni plugin not initialized'), 1000, 1500],
+    ['no network, by code, as a cause', new Error('sync', { cause: notReady }), 1000, 1500],
+    ['a known instant: then', at(5000), 4000, 5000],
+    ['a known instant that is near: then, with half as much jitter', at(1200), 200, 300],
+    ['a known instant that is past: at once', at(500), 0, 0],
+    ['a known instant that is far: within the resync interval', at(500_000), 60_000, 61_000],
+    ['the earliest of several', new AggregateError([at(9000), new Error('y', { cause: at(5000) })]), 4000, 5000],
+  ];
+  it.each(rows)('%s', (_name, error, fromMs, toMs) => {
+    const random = seededRandom(7);
+    const delays = Array.from({ length: 200 }, () =>
+      retryDelayMs(error, { resyncIntervalMs: 60_000, backOffMs: 10_000, nowMs: 1000, random }),
+    );
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(fromMs);
+    expect(Math.max(...delays)).toBeLessThanOrEqual(toMs);
+    // Jittered: they are spread over most of the range.
+    if (toMs > fromMs) expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan((toMs - fromMs) * 0.5);
+  });
+});
+
+describe('P4: FullNameTurns', () => {
+  it('gives a name to the first in line, and to nobody else', () => {
+    const turns = new FullNameTurns();
+    for (const uid of ['a', 'b']) turns.join('n', uid);
+    expect(turns.take('n', 'b')).toBe(false);
+    expect(turns.take('n', 'a')).toBe(true);
+    expect(turns.take('n', 'a')).toBe(true);
+    expect(turns.take('n', 'b')).toBe(false);
+    expect(turns.holder('n')).toBe('a');
+    expect(turns.take('n', 'stranger')).toBe(false);
+  });
+
+  it('tells who is next when the holder leaves, and nobody when one from the line does', () => {
+    const turns = new FullNameTurns();
+    for (const uid of ['a', 'b', 'c']) turns.join('n', uid);
+    turns.take('n', 'a');
+    expect(turns.leave('n', 'b')).toBeUndefined();
+    expect(turns.leave('n', 'a')).toBe('c');
+    expect(turns.take('n', 'c')).toBe(true);
+    expect(turns.leave('n', 'c')).toBeUndefined();
+    expect(turns.size).toBe(0);
+  });
+
+  it('tells who is next when the first in line leaves while nobody has the name', () => {
+    const turns = new FullNameTurns();
+    for (const uid of ['a', 'b']) turns.join('n', uid);
+    expect(turns.leave('n', 'a')).toBe('b');
+  });
+
+  it('keeps names apart', () => {
+    const turns = new FullNameTurns();
+    turns.join('n', 'a');
+    turns.join('m', 'b');
+    expect([turns.take('n', 'a'), turns.take('m', 'b')]).toEqual([true, true]);
+  });
+});
+
+it('countWorkingPods counts each combination that there is, the empty ones too', () => {
+  const counts = countWorkingPods([
+    { state: 'sync', orphan: false, hasConfig: true, static: true },
+    { state: 'sync', orphan: false, hasConfig: true, static: true },
+    { state: 'terminating', orphan: true, hasConfig: true, static: false },
+    { state: 'terminated', orphan: true, hasConfig: false, static: false },
+  ]);
+  expect(counts).toHaveLength(15);
+  expect(counts.filter((series) => series.count > 0)).toEqual([
+    { lifecycle: 'sync', config: 'desired', static: 'true', count: 2 },
+    { lifecycle: 'terminating', config: 'orphan', static: '', count: 1 },
+    { lifecycle: 'terminated', config: 'runtime_only', static: 'unknown', count: 1 },
+  ]);
+});
