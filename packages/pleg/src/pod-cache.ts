@@ -6,25 +6,165 @@ export interface PodCacheEntry {
   readonly status: RuntimePodStatus;
   /** Why the newest reading failed; `status` is from before it then. */
   readonly error?: Error;
-  /** When the reading began, or a list confirmed it, by the monotonic clock. */
+  /** When the reading began, by the monotonic clock. */
   readonly observedAtMs: number;
 }
 
-/** The newest known runtime status of each pod (`pkg/kubelet/container/cache.go`). Only `Pleg` writes to it. */
+interface Waiter {
+  readonly minTimeMs: number;
+  readonly settle: (entry: PodCacheEntry) => void;
+}
+
+/**
+ * The newest known runtime status of each pod (`pkg/kubelet/container/cache.go`). All that it holds is at least as new as the last list of
+ * the runtime, but for the pods that this list showed to have changed: those are as old as their own last reading until the next one.
+ *
+ * Only `Pleg` calls `set`, `setError`, `delete`, `updateTime`, `settle` and `onWait`.
+ */
 export class PodCache {
   readonly #entries = new Map<string, PodCacheEntry>();
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  #timeMs: number | undefined;
+  #changed: ReadonlySet<string> = new Set();
+  #wanted: ((uid: string) => void) | undefined;
 
+  /** What is known of a pod now; `undefined` where the runtime was not seen to have it. */
   get(uid: string): PodCacheEntry | undefined {
     return this.#entries.get(uid);
   }
 
   /** Whether all of the runtime has been seen at least once. */
   hasSynced(): boolean {
-    return false;
+    return this.#timeMs !== undefined;
   }
 
-  /** Waits for a status that was read after `minTimeMs`. */
-  getNewerThan(_uid: string, _minTimeMs: number, _signal?: AbortSignal): Promise<RuntimePodStatus> {
-    return Promise.reject(new Error('the pod cache is being built'));
+  /**
+   * The pod's status as it was at some time after `minTimeMs` (monotonic clock), an empty one where the runtime does not have the pod. Where
+   * nothing so new is known, a reading is asked for and waited for.
+   * @throws the error of that reading; the signal's reason
+   */
+  getNewerThan(uid: string, minTimeMs: number, signal?: AbortSignal): Promise<RuntimePodStatus> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const known = this.#entries.get(uid);
+      // An old error says nothing about now.
+      if (known?.error === undefined && this.#freshness(uid) > minTimeMs) {
+        resolve(this.#statusOf(uid));
+        return;
+      }
+      const onAbort = (): void => {
+        this.#removeWaiter(uid, waiter);
+        reject(signal?.reason);
+      };
+      const waiter: Waiter = {
+        minTimeMs,
+        settle: ({ error }) => {
+          signal?.removeEventListener('abort', onAbort);
+          if (error === undefined) resolve(this.#statusOf(uid));
+          else reject(error);
+        },
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const waiters = this.#waiters.get(uid) ?? new Set();
+      this.#waiters.set(uid, waiters.add(waiter));
+      this.#wanted?.(uid);
+    });
   }
+
+  /** How many wait for a status: a leak check. */
+  get waiting(): number {
+    let count = 0;
+    for (const waiters of this.#waiters.values()) count += waiters.size;
+    return count;
+  }
+
+  /** The time that the most demanding of those who wait for a pod's status asks for; `undefined` where nobody waits. */
+  newestAsked(uid: string): number | undefined {
+    const waiters = this.#waiters.get(uid);
+    return waiters && Math.max(...[...waiters].map((waiter) => waiter.minTimeMs));
+  }
+
+  /** A reading that began at `observedAtMs`. One that is older than what is known is dropped. */
+  set(uid: string, status: RuntimePodStatus, observedAtMs: number): void {
+    this.#put(uid, { status, observedAtMs });
+  }
+
+  /** A reading that began at `observedAtMs` failed; the last status stays. */
+  setError(uid: string, error: Error, observedAtMs: number): void {
+    this.#put(uid, { status: this.#entries.get(uid)?.status ?? emptyStatus(uid, observedAtMs), error, observedAtMs });
+  }
+
+  /** A look that began at `observedAtMs` did not show the pod. */
+  delete(uid: string, observedAtMs: number): void {
+    if (!this.#put(uid, { status: emptyStatus(uid, observedAtMs), observedAtMs })) return;
+    // Not kept: an unknown pod is as new as the last list.
+    this.#entries.delete(uid);
+  }
+
+  /**
+   * A list that began at `timeMs` showed all pods but the `changed` ones to be as they are known. Those who still wait afterwards are made
+   * known to the writer again.
+   */
+  updateTime(timeMs: number, changed: ReadonlySet<string>): void {
+    this.#timeMs = timeMs;
+    this.#changed = new Set(changed);
+    for (const uid of [...this.#waiters.keys()]) {
+      if (this.#entries.get(uid)?.error === undefined) this.#notify(uid);
+      if (this.#waiters.has(uid)) this.#wanted?.(uid);
+    }
+  }
+
+  /** The pod is as it is known: nothing is left to be read. */
+  settle(uid: string): void {
+    if (!this.#changed.has(uid)) return;
+    this.#changed = new Set([...this.#changed].filter((changed) => changed !== uid));
+    if (this.#entries.get(uid)?.error === undefined) this.#notify(uid);
+  }
+
+  /** Tells `wanted` of each pod whose status somebody begins to wait for, and of those that are waited for now. */
+  onWait(wanted: ((uid: string) => void) | undefined): void {
+    this.#wanted = wanted;
+    for (const uid of [...this.#waiters.keys()]) wanted?.(uid);
+  }
+
+  #put(uid: string, entry: PodCacheEntry): boolean {
+    const known = this.#entries.get(uid);
+    if (known !== undefined && known.observedAtMs > entry.observedAtMs) return false;
+    this.#entries.set(uid, entry);
+    this.#notify(uid);
+    return true;
+  }
+
+  /** The instant as of which the pod is known; before all times where it is not. */
+  #freshness(uid: string): number {
+    const readMs = this.#entries.get(uid)?.observedAtMs ?? Number.NEGATIVE_INFINITY;
+    return this.#changed.has(uid) || this.#timeMs === undefined ? readMs : Math.max(readMs, this.#timeMs);
+  }
+
+  #statusOf(uid: string): RuntimePodStatus {
+    const observedAtMs = this.#freshness(uid);
+    const status = this.#entries.get(uid)?.status ?? emptyStatus(uid, observedAtMs);
+    return status.observedAtMs >= observedAtMs ? status : { ...status, observedAtMs };
+  }
+
+  #notify(uid: string): void {
+    const entry = this.#entries.get(uid) ?? { status: emptyStatus(uid, 0), observedAtMs: 0 };
+    const freshness = this.#freshness(uid);
+    for (const waiter of this.#waiters.get(uid) ?? []) {
+      if (waiter.minTimeMs >= freshness) continue;
+      this.#removeWaiter(uid, waiter);
+      waiter.settle(entry);
+    }
+  }
+
+  #removeWaiter(uid: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(uid);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) this.#waiters.delete(uid);
+  }
+}
+
+/** What is known of a pod that the runtime does not have. */
+function emptyStatus(uid: string, observedAtMs: number): RuntimePodStatus {
+  return { uid, name: '', namespace: '', ips: [], sandboxes: [], containers: [], observedAtMs };
 }
