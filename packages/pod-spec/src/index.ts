@@ -27,6 +27,7 @@ export type {
   VolumeMount,
   Wire,
 } from './api.ts';
+export { checkPod } from './check-pod.ts';
 export { type ContainerId, formatContainerId, parseContainerId } from './container-id.ts';
 export {
   type AnyContainer,

@@ -1,0 +1,117 @@
+import { closestName } from './closest-name.ts';
+import { type FieldError, fieldError, invalid } from './field-error.ts';
+import { podTypes } from './pod-types.ts';
+
+/** What a manifest holds of a mistake that repeats itself is not worth more lines than this. */
+const MAX_ERRORS = 100;
+const INT32_LIMIT = 2 ** 31;
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+type Fields = ReadonlyMap<string, string>;
+
+const fieldsOfType = new Map<string, Fields>();
+
+/**
+ * Checks decoded JSON or YAML against the v1 Pod type, strictly: unknown fields and values of a wrong type are
+ * reported with their path, as the API server's strict field validation does. `null` stands for an absent field.
+ * What has no errors may be given to `defaultPod`, and then to `validatePod`, which knows what the values mean.
+ */
+export function checkPod(value: unknown): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  checkObject(value, 'Pod', '', errors);
+  return errors.slice(0, MAX_ERRORS);
+}
+
+function checkObject(value: unknown, type: string, path: string, errors: FieldError[]): void {
+  if (!isObject(value)) {
+    errors.push(wrongType(path, value, 'an object'));
+    return;
+  }
+  const fields = fieldsOf(type);
+  for (const [key, field] of Object.entries(value)) {
+    if (errors.length >= MAX_ERRORS) return;
+    const at = path === '' ? key : `${path}.${key}`;
+    const fieldType = fields.get(key);
+    if (fieldType === undefined) errors.push(unknownField(at, key, fields));
+    else if (field !== null && field !== undefined) checkValue(field, fieldType, at, errors);
+  }
+}
+
+function checkValue(value: unknown, type: string, path: string, errors: FieldError[]): void {
+  if (errors.length >= MAX_ERRORS) return;
+  if (type.startsWith('[')) checkList(value, type.slice(1), path, errors);
+  else if (type.startsWith('{')) checkMap(value, type.slice(1), path, errors);
+  else if (type.length > 1) checkObject(value, type, path, errors);
+  else {
+    const wanted = scalarProblem(value, type);
+    if (wanted !== undefined) errors.push(wrongType(path, value, wanted));
+  }
+}
+
+function checkList(value: unknown, type: string, path: string, errors: FieldError[]): void {
+  if (!Array.isArray(value)) {
+    errors.push(wrongType(path, value, 'a list'));
+    return;
+  }
+  for (const [index, item] of value.entries()) checkValue(item, type, `${path}[${index}]`, errors);
+}
+
+function checkMap(value: unknown, type: string, path: string, errors: FieldError[]): void {
+  if (!isObject(value)) {
+    errors.push(wrongType(path, value, 'a map'));
+    return;
+  }
+  for (const [key, item] of Object.entries(value)) checkValue(item, type, `${path}[${key}]`, errors);
+}
+
+/** What a value of the type must be; `undefined` where it is. */
+function scalarProblem(value: unknown, type: string): string | undefined {
+  switch (type) {
+    case 's':
+      return typeof value === 'string' ? undefined : 'a string';
+    case 'q':
+      return typeof value === 'string' || Number.isFinite(value) ? undefined : 'a quantity';
+    case 'n':
+      return isInteger(value) && Math.abs(value) < INT32_LIMIT ? undefined : 'an integer of 32 bits';
+    case 'l':
+      return isInteger(value) ? undefined : 'an integer';
+    case 'b':
+      return typeof value === 'boolean' ? undefined : 'true or false';
+    case 'd':
+      return typeof value === 'string' && RFC3339.test(value) ? undefined : 'a time, as 2026-01-31T12:00:00Z';
+    case 'i':
+      return typeof value === 'string' || isInteger(value) ? undefined : 'an integer or a string';
+    default:
+      return undefined;
+  }
+}
+
+function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function wrongType(path: string, value: unknown, wanted: string): FieldError {
+  return invalid(path, value, `must be ${wanted}`);
+}
+
+function unknownField(path: string, key: string, fields: Fields): FieldError {
+  const closest = closestName(key, fields.keys());
+  return fieldError('Unknown field', path, closest === undefined ? '' : `did you mean ${JSON.stringify(closest)}?`);
+}
+
+function fieldsOf(type: string): Fields {
+  const known = fieldsOfType.get(type);
+  if (known !== undefined) return known;
+  const fields = new Map(
+    (podTypes[type] ?? '').split(' ').map((field) => {
+      const colon = field.indexOf(':');
+      return [field.slice(0, colon), field.slice(colon + 1)] as const;
+    }),
+  );
+  fieldsOfType.set(type, fields);
+  return fields;
+}

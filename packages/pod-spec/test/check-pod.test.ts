@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { checkPod, formatFieldError } from '../src/index.ts';
+
+const messages = (value: unknown): string[] => checkPod(value).map(formatFieldError);
+const spec = (fields: Readonly<Record<string, unknown>>): unknown => ({ apiVersion: 'v1', kind: 'Pod', spec: fields });
+
+describe('checkPod', () => {
+  it('accepts fields of every kind', () => {
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'a',
+        labels: { a: 'b' },
+        creationTimestamp: null,
+        deletionTimestamp: '2026-01-31T12:00:00.5+01:00',
+      },
+      spec: {
+        terminationGracePeriodSeconds: 2 ** 40,
+        hostNetwork: true,
+        volumes: [
+          { name: 'v', emptyDir: null },
+          { name: 'w', emptyDir: { sizeLimit: 1.5 } },
+        ],
+        containers: [
+          {
+            name: 'c',
+            livenessProbe: { httpGet: { port: 'http' }, timeoutSeconds: 1 },
+            readinessProbe: { httpGet: { port: 80 } },
+            resources: { limits: { cpu: 1, memory: '1Gi' } },
+          },
+        ],
+      },
+      status: {},
+    };
+    expect(messages(pod)).toEqual([]);
+  });
+
+  it.each<[what: string, value: unknown, problems: readonly string[]]>([
+    ['no object', 'x', ['Invalid value: "x": must be an object']],
+    ['null', null, ['Invalid value: null: must be an object']],
+    ['a list', [], ['Invalid value: []: must be an object']],
+    ['an unknown field', { spce: {} }, ['spce: Unknown field: did you mean "spec"?']],
+    ['another case', spec({ hostnetwork: true }), ['spec.hostnetwork: Unknown field: did you mean "hostNetwork"?']],
+    ['nothing alike', spec({ replicas: 1 }), ['spec.replicas: Unknown field']],
+    ['a short name that is like many', spec({ xx: 1 }), ['spec.xx: Unknown field']],
+    [
+      'deep in a list',
+      spec({ containers: [{}, { env: [{ name: 'A', valeu: 'x' }] }] }),
+      ['spec.containers[1].env[0].valeu: Unknown field: did you mean "value"?'],
+    ],
+    ['a number for a string', spec({ nodeName: 1 }), ['spec.nodeName: Invalid value: 1: must be a string']],
+    [
+      'a string for a number',
+      spec({ priority: '1' }),
+      ['spec.priority: Invalid value: "1": must be an integer of 32 bits'],
+    ],
+    ['a fraction', spec({ priority: 1.5 }), ['spec.priority: Invalid value: 1.5: must be an integer of 32 bits']],
+    [
+      'too large a number',
+      spec({ priority: 2 ** 31 }),
+      ['spec.priority: Invalid value: 2147483648: must be an integer of 32 bits'],
+    ],
+    [
+      'too large a long number',
+      spec({ activeDeadlineSeconds: 1e30 }),
+      ['spec.activeDeadlineSeconds: Invalid value: 1e+30: must be an integer'],
+    ],
+    ['a string for a boolean', spec({ hostPID: 'yes' }), ['spec.hostPID: Invalid value: "yes": must be true or false']],
+    ['an object for a list', spec({ containers: {} }), ['spec.containers: Invalid value: {}: must be a list']],
+    ['a list for a map', spec({ nodeSelector: [] }), ['spec.nodeSelector: Invalid value: []: must be a map']],
+    ['a null in a list', spec({ containers: [null] }), ['spec.containers[0]: Invalid value: null: must be an object']],
+    [
+      'a number in a map of strings',
+      { metadata: { labels: { a: 1 } } },
+      ['metadata.labels[a]: Invalid value: 1: must be a string'],
+    ],
+    [
+      'a quantity that is none',
+      spec({ overhead: { cpu: true } }),
+      ['spec.overhead[cpu]: Invalid value: true: must be a quantity'],
+    ],
+    [
+      'a time that is none',
+      { metadata: { creationTimestamp: 'yesterday' } },
+      ['metadata.creationTimestamp: Invalid value: "yesterday": must be a time, as 2026-01-31T12:00:00Z'],
+    ],
+    [
+      'a port that is neither',
+      spec({ containers: [{ livenessProbe: { tcpSocket: { port: 1.5 } } }] }),
+      ['spec.containers[0].livenessProbe.tcpSocket.port: Invalid value: 1.5: must be an integer or a string'],
+    ],
+    ['a name of every object', { toString: 1, __proto__: 1 }, ['toString: Unknown field']],
+  ])('reports %s', (_, value, problems) => {
+    expect(messages(value)).toEqual(problems);
+  });
+
+  it('reports a repeated mistake a hundred times at most, and shows no huge value', () => {
+    const many = spec(Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`unknown${index}`, 1])));
+    expect(checkPod(many)).toHaveLength(100);
+    expect(checkPod(spec({ tolerations: Array.from({ length: 1_000 }, () => 1) }))).toHaveLength(100);
+    expect(messages(spec({ hostPID: 'x'.repeat(100_000) }))[0]?.length).toBeLessThan(300);
+  });
+
+  it('W3: answers to anything with errors at paths that exist, never by throwing', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (containers, metadata) => {
+        for (const error of checkPod({ metadata, spec: { containers } })) {
+          expect(error.field).toMatch(/^(metadata|spec)/);
+          expect(error.message).not.toBe('');
+        }
+      }),
+    );
+  });
+});
