@@ -1,0 +1,128 @@
+import {
+  CONFIG_MIRROR_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
+  isMirrorPod,
+  type Pod,
+  podFullName,
+} from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PodManager } from '../src/pod-manager.ts';
+
+const of = (uid: string, name: string, annotations: Record<string, string>): Pod => ({
+  metadata: { uid, name, namespace: 'default', annotations },
+  spec: { containers: [] },
+});
+const apiPod = (uid: string, name = uid): Pod => of(uid, name, { [CONFIG_SOURCE_ANNOTATION]: 'api' });
+const staticPod = (uid: string, name = uid): Pod => of(uid, name, { [CONFIG_SOURCE_ANNOTATION]: 'file' });
+const mirrorPod = (uid: string, name: string): Pod =>
+  of(uid, name, { [CONFIG_SOURCE_ANNOTATION]: 'api', [CONFIG_MIRROR_ANNOTATION]: 'hash' });
+
+const managerOf = (...pods: Pod[]): PodManager => {
+  const manager = new PodManager();
+  manager.setPods(pods);
+  return manager;
+};
+
+describe('PodManager', () => {
+  const api = apiPod('a', 'web');
+  const own = staticPod('s', 'etcd');
+  const mirror = mirrorPod('m', 'etcd');
+
+  it('finds pods by UID, by full name and by name; mirror pods are none of them', () => {
+    const manager = managerOf(api, own, mirror);
+    expect(manager.getPods()).toEqual([api, own]);
+    expect(manager.getMirrorPods()).toEqual([mirror]);
+    expect(manager.getPodByUid('s')).toBe(own);
+    expect(manager.getPodByUid('m')).toBeUndefined();
+    expect(manager.getPodByFullName('etcd_default')).toBe(own);
+    expect(manager.getPodByName('default', 'web')).toBe(api);
+    expect(manager.getPodByName('other', 'web')).toBeUndefined();
+  });
+
+  it.each([
+    ['static pod first', [own, mirror]],
+    ['mirror pod first', [mirror, own]],
+  ])('knows a static pod and its mirror as one, %s', (_name, pods) => {
+    const manager = managerOf(...pods);
+    expect(manager.getPodByMirrorPod(mirror)).toBe(own);
+    expect(manager.getMirrorPodByPod(own)).toBe(mirror);
+    expect(manager.getPodAndMirrorPod(own)).toEqual({ pod: own, mirrorPod: mirror, wasMirror: false });
+    expect(manager.getPodAndMirrorPod(mirror)).toEqual({ pod: own, mirrorPod: mirror, wasMirror: true });
+    expect(['m', 's', 'x', ''].map((uid) => manager.translatePodUid(uid))).toEqual(['s', 's', 'x', '']);
+    expect(manager.getStaticPodToMirrorPodMap()).toEqual(new Map([[own, mirror]]));
+    expect(manager.getUidTranslations()).toEqual({
+      podToMirror: new Map([['s', 'm']]),
+      mirrorToPod: new Map([['m', 's']]),
+    });
+  });
+
+  it('knows a static pod without a mirror as one that has none', () => {
+    const manager = managerOf(api, own);
+    expect(manager.getStaticPodToMirrorPodMap()).toEqual(new Map([[own, undefined]]));
+    expect(manager.getUidTranslations().podToMirror).toEqual(new Map([['s', undefined]]));
+    expect(manager.getPodAndMirrorPod(mirror)).toEqual({ pod: undefined, mirrorPod: mirror, wasMirror: true });
+  });
+
+  it('tells mirror pods that have lost their static pod', () => {
+    const manager = managerOf(own, mirror, mirrorPod('m2', 'gone'));
+    expect(manager.getPodsAndMirrorPods().orphanedMirrorPodFullNames).toEqual(['gone_default']);
+    manager.removePod(own);
+    expect(manager.getPodsAndMirrorPods().orphanedMirrorPodFullNames).toEqual(['etcd_default', 'gone_default']);
+  });
+
+  it('forgets a mirror pod and what it stood for', () => {
+    const manager = managerOf(own, mirror);
+    manager.removePod(mirror);
+    expect(manager.getMirrorPodByPod(own)).toBeUndefined();
+    expect(manager.translatePodUid('m')).toBe('m');
+  });
+
+  it('takes a new version in place of the old one', () => {
+    const next = { ...own, metadata: { ...own.metadata, labels: { v: '2' } } };
+    const manager = managerOf(own);
+    manager.updatePod(next);
+    expect(manager.getPods()).toEqual([next]);
+  });
+
+  it('P4: with two pods of one name, the name leads to the newer one, and to the other when that is gone', () => {
+    const [first, second] = [staticPod('s1', 'etcd'), staticPod('s2', 'etcd')];
+    const manager = managerOf(first, mirror);
+    manager.addPod(second);
+    expect([manager.getPodByName('default', 'etcd'), manager.translatePodUid('m')]).toEqual([second, 's2']);
+    manager.removePod(first);
+    expect(manager.getPodByName('default', 'etcd')).toBe(second);
+    manager.addPod(first);
+    manager.removePod(first);
+    expect(manager.getPodByName('default', 'etcd')).toBe(second);
+    expect(manager.getPods()).toEqual([second]);
+  });
+
+  it('agrees with a plain list of pods, whatever comes and goes', () => {
+    const pods = ['web', 'db'].flatMap((name) => [
+      ...['1', '2'].flatMap((n) => [apiPod(`a${n}${name}`, name), staticPod(`s${n}${name}`, name)]),
+      mirrorPod(`m${name}`, name),
+    ]);
+    const step = fc.record({ pod: fc.constantFrom(...pods), add: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const manager = new PodManager();
+        let known: Pod[] = [];
+        for (const { pod, add } of steps) {
+          if (add) manager.addPod(pod);
+          else manager.removePod(pod);
+          if (add && !known.includes(pod)) known.push(pod);
+          if (!add) known = known.filter((other) => other !== pod);
+        }
+        const real = known.filter((pod) => !isMirrorPod(pod));
+        expect(new Set(manager.getPods())).toEqual(new Set(real));
+        expect(new Set(manager.getMirrorPods())).toEqual(new Set(known.filter(isMirrorPod)));
+        for (const pod of pods) {
+          const named = real.filter((other) => podFullName(other) === podFullName(pod));
+          expect(manager.getPodByFullName(podFullName(pod)) !== undefined).toBe(named.length > 0);
+          if (named.length > 0) expect(named).toContain(manager.getPodByFullName(podFullName(pod)));
+        }
+      }),
+    );
+  });
+});
