@@ -17,6 +17,7 @@ export {
   type LiveContainer,
   type RecoverOptions,
 } from './fake-runtime.ts';
+export { FakeCriServer, type FakeCriServerOptions } from './fake-server.ts';
 export type { EventFault, EventFaultRule, Nonsense, RpcFault, RpcFaultRule } from './faults/fault.ts';
 export type { FaultInjector, FaultSource, InjectedFault } from './faults/injector.ts';
 export { type FaultRates, seededFaults } from './faults/seeded.ts';

@@ -5,6 +5,7 @@ import {
   type CreateContainerResponse,
   type Init,
   type PodSandboxConfig,
+  Signal,
 } from '@node-agent/cri-client';
 import { ContainerFiles } from '../process/container-files.ts';
 import { failure } from './failure.ts';
@@ -127,20 +128,9 @@ export function commandLine(config: ContainerConfig, image: FakeImage): readonly
 }
 
 function stopSignalOf(config: ContainerConfig, image: FakeImage): string {
-  const named = Object.entries(SIGNALS).find(([, value]) => value === config.stopSignal)?.[0];
-  return named ?? image.stopSignal ?? 'SIGTERM';
+  const named = Object.entries(Signal).find(([, value]) => value === config.stopSignal)?.[0];
+  return config.stopSignal !== 0 && named !== undefined ? named : (image.stopSignal ?? 'SIGTERM');
 }
-
-/** The stop signals of CRI that fake processes know. */
-const SIGNALS: Readonly<Record<string, number>> = {
-  SIGHUP: 9,
-  SIGINT: 10,
-  SIGKILL: 13,
-  SIGQUIT: 17,
-  SIGTERM: 23,
-  SIGUSR1: 29,
-  SIGUSR2: 30,
-};
 
 function environmentOf(config: ContainerConfig, sandbox: PodSandboxConfig, image: FakeImage): Map<string, string> {
   const environment = new Map([['PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin']]);

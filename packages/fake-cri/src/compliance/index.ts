@@ -1,0 +1,42 @@
+import { containerExaminations } from './containers.ts';
+import { eventExaminations } from './events.ts';
+import { imageExaminations } from './images.ts';
+import { logExaminations } from './logs.ts';
+import { processExaminations } from './processes.ts';
+import { runtimeExaminations } from './runtime.ts';
+import { sandboxExaminations } from './sandboxes.ts';
+import { type ComplianceCase, type ComplianceOptions, Scene } from './scene.ts';
+import { stoppingExaminations } from './stopping.ts';
+
+export type { CaseContext, ComplianceCase, ComplianceOptions } from './scene.ts';
+
+/**
+ * What the kubelet relies on in a runtime of CRI v1, as cases for any test runner: each stands alone, removes what it
+ * made, and is skipped with the reason where it is about an RPC that the runtime does not have. They may run at once.
+ * @param name a short name of the runtime, of letters, digits and dashes: pods are called after it
+ */
+export function runtimeCompliance(name: string, options: ComplianceOptions): readonly ComplianceCase[] {
+  const groups = {
+    sandboxes: sandboxExaminations,
+    containers: containerExaminations,
+    stopping: stoppingExaminations,
+    processes: processExaminations,
+    logs: logExaminations,
+    images: imageExaminations,
+    runtime: runtimeExaminations,
+    events: eventExaminations,
+  };
+  return Object.entries(groups).flatMap(([group, examinations]) =>
+    examinations.map(([title, examine], index) => ({
+      name: `${group}: ${title}`,
+      async run(context) {
+        const scene = new Scene(options, await options.connect(), `${name}-${group}-${index}`, context);
+        try {
+          await examine(scene);
+        } finally {
+          await scene.clear();
+        }
+      },
+    })),
+  );
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { ContainerState, NamespaceMode, PodSandboxState } from '@node-agent/cri-client';
+import { type Examination, refused } from './scene.ts';
+
+const READY = PodSandboxState.SANDBOX_READY;
+const NOTREADY = PodSandboxState.SANDBOX_NOTREADY;
+
+/** What a runtime has to do about sandboxes. */
+export const sandboxExaminations: readonly Examination[] = [
+  [
+    'a sandbox is ready when RunPodSandbox answers',
+    async (scene) => {
+      const before = scene.options.now();
+      const sandbox = await scene.sandbox();
+      const status = await scene.sandboxStatus(sandbox.id);
+      assert.equal(status.id, sandbox.id);
+      assert.equal(status.state, READY);
+      assert.ok(Math.abs(status.createdAt / 1e6 - before) < 10_000, 'createdAt is about now, in nanoseconds');
+    },
+  ],
+  [
+    'metadata, labels and annotations of a sandbox come back as they were given',
+    async (scene) => {
+      const labels = { 'io.kubernetes.pod.uid': 'u-1', empty: '', 'a/b': 'c.d-e_f' };
+      const annotations = { json: '{"a":[1,"ü"]}', 'line/break': 'one\ntwo' };
+      const sandbox = await scene.sandbox({ labels, annotations });
+      const status = await scene.sandboxStatus(sandbox.id);
+      const [listed] = (await scene.cri.listPodSandbox({ filter: { id: sandbox.id } })).items;
+      for (const shown of [status, listed]) {
+        assert.deepEqual({ ...shown?.labels }, labels);
+        assert.deepEqual({ ...shown?.annotations }, annotations);
+        assert.equal(shown?.metadata?.uid, sandbox.config.metadata?.uid);
+        assert.equal(shown?.metadata?.namespace, 'compliance');
+        assert.equal(shown?.metadata?.name, 'pod');
+        assert.equal(shown?.metadata?.attempt, 0);
+      }
+    },
+  ],
+  [
+    'the list agrees with the status on state and creation time',
+    async (scene) => {
+      const sandbox = await scene.hostSandbox();
+      const status = await scene.sandboxStatus(sandbox.id);
+      const [listed] = (await scene.cri.listPodSandbox({ filter: { id: sandbox.id } })).items;
+      assert.equal(listed?.state, status.state);
+      assert.equal(listed?.createdAt, status.createdAt);
+    },
+  ],
+  [
+    'a sandbox has an IP, and another sandbox another one',
+    async (scene) => {
+      const first = await scene.sandboxStatus((await scene.sandbox()).id);
+      const second = await scene.sandboxStatus((await scene.sandbox()).id);
+      assert.match(first.network?.ip ?? '', /^\d+\.\d+\.\d+\.\d+$/);
+      assert.match(second.network?.ip ?? '', /^\d+\.\d+\.\d+\.\d+$/);
+      assert.notEqual(first.network?.ip, second.network?.ip);
+    },
+  ],
+  [
+    'a sandbox on the host network has no IP, and says so in its namespace options',
+    async (scene) => {
+      const status = await scene.sandboxStatus((await scene.hostSandbox()).id);
+      assert.equal(status.network?.ip ?? '', '');
+      assert.equal(status.linux?.namespaces?.options?.network, NamespaceMode.NODE);
+    },
+  ],
+  [
+    'a sandbox loses its IP when it is stopped',
+    async (scene) => {
+      const sandbox = await scene.sandbox();
+      await scene.cri.stopPodSandbox({ podSandboxId: sandbox.id });
+      assert.equal((await scene.sandboxStatus(sandbox.id)).network?.ip ?? '', '');
+    },
+  ],
+  [
+    'a second sandbox of the same pod and attempt is refused, the next attempt is not',
+    async (scene) => {
+      const { config } = await scene.hostSandbox();
+      await refused(scene.cri.runPodSandbox({ config }), { words: /reserve/ });
+      await scene.runSandbox({ ...config, metadata: { ...config.metadata, attempt: 1 } });
+    },
+  ],
+  [
+    'the name of a sandbox stays reserved while it is stopped, and is free when it is removed',
+    async (scene) => {
+      const { id, config } = await scene.hostSandbox();
+      await scene.cri.stopPodSandbox({ podSandboxId: id });
+      await refused(scene.cri.runPodSandbox({ config }), { words: /reserve/ });
+      await scene.cri.removePodSandbox({ podSandboxId: id });
+      assert.notEqual((await scene.runSandbox(config)).id, id);
+    },
+  ],
+  [
+    'a stopped sandbox is not ready, and can be stopped again',
+    async (scene) => {
+      const { id } = await scene.sandbox();
+      await scene.cri.stopPodSandbox({ podSandboxId: id });
+      assert.equal((await scene.sandboxStatus(id)).state, NOTREADY);
+      await scene.cri.stopPodSandbox({ podSandboxId: id });
+      assert.equal((await scene.sandboxStatus(id)).state, NOTREADY);
+    },
+  ],
+  [
+    'a removed sandbox is unknown, and can be removed again',
+    async (scene) => {
+      const { id } = await scene.hostSandbox();
+      await scene.cri.stopPodSandbox({ podSandboxId: id });
+      await scene.cri.removePodSandbox({ podSandboxId: id });
+      await refused(scene.cri.podSandboxStatus({ podSandboxId: id }), { code: 'NOT_FOUND' });
+      assert.deepEqual((await scene.cri.listPodSandbox({ filter: { id } })).items, []);
+      await scene.cri.removePodSandbox({ podSandboxId: id });
+    },
+  ],
+  [
+    'stopping and removing a sandbox that never was succeeds',
+    async (scene) => {
+      const podSandboxId = 'f'.repeat(64);
+      await scene.cri.stopPodSandbox({ podSandboxId });
+      await scene.cri.removePodSandbox({ podSandboxId });
+    },
+  ],
+  [
+    'the status of a sandbox that never was is NOT_FOUND',
+    async (scene) => {
+      await refused(scene.cri.podSandboxStatus({ podSandboxId: 'f'.repeat(64) }), { code: 'NOT_FOUND' });
+    },
+  ],
+  [
+    'stopping a sandbox kills its containers',
+    async (scene) => {
+      const sandbox = await scene.hostSandbox();
+      const containerId = await scene.shell(sandbox, 'sleep 1000');
+      await scene.cri.stopPodSandbox({ podSandboxId: sandbox.id });
+      const status = await scene.status(containerId);
+      assert.equal(status.state, ContainerState.CONTAINER_EXITED);
+      assert.equal(status.exitCode, 137);
+    },
+  ],
+  [
+    'removing a running sandbox removes it and its containers',
+    async (scene) => {
+      const sandbox = await scene.sandbox();
+      const containerId = await scene.shell(sandbox, 'sleep 1000');
+      await scene.cri.removePodSandbox({ podSandboxId: sandbox.id });
+      await refused(scene.cri.containerStatus({ containerId }), { code: 'NOT_FOUND' });
+      await refused(scene.cri.podSandboxStatus({ podSandboxId: sandbox.id }), { code: 'NOT_FOUND' });
+    },
+  ],
+  [
+    'a sandbox without metadata is refused',
+    async (scene) => {
+      await refused(scene.cri.runPodSandbox({ config: { hostname: 'x' } }), { words: /metadata/ });
+    },
+  ],
+  [
+    'a sandbox of an unknown runtime handler is refused, and its name stays free',
+    async (scene) => {
+      const config = await scene.sandboxConfig();
+      await refused(scene.cri.runPodSandbox({ config, runtimeHandler: 'no-such-handler' }), {
+        words: /no-such-handler/,
+      });
+      const namespaceOptions = { network: NamespaceMode.NODE };
+      await scene.runSandbox({ ...config, linux: { ...config.linux, securityContext: { namespaceOptions } } });
+    },
+  ],
+  [
+    'sandboxes are listed by state',
+    async (scene) => {
+      const ready = await scene.hostSandbox();
+      const stopped = await scene.hostSandbox();
+      await scene.cri.stopPodSandbox({ podSandboxId: stopped.id });
+      const ids = async (state: PodSandboxState): Promise<string[]> =>
+        (await scene.cri.listPodSandbox({ filter: { state: { state } } })).items.map((item) => item.id);
+      assert.ok((await ids(READY)).includes(ready.id));
+      assert.ok(!(await ids(READY)).includes(stopped.id));
+      assert.deepEqual((await ids(NOTREADY)).includes(stopped.id), true);
+      assert.deepEqual((await ids(NOTREADY)).includes(ready.id), false);
+    },
+  ],
+  [
+    'sandboxes are listed by labels, all of which must be there',
+    async (scene) => {
+      const both = await scene.hostSandbox();
+      const config = await scene.sandboxConfig({ labels: { group: 'one', extra: 'yes' } });
+      const namespaceOptions = { network: NamespaceMode.NODE };
+      const labelled = await scene.runSandbox({
+        ...config,
+        linux: { ...config.linux, securityContext: { namespaceOptions } },
+      });
+      const ids = async (labelSelector: Record<string, string>): Promise<string[]> =>
+        (await scene.cri.listPodSandbox({ filter: { labelSelector } })).items.map((item) => item.id);
+      assert.deepEqual(await ids({ group: 'one', extra: 'yes' }), [labelled.id]);
+      assert.deepEqual(await ids({ group: 'one', extra: 'no' }), []);
+      assert.ok(!(await ids({ group: 'one' })).includes(both.id));
+    },
+  ],
+  [
+    'sandboxes are found by the beginning of their id',
+    async (scene) => {
+      const { id } = await scene.hostSandbox();
+      assert.equal((await scene.sandboxStatus(id.slice(0, 20))).id, id);
+      assert.deepEqual(
+        (await scene.cri.listPodSandbox({ filter: { id: id.slice(0, 20) } })).items.map((item) => item.id),
+        [id],
+      );
+    },
+  ],
+  [
+    'a verbose status of a sandbox has JSON in it, a plain one has nothing',
+    async (scene) => {
+      const { id } = await scene.hostSandbox();
+      const verbose = await scene.cri.podSandboxStatus({ podSandboxId: id, verbose: true });
+      const info: unknown = JSON.parse(verbose.info.info ?? '');
+      assert.equal(typeof info, 'object');
+    },
+  ],
+  [
+    'the resources of a sandbox can be updated',
+    async (scene) => {
+      const { id } = await scene.hostSandbox();
+      await scene.supported('UpdatePodSandboxResources', () =>
+        scene.cri.updatePodSandboxResources({ podSandboxId: id, resources: { cpuShares: 100 } }),
+      );
+      const { info } = await scene.cri.podSandboxStatus({ podSandboxId: id, verbose: true });
+      assert.match(info.info ?? '', /"(?:cpu_shares|cpuShares)":\s*100/);
+    },
+  ],
+  [
+    'sandboxes come in a stream as in a list',
+    async (scene) => {
+      const { id } = await scene.hostSandbox();
+      const messages = await scene.collected('StreamPodSandboxes', () =>
+        scene.cri.streamPodSandboxes({ filter: { id } }),
+      );
+      assert.deepEqual(
+        messages.flatMap((message) => message.podSandboxes.map((sandbox) => sandbox.id)),
+        [id],
+      );
+    },
+  ],
+];

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { ContainerState, NamespaceMode } from '@node-agent/cri-client';
+import type { Examination } from './scene.ts';
+
+/** What a runtime has to do when it stops a container. */
+export const stoppingExaminations: readonly Examination[] = [
+  [
+    'a container that handles SIGTERM ends as it wants, within the grace period',
+    async (scene) => {
+      const script = "trap 'exit 5' TERM; echo up; while true; do sleep 0.1; done";
+      const containerId = await scene.shell(await scene.hostSandbox(), script);
+      await scene.eventually(
+        'the handler is set',
+        async () => (await scene.output(await scene.status(containerId))) || undefined,
+      );
+      const before = scene.options.now();
+      await scene.cri.stopContainer({ containerId, timeout: 30 });
+      assert.ok(scene.options.now() - before < 10_000, 'it does not wait for the whole grace period');
+      const status = await scene.status(containerId);
+      assert.deepEqual([status.state, status.exitCode, status.reason], [ContainerState.CONTAINER_EXITED, 5, 'Error']);
+    },
+  ],
+  [
+    'a container that ignores SIGTERM is killed after the grace period',
+    async (scene) => {
+      const script = "trap '' TERM; echo up; while true; do sleep 0.1; done";
+      const containerId = await scene.shell(await scene.hostSandbox(), script);
+      await scene.eventually(
+        'the signal is ignored',
+        async () => (await scene.output(await scene.status(containerId))) || undefined,
+      );
+      const before = scene.options.now();
+      await scene.cri.stopContainer({ containerId, timeout: 1 });
+      assert.ok(scene.options.now() - before >= 990, 'it has its second of grace');
+      const status = await scene.status(containerId);
+      assert.deepEqual([status.exitCode, status.reason], [137, 'Error']);
+    },
+  ],
+  [
+    'the first process of a PID namespace ignores a SIGTERM that it has no handler for',
+    async (scene) => {
+      const containerId = await scene.started(await scene.hostSandbox(), ['sleep', '1000']);
+      await scene.cri.stopContainer({ containerId, timeout: 1 });
+      assert.equal((await scene.status(containerId)).exitCode, 137);
+    },
+  ],
+  [
+    'a process in the pod’s shared PID namespace dies of SIGTERM, with 143',
+    async (scene) => {
+      const config = await scene.sandboxConfig();
+      const namespaceOptions = { network: NamespaceMode.NODE, pid: NamespaceMode.POD };
+      const linux = { ...config.linux, securityContext: { namespaceOptions } };
+      const sandbox = await scene.runSandbox({ ...config, linux });
+      const containerId = await scene.started(sandbox, ['sleep', '1000'], {
+        linux: { securityContext: { namespaceOptions } },
+      });
+      await scene.cri.stopContainer({ containerId, timeout: 30 });
+      assert.equal((await scene.status(containerId)).exitCode, 143);
+    },
+  ],
+  [
+    'without a grace period a container is killed at once',
+    async (scene) => {
+      const containerId = await scene.shell(await scene.hostSandbox(), 'sleep 1000');
+      await scene.cri.stopContainer({ containerId, timeout: 0 });
+      const status = await scene.status(containerId);
+      assert.deepEqual([status.exitCode, status.reason], [137, 'Error']);
+    },
+  ],
+  [
+    'stopping can be repeated, and leaves the exit code as it was',
+    async (scene) => {
+      const done = await scene.ran(await scene.hostSandbox(), 'exit 9');
+      await scene.cri.stopContainer({ containerId: done.id, timeout: 0 });
+      await scene.cri.stopContainer({ containerId: done.id, timeout: 5 });
+      const status = await scene.status(done.id);
+      assert.deepEqual([status.exitCode, status.finishedAt], [9, done.finishedAt]);
+    },
+  ],
+  [
+    'stopping a container that was not started leaves it created',
+    async (scene) => {
+      const containerId = await scene.created(await scene.hostSandbox(), ['sleep', '1000']);
+      await scene.cri.stopContainer({ containerId, timeout: 1 });
+      assert.equal((await scene.status(containerId)).state, ContainerState.CONTAINER_CREATED);
+    },
+  ],
+  [
+    'two that stop the same container both succeed',
+    async (scene) => {
+      const script = "trap '' TERM; echo up; while true; do sleep 0.1; done";
+      const containerId = await scene.shell(await scene.hostSandbox(), script);
+      await Promise.all([
+        scene.cri.stopContainer({ containerId, timeout: 30 }),
+        scene.cri.stopContainer({ containerId, timeout: 0 }),
+      ]);
+      assert.equal((await scene.status(containerId)).exitCode, 137);
+    },
+  ],
+  [
+    'stopping and removing a container that never was succeeds',
+    async (scene) => {
+      const containerId = 'f'.repeat(64);
+      await scene.cri.stopContainer({ containerId, timeout: 1 });
+      await scene.cri.removeContainer({ containerId });
+    },
+  ],
+  [
+    'the runtime’s own signal is the one that the configuration asks for',
+    async (scene) => {
+      const script = "trap 'exit 6' INT; echo up; while true; do sleep 0.1; done";
+      const containerId = await scene.shell(await scene.hostSandbox(), script, { stopSignal: 10 });
+      const { stopSignal } = await scene.status(containerId);
+      if (stopSignal === 0) scene.skip('the runtime does not know stop signals in the configuration');
+      assert.equal(stopSignal, 10);
+      await scene.eventually(
+        'the handler is set',
+        async () => (await scene.output(await scene.status(containerId))) || undefined,
+      );
+      await scene.cri.stopContainer({ containerId, timeout: 30 });
+      assert.equal((await scene.status(containerId)).exitCode, 6);
+    },
+  ],
+];
