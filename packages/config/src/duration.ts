@@ -58,7 +58,7 @@ function decimal(value: bigint, unit: bigint): string {
   return `${value / unit}.${digits}`;
 }
 
-/** Nanoseconds as milliseconds; exact to the nanosecond for durations of up to 100 days. */
+/** Nanoseconds as milliseconds; exact to the nanosecond for durations of up to 40 days. */
 export function nanosecondsToMs(nanoseconds: bigint): number {
   return Number(nanoseconds / 1_000_000n) + Number(nanoseconds % 1_000_000n) / 1e6;
 }

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, parseCommandLine } from '../src/index.ts';
+import { load } from './memory-files.ts';
+
+/** What a command line sets a field to. */
+function setting(name: string, ...argv: string[]): unknown {
+  return parseCommandLine(argv).settings.find(({ mirror }) => mirror.flag.name === name)?.value;
+}
+
+function problem(...argv: string[]): string {
+  try {
+    parseCommandLine(argv);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('the values of flags', () => {
+  it.each<[string, readonly string[], unknown]>([
+    ['max-pods', ['--max-pods=0x10'], 16],
+    ['max-pods', ['--max-pods=0o17'], 15],
+    ['max-pods', ['--max-pods=017'], 15],
+    ['max-pods', ['--max-pods=1_000'], 1000],
+    ['oom-score-adj', ['--oom-score-adj=-5'], -5],
+    ['max-pods', ['--max-pods=1', '--max-pods=2'], 2],
+    ['cgroups-per-qos', ['--cgroups-per-qos'], true],
+    ['cgroups-per-qos', ['--cgroups-per-qos=F'], false],
+    ['sync-frequency', ['--sync-frequency=1m30s'], '1m30s'],
+    [
+      'cluster-dns',
+      ['--cluster-dns=10.0.0.1,10.0.0.2', '--cluster-dns', '10.0.0.3'],
+      ['10.0.0.1', '10.0.0.2', '10.0.0.3'],
+    ],
+    ['cluster-dns', ['--cluster-dns='], []],
+    ['allowed-unsafe-sysctls', ['--allowed-unsafe-sysctls="a,b",c'], ['a,b', 'c']],
+    ['feature-gates', ['--feature-gates=A=true, B = f', '--feature-gates=C=1,'], { A: true, B: false, C: true }],
+    ['kube-reserved', ['--kube-reserved=cpu=200m,memory=1Gi'], { cpu: '200m', memory: '1Gi' }],
+    [
+      'eviction-hard',
+      ['--eviction-hard=memory.available<1Gi,nodefs.available<10%'],
+      { 'memory.available': '1Gi', 'nodefs.available': '10%' },
+    ],
+    [
+      'eviction-soft-grace-period',
+      ['--eviction-soft-grace-period=memory.available=1m30s'],
+      { 'memory.available': '1m30s' },
+    ],
+    [
+      'cpu-manager-policy-options',
+      ['--cpu-manager-policy-options=a=b,c=d', '--cpu-manager-policy-options=e=f'],
+      { a: 'b,c=d', e: 'f' },
+    ],
+    [
+      'manifest-url-header',
+      ['--manifest-url-header=a:hello,b:again,b:beautiful', '--manifest-url-header=A:x:y'],
+      { a: ['hello'], b: ['again', 'beautiful'], A: ['x:y'] },
+    ],
+    ['address', ['--address=::'], '::'],
+    ['address', ['--address='], undefined],
+    [
+      'register-with-taints',
+      ['--register-with-taints=a=b:NoSchedule,c/d:NoExecute'],
+      [
+        { key: 'a', value: 'b', effect: 'NoSchedule' },
+        { key: 'c/d', value: '', effect: 'NoExecute' },
+      ],
+    ],
+    [
+      'reserved-memory',
+      ['--reserved-memory=0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=2Gi'],
+      [
+        { numaNode: 0, limits: { memory: '1Gi', 'hugepages-1Gi': '2Gi' } },
+        { numaNode: 1, limits: { memory: '2Gi' } },
+      ],
+    ],
+    [
+      'vmodule',
+      ['--vmodule=a=1,b*=2', '--vmodule=c=3'],
+      [
+        { filePattern: 'a', verbosity: 1 },
+        { filePattern: 'b*', verbosity: 2 },
+        { filePattern: 'c', verbosity: 3 },
+      ],
+    ],
+    ['v', ['-v4'], 4],
+    ['log-json-info-buffer-size', ['--log-json-info-buffer-size=1Ki'], '1Ki'],
+    ['seccomp-default', ['--seccomp-default'], true],
+    ['seccomp-default', ['--seccomp-default=false'], undefined],
+    ['hairpin-mode', ['--hairpin-mode=none'], 'none'],
+  ])('--%s of %j', (name, argv, value) => {
+    expect(setting(name, ...argv)).toEqual(value);
+  });
+
+  it.each([
+    ['--max-pods=abc', 'invalid argument "abc" for "--max-pods" flag: want a whole number'],
+    ['--max-pods=1.5', 'want a whole number'],
+    ['--max-pods=2147483648', 'want a whole number from -2147483648 to 2147483647'],
+    ['--max-pods=08', 'want a whole number'],
+    ['--max-pods=1__0', 'want a whole number'],
+    ['--cgroups-per-qos=maybe', 'want true or false'],
+    ['--sync-frequency=10', 'want a duration with a unit'],
+    ['--feature-gates=A', 'want pairs of the form key=value'],
+    ['--feature-gates=A=yes', 'A: want true or false, not "yes"'],
+    ['--eviction-hard=memory.available=1Gi', 'want pairs of the form key<value'],
+    ['--kube-reserved=cpu=many', 'cpu: want a quantity such as "10Mi" or "500m", not "many"'],
+    ['--cpu-manager-policy-options=a', 'want key=value'],
+    ['--manifest-url-header=a', 'want pairs of the form key:value'],
+    ['--address=localhost', 'want an IP address'],
+    ['--register-with-taints=a', 'want key=value:effect'],
+    ['--register-with-taints=a:Never', 'want key=value:effect'],
+    ['--register-with-taints=a:NoSchedule,a=b:NoSchedule', 'the taint a:NoSchedule is there twice'],
+    ['--register-with-taints=-a:NoSchedule', 'must be 1 to 63 letters'],
+    ['--reserved-memory=memory=1Gi', 'want numaNode:type=quantity'],
+    ['--reserved-memory=0:memory=lots', 'memory: want a quantity'],
+    ['--vmodule=a', 'want pattern=N'],
+    ['-v=-1', 'invalid argument "-1" for "-v, --v" flag: want a whole number from 0'],
+    ['--allowed-unsafe-sysctls=a"b', 'double quote in the wrong place'],
+    ['--hairpin-mode=both', 'want one of "promiscuous-bridge", "hairpin-veth", "none"'],
+    ['--minimum-container-ttl-duration=1', 'want a duration with a unit'],
+    ['--maximum-dead-containers=x', 'want a whole number'],
+    ['--version=v1.2.3', 'want true, false or raw'],
+    ['run', 'unknown command run'],
+  ])('refuses %s', (argument, message) => {
+    expect(problem(argument)).toContain(message);
+  });
+
+  it('names everything that is wrong at once', () => {
+    expect(problem('--max-pods=x', 'y', '--port=z').split('\n')).toHaveLength(3);
+  });
+});
+
+describe('flags beside the configuration', () => {
+  it('have upstream’s defaults', () => {
+    expect(parseCommandLine([]).flags).toEqual({
+      config: '',
+      configDir: '',
+      kubeconfig: '',
+      bootstrapKubeconfig: '',
+      hostnameOverride: '',
+      nodeIp: '',
+      certDir: '/var/lib/kubelet/pki',
+      cloudProvider: '',
+      rootDir: '/var/lib/kubelet',
+      nodeLabels: {},
+      lockFile: '',
+      exitOnLockContention: false,
+      runtimeCgroups: '',
+      imageCredentialProviderConfig: '',
+      imageCredentialProviderBinDir: '',
+      minimumContainerTtlMs: 0,
+      maximumDeadContainersPerContainer: 1,
+      maximumDeadContainers: -1,
+      experimentalMounterPath: '',
+      experimentalAllocatableIgnoreEviction: false,
+      version: 'false',
+      help: false,
+    });
+  });
+
+  it('are read', () => {
+    const argv = [
+      '--node-labels=a=b,c',
+      '--node-labels=d=e=f',
+      '--minimum-container-ttl-duration=1m',
+      '-h',
+      '--version=raw',
+    ];
+    const { flags } = parseCommandLine(argv);
+    expect(flags.nodeLabels).toEqual({ a: 'b', c: '', d: 'e=f' });
+    expect(flags).toMatchObject({ minimumContainerTtlMs: 60_000, help: true, version: 'raw' });
+  });
+
+  it('that are deprecated warn once, in upstream’s words', () => {
+    const { warnings } = parseCommandLine(['--max-pods=1', '--max-pods=2', '--maximum-dead-containers=3', '-v=1']);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.",
+      'Flag --maximum-dead-containers has been deprecated, Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.',
+    ]);
+  });
+
+  it.each([
+    [['--node-labels=kubernetes.io/role=x'], "unknown 'kubernetes.io' or 'k8s.io' label kubernetes.io/role"],
+    [['--node-labels=foo.k8s.io/role=x'], "unknown 'kubernetes.io' or 'k8s.io' label"],
+    [['--node-labels=a b=c'], 'must be 1 to 63 letters'],
+    [['--node-labels=A_/b=c'], 'must be a DNS name'],
+    [['--node-labels=a=b c'], 'must be empty, or at most 63 letters'],
+    [['--node-ip=here'], '--node-ip: "here" is not an IP address'],
+    [['--node-ip=10.0.0.1,10.0.0.2'], 'one of each family'],
+    [['--node-ip=10.0.0.1,::1,::2'], 'must be one IP address, or two'],
+    [['--cloud-provider=aws'], 'must be empty or external, not "aws"'],
+    [['--exit-on-lock-contention'], 'needs --lock-file'],
+  ])('%j is refused', async (argv, message) => {
+    await expect(load({ argv })).rejects.toThrow(message);
+  });
+
+  it.each(['node.kubernetes.io/x=y', 'a.node.kubernetes.io/x=', 'kubernetes.io/hostname=h', 'example.com/a=b'])(
+    'a node may have the label %s',
+    async (label) => {
+      expect((await load({ argv: ['--node-labels', label] })).flags.nodeLabels).toEqual({
+        [label.split('=')[0] ?? '']: label.split('=')[1],
+      });
+    },
+  );
+
+  it('that name what is not there yet are refused or warned of', async () => {
+    await expect(load({ argv: ['--kubeconfig=/etc/kubeconfig'] })).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/^--kubeconfig: is not supported yet: .*cluster mode/),
+    });
+    const { warnings } = await load({ argv: ['--cert-dir=/pki', '--boot-id-file=/x'] });
+    expect(warnings.map(({ path }) => path)).toEqual(expect.arrayContaining(['--cert-dir', '--boot-id-file']));
+    const plain = await load({
+      argv: ['--kubeconfig=', '--exit-on-lock-contention=false', '--cert-dir=/var/lib/kubelet/pki'],
+    });
+    expect(plain.warnings.filter(({ path }) => path !== '')).toEqual([]);
+  });
+});

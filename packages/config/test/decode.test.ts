@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { formatIssue } from '../src/index.ts';
+import { file, load, refusal } from './memory-files.ts';
+
+const CONFIG = '/etc/kubelet/config.yaml';
+
+describe('a file of another kind', () => {
+  it.each([
+    ['kind: KubeletConfiguration\n', `${CONFIG}:1:1: apiVersion: is missing; it must be kubelet.config.k8s.io/v1beta1`],
+    ['apiVersion: kubelet.config.k8s.io/v1beta1\n', `${CONFIG}:1:1: kind: is missing; it must be KubeletConfiguration`],
+    [
+      'apiVersion: v1\nkind: KubeletConfiguration\n',
+      `${CONFIG}:1:13: apiVersion: must be kubelet.config.k8s.io/v1beta1, not the string "v1"`,
+    ],
+    [
+      'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Pod\n',
+      `${CONFIG}:2:7: kind: must be KubeletConfiguration, not the string "Pod"`,
+    ],
+    [
+      'apiVersion: 1\nkind: KubeletConfiguration\n',
+      `${CONFIG}:1:13: apiVersion: must be kubelet.config.k8s.io/v1beta1, not the number 1`,
+    ],
+    ['- a\n', `${CONFIG}:1:1: must be an object with apiVersion and kind, not a list`],
+    ['hello\n', `${CONFIG}:1:1: must be an object with apiVersion and kind, not the string "hello"`],
+  ])('%j is refused', async (config, message) => {
+    const error = await refusal({ config });
+    expect(error.code).toBe('decode');
+    expect(error.message).toBe(message);
+  });
+});
+
+describe('a value of the wrong type', () => {
+  it.each([
+    ['maxPodz: 5', '3:1: maxPodz: unknown field; did you mean maxPods?'],
+    ['MaxPods: 5', '3:1: MaxPods: unknown field; did you mean maxPods?'],
+    ['somethingElse: 5', '3:1: somethingElse: unknown field'],
+    ['memorySwap: {swap: 1}', '3:14: memorySwap.swap: unknown field; there are swapBehavior'],
+    ['maxPods: "5"', '3:10: maxPods: must be a whole number from -2147483648 to 2147483647, not the string "5"'],
+    ['maxPods: 5.5', '3:10: maxPods: must be a whole number from -2147483648 to 2147483647, not the number 5.5'],
+    ['maxPods: 4294967296', 'maxPods: must be a whole number'],
+    ['podPidsLimit: 123456789012345678901', 'not the number 123456789012345678901'],
+    [
+      'logging: {verbosity: -1}',
+      '3:22: logging.verbosity: must be a whole number from 0 to 4294967295, not the number -1',
+    ],
+    ['enableServer: 1', '3:15: enableServer: must be true or false, not the number 1'],
+    ['enableServer: "true"', 'enableServer: must be true or false, not the string "true"'],
+    ['clusterDomain: 5', '3:16: clusterDomain: must be a string, not the number 5'],
+    ['clusterDomain: yes', 'clusterDomain: must be a string, not true'],
+    [
+      'syncFrequency: 60',
+      '3:16: syncFrequency: must be a duration with a unit, such as "1m30s" or "300ms", not the number 60',
+    ],
+    [
+      'syncFrequency: 1 minute',
+      'syncFrequency: must be a duration with a unit, such as "1m30s" or "300ms", not the string "1 minute"',
+    ],
+    [
+      'logging: {flushFrequency: soon}',
+      'logging.flushFrequency: must be a duration such as "5s", or a whole number of nanoseconds',
+    ],
+    [
+      'containerLogMaxSize: 10MB',
+      '3:22: containerLogMaxSize: must be a quantity such as "10Mi" or "500m", not the string "10MB"',
+    ],
+    ['containerLogMaxSize: 10', 'containerLogMaxSize: must be a quantity such as "10Mi" or "500m", not the number 10'],
+    ['memoryThrottlingFactor: high', 'memoryThrottlingFactor: must be a number, not the string "high"'],
+    ['memoryThrottlingFactor: .nan', 'memoryThrottlingFactor: must be a number, not the number NaN'],
+    [
+      'hairpinMode: both',
+      '3:14: hairpinMode: must be one of "promiscuous-bridge", "hairpin-veth", "none", not the string "both"',
+    ],
+    ['clusterDNS: 10.0.0.10', '3:13: clusterDNS: must be a list, not the string "10.0.0.10"'],
+    ['clusterDNS: [10]', '3:14: clusterDNS[0]: must be a string, not the number 10'],
+    ['clusterDNS: [null]', 'clusterDNS[0]: must be a string, not null'],
+    ['evictionHard: [a]', '3:15: evictionHard: must be an object, not a list'],
+    ['evictionHard: {memory.available: 100}', 'evictionHard["memory.available"]: must be a string, not the number 100'],
+    ['featureGates: {MemoryQoS: "true"}', 'featureGates.MemoryQoS: must be true or false, not the string "true"'],
+    ['authentication: true', '3:17: authentication: must be an object with x509, webhook, anonymous, not true'],
+    ['maxPods: {}', 'maxPods: must be a whole number from -2147483648 to 2147483647, not an object'],
+    ['reservedMemory: [{numaNode: 0}]', '3:18: reservedMemory[0].limits: is missing'],
+    ['reservedMemory: [{numaNode: 0, limits: {memory: x}}]', 'reservedMemory[0].limits.memory: must be a quantity'],
+    ['staticPodURLHeader: {a: b}', 'staticPodURLHeader.a: must be a list, not the string "b"'],
+    ['systemReserved: {cpu: ""}', 'systemReserved.cpu: must be a quantity'],
+  ])('%s is refused with its place, its path and what is allowed', async (line, message) => {
+    const error = await refusal({ config: file(line) });
+    expect(error.code).toBe('decode');
+    expect(error.message).toContain(message);
+    expect(error.message).toMatch(/^\/etc\/kubelet\/config\.yaml:3:\d+: /);
+  });
+
+  it('does not hide another one', async () => {
+    const error = await refusal({ config: file('maxPods: x\nport: y\nnope: 1\n') });
+    expect(error.issues.map(({ path }) => path)).toEqual(['maxPods', 'port', 'nope']);
+    expect(error.message.split('\n')).toEqual(error.issues.map(formatIssue));
+  });
+
+  it('is found in JSON, too', async () => {
+    const config =
+      '{\n\t"apiVersion": "kubelet.config.k8s.io/v1beta1",\n\t"kind": "KubeletConfiguration",\n\t"maxPods": "5"\n}';
+    expect((await refusal({ config })).message).toMatch(/config\.yaml:4:13: maxPods: must be a whole number/);
+  });
+});
+
+describe('a value of the right type', () => {
+  it('is read in every form that upstream reads', async () => {
+    const { configuration } = await load({
+      config: file(
+        [
+          'maxPods: 2e1',
+          'syncFrequency: 1.5m',
+          'logging: {flushFrequency: 7000000000, verbosity: 3}',
+          'containerLogMaxSize: 5M',
+          'cpuCFSQuotaPeriod: 100000us',
+          'clusterDNS: ["10.0.0.10"]',
+          'staticPodURLHeader: {Authorization: [a, b]}',
+          'registerWithTaints: [{key: a, effect: NoSchedule}]',
+          'crashLoopBackOff: {maxContainerRestartPeriod: 1m}',
+        ].join('\n'),
+      ),
+    });
+    expect(configuration).toMatchObject({
+      maxPods: 20,
+      syncFrequencyMs: 90_000,
+      logging: { flushFrequencyMs: 7000, verbosity: 3, format: 'text' },
+      containerLogMaxSizeBytes: 5_000_000,
+      cpuCFSQuotaPeriodMs: 100,
+      clusterDNS: ['10.0.0.10'],
+      staticPodURLHeader: { Authorization: ['a', 'b'] },
+      registerWithTaints: [{ key: 'a', value: '', effect: 'NoSchedule' }],
+      crashLoopBackOff: { maxContainerRestartPeriodMs: 60_000 },
+    });
+  });
+});
+
+describe('a file that cannot be used', () => {
+  it.each([
+    ['', 'syntax', `${CONFIG}:1:1: is empty`],
+    [`${file('')}---\n${file('')}`, 'syntax', `${CONFIG}:3:1: holds more than one document, and only one is read`],
+    [file('maxPods: 1\nmaxPods: 2\n'), 'syntax', `${CONFIG}:4:1: the key is there twice`],
+    [file('maxPods: [1\n'), 'syntax', `${CONFIG}:4:1: `],
+  ])('%j is refused', async (config, code, message) => {
+    const error = await refusal({ config });
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(message);
+  });
+
+  it('is refused where it is not there', async () => {
+    const error = await refusal({ argv: ['--config=nowhere.yaml'] });
+    expect(error.code).toBe('read');
+    expect(error.message).toMatch(/^\/etc\/kubelet\/nowhere\.yaml: cannot be read: ENOENT/);
+    expect(error.cause).toMatchObject({ code: 'ENOENT' });
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { featureNames, isFeatureName, specOf } from '../src/feature-gates/feature-gates.ts';
+import { gatesWithoutEffect } from '../src/feature-gates/feature-support.ts';
+import { featureDependencies } from '../src/feature-gates/known-features.ts';
+import { resolveFeatureGates } from '../src/index.ts';
+import { file, load, refusal } from './memory-files.ts';
+
+describe('the known gates', () => {
+  it('are those of 1.36', () => {
+    const count = (stage: string, on: boolean, locked: boolean): number =>
+      featureNames.map(specOf).filter((spec) => spec[0] === stage && spec[1] === on && Boolean(spec[2]) === locked)
+        .length;
+    expect(featureNames).toHaveLength(240);
+    // AllAlpha and AllBeta are not among them.
+    expect(count('Alpha', false, false)).toBe(49);
+    expect(count('Beta', true, false)).toBe(88);
+    expect(count('Beta', false, false)).toBe(11);
+    expect(count('GA', true, true)).toBe(71);
+    expect(count('GA', true, false)).toBe(5);
+    expect(count('Deprecated', false, false)).toBe(7);
+    expect(count('Deprecated', true, false)).toBe(4);
+    expect(count('Deprecated', false, true)).toBe(3);
+    expect(count('Deprecated', true, true)).toBe(2);
+  });
+
+  it('are on by default only with all that they need', () => {
+    expect(resolveFeatureGates({}).problems).toEqual([]);
+    for (const needs of Object.values(featureDependencies))
+      for (const name of needs) expect(isFeatureName(name)).toBe(true);
+  });
+
+  it('that are locked are in no list of things to come', () => {
+    for (const name of gatesWithoutEffect) expect(specOf(name)[2], name).not.toBe(true);
+  });
+});
+
+describe('resolveFeatureGates', () => {
+  it.each([
+    [{ MemoryQoS: true }, 'MemoryQoS', true],
+    [{}, 'MemoryQoS', false],
+    [{}, 'KubeletCrashLoopBackOffMax', true],
+    [{ AllAlpha: true }, 'MemoryQoS', true],
+    [{ AllAlpha: true, MemoryQoS: false }, 'MemoryQoS', false],
+    [{ MemoryQoS: false, AllAlpha: true }, 'MemoryQoS', false],
+    [{ AllAlpha: false }, 'MemoryQoS', false],
+    [{ AllBeta: true }, 'RotateKubeletServerCertificate', true],
+    [{ AllBeta: false }, 'KubeletCrashLoopBackOffMax', false],
+    [{ AllBeta: false, KubeletCrashLoopBackOffMax: true }, 'KubeletCrashLoopBackOffMax', true],
+    [{ AllAlpha: true }, 'NodeSwap', true],
+  ] as const)('%j: %s is %s', (requested, name, enabled) => {
+    const { gates } = resolveFeatureGates(requested);
+    expect(gates.enabled(name)).toBe(enabled);
+    expect(new Map(gates.entries()).get(name)).toBe(enabled);
+  });
+
+  it.each([
+    [{ Nope: true }, 'unrecognized feature gate: Nope'],
+    [{ memoryQoS: true }, 'unrecognized feature gate: memoryQoS'],
+    [{ NodeSwap: false }, 'cannot set feature gate NodeSwap to false, feature is locked to true'],
+    [
+      { DRAAdminAccess: true, DynamicResourceAllocation: false },
+      'cannot set feature gate DynamicResourceAllocation to false, feature is locked to true',
+    ],
+    [
+      { ClusterTrustBundleProjection: true, ClusterTrustBundle: false },
+      'ClusterTrustBundleProjection is enabled, but depends on features that are disabled: ClusterTrustBundle',
+    ],
+  ])('%j is refused', (requested, message) => {
+    expect(resolveFeatureGates(requested).problems.map((problem) => problem.message)).toEqual([message]);
+  });
+
+  it.each([
+    [{ NodeSwap: true }, ['setting GA feature gate NodeSwap=true; it will be removed in a future release']],
+    [{ MemoryQoS: true }, ["MemoryQoS=true has no effect: this kubelet has not got that feature's switch yet"]],
+    [{ MemoryQoS: false }, []],
+    [{ KubeletCrashLoopBackOffMax: false }, []],
+    // A gate of the scheduler says nothing to a kubelet, here or upstream.
+    [{ SchedulerAsyncPreemption: false }, []],
+  ])('%j warns: %j', (requested, messages) => {
+    expect(resolveFeatureGates(requested).warnings.map(({ message }) => message)).toEqual(messages);
+  });
+
+  it('AllAlpha names what it would have switched on', () => {
+    const { problems, warnings } = resolveFeatureGates({ AllAlpha: true });
+    expect(problems).toEqual([]);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^AllAlpha=true has no effect .*MemoryQoS/),
+    ]);
+  });
+});
+
+describe('feature gates of a configuration', () => {
+  it('are refused with their place', async () => {
+    expect((await refusal({ config: file('featureGates:\n  Nope: true\n') })).message).toBe(
+      '/etc/kubelet/config.yaml:4:9: featureGates.Nope: unrecognized feature gate: Nope',
+    );
+  });
+
+  it('are there for the program to ask', async () => {
+    const { featureGates } = await load({ argv: ['--feature-gates=CustomCPUCFSQuotaPeriod=true'] });
+    expect(featureGates.enabled('CustomCPUCFSQuotaPeriod')).toBe(true);
+  });
+});

@@ -1,0 +1,240 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatOrigin } from '../src/index.ts';
+import { isObject, mergeLayer } from '../src/merge.ts';
+import { Origins } from '../src/origins.ts';
+import type { Json } from '../src/schema/field.ts';
+import { file, load, refusal } from './memory-files.ts';
+
+describe('precedence', () => {
+  const config = file('maxPods: 10\nport: 10\nhealthzPort: 10\nreadOnlyPort: 0\n');
+  const dropIns = { '10-a.conf': file('port: 20\nhealthzPort: 20\n'), '20-b.conf': file('healthzPort: 30\n') };
+
+  it('is flag over drop-in over file over default', async () => {
+    const { configuration, origins } = await load({ config, dropIns, argv: ['--healthz-port=40'] });
+    expect(configuration).toMatchObject({ maxPods: 10, port: 20, healthzPort: 40, registryBurst: 10 });
+    expect(formatOrigin(origins.of('maxPods'))).toBe('/etc/kubelet/config.yaml:3:10');
+    expect(formatOrigin(origins.of('port'))).toBe('/etc/kubelet/conf.d/10-a.conf:3:7');
+    expect(origins.of('healthzPort')).toEqual({ source: 'flag', flag: 'healthz-port', text: '40' });
+    expect(origins.of('registryBurst')).toEqual({ source: 'default' });
+  });
+
+  it('a later drop-in wins over an earlier one', async () => {
+    expect((await load({ config, dropIns })).configuration.healthzPort).toBe(30);
+  });
+
+  it('a flag wins although it gives the default', async () => {
+    expect((await load({ config, argv: ['--max-pods=110'] })).configuration.maxPods).toBe(110);
+  });
+
+  it('a flag may be zero where zero in a file is unset', async () => {
+    expect((await load({ config: file('maxPods: 0\n') })).configuration.maxPods).toBe(110);
+    expect((await load({ config, argv: ['--max-pods=0'] })).configuration.maxPods).toBe(0);
+  });
+
+  it('a true --seccomp-default counts, a false one does not', async () => {
+    const on = file('seccompDefault: true\n');
+    expect((await load({ config: on, argv: ['--seccomp-default=false'] })).configuration.seccompDefault).toBe(true);
+    expect((await load({ argv: ['--seccomp-default'] })).configuration.seccompDefault).toBe(true);
+    expect((await load({ argv: ['--seccomp-default=false'] })).configuration.seccompDefault).toBe(false);
+  });
+
+  it('flags replace maps and lists as a whole, and feature gates one by one', async () => {
+    const { configuration, origins } = await load({
+      config: file(
+        'evictionHard: {memory.available: 1Gi}\nclusterDNS: [10.0.0.1, 10.0.0.2]\nfeatureGates: {CustomCPUCFSQuotaPeriod: true, KubeletCrashLoopBackOffMax: true}\n',
+      ),
+      argv: [
+        '--eviction-hard=nodefs.available<5%',
+        '--cluster-dns=10.0.0.3',
+        '--feature-gates=CustomCPUCFSQuotaPeriod=false',
+      ],
+    });
+    expect(configuration.evictionHard).toEqual({ 'nodefs.available': '5%' });
+    expect(configuration.clusterDNS).toEqual(['10.0.0.3']);
+    expect(configuration.featureGates).toEqual({ CustomCPUCFSQuotaPeriod: false, KubeletCrashLoopBackOffMax: true });
+    expect(origins.of('featureGates.CustomCPUCFSQuotaPeriod').source).toBe('flag');
+    expect(origins.of('featureGates.KubeletCrashLoopBackOffMax').source).toBe('file');
+    expect(origins.of('evictionHard["memory.available"]').source).toBe('flag');
+  });
+});
+
+describe('drop-ins', () => {
+  it('are the .conf files, in lexical order, with those of subdirectories in their place', async () => {
+    const number = (port: number): string => file(`port: ${port}\nmaxPods: ${port}\n`);
+    const { configuration, origins, skippedFiles } = await load({
+      dropIns: {
+        '10-z.conf': number(1),
+        '05-sub/99.conf': number(2),
+        'Z.conf': number(3),
+        'a.conf': number(4),
+        'b/c/d.conf': number(5),
+        'b/readme.md': 'nonsense: [',
+        'c.yaml': number(9),
+        'b.conf': file('port: 6\n'),
+      },
+    });
+    // Bytes order: 05-sub, 10-z.conf, Z.conf, a.conf, b, b.conf, c.yaml.
+    expect(configuration).toMatchObject({ port: 6, maxPods: 5 });
+    expect(formatOrigin(origins.of('maxPods'))).toBe('/etc/kubelet/conf.d/b/c/d.conf:4:10');
+    expect(skippedFiles).toEqual(['/etc/kubelet/conf.d/b/readme.md', '/etc/kubelet/conf.d/c.yaml']);
+  });
+
+  it('merge maps by key and replace lists', async () => {
+    const { configuration } = await load({
+      config: file(
+        'systemReserved: {cpu: 100m, memory: 1Gi}\nclusterDNS: [10.0.0.1, 10.0.0.2]\nlogging: {verbosity: 3}\n',
+      ),
+      dropIns: { 'a.conf': file('systemReserved: {memory: 2Gi}\nclusterDNS: [10.0.0.3]\nlogging: {format: json}\n') },
+    });
+    expect(configuration.systemReserved).toEqual({ cpu: '100m', memory: '2Gi' });
+    expect(configuration.clusterDNS).toEqual(['10.0.0.3']);
+    expect(configuration.logging).toMatchObject({ format: 'json', verbosity: 3 });
+  });
+
+  it('add to the default thresholds of a file that names none', async () => {
+    const dropIns = { 'a.conf': file('evictionHard: {memory.available: 1Gi, nodefs.available: null}\n') };
+    expect((await load({ config: file(''), dropIns })).configuration.evictionHard).toEqual({
+      'memory.available': '1Gi',
+      'nodefs.inodesFree': '5%',
+      'imagefs.available': '15%',
+      'imagefs.inodesFree': '5%',
+    });
+    expect((await load({ dropIns })).configuration.evictionHard).toEqual({ 'memory.available': '1Gi' });
+  });
+
+  it('take a field back to its default with null', async () => {
+    const { configuration, origins } = await load({
+      config: file('maxPods: 5\nauthentication: {anonymous: {enabled: true}}\n'),
+      dropIns: { 'a.conf': file('maxPods: null\nauthentication: null\n') },
+    });
+    expect(configuration).toMatchObject({ maxPods: 110, authentication: { anonymous: { enabled: false } } });
+    expect(origins.of('maxPods')).toEqual({ source: 'default' });
+  });
+
+  it('do not change defaults that the file had already been given', async () => {
+    const dropIns = { 'a.conf': file('nodeStatusUpdateFrequency: 20s\n') };
+    expect((await load({ config: file(''), dropIns })).configuration.nodeStatusReportFrequencyMs).toBe(300_000);
+    const parallel = { 'a.conf': file('maxParallelImagePulls: 5\n') };
+    expect((await refusal({ config: file(''), dropIns: parallel })).message).toMatch(
+      /a\.conf:3:24: maxParallelImagePulls: cannot be larger than 1 unless serializeImagePulls is set to false/,
+    );
+  });
+
+  it.each([
+    [{ 'a.conf': 'maxPods: 5\n' }, 'decode', '/etc/kubelet/conf.d/a.conf:1:1: apiVersion: is missing'],
+    [{ 'a.conf': '' }, 'syntax', '/etc/kubelet/conf.d/a.conf:1:1: is empty'],
+    [{ 'a.conf': file('maxPodz: 5\n') }, 'decode', '/etc/kubelet/conf.d/a.conf:3:1: maxPodz: unknown field'],
+    [{}, 'read', '/etc/kubelet/conf.d: cannot be read: ENOENT'],
+  ])('%j are refused', async (dropIns, code, message) => {
+    const error = await refusal({ dropIns });
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(message);
+  });
+});
+
+describe('merging', () => {
+  const value = fc.letrec<{ json: Json }>((tie) => ({
+    json: fc.oneof(
+      { maxDepth: 3 },
+      fc.constant(null),
+      fc.integer(),
+      fc.array(fc.integer(), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom('a', 'b', 'c.d'), tie('json'), { maxKeys: 3 }),
+    ),
+  })).json;
+  const object = fc.dictionary(fc.constantFrom('a', 'b', 'c.d'), value, { maxKeys: 3 });
+
+  /** RFC 7386, section 2, word for word. */
+  function mergePatch(target: Json, patch: Json): Json {
+    if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+    const result: Record<string, Json> = isObject(target) ? { ...target } : {};
+    for (const [key, part] of Object.entries(patch)) {
+      if (part === null) delete result[key];
+      else result[key] = mergePatch(result[key] ?? null, part);
+    }
+    return result;
+  }
+
+  it('is a JSON merge patch', () => {
+    fc.assert(
+      fc.property(object, object, (base, patch) => {
+        const layer = { value: patch, origins: new Map(), issues: [] };
+        expect(mergeLayer(base, layer, new Origins())).toEqual(mergePatch(base, patch));
+      }),
+    );
+  });
+});
+
+describe('without --config', () => {
+  it('old command lines keep their defaults, and the read-only port stays off', async () => {
+    const { configuration, origins, warnings } = await load({});
+    expect(configuration.authentication).toMatchObject({ anonymous: { enabled: true }, webhook: { enabled: false } });
+    expect(configuration.authorization.mode).toBe('AlwaysAllow');
+    expect(configuration.readOnlyPort).toBe(0);
+    expect(configuration.evictionHard).toEqual({});
+    expect(origins.of('authorization.mode')).toEqual({ source: 'flagDefault' });
+    expect(origins.isSet('authorization')).toBe(false);
+    expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining('cgroupsPerQOS is true')]);
+  });
+
+  it('they are gone with a file', async () => {
+    const { configuration } = await load({ config: file('') });
+    expect(configuration.authentication).toMatchObject({ anonymous: { enabled: false }, webhook: { enabled: true } });
+    expect(configuration.authorization.mode).toBe('Webhook');
+  });
+});
+
+describe('defaults that depend on other values', () => {
+  it.each<[string, string, unknown]>([
+    ['nodeStatusUpdateFrequency: 20s', 'nodeStatusReportFrequencyMs', 20_000],
+    ['nodeStatusUpdateFrequency: 0s', 'nodeStatusReportFrequencyMs', 300_000],
+    ['maxParallelImagePulls: 2', 'serializeImagePulls', false],
+    ['maxParallelImagePulls: 1', 'serializeImagePulls', true],
+    ['podPidsLimit: -5', 'podPidsLimit', -1],
+    [
+      'mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 0%}',
+      'evictionHard',
+      {
+        'memory.available': '0%',
+        'nodefs.available': '10%',
+        'nodefs.inodesFree': '5%',
+        'imagefs.available': '15%',
+        'imagefs.inodesFree': '5%',
+      },
+    ],
+    ['evictionHard: {memory.available: 0%}', 'evictionHard', { 'memory.available': '0%' }],
+    ['evictionHard: {}', 'evictionHard', {}],
+    ['featureGates: {KubeletCrashLoopBackOffMax: false}', 'crashLoopBackOff', {}],
+    ['featureGates: {KubeletEnsureSecretPulledImages: false}', 'imagePullCredentialsVerificationPolicy', undefined],
+    ['', 'crashLoopBackOff', { maxContainerRestartPeriodMs: 300_000 }],
+    ['resolvConf: ""', 'resolvConf', ''],
+    ['eventRecordQPS: 0', 'eventRecordQPS', 0],
+    ['eventBurst: 0', 'eventBurst', 100],
+    ['enforceNodeAllocatable: []', 'enforceNodeAllocatable', []],
+    ['logging: {format: ""}', 'logging', expect.objectContaining({ format: 'text' })],
+  ])('%j makes %s', async (body, property, value) => {
+    const { configuration } = await load({ config: file(body) });
+    expect((configuration as unknown as Record<string, unknown>)[property]).toEqual(value);
+  });
+});
+
+describe('relative paths', () => {
+  it('of the file are relative to it, of drop-ins and flags they stay', async () => {
+    const { configuration } = await load({
+      config: file(
+        'staticPodPath: manifests\nresolvConf: ../resolv.conf\nauthentication: {x509: {clientCAFile: ca.crt}}\ntlsCertFile: /a/b\n',
+      ),
+      dropIns: { 'a.conf': file('tlsPrivateKeyFile: key\n') },
+      argv: ['--volume-plugin-dir=plugins'],
+    });
+    expect(configuration).toMatchObject({
+      staticPodPath: '/etc/kubelet/manifests',
+      resolvConf: '/etc/resolv.conf',
+      authentication: { x509: { clientCAFile: '/etc/kubelet/ca.crt' } },
+      tlsCertFile: '/a/b',
+      tlsPrivateKeyFile: 'key',
+      volumePluginDir: 'plugins',
+    });
+  });
+});

@@ -1,0 +1,137 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import type { ConfigNode } from '../src/document/node.ts';
+import { parseDocument } from '../src/document/parse-document.ts';
+
+const parse = (text: string): ReturnType<typeof parseDocument> => parseDocument(new TextEncoder().encode(text));
+
+/** The plain value of a tree, without its places. */
+function plain(node: ConfigNode): unknown {
+  if (node.kind === 'scalar') return node.value;
+  if (node.kind === 'list') return node.items.map(plain);
+  return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
+}
+
+function read(text: string): unknown {
+  const { root, problems } = parse(text);
+  if (root === undefined) throw new Error(JSON.stringify(problems));
+  return plain(root);
+}
+
+/** The same with whole numbers beyond 2^53 as JSON.parse gives them. */
+function numbers(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? Number(part) : part)));
+}
+
+describe('parseDocument', () => {
+  it.each<[string, unknown]>([
+    ['a: yes', { a: true }],
+    ['a: on\nb: Off', { a: true, b: false }],
+    ['a: 0777\nb: 0x1F\nc: 0b11\nd: 1_000', { a: 511, b: 31, c: 3, d: 1000 }],
+    ['a: 1:30\nb: 2001-01-01\nc: 190:20:30.15', { a: '1:30', b: '2001-01-01', c: '190:20:30.15' }],
+    ['a: ~\nb: null\nc:', { a: null, b: null, c: null }],
+    ['a: "yes"\nb: \'1\'', { a: 'yes', b: '1' }],
+    ['a: 1e3\nb: 1.5\nc: .5', { a: 1000, b: 1.5, c: 0.5 }],
+    ['1: a\nyes: b', { '1': 'a', true: 'b' }],
+    ['a: &x {b: 1}\nc: *x', { a: { b: 1 }, c: { b: 1 } }],
+    ['a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}', { a: { b: 1, c: 2 }, d: { b: 1, c: 3 } }],
+    ['---\na: 1\n...\n', { a: 1 }],
+    ['# only\na: 1\n---\n# nothing\n', { a: 1 }],
+    ['{a: 1, b: [x]}', { a: 1, b: ['x'] }],
+    ['{\n\t"a": [1, true, null, "y"],\n\t"b": "yes"\n}', { a: [1, true, null, 'y'], b: 'yes' }],
+    ['\uFEFFa: 1', { a: 1 }],
+    ['a: 123456789012345678901234567890', { a: 123456789012345678901234567890n }],
+    ['__proto__: {a: 1}', JSON.parse('{"__proto__": {"a": 1}}')],
+  ])('reads %j as Kubernetes does', (text, value) => {
+    expect(read(text)).toEqual(value);
+  });
+
+  it('knows the place of every value', () => {
+    const { root } = parse('a: 1\nb:\n  - x\n  - {c: 2}\n');
+    if (root?.kind !== 'map') throw new Error('no mapping');
+    const [, b] = root.entries;
+    expect(b?.keyAt).toEqual({ line: 2, column: 1 });
+    expect(b?.value).toMatchObject({ items: [{ at: { line: 3, column: 5 } }, { at: { line: 4, column: 5 } }] });
+  });
+
+  it.each([
+    ['', 'is empty', 1, 1],
+    ['  \n# nothing\n', 'is empty', 1, 1],
+    ['---\n---\n', 'is empty', 1, 1],
+    ['a: 1\na: 2\n', 'the key is there twice', 2, 1],
+    ['{"a": 1, "a": 2}', 'the key is there twice', 1, 10],
+    ['a: 1\n---\nb: 2\n', 'holds more than one document', 2, 1],
+    ['a: b: c', 'Nested mappings', 1, 4],
+    ['a: [1', 'sequence', 1, 6],
+    ['a:\n\t- b', 'Tabs', 2, 1],
+    ['{"a": ', 'is not JSON', 1, 7],
+    ['a: *x', 'the alias *x names nothing', 1, 4],
+    ['a: &a [*a]', 'too large or too deep', 1, 7],
+    ['? [x]\n: 1', 'a key has to be plain text', 1, 3],
+    ['a: {<<: 1}', '<< merges mappings only', 1, 9],
+  ])('refuses %j', (text, message, line, column) => {
+    const problem = parse(text).problems?.[0];
+    expect(problem?.message).toContain(message);
+    expect(problem?.at).toEqual({ line, column });
+  });
+
+  it('refuses bytes that are not UTF-8', () => {
+    expect(parseDocument(Uint8Array.of(0x61, 0x3a, 0x20, 0xff)).problems?.[0]?.message).toBe('is not UTF-8 text');
+  });
+
+  it('gives up on a document that grows through its aliases', () => {
+    const levels = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(',')}]`);
+    expect(parse(`a0: &a0 [x]\n${levels.join('\n')}`).problems?.[0]?.message).toContain('too large or too deep');
+  });
+
+  it('reads back what is written as JSON or YAML', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (value) => {
+        const normal = JSON.parse(JSON.stringify(value)) as unknown;
+        if (Object.keys(value).some((key) => key === '<<' || key === '__proto__')) return;
+        expect(numbers(read(JSON.stringify(value, null, 2)))).toEqual(normal);
+        expect(numbers(read(stringify(value, { version: '1.1' })))).toEqual(normal);
+      }),
+    );
+  });
+
+  it('reads or refuses any text, and crashes on none', () => {
+    const piece = fc.constantFrom(
+      'a: ',
+      '- ',
+      '{',
+      '}',
+      '[',
+      ']',
+      '\n',
+      '  ',
+      '&x ',
+      '*x',
+      '<<: ',
+      '"',
+      '? ',
+      ': ',
+      '---\n',
+      '!!',
+      '#',
+      '|',
+      'y',
+      '1',
+      '\t',
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(piece).map((parts) => parts.join('')),
+        ),
+        (text) => {
+          const { root, problems } = parse(text);
+          expect(root !== undefined || (problems?.length ?? 0) > 0).toBe(true);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

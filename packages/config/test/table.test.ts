@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { configurationPage } from '../scripts/page-text.ts';
+import { generatedTypes } from '../scripts/type-text.ts';
+import { DEFAULT_EVICTION_HARD } from '../src/defaults.ts';
+import { mirrorFlags } from '../src/flags/command-line.ts';
+import { kubeletFlags } from '../src/flags/kubelet-flags.ts';
+import { defaultConfiguration, helpText, renderConfiguration } from '../src/index.ts';
+import type { Json } from '../src/schema/field.ts';
+import { configurationFields } from '../src/schema/kubelet-configuration.ts';
+import { upstreamDefaults, upstreamFields, upstreamFlags } from './upstream.ts';
+
+const read = (path: string): string => readFileSync(`${import.meta.dirname}/../${path}`, 'utf8');
+
+/** The leaves of a tree, by path. */
+function leaves(value: Json, path = ''): [string, Json][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
+  return Object.entries(value).flatMap(([key, inner]) => leaves(inner, `${path}/${key}`));
+}
+
+describe('the table of fields', () => {
+  it('has every field of v1beta1 once, and no other', () => {
+    expect(configurationFields.map((line) => line.name).sort()).toEqual([...upstreamFields].sort());
+  });
+
+  const ours = new Map(leaves(renderConfiguration(defaultConfiguration()) as Json));
+
+  it.each(leaves(upstreamDefaults))('gives %s the default of upstream: %j', (path, value) => {
+    expect(ours.get(path)).toEqual(value);
+  });
+
+  it('leaves every other field at its zero value', () => {
+    const known = new Set(leaves(upstreamDefaults).map(([path]) => path));
+    const rest = [...ours].filter(([path]) => !known.has(path) && !/^.(apiVersion|kind|evictionHard)/.test(path));
+    expect(rest.filter(([, value]) => !['', 0, false, '0'].includes(value as never) && !Array.isArray(value))).toEqual(
+      [],
+    );
+    expect(rest.filter(([, value]) => Array.isArray(value) && value.length > 0)).toEqual([]);
+  });
+
+  it('names the thresholds of a file that has none', () => {
+    expect(defaultConfiguration().evictionHard).toEqual({
+      'memory.available': '100Mi',
+      'nodefs.available': '10%',
+      'nodefs.inodesFree': '5%',
+      'imagefs.available': '15%',
+      'imagefs.inodesFree': '5%',
+    });
+    expect(DEFAULT_EVICTION_HARD).toEqual(defaultConfiguration().evictionHard);
+  });
+
+  it('says of each field what it does, in a sentence', () => {
+    for (const line of configurationFields) expect(line.doc, line.name).toMatch(/^[A-Za-z].{8,}\.$/s);
+  });
+});
+
+describe('the table of flags', () => {
+  const shown = (value: unknown): string => {
+    if (Array.isArray(value)) return `[${value.join(',')}]`;
+    return typeof value === 'object' && value !== null ? '' : String(value ?? '');
+  };
+  const own = kubeletFlags.map((flag) => [flag.name, flag.default, flag.deprecated !== undefined] as const);
+  const mirrors = mirrorFlags.map(
+    ({ flag, field }) => [flag.name, shown(field.default), flag.deprecated !== false] as const,
+  );
+  const lines = [...own, ...mirrors].map(([name, value, deprecated]) =>
+    `${deprecated ? '*' : ''}${name} ${value}`.trim(),
+  );
+  // Where there is no file, these four differ; three of them are set apart in FLAG_DEFAULTS, the fourth stays off.
+  const differing = ['*anonymous-auth', '*authentication-token-webhook', '*authorization-mode', '*read-only-port'];
+  const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
+
+  it('has every flag of upstream with its default and its deprecation, and no other', () => {
+    const plain = (line: string): string => {
+      const [name = ''] = line.split(' ');
+      return [...differing, ...withoutDefault].includes(name) ? name : line;
+    };
+    expect(lines.map(plain).sort()).toEqual(upstreamFlags.map(plain).sort());
+  });
+
+  it('prints each in --help', () => {
+    const help = helpText();
+    for (const line of upstreamFlags) expect(help).toContain(`--${line.replace('*', '').split(' ')[0]}`);
+    expect(help).toContain('-v, --v uint32');
+    expect(help).toContain('-h, --help');
+    expect(Math.max(...help.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
+  });
+});
+
+describe('what is written from the table', () => {
+  it('is up to date: src/generated/kubelet-configuration.ts', () => {
+    expect(read('src/generated/kubelet-configuration.ts')).toBe(generatedTypes());
+  });
+
+  it('is up to date: docs/configuration.md', () => {
+    expect(read('../../docs/configuration.md')).toBe(configurationPage());
+  });
+});

@@ -1,0 +1,407 @@
+import { describe, expect, it } from 'vitest';
+import { file, load, refusal } from './memory-files.ts';
+
+/** A line of a file, the path of the field it is refused for, and why. */
+type Case = readonly [line: string, path: string, message: string];
+
+const single: readonly Case[] = [
+  ['nodeLeaseDurationSeconds: -1', 'nodeLeaseDurationSeconds', '-1 must be greater than 0'],
+  ['eventBurst: -1', 'eventBurst', '-1 must not be a negative number'],
+  ['eventRecordQPS: -1', 'eventRecordQPS', 'must not be a negative number'],
+  ['healthzPort: 65536', 'healthzPort', '65536 must be between 1 and 65535, or 0 to turn it off'],
+  ['healthzPort: -1', 'healthzPort', 'must be between 1 and 65535'],
+  ['imageGCHighThresholdPercent: 101', 'imageGCHighThresholdPercent', 'must be between 0 and 100, inclusive'],
+  ['imageGCLowThresholdPercent: -1', 'imageGCLowThresholdPercent', 'must be between 0 and 100, inclusive'],
+  ['imageMinimumGCAge: -1m', 'imageMinimumGCAge', '-1m0s must not be negative'],
+  ['imageMaximumGCAge: -1m', 'imageMaximumGCAge', '-1m0s must not be negative'],
+  ['iptablesDropBit: 32', 'iptablesDropBit', 'must be between 0 and 31, inclusive'],
+  ['iptablesMasqueradeBit: -1', 'iptablesMasqueradeBit', 'must be between 0 and 31, inclusive'],
+  ['kubeAPIBurst: -1', 'kubeAPIBurst', 'must not be a negative number'],
+  ['kubeAPIQPS: -1', 'kubeAPIQPS', 'must not be a negative number'],
+  ['nodeStatusMaxImages: -2', 'nodeStatusMaxImages', '-2 must be -1 or greater'],
+  ['maxOpenFiles: -1', 'maxOpenFiles', 'must not be a negative number'],
+  ['maxPods: -1', 'maxPods', 'must not be a negative number'],
+  ['oomScoreAdj: -1001', 'oomScoreAdj', 'must be between -1000 and 1000, inclusive'],
+  ['podsPerCore: -1', 'podsPerCore', 'must not be a negative number'],
+  ['port: 65536', 'port', '65536 must be between 1 and 65535, inclusive'],
+  ['port: -1', 'port', 'must be between 1 and 65535, inclusive'],
+  ['readOnlyPort: 65536', 'readOnlyPort', 'must be between 1 and 65535, or 0 to turn it off'],
+  ['registryBurst: -1', 'registryBurst', 'must not be a negative number'],
+  ['registryPullQPS: -1', 'registryPullQPS', 'must not be a negative number'],
+  ['maxParallelImagePulls: 0', 'maxParallelImagePulls', '0 must be 1 or greater'],
+  ['runOnce: true', 'runOnce', 'must be false: the run-once mode is deprecated'],
+  ['memoryThrottlingFactor: 0.0', 'memoryThrottlingFactor', '0 must be greater than 0 and less than or equal to 1.0'],
+  ['memoryThrottlingFactor: 1.1', 'memoryThrottlingFactor', '1.1 must be greater than 0'],
+  ['containerLogMaxWorkers: 0', 'containerLogMaxWorkers', '0 must be 1 or greater'],
+  ['containerLogMonitorInterval: 2s', 'containerLogMonitorInterval', '2s must be 3s or longer'],
+  ['containerLogMaxFiles: 1', 'containerLogMaxFiles', '1 must be 2 or greater'],
+  ['logging: {flushFrequency: -1s}', 'logging.flushFrequency', '-1s must be greater than zero'],
+  ['logging: {verbosity: 2147483648}', 'logging.verbosity', 'must be 2147483647 or less'],
+  [
+    'tracing: {samplingRatePerMillion: -1}',
+    'tracing.samplingRatePerMillion',
+    'must be between 0 and 1000000, inclusive',
+  ],
+  ['tracing: {samplingRatePerMillion: 1000001}', 'tracing.samplingRatePerMillion', 'must be between 0 and 1000000'],
+];
+
+const pods: readonly Case[] = [
+  ['cpuCFSQuotaPeriod: 200ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}', 'cpuCFSQuotaPeriod', 'requires the feature gate CustomCPUCFSQuotaPeriod'],
+  [
+    'cpuCFSQuotaPeriod: 1ns\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}',
+    'cpuCFSQuotaPeriod',
+    'must be between 1ms and 1s, inclusive',
+  ],
+  [
+    'cpuCFSQuotaPeriod: 1001ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}',
+    'cpuCFSQuotaPeriod',
+    'must be between 1ms and 1s, inclusive',
+  ],
+  [
+    'crashLoopBackOff: {maxContainerRestartPeriod: 999ms}',
+    'crashLoopBackOff.maxContainerRestartPeriod',
+    'must be between 1s and 300s',
+  ],
+  [
+    'crashLoopBackOff: {maxContainerRestartPeriod: 301s}',
+    'crashLoopBackOff.maxContainerRestartPeriod',
+    'must be between 1s and 300s',
+  ],
+  [
+    'crashLoopBackOff: {maxContainerRestartPeriod: 10s}\nfeatureGates: {KubeletCrashLoopBackOffMax: false}',
+    'crashLoopBackOff.maxContainerRestartPeriod',
+    'the feature gate KubeletCrashLoopBackOffMax is off',
+  ],
+  ['podLogsDir: /var/log//pods', 'podLogsDir', 'must be normalized: /var/log/pods'],
+  ['podLogsDir: /var/log/../pods', 'podLogsDir', 'must be normalized: /var/pods'],
+  ['podLogsDir: /var/log/pods/', 'podLogsDir', 'must be normalized: /var/log/pods'],
+  ['podLogsDir: /var/log/pöds', 'podLogsDir', 'must contain ASCII characters only'],
+  ['userNamespaces: {idsPerPod: 65535}', 'userNamespaces.idsPerPod', 'must not be less than 65536'],
+  ['userNamespaces: {idsPerPod: 65537}', 'userNamespaces.idsPerPod', 'must be a multiple of 65536'],
+  ['userNamespaces: {idsPerPod: 4294967296}', 'userNamespaces.idsPerPod', 'must not be more than 4294967295'],
+  ['address: here', 'address', 'must be an IP address'],
+  ['healthzBindAddress: localhost', 'healthzBindAddress', 'must be an IP address'],
+  ['clusterDNS: [10.0.0.1, dns]', 'clusterDNS[1]', 'must be an IP address'],
+  ['staticPodURL: ftp://x', 'staticPodURL', 'must be an http or https URL'],
+  ['staticPodURL: there', 'staticPodURL', 'must be an http or https URL'],
+];
+
+const images: readonly Case[] = [
+  [
+    'imageMaximumGCAge: 1h\nfeatureGates: {ImageMaximumGCAge: false}',
+    'featureGates.ImageMaximumGCAge',
+    'locked to true',
+  ],
+  ['imageMaximumGCAge: 1m', 'imageMaximumGCAge', 'must be greater than imageMinimumGCAge (2m0s)'],
+  ['imageMaximumGCAge: 2m', 'imageMaximumGCAge', 'must be greater than imageMinimumGCAge (2m0s)'],
+  [
+    'imageGCLowThresholdPercent: 85',
+    'imageGCLowThresholdPercent',
+    '(85) must be less than imageGCHighThresholdPercent (85)',
+  ],
+  [
+    'imageGCHighThresholdPercent: 50',
+    'imageGCLowThresholdPercent',
+    '(80) must be less than imageGCHighThresholdPercent (50)',
+  ],
+  [
+    'maxParallelImagePulls: 2\nserializeImagePulls: true',
+    'maxParallelImagePulls',
+    'cannot be larger than 1 unless serializeImagePulls is set to false',
+  ],
+  [
+    'imagePullCredentialsVerificationPolicy: NeverVerify\nfeatureGates: {KubeletEnsureSecretPulledImages: false}',
+    'imagePullCredentialsVerificationPolicy',
+    'must not be set: the feature gate KubeletEnsureSecretPulledImages is off',
+  ],
+  [
+    'preloadedImagesVerificationAllowlist: [a]\nfeatureGates: {KubeletEnsureSecretPulledImages: false}',
+    'preloadedImagesVerificationAllowlist',
+    'must not be set',
+  ],
+  [
+    'preloadedImagesVerificationAllowlist: [a]',
+    'preloadedImagesVerificationAllowlist',
+    'needs imagePullCredentialsVerificationPolicy NeverVerifyAllowlistedImages',
+  ],
+  ...(
+    [
+      ['" a"', 'must not begin or end with a space'],
+      ['""', 'must not be empty'],
+      ['"*"', 'may have a wildcard only as /* at its end'],
+      ['registry.io/a*b/*', 'may have a wildcard only as /* at its end'],
+      ['/*', 'must begin with a registry'],
+      ['registry.io/a:1', 'must have neither a tag nor a digest'],
+      ['registry.io/A', 'must be the name of an image'],
+    ] as const
+  ).map(
+    ([pattern, message]): Case => [
+      `imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: [${pattern}]`,
+      'preloadedImagesVerificationAllowlist[0]',
+      message,
+    ],
+  ),
+];
+
+const resources: readonly Case[] = [
+  ['systemCgroups: /system', 'systemCgroups', 'needs cgroupRoot'],
+  ['memoryReservationPolicy: TieredReservation', 'memoryReservationPolicy', 'requires the feature gate MemoryQoS'],
+  [
+    'enforceNodeAllocatable: [system-reserved, system-reserved-compressible]',
+    'enforceNodeAllocatable',
+    'system-reserved and system-reserved-compressible cannot be specified together',
+  ],
+  [
+    'enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]',
+    'enforceNodeAllocatable',
+    'kube-reserved and kube-reserved-compressible cannot be specified together',
+  ],
+  ['enforceNodeAllocatable: [pods, pods]', 'enforceNodeAllocatable[1]', 'pods is there twice'],
+  ['enforceNodeAllocatable: [system-reserved]', 'enforceNodeAllocatable[0]', 'needs systemReservedCgroup'],
+  ['enforceNodeAllocatable: [kube-reserved-compressible]', 'enforceNodeAllocatable[0]', 'needs kubeReservedCgroup'],
+  ['enforceNodeAllocatable: [none, pods]', 'enforceNodeAllocatable[0]', 'none may not stand beside others'],
+  ['enforceNodeAllocatable: [all]', 'enforceNodeAllocatable[0]', '"all" is not one of pods, system-reserved'],
+  ['cgroupsPerQOS: false', 'enforceNodeAllocatable[0]', 'cgroupsPerQOS must be true for pods'],
+  [
+    'systemReserved: {gpu: 1k}',
+    'systemReserved.gpu',
+    'cannot be reserved; only cpu, memory, ephemeral-storage, pid can',
+  ],
+  ['kubeReserved: {cpu: -100m}', 'kubeReserved.cpu', 'cannot be negative'],
+  [
+    'reservedSystemCPUs: 0-1\nkubeReservedCgroup: /k',
+    'reservedSystemCPUs',
+    'cannot be used with systemReservedCgroup or kubeReservedCgroup',
+  ],
+  ['reservedSystemCPUs: 3-1', 'reservedSystemCPUs', 'must be a list of CPUs and ranges'],
+  ['reservedSystemCPUs: a', 'reservedSystemCPUs', 'must be a list of CPUs and ranges'],
+  [
+    'reservedMemory: [{numaNode: 0, limits: {cpu: "1"}}]',
+    'reservedMemory[0].limits.cpu',
+    'only memory and hugepages-<size> can be reserved',
+  ],
+  ['reservedMemory: [{numaNode: 0, limits: {memory: 0}}]', 'reservedMemory[0].limits.memory', 'must not be zero'],
+  [
+    'reservedMemory: [{numaNode: 0, limits: {memory: 1}}, {numaNode: 0, limits: {memory: 2}}]',
+    'reservedMemory[1].limits.memory',
+    'is reserved twice for NUMA node 0',
+  ],
+  ['qosReserved: {memory: 50%}', 'qosReserved', 'requires the feature gate QOSReserved'],
+  [
+    'qosReserved: {memory: 101%}\nfeatureGates: {QOSReserved: true}',
+    'qosReserved.memory',
+    'must be a percentage from 0% to 100%',
+  ],
+  ['qosReserved: {cpu: 10%}\nfeatureGates: {QOSReserved: true}', 'qosReserved.cpu', 'only memory can'],
+  ['cpuManagerPolicy: dynamic', 'cpuManagerPolicy', 'must be one of "none", "static"'],
+  ['memoryManagerPolicy: none', 'memoryManagerPolicy', 'must be one of "None", "Static"'],
+  [
+    'topologyManagerPolicy: best',
+    'topologyManagerPolicy',
+    'must be one of "none", "best-effort", "restricted", "single-numa-node"',
+  ],
+  ['topologyManagerScope: node', 'topologyManagerScope', 'must be one of "container", "pod"'],
+  [
+    'memorySwap: {swapBehavior: UnlimitedSwap}',
+    'memorySwap.swapBehavior',
+    'must be one of "", "NoSwap", "LimitedSwap"',
+  ],
+];
+
+const eviction: readonly Case[] = [
+  [
+    'evictionHard: {memory.free: 1Gi}',
+    'evictionHard["memory.free"]',
+    'is not an eviction signal; there are memory.available',
+  ],
+  [
+    'evictionHard: {memory.available: lots}',
+    'evictionHard["memory.available"]',
+    'must be a quantity such as 100Mi, or a percentage',
+  ],
+  ['evictionHard: {memory.available: "0"}', 'evictionHard["memory.available"]', 'must be positive'],
+  ['evictionHard: {memory.available: -1%}', 'evictionHard["memory.available"]', 'must be a percentage of 0 or more'],
+  ['evictionHard: {memory.available: 101%}', 'evictionHard["memory.available"]', 'must be 100% or less'],
+  [
+    'evictionSoft: {memory.available: 1Gi}',
+    'evictionSoft["memory.available"]',
+    'needs a grace period in evictionSoftGracePeriod',
+  ],
+  [
+    'evictionSoftGracePeriod: {memory.available: -1s}',
+    'evictionSoftGracePeriod["memory.available"]',
+    'must not be negative',
+  ],
+  ['evictionSoftGracePeriod: {mem: 1s}', 'evictionSoftGracePeriod.mem', 'is not an eviction signal'],
+  [
+    'evictionMinimumReclaim: {memory.available: 0%}',
+    'evictionMinimumReclaim["memory.available"]',
+    'must be more than 0%',
+  ],
+  [
+    'evictionMinimumReclaim: {memory.available: -1Gi}',
+    'evictionMinimumReclaim["memory.available"]',
+    'must not be negative',
+  ],
+];
+
+const node: readonly Case[] = [
+  [
+    'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s',
+    'shutdownGracePeriodCriticalPods',
+    'must not be longer than shutdownGracePeriod (10s)',
+  ],
+  ['shutdownGracePeriod: 500ms', 'shutdownGracePeriod', 'must be either zero or 1s and more'],
+  [
+    'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: -1s',
+    'shutdownGracePeriodCriticalPods',
+    'must be either zero or 1s and more',
+  ],
+  [
+    'shutdownGracePeriod: 10s\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}',
+    'shutdownGracePeriod',
+    'requires the feature gate GracefulNodeShutdown',
+  ],
+  [
+    'shutdownGracePeriodCriticalPods: 10s\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}',
+    'shutdownGracePeriodCriticalPods',
+    'requires the feature gate GracefulNodeShutdown',
+  ],
+  [
+    'shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 2}]',
+    'shutdownGracePeriodByPodPriority',
+    'cannot be specified at the same time',
+  ],
+  [
+    'shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 2}]\nfeatureGates: {GracefulNodeShutdownBasedOnPodPriority: false}',
+    'shutdownGracePeriodByPodPriority',
+    'requires the feature gate',
+  ],
+  ['registerWithTaints: [{key: -a, effect: NoSchedule}]', 'registerWithTaints[0].key', 'must be 1 to 63 letters'],
+  [
+    'registerWithTaints: [{key: a, value: -b, effect: NoSchedule}]',
+    'registerWithTaints[0].value',
+    'must be empty, or at most 63 letters',
+  ],
+  [
+    'registerWithTaints: [{key: a, effect: NoSchedule, timeAdded: now}]',
+    'registerWithTaints[0].timeAdded',
+    'must not be set',
+  ],
+  ['registerWithTaints: [{key: a, effect: Never}]', 'registerWithTaints[0].effect', 'must be one of "", "NoSchedule"'],
+  ['tlsCipherSuites: [NONE]', 'tlsCipherSuites[0]', '"NONE" is not a cipher suite'],
+  ['tlsCurvePreferences: [0]', 'tlsCurvePreferences[0]', 'must be between 1 and 65535, inclusive'],
+  ['tlsCurvePreferences: [29, 29]', 'tlsCurvePreferences[1]', 'is there twice'],
+  ['tlsMinVersion: TLS12', 'tlsMinVersion', 'must be one of "", "VersionTLS10"'],
+  [
+    'serverTLSBootstrap: true\nfeatureGates: {RotateKubeletServerCertificate: false}',
+    'serverTLSBootstrap',
+    'requires the feature gate RotateKubeletServerCertificate',
+  ],
+  ['enableSystemLogQuery: true\nfeatureGates: {NodeLogQuery: false}', 'featureGates.NodeLogQuery', 'locked to true'],
+  ['enableSystemLogQuery: true\nenableSystemLogHandler: false', 'enableSystemLogQuery', 'needs enableSystemLogHandler'],
+];
+
+const observability: readonly Case[] = [
+  ['logging: {format: xml}', 'logging.format', 'must be one of "text", "json"'],
+  [
+    'logging: {format: json, vmodule: [{filePattern: a, verbosity: 1}]}',
+    'logging.vmodule',
+    'only supported for the log format text',
+  ],
+  ['logging: {vmodule: [{filePattern: "", verbosity: 1}]}', 'logging.vmodule[0].filePattern', 'must not be empty'],
+  [
+    'logging: {vmodule: [{filePattern: "a=b", verbosity: 1}]}',
+    'logging.vmodule[0].filePattern',
+    'must not contain an equal sign',
+  ],
+  [
+    'logging: {vmodule: [{filePattern: a, verbosity: 2147483648}]}',
+    'logging.vmodule[0].verbosity',
+    'must be 2147483647 or less',
+  ],
+  [
+    'logging: {options: {json: {splitStream: true}}}',
+    'logging.options.json.splitStream',
+    'requires the feature gate LoggingAlphaOptions',
+  ],
+  [
+    'logging: {options: {text: {infoBufferSize: 1Ki}}}',
+    'logging.options.text.infoBufferSize',
+    'requires the feature gate LoggingAlphaOptions',
+  ],
+  [
+    'tracing: {endpoint: "http://x"}',
+    'tracing.endpoint',
+    'must be host:port, or a URL with the scheme dns, unix or unix-abstract',
+  ],
+  ['showHiddenMetricsForVersion: "1.20"', 'showHiddenMetricsForVersion', 'must be omitted or 1.35'],
+];
+
+describe.each(Object.entries({ single, pods, images, resources, eviction, node, observability }))(
+  'validation: %s',
+  (_, cases) => {
+    it.each(cases)('refuses %j at %s: %s', async (body, path, message) => {
+      const error = await refusal({ config: file(body) });
+      expect(error.issues.map((issue) => issue.path)).toContain(path);
+      const issue = error.issues.find((candidate) => candidate.path === path);
+      expect(issue?.message).toContain(message);
+    });
+  },
+);
+
+describe('validation', () => {
+  it.each([
+    'cpuCFSQuotaPeriod: 1s\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}',
+    'crashLoopBackOff: {maxContainerRestartPeriod: 1s}',
+    'crashLoopBackOff: {maxContainerRestartPeriod: 300s}',
+    'cgroupsPerQOS: false\nenforceNodeAllocatable: [none]',
+    'cgroupsPerQOS: false\nenforceNodeAllocatable: []',
+    'imageMaximumGCAge: 121s',
+    'maxParallelImagePulls: 2\nserializeImagePulls: false',
+    'evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}',
+    'evictionHard: {memory.available: 100%, nodefs.inodesFree: 5.5%, pid.available: 1k}',
+    'systemReserved: {cpu: 100m, memory: 1Gi, ephemeral-storage: 1Gi, pid: "1000"}',
+    'registerWithTaints: [{key: a.b/c, value: d, effect: NoExecute}]',
+    'tracing: {endpoint: "localhost:4317", samplingRatePerMillion: 1000000}',
+    'tracing: {endpoint: "unix:///run/otel.sock"}',
+    'tlsCipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\ntlsMinVersion: VersionTLS12\ntlsCurvePreferences: [29, 23]',
+    'showHiddenMetricsForVersion: "1.35"',
+    'healthzPort: 0\nreadOnlyPort: 10255',
+    'podLogsDir: logs',
+  ])('accepts %j', async (body) => {
+    await expect(load({ config: file(body) })).resolves.toBeDefined();
+  });
+
+  it('names the place of the value, wherever it came from', async () => {
+    expect((await refusal({ config: file('port: -1') })).message).toBe(
+      '/etc/kubelet/config.yaml:3:7: port: -1 must be between 1 and 65535, inclusive',
+    );
+    expect((await refusal({ argv: ['--port=-1'] })).message).toBe(
+      '--port: port: -1 must be between 1 and 65535, inclusive',
+    );
+    expect((await refusal({ dropIns: { 'a.conf': file('\nport: -1') } })).message).toContain(
+      '/conf.d/a.conf:4:7: port',
+    );
+  });
+
+  it('finds everything at once', async () => {
+    const error = await refusal({ config: file('port: -1\nmaxPods: -1\nsystemCgroups: /x\n') });
+    expect(error.code).toBe('invalid');
+    expect(error.issues.map(({ path }) => path)).toEqual(['maxPods', 'port', 'systemCgroups']);
+  });
+
+  it('refuses a host with cgroup v1 only where that is asked for and known', async () => {
+    expect((await refusal({ cgroupVersion: 1 })).message).toContain(
+      'failCgroupV1: is true, and this host uses cgroup v1',
+    );
+    await expect(load({ cgroupVersion: 1, argv: ['--fail-cgroupv1=false'] })).resolves.toBeDefined();
+    await expect(load({ cgroupVersion: 2 })).resolves.toBeDefined();
+    const error = await refusal({
+      cgroupVersion: 1,
+      config: file('failCgroupV1: false\nsingleProcessOOMKill: false\n'),
+    });
+    expect(error.issues.map(({ path }) => path)).toEqual(['singleProcessOOMKill']);
+    expect(error.code).toBe('invalid');
+  });
+});
