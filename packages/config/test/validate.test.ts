@@ -46,7 +46,11 @@ const single: readonly Case[] = [
 ];
 
 const pods: readonly Case[] = [
-  ['cpuCFSQuotaPeriod: 200ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}', 'cpuCFSQuotaPeriod', 'requires the feature gate CustomCPUCFSQuotaPeriod'],
+  [
+    'cpuCFSQuotaPeriod: 200ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}',
+    'cpuCFSQuotaPeriod',
+    'requires the feature gate CustomCPUCFSQuotaPeriod',
+  ],
   [
     'cpuCFSQuotaPeriod: 1ns\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}',
     'cpuCFSQuotaPeriod',
