@@ -1,3 +1,9 @@
+export {
+  fanOutEvents,
+  LoggingEventRecorder,
+  MemoryEventRecorder,
+  type RecordedEvent,
+} from './event-recorders.ts';
 export { type EventRecorder, type EventType, eventReasons, noEvents, type ObjectReference } from './events.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export {
@@ -10,3 +16,6 @@ export {
   type Metrics,
   noMetrics,
 } from './metrics.ts';
+export { MetricsRegistry } from './metrics-registry.ts';
+export { createLogger, type LoggerOptions, type LogLevel, levelOfVerbosity } from './pino-logger.ts';
+export { type ProcessFigures, processMetrics } from './process-metrics.ts';

@@ -1,1 +1,1 @@
-export {};
+export { captureLogger, type LogLine } from './capture-logger.ts';

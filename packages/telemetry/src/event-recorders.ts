@@ -1,0 +1,79 @@
+import type { EventRecorder, EventType, ObjectReference } from './events.ts';
+import type { Logger } from './logger.ts';
+
+/** An event as a {@link MemoryEventRecorder} keeps it: the same again only counts. */
+export interface RecordedEvent {
+  readonly object: ObjectReference;
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  /** By the wall clock. */
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+}
+
+/** Keeps the newest events of each object in memory: for people who ask, and for tests. */
+export class MemoryEventRecorder implements EventRecorder {
+  readonly #now: () => number;
+  readonly #perObject: number;
+  readonly #events = new Map<string, RecordedEvent[]>();
+
+  /**
+   * @param now the wall clock, in ms
+   * @param perObject how many different events of one object are kept; 20 by default
+   */
+  constructor(now: () => number, perObject = 20) {
+    this.#now = now;
+    this.#perObject = perObject;
+  }
+
+  event(object: ObjectReference, type: EventType, reason: string, message: string): void {
+    const key = keyOf(object);
+    const events = this.#events.get(key) ?? [];
+    const nowMs = this.#now();
+    const known = events.findIndex(
+      (event) => event.reason === reason && event.message === message && event.object.fieldPath === object.fieldPath,
+    );
+    const before = known >= 0 ? events.splice(known, 1)[0] : undefined;
+    const { count = 0, firstAtMs = nowMs } = before ?? {};
+    events.push({ object, type, reason, message, count: count + 1, firstAtMs, lastAtMs: nowMs });
+    this.#events.set(key, events.slice(-this.#perObject));
+  }
+
+  /** The events about an object, all its containers included; the newest last. */
+  eventsOf(object: ObjectReference): readonly RecordedEvent[] {
+    return this.#events.get(keyOf(object)) ?? [];
+  }
+
+  /** Forgets the objects for which `isKnown` is false (K4). */
+  retain(isKnown: (object: ObjectReference) => boolean): void {
+    for (const [key, [first]] of this.#events) if (first && !isKnown(first.object)) this.#events.delete(key);
+  }
+}
+
+/** Writes each event as a log line with the message `Event occurred`, as upstream does. */
+export class LoggingEventRecorder implements EventRecorder {
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  event(object: ObjectReference, type: EventType, reason: string, message: string): void {
+    this.#logger.info({ object, type, reason, message }, 'Event occurred');
+  }
+}
+
+/** A recorder that tells several others. */
+export function fanOutEvents(recorders: readonly EventRecorder[]): EventRecorder {
+  return {
+    event(...event) {
+      for (const recorder of recorders) recorder.event(...event);
+    },
+  };
+}
+
+function keyOf({ kind, namespace = '', name, uid = '' }: ObjectReference): string {
+  return [kind, namespace, name, uid].join('/');
+}

@@ -1,0 +1,100 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { MetricsRegistry } from '../src/metrics-registry.ts';
+import { processMetrics } from '../src/process-metrics.ts';
+
+test('each kind is written in the text format, by name, with help and type', () => {
+  const registry = new MetricsRegistry();
+  registry.gauge({ name: 'b_pods', help: 'Pods.\nMany.' }).set({}, 3);
+  const counter = registry.counter({ name: 'a_total', help: 'All.', labels: ['code', 'verb'] });
+  counter.inc({ verb: 'get', code: '200' });
+  counter.inc({ verb: 'get', code: '200' }, 2);
+  counter.inc({ verb: 'a"b\\c\nd', code: '' });
+  const histogram = registry.histogram({ name: 'c_seconds', help: 'Time.', labels: ['op'], buckets: [0.1, 1] });
+  for (const seconds of [0.1, 0.5, 5]) histogram.observe({ op: 'x' }, seconds);
+  expect(registry.text()).toBe(
+    [
+      '# HELP a_total All.',
+      '# TYPE a_total counter',
+      'a_total{code="200",verb="get"} 3',
+      'a_total{code="",verb="a\\"b\\\\c\\nd"} 1',
+      '# HELP b_pods Pods.\\nMany.',
+      '# TYPE b_pods gauge',
+      'b_pods 3',
+      '# HELP c_seconds Time.',
+      '# TYPE c_seconds histogram',
+      'c_seconds_bucket{op="x",le="0.1"} 1',
+      'c_seconds_bucket{op="x",le="1"} 2',
+      'c_seconds_bucket{op="x",le="+Inf"} 3',
+      'c_seconds_sum{op="x"} 5.6',
+      'c_seconds_count{op="x"} 3',
+      '',
+    ].join('\n'),
+  );
+});
+
+describe('one name', () => {
+  test('asked for twice is one metric', () => {
+    const registry = new MetricsRegistry();
+    registry.counter({ name: 'a', help: 'x' }).inc({});
+    registry.counter({ name: 'a', help: 'x' }).inc({});
+    expect(registry.text()).toContain('\na 2\n');
+  });
+
+  test('cannot mean two things', () => {
+    const registry = new MetricsRegistry();
+    registry.counter({ name: 'a', help: 'x', labels: ['l'] });
+    expect(() => registry.gauge({ name: 'a', help: 'x', labels: ['l'] })).toThrow('metric a is a counter');
+    expect(() => registry.counter({ name: 'a', help: 'x' })).toThrow('with labels [l]');
+  });
+});
+
+test('a metric without a value is not written, and a counter does not shrink', () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({ name: 'a', help: 'x' });
+  expect(registry.text()).toBe('');
+  expect(() => counter.inc({}, -1)).toThrow(RangeError);
+});
+
+test('numbers that JSON has not are written as Prometheus reads them', () => {
+  const registry = new MetricsRegistry();
+  const gauge = registry.gauge({ name: 'a', help: 'x', labels: ['n'] });
+  gauge.set({ n: '1' }, Number.NaN);
+  gauge.set({ n: '2' }, Number.POSITIVE_INFINITY);
+  gauge.set({ n: '3' }, Number.NEGATIVE_INFINITY);
+  expect(registry.text()).toMatch(/} NaN\n.*} \+Inf\n.*} -Inf\n/);
+});
+
+test('the buckets of a histogram only grow, and end with the count', () => {
+  fc.assert(
+    fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (values) => {
+      const registry = new MetricsRegistry();
+      const histogram = registry.histogram({ name: 'h', help: 'x' });
+      for (const value of values) histogram.observe({}, value);
+      const buckets = [...registry.text().matchAll(/^h_bucket\{.*\} (\d+)$/gm)].map((match) => Number(match[1]));
+      expect(buckets).toEqual([...buckets].sort((a, b) => a - b));
+      expect(buckets.at(-1) ?? 0).toBe(values.length);
+    }),
+  );
+});
+
+test('the process is measured when it is asked for', () => {
+  const registry = new MetricsRegistry();
+  const figures = { user: 1_500_000, rss: 7 };
+  const collect = processMetrics(
+    registry,
+    {
+      cpuUsage: () => ({ user: figures.user, system: 500_000 }),
+      memoryUsage: () => ({ rss: figures.rss, heapUsed: 3 }),
+    },
+    5000,
+  );
+  registry.addCollector(collect);
+  expect(registry.text()).toContain('\nprocess_cpu_seconds_total 2\n');
+  figures.user = 2_500_000;
+  figures.rss = 9;
+  const text = registry.text();
+  expect(text).toContain('\nprocess_cpu_seconds_total 3\n');
+  expect(text).toContain('\nprocess_resident_memory_bytes 9\n');
+  expect(text).toContain('\nprocess_start_time_seconds 5\n');
+});
