@@ -22,7 +22,7 @@ import { errorText } from './errors.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
 import type { LifecycleHooks } from './ports.ts';
-import { toRuntimePods } from './runtime-pods.ts';
+import { toRuntimeContainer } from './runtime-pods.ts';
 import type { StartGate } from './start-gate.ts';
 import type { SyncFailure } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
@@ -158,8 +158,7 @@ export class ContainerStarter {
     const { cri, files, remover, tried, logger } = this.#components;
     const { uid } = pod.metadata;
     const { containers } = await cri.listContainers({ filter: { labelSelector: { [criLabels.podUid]: uid } } }, signal);
-    const listed = toRuntimePods([], containers).find((runtimePod) => runtimePod.uid === uid)?.containers ?? [];
-    const plan = beforeCreate(listed, container.name, tried.get(uid, container.name));
+    const plan = beforeCreate(containers.map(toRuntimeContainer), container.name, tried.get(uid, container.name));
     if (plan.kind === 'running') {
       tried.succeeded(uid, container.name);
       logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');

@@ -1,11 +1,11 @@
 import { type Container, type PodSandbox, PodSandboxState } from '@node-agent/cri-client';
 import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from '@node-agent/pod-spec';
-import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
-import { containerState, criTimeMs, newestContainersFirst, newestSandboxFirst } from './status.ts';
+import { parseContainerLabels } from './config/labels.ts';
+import { containerIdentity, containerState, criTimeMs, newestContainersFirst, newestSandboxFirst } from './status.ts';
 
 /**
- * The lists of a runtime by pod, the pod that is the newest first, its parts the newest first. What has no id, or no
- * label that says whose it is, belongs to nobody here and is left out.
+ * The lists of a runtime by pod, the pod that is the newest first, its parts the newest first. A container whose
+ * labels are lost belongs to the pod of its sandbox; what has no id, or is nobody's, is left out.
  */
 export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): RuntimePod[] {
   const pods = new Map<string, PodParts>();
@@ -16,15 +16,18 @@ export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: read
     pods.set(uid, parts);
     return parts;
   };
+  const uidOfSandbox = new Map<string, string>();
   for (const sandbox of sandboxes) {
     const { metadata } = sandbox;
     if (sandbox.id === '' || metadata === null || metadata.uid === '') continue;
+    uidOfSandbox.set(sandbox.id, metadata.uid);
     partsOf(metadata.uid, metadata.name, metadata.namespace).sandboxes.push(toRuntimeSandbox(sandbox));
   }
   for (const container of containers) {
     const { podUid, podName, podNamespace } = parseContainerLabels(container.labels);
-    if (container.id === '' || podUid === '') continue;
-    partsOf(podUid, podName, podNamespace).containers.push(toRuntimeContainer(container));
+    const uid = podUid || (uidOfSandbox.get(container.podSandboxId) ?? '');
+    if (container.id === '' || uid === '') continue;
+    partsOf(uid, podName, podNamespace).containers.push(toRuntimeContainer(container));
   }
   return Array.from(pods.values(), toRuntimePod).sort((a, b) => b.createdAtMs - a.createdAtMs);
 }
@@ -59,12 +62,12 @@ function toRuntimeSandbox(sandbox: PodSandbox): RuntimeSandbox {
   };
 }
 
-function toRuntimeContainer(container: Container): RuntimeContainer {
-  const { containerName } = parseContainerLabels(container.labels);
-  const { hash, restartCount } = parseContainerAnnotations(container.annotations);
+/** A container of a list. */
+export function toRuntimeContainer(container: Container): RuntimeContainer {
+  const { name, hash, restartCount } = containerIdentity(container);
   return {
     id: container.id,
-    name: containerName || (container.metadata?.name ?? ''),
+    name,
     state: containerState(container.state),
     sandboxId: container.podSandboxId,
     image: container.image?.image ?? '',

@@ -13,7 +13,7 @@ import type {
   RuntimePodStatus,
   RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
-import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
+import { criAnnotations, parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
 import { stopSignalName } from './config/stop-signal.ts';
 import { byPrecedence } from './current-status.ts';
 
@@ -39,10 +39,29 @@ export function containerState(state: number): RuntimeContainerState {
   }
 }
 
+/**
+ * Which container of its pod it is, and which attempt. What labels and annotations no longer say the runtime's own
+ * metadata do, but for the hash.
+ */
+export function containerIdentity({ labels, annotations, metadata }: Marked): {
+  readonly name: string;
+  readonly hash: string;
+  readonly restartCount: number;
+} {
+  const { hash, restartCount } = parseContainerAnnotations(annotations);
+  const counted = Object.hasOwn(annotations, criAnnotations.restartCount);
+  return {
+    name: parseContainerLabels(labels).containerName || (metadata?.name ?? ''),
+    hash,
+    restartCount: counted ? restartCount : (metadata?.attempt ?? 0),
+  };
+}
+
+type Marked = Pick<ContainerStatus, 'labels' | 'annotations' | 'metadata'>;
+
 /** What the runtime says of one container, without its termination message. Never throws, whatever it says. */
 export function toContainerStatus(status: ContainerStatus, sandboxId: string): RuntimeContainerStatus {
-  const labels = parseContainerLabels(status.labels);
-  const annotations = parseContainerAnnotations(status.annotations);
+  const { name, hash, restartCount } = containerIdentity(status);
   const state = containerState(status.state);
   const exited = state === 'exited';
   const resources = toResources(status);
@@ -50,7 +69,7 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
   const stopSignal = stopSignalName(status.stopSignal);
   return {
     id: status.id,
-    name: labels.containerName || (status.metadata?.name ?? ''),
+    name,
     state,
     createdAtMs: criTimeMs(status.createdAt),
     startedAtMs: state === 'created' ? 0 : criTimeMs(status.startedAt),
@@ -58,8 +77,8 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     exitCode: exited ? status.exitCode : 0,
     image: status.image?.image ?? '',
     imageId: status.imageId || status.imageRef,
-    hash: annotations.hash,
-    restartCount: annotations.restartCount,
+    hash,
+    restartCount,
     reason: exited ? status.reason : '',
     message: exited ? status.message : '',
     sandboxId,

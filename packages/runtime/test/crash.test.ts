@@ -1,0 +1,220 @@
+import type { CriErrorCode } from '@node-agent/cri-client';
+import type { RpcName } from '@node-agent/fake-cri';
+import type { Pod } from '@node-agent/pod-spec';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PodRuntimeComponents } from '../src/pod-runtime.ts';
+import { pod } from './builders.ts';
+import { Machine, once, sleeper } from './machine.ts';
+
+type Cri = PodRuntimeComponents['cri'];
+
+/** The runtime as one kubelet sees it that is killed at its `at`th call: before it is sent, or before it is answered. */
+function killedAt(cri: Cri, at: number, sent: boolean): { readonly cri: Cri; readonly calls: () => number } {
+  let calls = 0;
+  const never = new Promise<never>(() => {});
+  return {
+    calls: () => calls,
+    cri: new Proxy(cri, {
+      get(target, name) {
+        const method: unknown = Reflect.get(target, name, target);
+        if (typeof method !== 'function') return method;
+        return (...args: unknown[]) => {
+          const index = calls++;
+          if (index < at) return method.apply(target, args);
+          if (index === at && sent) void Promise.resolve(method.apply(target, args)).catch(() => {});
+          return never;
+        };
+      },
+    }),
+  };
+}
+
+/** C1, by what the runtime itself says. */
+function expectNoTwins(machine: Machine): void {
+  const names = machine.cri.liveContainers().map(({ podUid, name }) => `${podUid}/${name}`);
+  expect(names.length, `two of one name: ${machine.live().join()}`).toBe(new Set(names).size);
+}
+
+async function converge(machine: Machine, web: Pod, rounds = 8): Promise<void> {
+  const kubelet = machine.kubelet();
+  for (let n = 0; n < rounds; n++) {
+    await machine.sync(kubelet, web);
+    expectNoTwins(machine);
+    await machine.clock.advance(2_000);
+    expectNoTwins(machine);
+  }
+}
+
+describe('K1: the kubelet is killed at any call of the runtime', () => {
+  const web = pod({ initContainers: [once('i')], containers: [sleeper('a'), sleeper('b')] });
+
+  const starting = async (at: number, sent: boolean): Promise<boolean> => {
+    const machine = new Machine();
+    const killed = killedAt(machine.cri, at, sent);
+    const first = machine.kubelet(killed.cri);
+    const died = (async () => {
+      for (let n = 0; n < 3; n++) {
+        const status = await first.getPodStatus('uid-1', 'web', 'default');
+        await first.syncPod(web, status, new AbortController().signal);
+        await new Promise<void>((resolve) => machine.clock.setTimer(1_000, resolve));
+      }
+    })();
+    void died.catch(() => {});
+    await machine.clock.advance(5_000);
+    const running = machine.cri.liveContainers().map(({ id }) => id);
+    expectNoTwins(machine);
+    await converge(machine, web);
+    // Nothing was restarted without cause, nothing was doubled, and what ran was kept.
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+    const ids = machine.cri.liveContainers().map(({ id }) => id);
+    for (const id of running) expect(ids).toContain(id);
+    const status = await machine.status(machine.kubelet(), web);
+    expect(status.sandboxes.filter(({ state }) => state === 'ready')).toHaveLength(1);
+    expect(status.containers.map(({ name, restartCount }) => `${name}/${restartCount}`).toSorted()).toEqual([
+      'a/0',
+      'b/0',
+      'i/0',
+    ]);
+    return killed.calls() > at;
+  };
+
+  test.each([true, false])(
+    'K1: the next one makes one pod of it, whatever was under way (call sent: %s)',
+    async (sent) => {
+      let points = 0;
+      while (await starting(points, sent)) points++;
+      // Three rounds of lists, statuses, a sandbox, and four calls for each of three containers.
+      expect(points).toBeGreaterThan(20);
+    },
+  );
+
+  test('K1: in the middle of termination: the next one stops everything', async () => {
+    for (let at = 0; at < 6; at++) {
+      const machine = new Machine();
+      await converge(machine, web, 3);
+      const killed = killedAt(machine.cri, at, true);
+      const [runningPod] = await machine.settle(machine.kubelet().getPods());
+      if (runningPod === undefined) throw new Error('no pod');
+      const signal = new AbortController().signal;
+      void machine
+        .kubelet(killed.cri)
+        .killPod(web, runningPod, 5, signal)
+        .catch(() => {});
+      await machine.clock.advance(100);
+      await machine.settle(machine.kubelet().killPod(web, runningPod, 5, signal));
+      expect(machine.live()).toEqual([]);
+    }
+  });
+});
+
+describe('C1: an answer is lost', () => {
+  const web = pod({ containers: [sleeper('a')] });
+  const codes: readonly CriErrorCode[] = ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED', 'UNKNOWN', 'INTERNAL'];
+  const calls: readonly RpcName[] = ['runPodSandbox', 'createContainer', 'startContainer'];
+
+  test.each(calls.flatMap((rpc) => codes.map((code) => [rpc, code] as const)))(
+    'C1: %s went through, %s was the answer: one sandbox, one container, no restart counted',
+    async (rpc, code) => {
+      const machine = new Machine();
+      machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'answerLost', code } });
+      await converge(machine, web, 4);
+      expect(machine.live()).toEqual(['a/0']);
+      const { sandboxes } = await machine.status(machine.kubelet(), web);
+      expect(sandboxes.filter(({ state }) => state === 'ready')).toHaveLength(1);
+    },
+  );
+
+  test.each(calls)('C1: %s times out here and goes through in the runtime later', async (rpc) => {
+    for (const workDelayMs of [100, 1_500, 2_500, 5_000, 9_000]) {
+      const machine = new Machine();
+      machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'lateSuccess', timeoutMs: 50, workDelayMs } });
+      await converge(machine, web, 12);
+      expect(machine.live()).toHaveLength(1);
+    }
+  });
+
+  test('C1: the kubelet restarts while a lost start is still at work', async () => {
+    const machine = new Machine({ runtime: { latencies: { startContainerMs: 3_000 } } });
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'lateSuccess', timeoutMs: 10 } });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual([]);
+    await converge(machine, web, 6);
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
+  test('C1: random faults never lead to two containers of one name, and the pod runs once they are over', async () => {
+    const fault = fc.oneof(
+      fc.record({ kind: fc.constant('error' as const), code: fc.constantFrom(...codes) }),
+      fc.record({ kind: fc.constant('answerLost' as const), code: fc.constantFrom(...codes) }),
+      fc.record({
+        kind: fc.constant('lateSuccess' as const),
+        timeoutMs: fc.constantFrom(0, 50),
+        workDelayMs: fc.constantFrom(0, 100, 2_000, 7_000),
+      }),
+    );
+    const anyCall: readonly RpcName[] = [
+      ...calls,
+      'listContainers',
+      'listPodSandbox',
+      'containerStatus',
+      'podSandboxStatus',
+      'stopContainer',
+      'stopPodSandbox',
+      'removeContainer',
+    ];
+    const step = fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({ do: fc.constant('fault' as const), rpc: fc.constantFrom(...anyCall), fault }),
+      },
+      { weight: 2, arbitrary: fc.record({ do: fc.constant('restartKubelet' as const) }) },
+      { weight: 2, arbitrary: fc.record({ do: fc.constant('crash' as const) }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant('killSandbox' as const) }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant('restartRuntime' as const) }) },
+    );
+    const rich = pod({
+      initContainers: [sleeper('s', { restartPolicy: 'Always' }), once('i')],
+      containers: [sleeper('a'), sleeper('b')],
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const machine = new Machine();
+        let kubelet = machine.kubelet();
+        for (const action of steps) {
+          if (action.do === 'fault') machine.cri.faults.add({ rpc: action.rpc, times: 1, fault: action.fault });
+          else if (action.do === 'restartKubelet') kubelet = machine.kubelet();
+          else if (action.do === 'crash') {
+            const [victim] = machine.cri.liveContainers();
+            if (victim !== undefined) machine.cri.killContainer(victim.id);
+          } else if (action.do === 'restartRuntime') {
+            machine.cri.crash();
+            machine.cri.recover();
+          } else {
+            const live = machine.cri.liveContainers()[0];
+            if (live !== undefined) machine.cri.killSandbox(live.sandboxId);
+          }
+          await machine.sync(kubelet, rich).catch(() => {});
+          expectNoTwins(machine);
+          await machine.clock.advance(1_000);
+          expectNoTwins(machine);
+        }
+        machine.cri.faults.clear();
+        // Long enough for every back-off, and for what was late.
+        for (let n = 0; n < 12; n++) {
+          await machine.sync(kubelet, rich);
+          expectNoTwins(machine);
+          await machine.clock.advance(15_000);
+        }
+        expect(
+          machine.cri
+            .liveContainers()
+            .map(({ name }) => name)
+            .toSorted(),
+        ).toEqual(['a', 'b', 's']);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

@@ -1,0 +1,158 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { busyboxImage, FakeRuntime, type FakeRuntimeOptions } from '@node-agent/fake-cri';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { AnyContainer, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { type LogFields, type Metrics, silentLogger } from '@node-agent/telemetry';
+import {
+  type ImagePuller,
+  type LifecycleHooks,
+  noHooks,
+  PodRuntime,
+  type PodSyncResult,
+  type ProbeResult,
+} from '../src/index.ts';
+import type { PodRuntimeComponents, PodRuntimeOptions } from '../src/pod-runtime.ts';
+
+type Cri = PodRuntimeComponents['cri'];
+
+/** What a test may want otherwise. */
+export interface MachineOptions {
+  readonly runtime?: FakeRuntimeOptions;
+  readonly hooks?: LifecycleHooks;
+  readonly images?: ImagePuller;
+  readonly options?: Partial<PodRuntimeOptions>;
+  readonly components?: Partial<PodRuntimeComponents>;
+}
+
+/** A machine with a runtime in memory; kubelets come and go on it. */
+export class Machine {
+  readonly clock: FakeClock = new FakeClock();
+  readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
+  readonly cri: FakeRuntime;
+  readonly events: string[] = [];
+  readonly counts: Map<string, number> = new Map();
+  readonly warnings: string[] = [];
+  readonly liveness: Map<string, ProbeResult> = new Map();
+  readonly startup: Map<string, ProbeResult> = new Map();
+  readonly #options: MachineOptions;
+
+  constructor(options: MachineOptions = {}) {
+    this.#options = options;
+    this.cri = new FakeRuntime(
+      { clock: this.clock, fs: this.fs, random: seededRandom(7) },
+      { images: [busyboxImage()], ...options.runtime },
+    );
+  }
+
+  /** A kubelet's runtime side that has just started and knows nothing. */
+  kubelet(cri: Cri = this.cri): PodRuntime {
+    const metrics: Metrics = {
+      counter: ({ name }) => ({
+        inc: (labels) => this.#count(`${name}${JSON.stringify(labels)}`),
+      }),
+      gauge: () => ({ set() {} }),
+      histogram: ({ name }) => ({ observe: (labels) => this.#count(`${name}${JSON.stringify(labels)}`) }),
+    };
+    const logger = {
+      ...silentLogger,
+      warn: (_fields: LogFields, message: string) => void this.warnings.push(message),
+    };
+    return new PodRuntime(
+      {
+        cri,
+        fs: this.fs,
+        clock: this.clock,
+        random: seededRandom(3),
+        logger,
+        metrics,
+        recorder: {
+          event: ({ fieldPath = '' }, type, reason, message) =>
+            void this.events.push(`${type} ${reason} ${fieldPath.replace(/^spec\./, '')}: ${message}`),
+        },
+        images: this.#options.images ?? { ensureImageExists: async (_pod, { image = '' }) => ({ imageRef: image }) },
+        network: {
+          podDns: async () => ({ servers: [], searches: [], options: [] }),
+          hostname: ({ metadata }) => ({ hostname: metadata.name, domain: '' }),
+        },
+        mounts: { containerMounts: async () => [] },
+        probes: { liveness: (id) => this.liveness.get(id), startup: (id) => this.startup.get(id) },
+        hooks: this.#options.hooks ?? noHooks,
+        ...this.#options.components,
+      },
+      {
+        rootDirectory: '/var/lib/kubelet',
+        node: {
+          podLogsDirectory: '/var/log/pods',
+          seccompProfileRoot: '/var/lib/kubelet/seccomp',
+          seccompDefault: false,
+          extraMaskedPaths: [],
+          containerStopSignals: false,
+          resources: {
+            cgroupVersion: 2,
+            cpuCfsQuota: true,
+            cpuCfsQuotaPeriodUs: 100_000,
+            memoryCapacityBytes: 2 ** 34,
+            swapCapacityBytes: 0,
+            swapControllerAvailable: false,
+            swapBehavior: 'NoSwap',
+            hugePageSizes: [],
+            singleProcessOomKill: false,
+          },
+        },
+        ...this.#options.options,
+      },
+    );
+  }
+
+  /** Settles a promise of the runtime, moving the clock as far as it needs. */
+  async settle<T>(work: Promise<T>, maxMs = 600_000): Promise<T> {
+    let done = false;
+    const end = (): void => {
+      done = true;
+    };
+    work.then(end, end);
+    const deadline = this.clock.monotonic() + maxMs;
+    for (;;) {
+      await this.clock.settle();
+      if (done) return work;
+      const next = this.clock.nextTimerInMs;
+      if (next === undefined || this.clock.monotonic() + next > deadline)
+        throw new Error('stuck: nothing will settle it');
+      await this.clock.advanceToNext();
+    }
+  }
+
+  status(kubelet: PodRuntime, pod: Pod): Promise<RuntimePodStatus> {
+    return this.settle(kubelet.getPodStatus(pod.metadata.uid, pod.metadata.name, pod.metadata.namespace));
+  }
+
+  /** One look and one sync, as a pod worker does. */
+  async sync(
+    kubelet: PodRuntime,
+    pod: Pod,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<PodSyncResult> {
+    const status = await this.status(kubelet, pod);
+    return this.settle(kubelet.syncPod(pod, status, signal));
+  }
+
+  /** What runs, as `name/attempt`. */
+  live(): string[] {
+    return this.cri.liveContainers().map(({ name, attempt }) => `${name}/${attempt}`);
+  }
+
+  #count(key: string): void {
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+  }
+}
+
+/** A container that runs until it is told to stop. */
+export function sleeper(name: string, extra: Partial<AnyContainer> = {}): AnyContainer {
+  return { name, image: 'busybox', command: ['sleep', '3600'], ...extra };
+}
+
+/** A container that exits at once. */
+export function once(name: string, exitCode = 0, extra: Partial<AnyContainer> = {}): AnyContainer {
+  return { name, image: 'busybox', command: ['sh', '-c', `exit ${exitCode}`], ...extra };
+}

@@ -1,0 +1,343 @@
+import { describe, expect, test } from 'vitest';
+import { pod } from './builders.ts';
+import { Machine, once, sleeper } from './machine.ts';
+
+describe('a pod from nothing', () => {
+  test('gets its sandbox, its containers, and the events that people know', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a'), sleeper('b')] });
+
+    const result = await machine.sync(kubelet, web);
+
+    expect(result).toEqual({
+      results: [
+        { action: 'CreatePodSandbox', target: 'web_default(uid-1)' },
+        { action: 'StartContainer', target: 'a' },
+        { action: 'StartContainer', target: 'b' },
+      ],
+    });
+    expect(machine.live()).toEqual(['a/0', 'b/0']);
+    expect(machine.events.toSorted()).toEqual([
+      'Normal Created containers{a}: Container created',
+      'Normal Created containers{b}: Container created',
+      'Normal Started containers{a}: Container started',
+      'Normal Started containers{b}: Container started',
+    ]);
+    expect(Object.fromEntries(machine.counts)).toEqual({
+      'kubelet_started_pods_total{}': 1,
+      'kubelet_run_podsandbox_duration_seconds{"runtime_handler":""}': 1,
+      'kubelet_started_containers_total{"container_type":"container"}': 2,
+    });
+    expect(await machine.sync(kubelet, web)).toEqual({ results: [] });
+  });
+
+  test('has its status read back: names, states, address, hash and attempt', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+
+    const status = await machine.status(kubelet, web);
+    expect(status.ips).toHaveLength(1);
+    expect(status.sandboxes).toMatchObject([{ state: 'ready', attempt: 0, hostNetwork: false }]);
+    expect(status.containers).toMatchObject([
+      { name: 'a', state: 'running', restartCount: 0, image: 'docker.io/library/busybox:latest' },
+    ]);
+    const pods = await machine.settle(kubelet.getPods());
+    expect(pods).toMatchObject([{ uid: 'uid-1', name: 'web', namespace: 'default' }]);
+    expect(pods[0]?.containers[0]?.hash).toBe(status.containers[0]?.hash);
+  });
+
+  test('links its logs for collectors, and removes log and link with the container', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ restartPolicy: 'Never', containers: [once('a', 0)] });
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(10);
+    const id = (await machine.status(kubelet, web)).containers[0]?.id ?? '';
+    const link = `/var/log/containers/web_default_a-${id}.log`;
+    expect(await machine.fs.readlink(link)).toBe('/var/log/pods/default_web_uid-1/a/0.log');
+
+    await machine.settle(kubelet.removeContainer(id, new AbortController().signal));
+    expect(machine.fs.paths().filter((path) => path.endsWith('.log'))).toEqual([]);
+    await machine.settle(kubelet.removeContainer(id, new AbortController().signal));
+  });
+
+  test('starts init containers one at a time, and main containers after them', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ initContainers: [once('i1'), once('i2')], containers: [sleeper('a')] });
+    const seen: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      const { results } = await machine.sync(kubelet, web);
+      seen.push(results.map(({ target }) => target).join());
+      await machine.clock.advance(10);
+    }
+    expect(seen).toEqual(['web_default(uid-1),i1', 'i2', 'a']);
+  });
+
+  test('pulls the images of its containers at the same time as the sandbox starts', async () => {
+    const pulls: string[] = [];
+    const machine = new Machine({
+      runtime: { latencies: { runPodSandboxMs: 100 } },
+      images: {
+        ensureImageExists: async (_pod, { name }) => {
+          pulls.push(`${name} at ${machine.clock.monotonic()}`);
+          return { imageRef: 'busybox' };
+        },
+      },
+    });
+    await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a'), sleeper('b')] }));
+    expect(pulls).toEqual(['a at 0', 'b at 0']);
+  });
+});
+
+describe('restarts', () => {
+  test('C2: a crashing container waits 10 s, then 20 s, counted from its death', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [once('a', 1)] });
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(5);
+    expect((await machine.sync(kubelet, web)).results).toEqual([{ action: 'StartContainer', target: 'a' }]);
+    await machine.clock.advance(5);
+
+    const held = await machine.sync(kubelet, web);
+    const message = 'back-off 10s restarting failed container=a pod=web_default(uid-1)';
+    expect(held.results).toMatchObject([{ error: { reason: 'CrashLoopBackOff', message } }]);
+    expect(kubelet.lastErrors('uid-1', 'a')).toMatchObject({ reason: 'CrashLoopBackOff', message });
+    expect(machine.events.at(-1)).toBe(
+      'Warning BackOff containers{a}: Back-off restarting failed container a in pod web_default(uid-1)',
+    );
+    const wait = (held.error?.retryAtMs ?? 0) - machine.clock.monotonic();
+    expect(wait).toBeGreaterThan(9_900);
+    expect(wait).toBeLessThanOrEqual(10_000);
+
+    await machine.clock.advance(wait);
+    expect((await machine.sync(kubelet, web)).error).toBeUndefined();
+    expect(kubelet.lastErrors('uid-1', 'a')).toBeUndefined();
+    await machine.clock.advance(5);
+    expect((await machine.sync(kubelet, web)).error?.message).toContain('back-off 20s restarting');
+  });
+
+  test('C2: the restart of the kubelet is no reason for the restart of a crashing container', async () => {
+    const machine = new Machine();
+    const web = pod({ containers: [once('a', 1)] });
+    const first = machine.kubelet();
+    for (let n = 0; n < 3; n++) {
+      await machine.sync(first, web);
+      await machine.clock.advance(n === 1 ? 10_005 : 5);
+    }
+    const second = machine.kubelet();
+    const result = await machine.sync(second, web);
+    expect(result.error?.message).toContain('back-off 20s restarting failed container=a');
+    await machine.clock.advance((result.error?.retryAtMs ?? 0) - machine.clock.monotonic());
+    expect((await machine.sync(second, web)).error).toBeUndefined();
+  });
+
+  test('a changed image replaces the container, and a definition that changed is what the event says', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
+    const changed = pod({ containers: [sleeper('a', { image: 'registry.k8s.io/pause:3.10', command: [] })] });
+    await machine.sync(kubelet, changed);
+    expect(machine.live()).toEqual(['a/1']);
+    expect(machine.events).toContain('Normal Killing containers{a}: Container a definition changed, will be restarted');
+  });
+
+  test('a dead sandbox is replaced with all that was in it', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ initContainers: [once('i')], containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(10);
+    await machine.sync(kubelet, web);
+    const [sandbox] = (await machine.status(kubelet, web)).sandboxes;
+    machine.cri.killSandbox(sandbox?.id ?? '');
+
+    expect((await machine.sync(kubelet, web)).results.map(({ action, target }) => `${action} ${target}`)).toEqual([
+      'KillContainer a',
+      'KillPodSandbox uid-1',
+      'CreatePodSandbox web_default(uid-1)',
+      'StartContainer i',
+    ]);
+    expect(machine.events).toContain('Normal SandboxChanged : Pod sandbox changed, it will be killed and re-created.');
+    await machine.clock.advance(10);
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/1']);
+    expect((await machine.status(kubelet, web)).sandboxes.map(({ attempt }) => attempt)).toEqual([1, 0]);
+  });
+
+  test('RestartAllContainers empties the pod and fills it again in one sync, in the same sandbox', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    const web = pod({
+      restartPolicy: 'Never',
+      containers: [once('a', 42, { restartPolicy: 'Never', restartPolicyRules: rules }), sleeper('b')],
+    });
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(10);
+    const { results } = await machine.sync(kubelet, web);
+    expect(results.map(({ action, target }) => `${action} ${target}`).slice(0, 2)).toEqual([
+      'RemoveContainer b',
+      'RemoveContainer a',
+    ]);
+    const { containers, sandboxes } = await machine.status(kubelet, web);
+    expect(sandboxes).toHaveLength(1);
+    expect(containers.map(({ name, restartCount }) => `${name}/${restartCount}`).toSorted()).toEqual(['a/1', 'b/1']);
+  });
+});
+
+describe('what fails', () => {
+  test('a sandbox that cannot be made is an event, a result, and no exception', async () => {
+    const machine = new Machine();
+    machine.cri.faults.add({
+      rpc: 'runPodSandbox',
+      times: 1,
+      fault: { kind: 'error', code: 'UNKNOWN', message: 'no network' },
+    });
+    const kubelet = machine.kubelet();
+    const result = await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
+    expect(result.results).toMatchObject([{ action: 'CreatePodSandbox', error: { reason: 'CreatePodSandboxError' } }]);
+    expect(machine.events).toEqual([
+      expect.stringMatching(/^Warning FailedCreatePodSandBox : Failed to create pod sandbox: .*no network/),
+    ]);
+    expect(machine.counts.get('kubelet_started_pods_errors_total{}')).toBe(1);
+    expect(result.error?.message).toMatch(
+      /^failed to "CreatePodSandbox" for "web_default\(uid-1\)" with CreatePodSandboxError: /,
+    );
+  });
+
+  test('no failure of a sandbox is reported for a pod that is to end', async () => {
+    const machine = new Machine({ components: { isPodTerminationRequested: () => true } });
+    machine.cri.faults.add({ rpc: 'runPodSandbox', fault: { kind: 'error', code: 'UNKNOWN' } });
+    expect(await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a')] }))).toEqual({ results: [] });
+    expect(machine.events).toEqual([]);
+  });
+
+  test.each([
+    ['createContainer', 'CreateContainerError'],
+    ['startContainer', 'RunContainerError'],
+  ] as const)('%s that fails makes its container wait with %s, and no other', async (rpc, reason) => {
+    const machine = new Machine();
+    machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'error', code: 'INTERNAL', message: 'disk on fire' } });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a'), sleeper('b')] });
+    await machine.sync(kubelet, web);
+    expect(kubelet.lastErrors('uid-1', 'a')).toEqual({ reason, message: 'disk on fire' });
+    expect(kubelet.lastErrors('uid-1', 'b')).toBeUndefined();
+    expect(machine.events).toContain('Warning Failed containers{a}: Error: disk on fire');
+    expect(machine.live()).toEqual(['b/0']);
+    expect(
+      machine.counts.get(`kubelet_started_containers_errors_total{"container_type":"container","code":"${reason}"}`),
+    ).toBe(1);
+    await machine.sync(kubelet, web);
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+  });
+
+  test('a pull that fails makes its container wait with its own reason, and is no start', async () => {
+    const refuse = Object.assign(new Error('registry said no'), { code: 'ErrImagePull' });
+    const machine = new Machine({ images: { ensureImageExists: () => Promise.reject(refuse) } });
+    const kubelet = machine.kubelet();
+    const result = await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
+    expect(result.results.at(-1)).toMatchObject({ error: { reason: 'ErrImagePull', message: 'registry said no' } });
+    expect(machine.events).toEqual(['Warning Failed containers{a}: Error: ErrImagePull']);
+  });
+
+  test('a container that asks for a secret without an API server waits with CreateContainerConfigError', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, pod({ containers: [sleeper('a', { envFrom: [{ secretRef: { name: 's' } }] })] }));
+    expect(kubelet.lastErrors('uid-1', 'a')).toMatchObject({ reason: 'CreateContainerConfigError' });
+  });
+
+  test('a postStart hook without hooks is refused: the container is killed, and says why', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const lifecycle = { postStart: { exec: { command: ['true'] } } };
+    await machine.sync(kubelet, pod({ containers: [sleeper('a', { lifecycle })] }));
+    expect(machine.live()).toEqual([]);
+    expect(machine.events).toContain('Warning FailedPostStartHook containers{a}: PostStartHook failed');
+    expect(kubelet.lastErrors('uid-1', 'a')).toEqual({
+      reason: 'PostStartHookError',
+      message: 'container a: lifecycle.postStart is not supported by this kubelet',
+    });
+  });
+
+  test('a postStart hook holds back the containers behind it, not those before it', async () => {
+    const order: string[] = [];
+    const machine = new Machine({
+      hooks: {
+        postStart: async (_pod, { name }) => {
+          order.push(`hook of ${name} with ${machine.live().join()}`);
+        },
+        preStop: async () => {},
+      },
+      options: { startConcurrency: 8 },
+    });
+    const lifecycle = { postStart: { exec: { command: ['true'] } } };
+    const web = pod({ containers: [sleeper('a'), sleeper('b', { lifecycle }), sleeper('c'), sleeper('d')] });
+    await machine.sync(machine.kubelet(), web);
+    expect(order).toEqual(['hook of b with a/0,b/0']);
+    expect(machine.live()).toEqual(['a/0', 'b/0', 'c/0', 'd/0']);
+  });
+
+  test('a full disk costs the termination message, not the container', async () => {
+    const machine = new Machine();
+    machine.fs.injectFault({ operation: 'write', code: 'ENOSPC', path: '/var/lib/kubelet', times: 9 });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a', { terminationMessagePath: '/dev/termination-log' })] });
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/0']);
+    expect(machine.warnings).toContain('The file for the termination message could not be made');
+  });
+
+  test.each(['empty', 'noMetadata', 'unknownState', 'noIds', 'noLabels'] as const)(
+    'answers that make no sense (%s) end in an error or nothing, and in no second container',
+    async (nonsense) => {
+      const machine = new Machine();
+      const kubelet = machine.kubelet();
+      const web = pod({ containers: [sleeper('a')] });
+      await machine.sync(kubelet, web);
+      const undo = machine.cri.faults.add({ rpc: '*', fault: { kind: 'nonsense', nonsense } });
+      for (let n = 0; n < 3; n++) {
+        await machine.sync(kubelet, web).catch(() => {});
+        await machine.clock.advance(1_000);
+        expect(machine.live().length).toBeLessThanOrEqual(1);
+      }
+      undo();
+      for (let n = 0; n < 3; n++) await machine.sync(kubelet, web);
+      expect(machine.live()).toHaveLength(1);
+    },
+  );
+});
+
+test('the runtime says how it is', async () => {
+  const machine = new Machine();
+  machine.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni config uninitialized');
+  const kubelet = machine.kubelet();
+  expect(await machine.settle(kubelet.status())).toMatchObject({
+    runtimeReady: { ok: true },
+    networkReady: { ok: false, reason: 'NetworkPluginNotReady', message: 'cni config uninitialized' },
+  });
+  expect(await machine.settle(kubelet.version())).toMatchObject({ version: '1.0.0' });
+});
+
+test('news of the runtime tell which pod to look at', async () => {
+  const machine = new Machine();
+  const kubelet = machine.kubelet();
+  const stop = new AbortController();
+  const news: string[] = [];
+  const reading = (async () => {
+    for await (const { podUid, podName, podNamespace } of kubelet.containerEvents(stop.signal)) {
+      news.push(`${podUid} ${podNamespace}/${podName}`);
+    }
+  })().catch(() => {});
+  await machine.clock.settle();
+  await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
+  stop.abort();
+  await reading;
+  expect(new Set(news)).toEqual(new Set(['uid-1 default/web']));
+});
