@@ -238,6 +238,12 @@ describe('C1: what counts of several attempts of one container', () => {
       { killPod: true },
     ],
     [
+      'a running one counts, though a higher attempt was created beside it',
+      pod(),
+      status([record('app', 'created', { restartCount: 2 }), record('app', 'running', { restartCount: 1 })]),
+      {},
+    ],
+    [
       'of two that run the older attempt goes',
       pod(),
       status([record('app', 'running', { restartCount: 1 }), record('app', 'running', { restartCount: 0 })]),

@@ -144,6 +144,31 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
+  test('C1: a lost start that goes through between the look and the create is kept', async () => {
+    const machine = new Machine();
+    machine.cri.faults.add({
+      rpc: 'startContainer',
+      times: 1,
+      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
+    });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    const before = await machine.status(kubelet, web);
+    expect(before.containers.map(({ state }) => state)).toEqual(['created']);
+    await machine.clock.advance(1_000);
+    const result = await machine.settle(kubelet.syncPod(web, before, new AbortController().signal));
+    expect(result.error).toBeUndefined();
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
+  test('C1: a sandbox whose answer was lost is taken at once, and is no failure', async () => {
+    const machine = new Machine();
+    machine.cri.faults.add({ rpc: 'runPodSandbox', times: 1, fault: { kind: 'answerLost' } });
+    expect((await machine.sync(machine.kubelet(), web)).error).toBeUndefined();
+    expect(machine.live()).toEqual(['a/0']);
+    expect(machine.events.filter((event) => event.startsWith('Warning'))).toEqual([]);
+  });
+
   test('C1: random faults never lead to two containers of one name, and the pod runs once they are over', async () => {
     const fault = fc.oneof(
       fc.record({ kind: fc.constant('error' as const), code: fc.constantFrom(...codes) }),

@@ -1,0 +1,146 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { RuntimeContainerStatus } from '@node-agent/pod-spec';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { RestartBackOff } from '../src/backoff.ts';
+import { delayFromRuns, nextDelay, ranLong } from '../src/backoff-delay.ts';
+import { container, pod, record } from './builders.ts';
+
+const limits = { initialMs: 10_000, maxMs: 300_000 };
+const HOUR = 3_600_000;
+
+/** An attempt that ended, after having run for so long. */
+function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus {
+  const startedAtMs = 1_000_000 + attempt * HOUR;
+  return record('a', 'exited', {
+    restartCount: attempt,
+    createdAtMs: startedAtMs,
+    startedAtMs,
+    finishedAtMs: startedAtMs + ranMs,
+    hash: 'h',
+    ...extra,
+  });
+}
+
+describe('C2: the delay', () => {
+  test('doubles from 10 s to 300 s', () => {
+    const delays = [0];
+    for (let n = 0; n < 7; n++) delays.push(nextDelay(delays.at(-1) ?? 0, limits));
+    expect(delays.slice(1)).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+  });
+
+  test('begins at the maximum where that is less', () => {
+    expect(nextDelay(0, { initialMs: 10_000, maxMs: 1_000 })).toBe(1_000);
+    expect(nextDelay(1_000, { initialMs: 10_000, maxMs: 1_000 })).toBe(1_000);
+  });
+
+  test.each([
+    ['no record: at once', [], 0],
+    ['the first death: at once', [run(0)], 0],
+    ['the second one: 10 s', [run(1), run(0)], 10_000],
+    ['only the newest record is left: the attempts before count as short', [run(3)], 40_000],
+    ['the maximum', [run(50)], 300_000],
+    ['the newest ran for more than ten minutes: at once', [run(7, 600_001)], 0],
+    ['ten minutes are not more than ten minutes', [run(1, 600_000)], 10_000],
+    ['an earlier one ran long: what came before it does not count', [run(7), run(6), run(5, HOUR / 2)], 20_000],
+    ['an earlier one was of another spec: neither does that', [run(7), run(6), run(5, 1_000, { hash: 'old' })], 10_000],
+    ['the newest is of another spec: at once', [run(7, 1_000, { hash: 'old' })], 0],
+    [
+      'a runtime that tells no times counts as a short run',
+      [run(1, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: 9 ** 12 })],
+      10_000,
+    ],
+  ])('after a restart of the kubelet: %s', (_name, runs, delay) => {
+    expect(delayFromRuns(runs, 'h', limits)).toBe(delay);
+  });
+});
+
+/** Lets a container crash again and again and says how long each restart had to wait. */
+async function crash(
+  backOff: Pick<RestartBackOff, 'check' | 'started'>,
+  clock: FakeClock,
+  ranMs: readonly number[],
+): Promise<number[]> {
+  const a = container('a');
+  const records: RuntimeContainerStatus[] = [];
+  const waits: number[] = [];
+  for (const [attempt, ms] of ranMs.entries()) {
+    const startedAtMs = clock.now();
+    await clock.advance(ms);
+    const times = { createdAtMs: startedAtMs, startedAtMs, finishedAtMs: clock.now() };
+    records.unshift(record('a', 'exited', { restartCount: attempt, ...times, hash: 'h' }));
+    const held = backOff.check(pod(), a, 'h', records);
+    const waitMs = held?.remainingMs ?? 0;
+    waits.push(waitMs);
+    await clock.advance(waitMs);
+    expect(backOff.check(pod(), a, 'h', records)).toBeUndefined();
+    backOff.started(pod(), a, 'h', records);
+  }
+  return waits;
+}
+
+describe('C2: back-off as it is lived through', () => {
+  test('0, 10, 20, 40 s ...', async () => {
+    const clock = new FakeClock();
+    const waits = await crash(new RestartBackOff({ clock }, limits), clock, Array(8).fill(1_000));
+    expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+  });
+
+  test('begins anew after more than ten minutes of running', async () => {
+    const clock = new FakeClock();
+    const waits = await crash(new RestartBackOff({ clock }, limits), clock, [1, 1, 1, 600_001, 1, 1]);
+    expect(waits).toEqual([0, 10_000, 20_000, 0, 10_000, 20_000]);
+  });
+
+  test('a kubelet that restarts at any moment comes to the same delays', async () => {
+    const ran = fc.array(fc.constantFrom(1, 1_000, 60_000, 599_000, 700_000), { minLength: 1, maxLength: 9 });
+    await fc.assert(
+      fc.asyncProperty(ran, async (ranMs) => {
+        const lived = new FakeClock();
+        const expected = await crash(new RestartBackOff({ clock: lived }, limits), lived, ranMs);
+        const clock = new FakeClock();
+        const forgetful = {
+          check: (...args: Parameters<RestartBackOff['check']>) => new RestartBackOff({ clock }, limits).check(...args),
+          started: () => {},
+        };
+        expect(await crash(forgetful, clock, ranMs)).toEqual(expected);
+      }),
+    );
+  });
+
+  test('another spec starts at once, another pod has its own delay', async () => {
+    const clock = new FakeClock();
+    const backOff = new RestartBackOff({ clock }, limits);
+    await crash(backOff, clock, [1, 1, 1]);
+    const dead = [run(2, 1, { hash: 'h2', finishedAtMs: clock.now(), startedAtMs: clock.now() - 1, id: 'x' })];
+    expect(backOff.check(pod(), container('a'), 'h', dead)).toBeDefined();
+    expect(backOff.check(pod(), container('a'), 'h2', dead)).toBeUndefined();
+    const first = [run(0, 1, { finishedAtMs: clock.now(), startedAtMs: clock.now() - 1 })];
+    expect(backOff.check(pod({}, { uid: 'uid-2' }), container('a'), 'h', first)).toBeUndefined();
+  });
+
+  test('a wall clock that is set back by an hour holds nobody back for an hour', async () => {
+    const clock = new FakeClock();
+    const backOff = new RestartBackOff({ clock }, limits);
+    const dead = [run(1, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
+    clock.jumpWallClock(-HOUR);
+    expect(backOff.check(pod(), container('a'), 'h', dead)?.remainingMs).toBe(10_000);
+    await clock.advance(10_000);
+    expect(backOff.check(pod(), container('a'), 'h', dead)).toBeUndefined();
+  });
+
+  test('a pod that is gone is forgotten', async () => {
+    const clock = new FakeClock();
+    const backOff = new RestartBackOff({ clock }, limits);
+    await crash(backOff, clock, [1, 1, 1]);
+    const first = [run(0, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
+    expect(backOff.check(pod(), container('a'), 'h', first)).toBeDefined();
+    backOff.forget('uid-1');
+    expect(backOff.check(pod(), container('a'), 'h', first)).toBeUndefined();
+  });
+});
+
+test('a run without a known begin is not a long one', () => {
+  expect(ranLong(run(0, 600_001))).toBe(true);
+  expect(ranLong(run(0, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: HOUR }))).toBe(false);
+});

@@ -1,0 +1,229 @@
+import type { LifecycleHandler, Pod, RuntimePod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { remainingGraceSeconds, terminationGracePeriodSeconds } from '../src/grace-period.ts';
+import type { KillReason } from '../src/pod-actions.ts';
+import { terminationPrerequisites } from '../src/termination-order.ts';
+import { container, pod, sidecar } from './builders.ts';
+import { Machine, type MachineOptions, sleeper } from './machine.ts';
+
+describe('C5: the grace period', () => {
+  const probed = container('a', {
+    livenessProbe: { terminationGracePeriodSeconds: 5 },
+    startupProbe: { terminationGracePeriodSeconds: 7 },
+  });
+  const silent: Pod = { ...pod(), spec: { containers: [] } };
+  const rows: [string, Pod, KillReason, number][] = [
+    ['is what the pod says', pod(), 'Unknown', 30],
+    ['is 2 s where nobody says anything', silent, 'Unknown', 2],
+    ['is what the deletion says before all others', pod({}, { deletionGracePeriodSeconds: 1 }), 'LivenessProbe', 1],
+    ['may be 0 by deletion', pod({}, { deletionGracePeriodSeconds: 0 }), 'Unknown', 0],
+    ['is what the liveness probe says when it failed', pod(), 'LivenessProbe', 5],
+    ['is what the startup probe says when it failed', pod(), 'StartupProbe', 7],
+    ['is not what a probe says when a hook failed', pod(), 'FailedPostStartHook', 30],
+  ];
+  test.each(rows)('%s', (_name, aPod, reason, expected) => {
+    expect(terminationGracePeriodSeconds(aPod, probed, reason)).toBe(expected);
+  });
+
+  test.each([
+    [30, 0, 30],
+    [30, 1_000, 29],
+    [30, 1_001, 29],
+    [30, 29_500, 2],
+    [0, 0, 2],
+    [5, 60_000, 2],
+  ])('of %d s, %d ms after its begin, the runtime is given %d s', (grace, elapsedMs, expected) => {
+    expect(remainingGraceSeconds(grace, elapsedMs)).toBe(expected);
+  });
+});
+
+test('C4: sidecars wait for the main containers, and for the sidecars after them; init containers for nobody', () => {
+  const web = pod({
+    initContainers: [sidecar('s1'), container('i'), sidecar('s2'), sidecar('s3')],
+    containers: [container('a'), container('b')],
+  });
+  expect(Object.fromEntries(terminationPrerequisites(web, new Set(['s1', 's3', 'i', 'a'])))).toEqual({
+    s3: ['a'],
+    s2: ['a', 's3'],
+    s1: ['a', 's3'],
+  });
+});
+
+async function running(web: Pod, options: MachineOptions = {}) {
+  const machine = new Machine(options);
+  const kubelet = machine.kubelet();
+  for (let n = 0; n < 4; n++) await machine.sync(kubelet, web);
+  const [runningPod] = await machine.settle(kubelet.getPods());
+  if (runningPod === undefined) throw new Error('no pod');
+  /** When each container's process ended, in ms after the kill began. */
+  const ends = new Map<string, number>();
+  const kill = async (aPod: Pod | undefined = web, gracePeriodSeconds?: number, what: RuntimePod = runningPod) => {
+    const startMs = machine.clock.monotonic();
+    const startWallMs = machine.clock.now();
+    await machine.settle(kubelet.killPod(aPod, what, gracePeriodSeconds, new AbortController().signal));
+    const status = await machine.status(kubelet, web);
+    for (const { name, finishedAtMs } of status.containers) ends.set(name, Math.round(finishedAtMs - startWallMs));
+    return machine.clock.monotonic() - startMs;
+  };
+  return { machine, kubelet, runningPod, kill, ends };
+}
+
+const stubborn: MachineOptions = { runtime: { script: () => ({ ignoreTerm: true }) } };
+const slow = (stopDelayMs: number): MachineOptions => ({ runtime: { script: () => ({ stopDelayMs }) } });
+
+describe('killing a pod', () => {
+  test('signals all containers at once, stops the sandbox, and says so', async () => {
+    const { machine, kill, ends } = await running(pod({ containers: [sleeper('a'), sleeper('b')] }), slow(1_000));
+    expect(await kill()).toBe(1_000);
+    expect(machine.live()).toEqual([]);
+    expect([ends.get('a'), ends.get('b')]).toEqual([1_000, 1_000]);
+    expect(machine.events.slice(-2).toSorted()).toEqual([
+      'Normal Killing containers{a}: Stopping container a',
+      'Normal Killing containers{b}: Stopping container b',
+    ]);
+    expect(await kill()).toBe(0);
+  });
+
+  test('C5: what does not listen is killed when its grace period is over', async () => {
+    const { kill } = await running(pod({ terminationGracePeriodSeconds: 3, containers: [sleeper('a')] }), stubborn);
+    expect(await kill()).toBe(3_000);
+  });
+
+  test('C5: an override counts, but everybody gets 2 s', async () => {
+    const { kill } = await running(pod({ containers: [sleeper('a')] }), stubborn);
+    expect(await kill(undefined, 0)).toBe(2_000);
+  });
+
+  test('C5: a container that only the runtime knows is killed by what was written down at its creation', async () => {
+    const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
+    const { machine, kill } = await running(web, stubborn);
+    expect(await kill(undefined)).toBe(4_000);
+    expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
+  });
+
+  test('a container that the pod no longer has is killed all the same', async () => {
+    const { machine, kill } = await running(pod({ containers: [sleeper('a'), sleeper('b')] }));
+    await kill(pod({ containers: [sleeper('a')] }));
+    expect(machine.live()).toEqual([]);
+  });
+
+  test('C5: a kubelet that takes over in the middle of it leaves nobody unsignalled', async () => {
+    const web = pod({ terminationGracePeriodSeconds: 60, containers: [sleeper('a'), sleeper('b')] });
+    const { machine, kubelet, runningPod } = await running(web, stubborn);
+    const stop = new AbortController();
+    const first = kubelet.killPod(web, runningPod, undefined, stop.signal).catch(() => 'aborted');
+    await machine.clock.advance(1_000);
+    stop.abort(new Error('a shorter grace period came'));
+    expect(await machine.settle(first)).toBe('aborted');
+    const next = machine.kubelet();
+    await machine.settle(next.killPod(web, runningPod, 1, new AbortController().signal));
+    expect(machine.live()).toEqual([]);
+  });
+
+  test('what cannot be stopped is named in the error, and the sandbox is stopped all the same', async () => {
+    const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
+    machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
+    const killing = kubelet.killPod(pod({ containers: [sleeper('a')] }), runningPod, 1, new AbortController().signal);
+    await expect(machine.settle(killing)).rejects.toMatchObject({
+      code: 'KillPod',
+      message: expect.stringContaining(
+        'failed to "KillContainer" for "a" with KillContainerError: "StopContainer: INTERNAL: stuck"',
+      ),
+    });
+    expect((await machine.status(kubelet, pod())).sandboxes[0]?.state).toBe('notReady');
+  });
+});
+
+describe('C4: sidecars', () => {
+  const web = pod({
+    initContainers: [sleeper('s1', { restartPolicy: 'Always' }), sleeper('s2', { restartPolicy: 'Always' })],
+    containers: [sleeper('a')],
+  });
+
+  test('C4: end after the last main container, in reverse order', async () => {
+    const { kill, ends } = await running(web, slow(1_000));
+    await kill();
+    expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([1_000, 2_000, 3_000]);
+  });
+
+  test('C4: what is left when the grace period is over goes together', async () => {
+    const { kill, ends } = await running({ ...web, spec: { ...web.spec, terminationGracePeriodSeconds: 5 } }, stubborn);
+    await kill();
+    // The sidecars get the usual 2 s, side by side.
+    expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([5_000, 7_000, 7_000]);
+  });
+});
+
+describe('C5: preStop', () => {
+  const preStop: LifecycleHandler = { exec: { command: ['bye'] } };
+  const web = pod({ terminationGracePeriodSeconds: 10, containers: [sleeper('a', { lifecycle: { preStop } })] });
+  const hooked = (takesMs: number, log: string[] = [], outcome = 'ok'): MachineOptions => ({
+    ...stubborn,
+    hooks: {
+      postStart: async () => {},
+      preStop: (_pod, _container, _id, handler, gracePeriodMs, signal) =>
+        new Promise((resolve, reject) => {
+          log.push(`${handler.exec?.command?.[0]} ${gracePeriodMs}`);
+          signal.addEventListener('abort', () => log.push('aborted'));
+          clockOf.current?.setTimer(takesMs, () =>
+            outcome === 'ok' ? resolve() : reject(new Error('password: 1234')),
+          );
+        }),
+    },
+  });
+  const clockOf: { current?: Machine['clock'] } = {};
+  const start = async (options: MachineOptions) => {
+    const world = await running(web, options);
+    clockOf.current = world.machine.clock;
+    return world;
+  };
+
+  test('C5: runs within the grace period', async () => {
+    const log: string[] = [];
+    const { kill } = await start(hooked(4_000, log));
+    expect(await kill()).toBe(10_000);
+    expect(log).toEqual(['bye 10000', 'aborted']);
+  });
+
+  test('C5: one that takes all of it is given up, and the container gets 2 s', async () => {
+    const log: string[] = [];
+    const { kill } = await start(hooked(60_000, log));
+    expect(await kill()).toBe(12_000);
+  });
+
+  test('C5: runs for an orphan too, from what was written down', async () => {
+    const log: string[] = [];
+    const { kill } = await start(hooked(1_000, log));
+    expect(await kill(undefined, 5)).toBe(5_000);
+    expect(log[0]).toBe('bye 5000');
+  });
+
+  test('one that fails is an event without its words, and the container is stopped', async () => {
+    const { machine, kill } = await start(hooked(1_000, [], 'fail'));
+    await kill();
+    expect(machine.live()).toEqual([]);
+    expect(machine.events).toContain('Warning FailedPreStopHook containers{a}: PreStopHook failed');
+    expect(machine.events.join()).not.toContain('1234');
+  });
+
+  test('does not run where there is no time at all', async () => {
+    const log: string[] = [];
+    const { kill } = await start(hooked(1_000, log));
+    expect(await kill(web, 0)).toBe(2_000);
+    expect(log).toEqual([]);
+  });
+});
+
+test('a failed probe kills with its own grace period', async () => {
+  const livenessProbe = { terminationGracePeriodSeconds: 3, exec: { command: ['true'] } };
+  const web = pod({ containers: [sleeper('a', { livenessProbe })] });
+  const { machine, kubelet } = await running(web, stubborn);
+  machine.liveness.set(machine.cri.liveContainers()[0]?.id ?? '', 'failure');
+  const startMs = machine.clock.monotonic();
+  await machine.sync(kubelet, web);
+  expect(machine.clock.monotonic() - startMs).toBe(3_000);
+  expect(machine.live()).toEqual(['a/1']);
+  expect(machine.events).toContain(
+    'Normal Killing containers{a}: Container a failed liveness probe, will be restarted',
+  );
+});

@@ -1,0 +1,127 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, test } from 'vitest';
+import { restartCountFromLogs } from '../src/container-files.ts';
+import { containerReference, goDuration, podText } from '../src/describe.ts';
+import { LastErrors } from '../src/last-errors.ts';
+import { surplusInitContainers } from '../src/prune-rule.ts';
+import { SyncResults } from '../src/sync-result.ts';
+import { TerminationTurns } from '../src/termination-turns.ts';
+import { container, pod, record } from './builders.ts';
+
+test.each([
+  [[], 0],
+  [['0.log'], 1],
+  [['0.log', '3.log', '2.log.20260101-000000.gz'], 4],
+  [['7.log.20260101-000000'], 8],
+  [['x.log', '9.txt', '12', '5.logs'], 0],
+  [['99999999999999999999.log'], 0],
+])('the log files %j tell of %d starts', (names, expected) => {
+  expect(restartCountFromLogs(names)).toBe(expected);
+});
+
+test.each([
+  [0, '0s'],
+  [500, '500ms'],
+  [1_000, '1s'],
+  [10_000, '10s'],
+  [80_000, '1m20s'],
+  [160_000, '2m40s'],
+  [300_000, '5m0s'],
+  [1_500, '1.5s'],
+  [3_600_000, '1h0m0s'],
+])('%d ms is %s in Go’s words', (ms, expected) => {
+  expect(goDuration(ms)).toBe(expected);
+});
+
+test('events name the container by its place in the pod', () => {
+  const web = pod({ initContainers: [container('i')], ephemeralContainers: [{ name: 'd' }] });
+  const path = (name: string) => containerReference(web, name).fieldPath;
+  expect([path('app'), path('i'), path('d'), path('x')]).toEqual([
+    'spec.containers{app}',
+    'spec.initContainers{i}',
+    'spec.ephemeralContainers{d}',
+    'implicitly required container x',
+  ]);
+  expect(podText(web)).toBe('web_default(uid-1)');
+});
+
+describe('C3: records of init containers', () => {
+  const web = pod({ initContainers: [container('i'), container('j')] });
+  const records = [
+    record('i', 'exited', { restartCount: 2 }),
+    record('i', 'unknown', { restartCount: 1 }),
+    record('i', 'running', { restartCount: 0 }),
+    record('j', 'exited'),
+    record('app', 'exited'),
+  ];
+  test('C3: of each the newest ended one stays', () => {
+    expect(surplusInitContainers(web, records, false).map(({ id }) => id)).toEqual(['i-1']);
+  });
+  test('C3: in a new sandbox none stays', () => {
+    expect(surplusInitContainers(web, records, true).map(({ id }) => id)).toEqual(['i-2', 'i-1', 'i-0', 'j-0']);
+  });
+});
+
+describe('results of a sync', () => {
+  test('become one error that names them all', () => {
+    const results = new SyncResults();
+    results.add('StartContainer', 'a', { reason: 'ErrImagePull', message: 'no "such" image' });
+    results.add('StartContainer', 'b');
+    results.add('StartContainer', 'c', { reason: 'CrashLoopBackOff', message: 'wait', retryAtMs: 5 });
+    expect(results.done().error?.message).toBe(
+      '[failed to "StartContainer" for "a" with ErrImagePull: "no \\"such\\" image", failed to "StartContainer" for "c" with CrashLoopBackOff: "wait"]',
+    );
+    expect(results.done().error?.retryAtMs).toBeUndefined();
+  });
+
+  test('say when to come back where all that is left is to wait', () => {
+    const results = new SyncResults();
+    results.add('StartContainer', 'a', { reason: 'CrashLoopBackOff', message: '', retryAtMs: 90 });
+    results.add('StartContainer', 'b', { reason: 'ImagePullBackOff', message: '', retryAtMs: 70 });
+    expect(results.done().error?.retryAtMs).toBe(70);
+    results.fail(new Error('and more'));
+    expect(results.done().error?.retryAtMs).toBeUndefined();
+    expect(results.done().error?.message).toContain('failed to SyncPod: and more');
+  });
+
+  test('without an error there is none', () => {
+    const results = new SyncResults();
+    results.add('KillContainer', 'a');
+    expect(results.done()).toEqual({ results: [{ action: 'KillContainer', target: 'a' }] });
+  });
+});
+
+test('the last errors are those of the last start, and no more than a thousand', () => {
+  const errors = new LastErrors();
+  const failure = { reason: 'ErrImagePull', message: 'no' };
+  for (let n = 0; n < 1_100; n++) {
+    errors.update(`uid-${n}`, { results: [{ action: 'StartContainer', target: 'a', error: failure }] });
+  }
+  expect(errors.get('uid-99', 'a')).toBeUndefined();
+  expect(errors.get('uid-100', 'a')).toBe(failure);
+  errors.update('uid-200', { results: [{ action: 'StartContainer', target: 'a' }] });
+  expect(errors.get('uid-200', 'a')).toBeUndefined();
+  errors.update('uid-300', { results: [{ action: 'KillContainer', target: 'a' }] });
+  expect(errors.get('uid-300', 'a')).toBe(failure);
+  errors.forget('uid-300');
+  expect(errors.get('uid-300', 'a')).toBeUndefined();
+});
+
+test('C4: a turn that never comes is not waited for longer than allowed, and an abort ends it', async () => {
+  const clock = new FakeClock();
+  const turns = new TerminationTurns({ clock }, new Map([['s', ['a', 'b']]]));
+  const signal = new AbortController();
+  let came = 0;
+  const waiting = turns.wait('s', 1_000, signal.signal).then(() => came++);
+  turns.ended('a');
+  await clock.advance(999);
+  expect(came).toBe(0);
+  await clock.advance(1);
+  await waiting;
+  const aborted = turns.wait('s', 1_000, signal.signal);
+  signal.abort(new Error('enough'));
+  await expect(aborted).rejects.toThrow('enough');
+  turns.ended('b');
+  await turns.wait('s', 1_000, new AbortController().signal);
+  expect(clock.pendingTimers).toBe(0);
+});

@@ -1,0 +1,202 @@
+import {
+  type Container,
+  ContainerState,
+  type ContainerStatus,
+  messages,
+  type PodSandbox,
+  PodSandboxState,
+} from '@node-agent/cri-client';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { byPrecedence } from '../src/current-status.ts';
+import { toRuntimePods } from '../src/runtime-pods.ts';
+import {
+  newestContainersFirst,
+  sandboxIps,
+  toContainerStatus,
+  toRuntimePodStatus,
+  toSandboxStatus,
+} from '../src/status.ts';
+import { record, sandbox } from './builders.ts';
+
+const labels = {
+  'io.kubernetes.pod.uid': 'uid-1',
+  'io.kubernetes.pod.name': 'web',
+  'io.kubernetes.pod.namespace': 'default',
+  'io.kubernetes.container.name': 'app',
+};
+const annotations = { 'io.kubernetes.container.hash': 'abc', 'io.kubernetes.container.restartCount': '3' };
+
+describe('the status of a container', () => {
+  const answer = (extra: Partial<ContainerStatus> = {}): ContainerStatus =>
+    Object.assign(
+      messages.ContainerStatus.create({ id: 'c1', labels, annotations, state: ContainerState.CONTAINER_EXITED }),
+      extra,
+    );
+
+  test('is what the runtime says, in our words', () => {
+    const status = toContainerStatus(
+      answer({
+        createdAt: 2_000_000_000,
+        startedAt: 3_000_000_000,
+        finishedAt: 4_500_000_000,
+        exitCode: 7,
+        reason: 'Error',
+        imageRef: 'ref',
+        imageId: 'id',
+      }),
+      's1',
+    );
+    expect(status).toEqual({
+      id: 'c1',
+      name: 'app',
+      state: 'exited',
+      createdAtMs: 2_000,
+      startedAtMs: 3_000,
+      finishedAtMs: 4_500,
+      exitCode: 7,
+      image: '',
+      imageId: 'id',
+      hash: 'abc',
+      restartCount: 3,
+      reason: 'Error',
+      message: '',
+      sandboxId: 's1',
+    });
+  });
+
+  test('has no end while it runs, and no begin before', () => {
+    const running = answer({ state: ContainerState.CONTAINER_RUNNING, exitCode: 9, finishedAt: 5e9, reason: 'x' });
+    expect(toContainerStatus(running, '')).toMatchObject({
+      state: 'running',
+      exitCode: 0,
+      finishedAtMs: 0,
+      reason: '',
+    });
+    const created = answer({ state: ContainerState.CONTAINER_CREATED, startedAt: 5e9 });
+    expect(toContainerStatus(created, '')).toMatchObject({ state: 'created', startedAtMs: 0 });
+  });
+
+  test('is unknown for a state that nobody defined', () => {
+    expect(toContainerStatus(answer({ state: 17 }), '').state).toBe('unknown');
+  });
+
+  test('takes name and attempt from the metadata where the labels are lost', () => {
+    const metadata = { name: 'app', attempt: 5 };
+    expect(toContainerStatus(answer({ labels: {}, annotations: {}, metadata }), '')).toMatchObject({
+      name: 'app',
+      restartCount: 5,
+      hash: '',
+    });
+  });
+
+  test('tells what the runtime enforces', () => {
+    const resources = messages.ContainerResources.create({
+      linux: { cpuPeriod: 100_000, cpuQuota: 50_000, cpuShares: 512, memoryLimitInBytes: 1024 },
+    });
+    expect(toContainerStatus(answer({ resources }), '').resources).toEqual({
+      cpuLimitMilli: 500,
+      cpuRequestMilli: 500,
+      memoryLimitBytes: 1024,
+    });
+    const none = messages.ContainerResources.create({ linux: { cpuPeriod: 100_000, cpuQuota: -1 } });
+    expect(toContainerStatus(answer({ resources: none }), '').resources).toBeUndefined();
+  });
+});
+
+describe('the addresses of a sandbox', () => {
+  test.each([
+    ['none without a network', null, []],
+    ['the primary one first', { ip: '10.0.0.1', additionalIps: [{ ip: 'fd00::1' }] }, ['10.0.0.1', 'fd00::1']],
+    ['none where one of them is nonsense', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, []],
+    ['none for the host network', { ip: '', additionalIps: [] }, []],
+  ])('%s', (_name, network, expected) => {
+    expect(sandboxIps({ network })).toEqual(expected);
+  });
+
+  test('a runtime that tells no network is told apart from one that gave no address', () => {
+    expect(toSandboxStatus(messages.PodSandboxStatus.create({ id: 's' })).networkReported).toBe(false);
+    expect(toSandboxStatus(messages.PodSandboxStatus.create({ id: 's', network: {} })).networkReported).toBeUndefined();
+  });
+});
+
+describe('the status of a pod', () => {
+  const identity = { uid: 'uid-1', name: 'web', namespace: 'default' };
+
+  test('has the addresses of the newest sandbox, and only while that is ready', () => {
+    const old = sandbox({ ips: ['10.0.0.1'] });
+    expect(
+      toRuntimePodStatus(identity, [old, sandbox({ id: 's1', attempt: 1, ips: ['10.0.0.2'] })], [], 5).ips,
+    ).toEqual(['10.0.0.2']);
+    expect(
+      toRuntimePodStatus(identity, [old, sandbox({ id: 's1', attempt: 1, state: 'notReady' })], [], 5).ips,
+    ).toEqual([]);
+  });
+
+  test('sorts containers newest first, and of each the one that counts before the others', () => {
+    const records = [
+      record('a', 'exited', { restartCount: 0, createdAtMs: 10 }),
+      record('b', 'running', { restartCount: 0, createdAtMs: 20 }),
+      record('a', 'running', { restartCount: 1, createdAtMs: 30 }),
+      record('a', 'created', { restartCount: 1, createdAtMs: 40, id: 'late' }),
+    ];
+    expect(newestContainersFirst(records).map(({ id }) => id)).toEqual(['a-1', 'late', 'b-0', 'a-0']);
+  });
+
+  test('C1: however they are given, the first of each name is the one that counts, and none is lost', () => {
+    const arbitrary = fc.array(
+      fc.record({
+        name: fc.constantFrom('a', 'b', 'c'),
+        state: fc.constantFrom('created' as const, 'running' as const, 'exited' as const),
+        restartCount: fc.nat(4),
+        createdAtMs: fc.nat(50),
+      }),
+      { maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(arbitrary, (specs) => {
+        const records = specs.map(({ name, state, ...rest }, n) => record(name, state, { ...rest, id: `c${n}` }));
+        const sorted = newestContainersFirst(records);
+        expect(sorted.toSorted(byPrecedence)).toEqual(records.toSorted(byPrecedence));
+        for (const name of ['a', 'b', 'c']) {
+          const same = sorted.filter((one) => one.name === name);
+          expect(same).toEqual(same.toSorted(byPrecedence));
+        }
+      }),
+    );
+  });
+});
+
+describe('the lists of a runtime', () => {
+  const aSandbox = (id: string, uid: string, extra: Partial<PodSandbox> = {}): PodSandbox =>
+    Object.assign(
+      messages.PodSandbox.create({ id, metadata: { name: 'web', namespace: 'default', uid }, createdAt: 5e6 }),
+      extra,
+    );
+  const aContainer = (id: string, extra: Partial<Container> = {}): Container =>
+    Object.assign(messages.Container.create({ id, podSandboxId: 's1', labels, annotations, createdAt: 7e6 }), extra);
+
+  test('are put together by pod', () => {
+    const [pod, ...others] = toRuntimePods([aSandbox('s1', 'uid-1')], [aContainer('c1')]);
+    expect(others).toEqual([]);
+    expect(pod).toMatchObject({ uid: 'uid-1', name: 'web', namespace: 'default', createdAtMs: 5 });
+    expect(pod?.sandboxes).toMatchObject([{ id: 's1', state: 'ready', attempt: 0 }]);
+    expect(pod?.containers).toMatchObject([{ id: 'c1', name: 'app', hash: 'abc', restartCount: 3, sandboxId: 's1' }]);
+  });
+
+  test('a container whose sandbox is gone still has its pod', () => {
+    expect(toRuntimePods([], [aContainer('c1')])).toMatchObject([{ uid: 'uid-1', name: 'web', sandboxes: [] }]);
+  });
+
+  test('a container whose labels are lost belongs to the pod of its sandbox', () => {
+    const [pod] = toRuntimePods([aSandbox('s1', 'uid-1')], [aContainer('c1', { labels: {} })]);
+    expect(pod?.containers).toHaveLength(1);
+  });
+
+  test('what is nobody’s, or has no id, is left out', () => {
+    const strange = [aContainer('', {}), aContainer('c2', { labels: {}, podSandboxId: 'elsewhere' })];
+    expect(
+      toRuntimePods([aSandbox('', 'uid-1'), aSandbox('s2', '', { state: PodSandboxState.SANDBOX_NOTREADY })], strange),
+    ).toEqual([]);
+  });
+});

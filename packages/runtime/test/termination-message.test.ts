@@ -1,0 +1,137 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { type ContainerStatus, messages } from '@node-agent/cri-client';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { tailOfCriLog } from '../src/cri-log-tail.ts';
+import { joinMessages, readTerminationMessage } from '../src/termination-message.ts';
+
+const FILE = '/var/lib/kubelet/pods/u/containers/a/1';
+const LOG = '/var/log/pods/a/0.log';
+const stamp = '2026-01-01T00:00:00.000000000Z stdout';
+
+async function message(
+  files: Readonly<Record<string, string>>,
+  extra: { exitCode?: number; reason?: string; policy?: string; path?: string; fault?: string } = {},
+): Promise<string> {
+  const fs = new MemoryFileSystem({ clock: new FakeClock() });
+  await fs.mkdir('/var/lib/kubelet/pods/u/containers/a');
+  await fs.mkdir('/var/log/pods/a');
+  for (const [path, content] of Object.entries(files)) await fs.writeFile(path, content);
+  const { exitCode = 1, reason = 'Error', policy = 'FallbackToLogsOnError', path = '/dev/termination-log' } = extra;
+  if (extra.fault !== undefined) fs.injectFault({ code: extra.fault, operation: 'open' });
+  const status: ContainerStatus = messages.ContainerStatus.create({
+    exitCode,
+    reason,
+    logPath: LOG,
+    mounts: [{ containerPath: '/dev/termination-log', hostPath: FILE }],
+    annotations: {
+      'io.kubernetes.container.terminationMessagePath': path,
+      'io.kubernetes.container.terminationMessagePolicy': policy,
+    },
+  });
+  return readTerminationMessage(fs, status);
+}
+
+describe('the termination message', () => {
+  const log = `${stamp} F one\n${stamp} F two\n`;
+  test.each([
+    ['is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
+    [
+      'is the end of the log where the file is empty and the container failed',
+      { [FILE]: '', [LOG]: log },
+      {},
+      'one\ntwo\n',
+    ],
+    ['is the end of the log where there is no file', { [LOG]: log }, {}, 'one\ntwo\n'],
+    [
+      'is the end of the log where the container has no path for one',
+      { [FILE]: 'other', [LOG]: log },
+      { path: '' },
+      'one\ntwo\n',
+    ],
+    ['is nothing where the container succeeded', { [FILE]: '', [LOG]: log }, { exitCode: 0 }, ''],
+    [
+      'is nothing where the container could not be started',
+      { [FILE]: '', [LOG]: log },
+      { reason: 'ContainerCannotRun' },
+      '',
+    ],
+    ['is nothing with the policy File', { [FILE]: '', [LOG]: log }, { policy: 'File' }, ''],
+    ['is the last 4 KiB of a long file', { [FILE]: `x${'y'.repeat(4096)}` }, {}, 'y'.repeat(4096)],
+    [
+      'says what went wrong with the file',
+      { [FILE]: 'bye' },
+      { fault: 'EIO' },
+      `Error on reading termination log ${FILE}: `,
+    ],
+    ['says that there is no log either', {}, {}, 'Error on reading termination message from logs: '],
+  ] as const)('%s', async (_name, files, extra, expected) => {
+    const actual = await message(files, extra);
+    if (expected.startsWith('Error on')) expect(actual.startsWith(expected)).toBe(true);
+    else expect(actual).toBe(expected);
+  });
+
+  test('is the last 80 lines of the log, and of these the last 2 KiB', async () => {
+    const lines = Array.from({ length: 500 }, (_, n) => `${stamp} F ${n}`).join('\n');
+    const read = await message({ [LOG]: `${lines}\n` });
+    expect(read).toBe(Array.from({ length: 80 }, (_, n) => `${n + 420}\n`).join(''));
+    const long = Array.from({ length: 90 }, (_, n) => `${stamp} F ${n} ${'z'.repeat(100)}`).join('\n');
+    const cut = await message({ [LOG]: `${long}\n` });
+    expect(Buffer.byteLength(cut)).toBe(2048);
+    expect(cut.endsWith(`89 ${'z'.repeat(100)}\n`)).toBe(true);
+  });
+
+  test('reads past a line that is longer than the first look', async () => {
+    const read = await message({ [LOG]: `${stamp} F first\n${stamp} F ${'w'.repeat(100_000)}\n` });
+    expect(read).toBe(`${'w'.repeat(2047)}\n`);
+  });
+
+  test('is joined to what the runtime said', () => {
+    expect([joinMessages('', ''), joinMessages('a', ''), joinMessages('', 'b'), joinMessages('a', 'b')]).toEqual([
+      '',
+      'a',
+      'b',
+      'a: b',
+    ]);
+  });
+});
+
+describe('the tail of a log', () => {
+  const tail = (text: string, fromStart = true) => tailOfCriLog(Buffer.from(text), fromStart, 80, 2048);
+
+  test('puts partial lines together', () => {
+    expect(tail(`${stamp} P ab\n${stamp} F cd\n`).text).toBe('abcd\n');
+    expect(tail(`${stamp} P:x ab\n`).text).toBe('ab');
+  });
+
+  test('leaves out what is no log line, and an empty log is empty', () => {
+    expect(tail(`garbage\n${stamp} F ok\n`).text).toBe('ok\n');
+    expect(tail('').text).toBe('');
+    expect(tail(`${stamp} F`).text).toBe('\n');
+  });
+
+  test('does not take the rest of a line for a line', () => {
+    expect(tail(`00Z stdout F half\n${stamp} F whole\n`, false)).toEqual({ text: 'whole\n', complete: false });
+  });
+
+  test('never breaks, is never longer than asked for, and cuts no character', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: 'grapheme', maxLength: 40 })),
+        fc.integer({ min: 4, max: 60 }),
+        (lines, maxBytes) => {
+          const log = lines.map((line) => `${stamp} F ${line.replaceAll('\n', ' ')}\n`).join('');
+          const { text } = tailOfCriLog(Buffer.from(log), true, 80, maxBytes);
+          expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxBytes);
+          expect(
+            lines
+              .map((line) => `${line.replaceAll('\n', ' ')}\n`)
+              .join('')
+              .endsWith(text),
+          ).toBe(true);
+        },
+      ),
+    );
+  });
+});
