@@ -16,10 +16,9 @@ const READS = {
   uint32: 'r.uint32()',
   int64: 'r.int64()',
   uint64: 'r.uint64()',
-  enum: 'r.int32()',
 };
 
-const scalarOf = (field) => (field.kind === 'enum' ? 'enum' : field.type);
+const scalarOf = (field) => (field.kind === 'enum' ? 'int32' : field.type);
 const capital = (word) => word[0].toUpperCase() + word.slice(1);
 const tagOf = (field, wireType) => field.id * 8 + wireType;
 const wireTypeOf = (field) =>

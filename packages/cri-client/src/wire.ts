@@ -115,8 +115,6 @@ export function putInt32(w: Writer, tag: number, value: number | Absent, field: 
   w.uint32(tag).int32(checkInt32(value, field));
 }
 
-export const putEnum: typeof putInt32 = putInt32;
-
 export function putUint32(w: Writer, tag: number, value: number | Absent, field: string): void {
   if (value === undefined || value === null || value === 0) return;
   if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff)
@@ -145,8 +143,6 @@ export function putInt32s(w: Writer, tag: number, values: readonly number[] | Ab
   for (const value of numbers) w.int32(checkInt32(value, field));
   w.join(start);
 }
-
-export const putEnums: typeof putInt32s = putInt32s;
 
 export function putInt64s(w: Writer, tag: number, values: readonly number[] | Absent, field: string): void {
   const numbers = list(values, field);

@@ -162,6 +162,13 @@ describe('deadlines', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('forgets the deadline of a call that was answered', async () => {
+    await start({ version: () => someVersion });
+    const clock = new FakeClock();
+    await client({ clock }).version({});
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('gives a stop its grace period on top', async () => {
     const started = Promise.withResolvers<void>();
     await start({

@@ -82,6 +82,16 @@ describe('every message', () => {
 });
 
 describe('decoding', () => {
+  it('refuses a field that reaches past the end of its message into what follows', () => {
+    const bytes = Buffer.concat([Buffer.of(0x0a, 0x02, 0x0a, 0x05), Buffer.from('hello')]);
+    expect(() => messages.ContainerStatusResponse.decode(bytes)).toThrow(RangeError);
+  });
+
+  it('refuses wire types that proto3 does not have, and numbers that do not end', () => {
+    expect(() => messages.VersionRequest.decode(Buffer.of(0x0b))).toThrow(/wire type 3/);
+    expect(() => messages.Int64Value.decode(Buffer.alloc(20, 0xff))).toThrow(/more than 10 bytes/);
+  });
+
   it('gives each field its own property, so that a spread copies all of them', () => {
     expect({ ...messages.VersionResponse.decode(new Uint8Array()) }).toEqual({
       version: '',

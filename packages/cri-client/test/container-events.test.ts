@@ -104,11 +104,11 @@ describe('watchContainerEvents', () => {
     expect(attemptsAtMs).toHaveLength(1);
   });
 
-  it('ends the stream where the reader stops', async () => {
+  it.each([0, 1])('ends the stream where the reader stops, after %d events', async (events) => {
     let ended = false;
     const stream = async function* (signal: AbortSignal): AsyncGenerator<ContainerEventResponse, void> {
       try {
-        yield event('a');
+        for (let i = 0; i < events; i++) yield event('a');
         await untilAborted(signal);
       } finally {
         ended = true;
