@@ -30,7 +30,7 @@ type Form = 'normal' | 'wire';
 function interfaceText(name: string, fields: readonly Field[], others: Map<string, string>, form: Form): string {
   const lines = fields.flatMap((line) => {
     const type = typeText(line.type, others, form);
-    const optional = form === 'wire' ? !line.required : line.optional;
+    const optional = form === 'wire' || line.optional;
     const property = form === 'wire' ? line.name : line.property;
     return [`  /** ${line.doc}${defaultText(line)} */`, `  readonly ${property}${optional ? '?' : ''}: ${type};`];
   });
@@ -45,7 +45,7 @@ function enumText(name: string, values: readonly string[]): string {
 }
 
 function defaultText(line: Field): string {
-  if (line.default === undefined || line.required || line.type.kind === 'object') return '';
+  if (line.default === undefined || line.type.kind === 'object') return '';
   return ` Default: ${typeof line.default === 'string' ? line.default || "''" : JSON.stringify(line.default)}.`;
 }
 

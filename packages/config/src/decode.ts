@@ -61,10 +61,8 @@ class Decoder {
     ignored: readonly string[] = [],
   ): Readonly<Record<string, Json>> {
     const members: [string, Json][] = [];
-    const seen = new Set<string>();
     for (const { key, keyAt, value } of node.entries) {
       if (ignored.includes(key)) continue;
-      seen.add(key);
       const line = fields.find((candidate) => candidate.name === key);
       if (line === undefined) {
         this.#reportAt(childPath(path, key), unknownField(key, fields), keyAt);
@@ -72,9 +70,6 @@ class Decoder {
       }
       const decoded = this.#value(value, childPath(path, key), line.type, true);
       if (decoded !== undefined) members.push([key, decoded]);
-    }
-    for (const line of fields) {
-      if (line.required && !seen.has(line.name)) this.#report(childPath(path, line.name), 'is missing', node);
     }
     return Object.fromEntries(members);
   }
@@ -160,7 +155,8 @@ export function scalarValue(value: null | boolean | number | bigint | string, ty
     case 'bytes':
     case 'quantity': {
       const text = type.acceptsNumber && typeof value === 'number' ? String(value) : value;
-      return typeof text === 'string' && ((text === '' && type.kind === 'bytes') || parseQuantity(text) !== undefined)
+      return typeof text === 'string' &&
+        ((text === '' && type.kind === 'bytes' && !type.acceptsNumber) || parseQuantity(text) !== undefined)
         ? text
         : undefined;
     }

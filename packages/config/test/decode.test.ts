@@ -78,7 +78,6 @@ describe('a value of the wrong type', () => {
     ['featureGates: {MemoryQoS: "true"}', 'featureGates.MemoryQoS: must be true or false, not the string "true"'],
     ['authentication: true', '3:17: authentication: must be an object with x509, webhook, anonymous, not true'],
     ['maxPods: {}', 'maxPods: must be a whole number from -2147483648 to 2147483647, not an object'],
-    ['reservedMemory: [{numaNode: 0}]', '3:18: reservedMemory[0].limits: is missing'],
     ['reservedMemory: [{numaNode: 0, limits: {memory: x}}]', 'reservedMemory[0].limits.memory: must be a quantity'],
     ['staticPodURLHeader: {a: b}', 'staticPodURLHeader.a: must be a list, not the string "b"'],
     ['systemReserved: {cpu: ""}', 'systemReserved.cpu: must be a quantity'],

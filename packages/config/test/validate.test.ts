@@ -339,6 +339,7 @@ const observability: readonly Case[] = [
     'tracing.endpoint',
     'must be host:port, or a URL with the scheme dns, unix or unix-abstract',
   ],
+  ['tracing: {endpoint: "a b"}', 'tracing.endpoint', 'must be host:port'],
   ['showHiddenMetricsForVersion: "1.20"', 'showHiddenMetricsForVersion', 'must be omitted or 1.35'],
 ];
 
@@ -373,6 +374,7 @@ describe('validation', () => {
     'showHiddenMetricsForVersion: "1.35"',
     'healthzPort: 0\nreadOnlyPort: 10255',
     'podLogsDir: logs',
+    'reservedSystemCPUs: ""\nregisterWithTaints: [{key: a}]\nlogging: {vmodule: [{filePattern: a}]}',
   ])('accepts %j', async (body) => {
     await expect(load({ config: file(body) })).resolves.toBeDefined();
   });

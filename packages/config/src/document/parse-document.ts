@@ -13,7 +13,7 @@ import {
 import type { ConfigEntry, ConfigNode, Position } from './node.ts';
 
 /** What is wrong with the text of a file. */
-export interface SyntaxProblem {
+interface SyntaxProblem {
   readonly message: string;
   readonly at: Position;
 }

@@ -2,7 +2,7 @@ import type { Support } from '../schema/field.ts';
 import { inert, refuse, supported, warn } from '../schema/field.ts';
 
 /** How the text of a flag becomes a value. */
-export type FlagType = 'boolean' | 'integer' | 'string' | 'duration' | 'labels' | 'version';
+type FlagType = 'boolean' | 'integer' | 'string' | 'duration' | 'labels' | 'version';
 
 /** A flag that is not a field of the configuration. */
 export interface KubeletFlag {

@@ -74,11 +74,11 @@ export type TaintEffect = '' | 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
 /** A taint of the node. */
 export interface TaintConfiguration {
-  /** The key. */
+  /** The key. Default: ''. */
   readonly key: string;
   /** The value. Default: ''. */
   readonly value: string;
-  /** What happens to pods that do not tolerate it. */
+  /** What happens to pods that do not tolerate it. Default: ''. */
   readonly effect: TaintEffect;
   /** Not allowed in a configuration. */
   readonly timeAdded?: string;
@@ -92,9 +92,9 @@ export type MemoryReservationPolicy = 'None' | 'TieredReservation';
 
 /** Memory of one NUMA node that is kept back from pods. */
 export interface MemoryReservation {
-  /** The number of the NUMA node. */
+  /** The number of the NUMA node. Default: 0. */
   readonly numaNode: number;
-  /** Quantities of memory and of hugepages-<size>. */
+  /** Quantities of memory and of hugepages-<size>. Default: {}. */
   readonly limits: Readonly<Record<string, string>>;
 }
 
@@ -116,9 +116,9 @@ export interface MemorySwapConfiguration {
 
 /** How long pods of a priority, or a higher one, get in a shutdown. */
 export interface ShutdownGracePeriodByPodPriority {
-  /** The lowest priority that this entry is for. */
+  /** The lowest priority that this entry is for. Default: 0. */
   readonly priority: number;
-  /** The grace period in seconds. */
+  /** The grace period in seconds. Default: 0. */
   readonly shutdownGracePeriodSeconds: number;
 }
 
@@ -126,9 +126,9 @@ export type LogFormat = 'text' | 'json';
 
 /** The verbosity of some source files. */
 export interface VModuleItem {
-  /** A file name without suffix, or a glob of such. */
+  /** A file name without suffix, or a glob of such. Default: ''. */
   readonly filePattern: string;
-  /** Its verbosity. */
+  /** Its verbosity. Default: 0. */
   readonly verbosity: number;
 }
 
@@ -291,7 +291,7 @@ export interface KubeletConfiguration {
   readonly enableDebugFlagsHandler: boolean;
   /** Whether the host's logs are served at /logs. Default: true. */
   readonly enableSystemLogHandler: boolean;
-  /** Whether /logs answers queries. Needs enableSystemLogHandler and the feature gate NodeLogQuery. Default: false. */
+  /** Whether /logs answers queries. Needs enableSystemLogHandler. Default: false. */
   readonly enableSystemLogQuery: boolean;
   /** The secured server's certificate and its chain, PEM. Empty: self-signed, in --cert-dir. Default: ''. */
   readonly tlsCertFile: string;
@@ -403,7 +403,7 @@ export interface KubeletConfiguration {
   readonly kernelMemcgNotification: boolean;
   /** Whether the kubelet refuses to start on a host with swap. Default: true. */
   readonly failSwapOn: boolean;
-  /** The use of swap by containers. Needs the feature gate NodeSwap. */
+  /** The use of swap by containers. */
   readonly memorySwap: MemorySwapConfiguration;
   /** Whether limits of ephemeral storage and sizes of emptyDir volumes are enforced. Default: true. */
   readonly localStorageCapacityIsolation: boolean;
@@ -495,22 +495,22 @@ export interface KubeletAuthorizationV1beta1 {
 
 /** A taint of the node. */
 export interface TaintConfigurationV1beta1 {
-  /** The key. */
-  readonly key: string;
+  /** The key. Default: ''. */
+  readonly key?: string;
   /** The value. Default: ''. */
   readonly value?: string;
-  /** What happens to pods that do not tolerate it. */
-  readonly effect: TaintEffect;
+  /** What happens to pods that do not tolerate it. Default: ''. */
+  readonly effect?: TaintEffect;
   /** Not allowed in a configuration. */
   readonly timeAdded?: string;
 }
 
 /** Memory of one NUMA node that is kept back from pods. */
 export interface MemoryReservationV1beta1 {
-  /** The number of the NUMA node. */
-  readonly numaNode: number;
-  /** Quantities of memory and of hugepages-<size>. */
-  readonly limits: Readonly<Record<string, string>>;
+  /** The number of the NUMA node. Default: 0. */
+  readonly numaNode?: number;
+  /** Quantities of memory and of hugepages-<size>. Default: {}. */
+  readonly limits?: Readonly<Record<string, string>>;
 }
 
 /** The use of swap by containers. */
@@ -521,18 +521,18 @@ export interface MemorySwapConfigurationV1beta1 {
 
 /** How long pods of a priority, or a higher one, get in a shutdown. */
 export interface ShutdownGracePeriodByPodPriorityV1beta1 {
-  /** The lowest priority that this entry is for. */
-  readonly priority: number;
-  /** The grace period in seconds. */
-  readonly shutdownGracePeriodSeconds: number;
+  /** The lowest priority that this entry is for. Default: 0. */
+  readonly priority?: number;
+  /** The grace period in seconds. Default: 0. */
+  readonly shutdownGracePeriodSeconds?: number;
 }
 
 /** The verbosity of some source files. */
 export interface VModuleItemV1beta1 {
-  /** A file name without suffix, or a glob of such. */
-  readonly filePattern: string;
-  /** Its verbosity. */
-  readonly verbosity: number;
+  /** A file name without suffix, or a glob of such. Default: ''. */
+  readonly filePattern?: string;
+  /** Its verbosity. Default: 0. */
+  readonly verbosity?: number;
 }
 
 /** Options of the format text. */
@@ -693,7 +693,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly enableDebugFlagsHandler?: boolean;
   /** Whether the host's logs are served at /logs. Default: true. */
   readonly enableSystemLogHandler?: boolean;
-  /** Whether /logs answers queries. Needs enableSystemLogHandler and the feature gate NodeLogQuery. Default: false. */
+  /** Whether /logs answers queries. Needs enableSystemLogHandler. Default: false. */
   readonly enableSystemLogQuery?: boolean;
   /** The secured server's certificate and its chain, PEM. Empty: self-signed, in --cert-dir. Default: ''. */
   readonly tlsCertFile?: string;
@@ -805,7 +805,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly kernelMemcgNotification?: boolean;
   /** Whether the kubelet refuses to start on a host with swap. Default: true. */
   readonly failSwapOn?: boolean;
-  /** The use of swap by containers. Needs the feature gate NodeSwap. */
+  /** The use of swap by containers. */
   readonly memorySwap?: MemorySwapConfigurationV1beta1;
   /** Whether limits of ephemeral storage and sizes of emptyDir volumes are enforced. Default: true. */
   readonly localStorageCapacityIsolation?: boolean;

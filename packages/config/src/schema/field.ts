@@ -1,9 +1,6 @@
 /** A value as JSON has it: what a configuration file may hold once its syntax is understood. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** A JSON object. */
-export type JsonObject = { readonly [key: string]: Json };
-
 /**
  * The type of a field, in a file (its wire form) and in the program (its normal form).
  *
@@ -87,8 +84,6 @@ export interface Field {
   readonly zeroIsUnset: boolean;
   /** Whether the property may be missing in the program's form. */
   readonly optional: boolean;
-  /** Whether an entry of a list or map has to have it. */
-  readonly required: boolean;
   readonly flag: FieldFlag | undefined;
   /** A relative path in the `--config` file is resolved against that file's directory. */
   readonly isPath: boolean;
@@ -112,7 +107,6 @@ export function field(init: FieldInit): Field {
     default: init.default,
     zeroIsUnset: init.zeroIsUnset ?? false,
     optional: init.optional ?? false,
-    required: init.required ?? false,
     flag: typeof init.flag === 'string' ? { name: init.flag } : init.flag,
     isPath: init.isPath ?? false,
     check: init.check,

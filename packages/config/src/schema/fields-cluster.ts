@@ -11,12 +11,11 @@ export const clusterFields: readonly Field[] = [
     flag: { name: 'register-with-taints', syntax: 'taints' },
     type: list(
       object('TaintConfiguration', 'A taint of the node.', [
-        field({ name: 'key', type: STRING, required: true, default: '', doc: 'The key.' }),
+        field({ name: 'key', type: STRING, default: '', doc: 'The key.' }),
         field({ name: 'value', type: STRING, default: '', doc: 'The value.' }),
         field({
           name: 'effect',
           type: oneOf('TaintEffect', '', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'),
-          required: true,
           default: '',
           doc: 'What happens to pods that do not tolerate it.',
         }),
@@ -198,11 +197,10 @@ export const observabilityFields: readonly Field[] = [
             field({
               name: 'filePattern',
               type: STRING,
-              required: true,
               default: '',
               doc: 'A file name without suffix, or a glob of such.',
             }),
-            field({ name: 'verbosity', type: UINT32, required: true, default: 0, doc: 'Its verbosity.' }),
+            field({ name: 'verbosity', type: UINT32, default: 0, doc: 'Its verbosity.' }),
           ]),
         ),
         support: warn('verbosity is the same for all files'),

@@ -172,11 +172,10 @@ export const reservationFields: readonly Field[] = [
     flag: { name: 'reserved-memory', syntax: 'reservedMemory' },
     type: list(
       object('MemoryReservation', 'Memory of one NUMA node that is kept back from pods.', [
-        field({ name: 'numaNode', type: INT32, required: true, default: 0, doc: 'The number of the NUMA node.' }),
+        field({ name: 'numaNode', type: INT32, default: 0, doc: 'The number of the NUMA node.' }),
         field({
           name: 'limits',
           type: map({ kind: 'quantity', acceptsNumber: true }),
-          required: true,
           default: {},
           doc: 'Quantities of memory and of hugepages-<size>.',
         }),
@@ -347,7 +346,7 @@ export const evictionFields: readonly Field[] = [
         doc: 'NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request.',
       }),
     ]),
-    doc: 'The use of swap by containers. Needs the feature gate NodeSwap.',
+    doc: 'The use of swap by containers.',
   }),
   field({
     name: 'localStorageCapacityIsolation',
@@ -443,14 +442,12 @@ export const shutdownFields: readonly Field[] = [
         field({
           name: 'priority',
           type: INT32,
-          required: true,
           default: 0,
           doc: 'The lowest priority that this entry is for.',
         }),
         field({
           name: 'shutdownGracePeriodSeconds',
           type: { kind: 'integer', bits: 64 },
-          required: true,
           default: 0,
           doc: 'The grace period in seconds.',
         }),

@@ -99,7 +99,7 @@ export const serverFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     support: warn(NO_SERVER),
-    doc: 'Whether /logs answers queries. Needs enableSystemLogHandler and the feature gate NodeLogQuery.',
+    doc: 'Whether /logs answers queries. Needs enableSystemLogHandler.',
   }),
 ];
 

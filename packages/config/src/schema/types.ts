@@ -7,7 +7,6 @@ export const INT64: FieldType = { kind: 'integer', bits: 64 };
 export const NUMBER: FieldType = { kind: 'number' };
 export const STRING: FieldType = { kind: 'string' };
 export const DURATION: FieldType = { kind: 'duration' };
-export const BYTES: FieldType = { kind: 'bytes' };
 export const QUANTITY: FieldType = { kind: 'quantity' };
 
 export function list(of: FieldType): FieldType {

@@ -2,18 +2,12 @@ import { parseImageReference } from '@node-agent/pod-spec';
 import { formatMs } from '../duration.ts';
 import { type Rule, when } from './rule.ts';
 
-const ages: Rule = ({ imageMaximumGCAgeMs, imageMinimumGCAgeMs }, { gates }) => [
-  ...when(
-    imageMaximumGCAgeMs !== 0 && !gates.enabled('ImageMaximumGCAge'),
-    'imageMaximumGCAge',
-    'requires the feature gate ImageMaximumGCAge',
-  ),
-  ...when(
+const ages: Rule = ({ imageMaximumGCAgeMs, imageMinimumGCAgeMs }) =>
+  when(
     imageMaximumGCAgeMs > 0 && imageMaximumGCAgeMs <= imageMinimumGCAgeMs,
     'imageMaximumGCAge',
     `must be greater than imageMinimumGCAge (${formatMs(imageMinimumGCAgeMs)})`,
-  ),
-];
+  );
 
 const thresholds: Rule = ({ imageGCLowThresholdPercent: low, imageGCHighThresholdPercent: high }) =>
   when(low >= high, 'imageGCLowThresholdPercent', `(${low}) must be less than imageGCHighThresholdPercent (${high})`);

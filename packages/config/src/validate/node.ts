@@ -91,14 +91,8 @@ const tls: Rule = ({ tlsCipherSuites, tlsCurvePreferences, serverTLSBootstrap },
   ),
 ];
 
-const systemLogs: Rule = ({ enableSystemLogQuery, enableSystemLogHandler }, { gates }) => [
-  ...when(
-    enableSystemLogQuery && !gates.enabled('NodeLogQuery'),
-    'enableSystemLogQuery',
-    'requires the feature gate NodeLogQuery',
-  ),
-  ...when(enableSystemLogQuery && !enableSystemLogHandler, 'enableSystemLogQuery', 'needs enableSystemLogHandler'),
-];
+const systemLogs: Rule = ({ enableSystemLogQuery, enableSystemLogHandler }) =>
+  when(enableSystemLogQuery && !enableSystemLogHandler, 'enableSystemLogQuery', 'needs enableSystemLogHandler');
 
 /** Rules on the node, its servers and its end. */
 export const nodeRules: readonly Rule[] = [shutdown, taints, tls, systemLogs];

@@ -36,7 +36,7 @@ const tracing: Rule = ({ tracing: settings }) => {
   if (endpoint === undefined) return [];
   const scheme = endpoint.includes('//') ? endpoint.slice(0, endpoint.indexOf(':')) : 'dns';
   return when(
-    !['dns', 'unix', 'unix-abstract'].includes(scheme),
+    !['dns', 'unix', 'unix-abstract'].includes(scheme) || /\s/.test(endpoint),
     'tracing.endpoint',
     'must be host:port, or a URL with the scheme dns, unix or unix-abstract',
   );

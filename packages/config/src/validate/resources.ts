@@ -33,13 +33,6 @@ const memoryQos: Rule = ({ memoryReservationPolicy }, { gates }) =>
     'TieredReservation requires the feature gate MemoryQoS',
   );
 
-const swap: Rule = ({ memorySwap: { swapBehavior } }, { gates }) =>
-  when(
-    swapBehavior !== '' && !gates.enabled('NodeSwap'),
-    'memorySwap.swapBehavior',
-    'cannot be set when the feature gate NodeSwap is off',
-  );
-
 const nodeAllocatable: Rule = (configuration) => {
   const { enforceNodeAllocatable: levels, cgroupsPerQOS } = configuration;
   const path = 'enforceNodeAllocatable';
@@ -145,7 +138,6 @@ const qosReserved: Rule = ({ qosReserved: shares }, { gates }) => [
 export const resourceRules: readonly Rule[] = [
   cgroups,
   memoryQos,
-  swap,
   nodeAllocatable,
   reserved,
   reservedCpus,

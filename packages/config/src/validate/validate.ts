@@ -22,7 +22,8 @@ const RULES: readonly Rule[] = [
 
 /**
  * Everything in a complete configuration that is not allowed, in the order of the table, then of the rules
- * (`ValidateKubeletConfiguration`, pkg/kubelet/apis/config/validation; feature gates are looked at elsewhere).
+ * (`ValidateKubeletConfiguration`, pkg/kubelet/apis/config/validation; feature gates are looked at elsewhere; rules
+ * that need a gate which 1.36 locks to true are left out).
  */
 export function validateConfiguration(
   configuration: KubeletConfiguration,
