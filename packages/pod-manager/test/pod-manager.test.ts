@@ -61,7 +61,9 @@ describe('PodManager', () => {
     const manager = managerOf(api, own);
     expect(manager.getStaticPodToMirrorPodMap()).toEqual(new Map([[own, undefined]]));
     expect(manager.getUidTranslations().podToMirror).toEqual(new Map([['s', undefined]]));
-    expect(manager.getPodAndMirrorPod(mirror)).toEqual({ pod: undefined, mirrorPod: mirror, wasMirror: true });
+    expect(manager.getPodAndMirrorPod(own).mirrorPod).toBeUndefined();
+    const orphaned = managerOf(api, mirror).getPodAndMirrorPod(mirror);
+    expect(orphaned).toEqual({ pod: undefined, mirrorPod: mirror, wasMirror: true });
   });
 
   it('tells mirror pods that have lost their static pod', () => {
