@@ -80,6 +80,14 @@ describe('PodManager', () => {
     expect(manager.translatePodUid('m')).toBe('m');
   });
 
+  it('keeps the newer of two mirror pods of one name when the older one goes', () => {
+    const newer = mirrorPod('m2', 'etcd');
+    const manager = managerOf(own, mirror, newer);
+    manager.removePod(mirror);
+    expect(manager.getMirrorPodByPod(own)).toBe(newer);
+    expect(manager.translatePodUid('m2')).toBe('s');
+  });
+
   it('takes a new version in place of the old one', () => {
     const next = { ...own, metadata: { ...own.metadata, labels: { v: '2' } } };
     const manager = managerOf(own);
