@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Clock } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import { ServerError } from './errors.ts';
+import { type Reply, text } from './reply.ts';
+
+/** Where a server listens. */
+export interface ListenAddress {
+  /** An IP address of this machine; `127.0.0.1` for the machine alone. */
+  readonly address: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+}
+
+/** Answers one request; `signal` is aborted when nobody waits for the answer any more. */
+export type Handler = (method: string, url: string, signal: AbortSignal) => Reply | Promise<Reply>;
+
+/** How long an idle connection is kept, as upstream. */
+const IDLE_MS = 90_000;
+/** How long a client may take to send its request. */
+const RECEIVE_MS = 30_000;
+/** How long an answer may take to be made. */
+const ANSWER_MS = 60_000;
+const MAX_CONNECTIONS = 256;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/**
+ * An HTTP/1.1 server around a function. Requests have no body here: a connection that sends one is closed after its
+ * answer. Slow, idle and too many connections are closed; a handler that fails is a 500, one that is late a 504.
+ */
+export class HttpListener {
+  readonly #components: { readonly clock: Clock; readonly logger: Logger };
+  readonly #handler: Handler;
+
+  constructor(components: { readonly clock: Clock; readonly logger: Logger }, handler: Handler) {
+    this.#components = components;
+    this.#handler = handler;
+  }
+
+  /**
+   * Listens until `signal` is aborted, and is done when all connections are closed.
+   * @param onListening told the address that it got, before the first request
+   * @throws ServerError `ListenFailed`
+   */
+  async run(listen: ListenAddress, onListening: (got: ListenAddress) => void, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const server = createServer(
+      {
+        maxHeaderSize: MAX_HEADER_BYTES,
+        headersTimeout: RECEIVE_MS,
+        requestTimeout: RECEIVE_MS,
+        keepAliveTimeout: IDLE_MS,
+      },
+      (request, response) => void this.#serve(request, response),
+    );
+    server.maxConnections = MAX_CONNECTIONS;
+    await this.#listen(server, listen);
+    const got = server.address();
+    if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
+    await new Promise<void>((resolve) => {
+      const stop = (): void => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      };
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  #listen(server: Server, { address, port }: ListenAddress): Promise<void> {
+    return new Promise((resolve, reject) => {
+      server.once('error', (error) => {
+        reject(new ServerError('ListenFailed', `cannot listen on ${address}:${port}: ${error.message}`, error));
+      });
+      server.listen({ host: address, port }, () => {
+        server.removeAllListeners('error');
+        // What comes later, as a failing accept, concerns one connection and not the server.
+        server.on('error', (err) => this.#components.logger.warn({ err, port }, 'HTTP server had an error'));
+        resolve();
+      });
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, logger } = this.#components;
+    const { method = 'GET', url = '/' } = request;
+    const controller = new AbortController();
+    response.on('close', () => controller.abort(new Error('the client has gone')));
+    let reply: Reply;
+    const timer = clock.setTimer(ANSWER_MS, () => controller.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
+    try {
+      reply = await Promise.race([this.#handler(method, url, controller.signal), aborted(controller.signal)]);
+    } catch (err) {
+      const late = controller.signal.aborted;
+      if (!late) logger.error({ err, method, url }, 'HTTP request failed');
+      const message = err instanceof Error ? err.message : String(err);
+      reply = text(late ? 504 : 500, `${message}\n`);
+    } finally {
+      timer.cancel();
+    }
+    if (response.destroyed) return;
+    const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length']) > 0;
+    const closing = hasBody ? { Connection: 'close' } : {};
+    const length = { 'Content-Length': Buffer.byteLength(reply.body) };
+    response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
+    response.end(method === 'HEAD' ? undefined : reply.body, () => {
+      if (hasBody) request.destroy();
+    });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '@node-agent/async';
+import type { Counter, Gauge, Histogram, Labels, Metrics } from '@node-agent/telemetry';
+
+type RequestLabel = 'method' | 'path' | 'server_type' | 'long_running';
+const LABELS: readonly RequestLabel[] = ['method', 'path', 'server_type', 'long_running'];
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'OPTIONS']);
+
+/** Counts requests under upstream's names (`pkg/kubelet/server/metrics`). */
+export class RequestMetrics {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #total: Counter<RequestLabel>;
+  readonly #seconds: Histogram<RequestLabel>;
+  readonly #inFlight: Gauge<RequestLabel>;
+  readonly #underWay = new Map<string, number>();
+
+  constructor(components: { readonly clock: Pick<Clock, 'monotonic'>; readonly metrics: Metrics }) {
+    const { clock, metrics } = components;
+    this.#clock = clock;
+    this.#total = metrics.counter({
+      name: 'kubelet_http_requests_total',
+      help: 'Number of the http requests received since the server started',
+      labels: LABELS,
+    });
+    this.#seconds = metrics.histogram({
+      name: 'kubelet_http_requests_duration_seconds',
+      help: 'Duration in seconds to serve http requests',
+      labels: LABELS,
+    });
+    this.#inFlight = metrics.gauge({
+      name: 'kubelet_http_inflight_requests',
+      help: 'Number of the inflight http requests',
+      labels: LABELS,
+    });
+  }
+
+  /**
+   * Counts a request in; the returned function counts it out.
+   * @param path the endpoint's name; `other` where there is none, so that no caller makes labels up
+   */
+  begin(method: string, path: string, serverType: string): () => void {
+    const labels: Labels<RequestLabel> = {
+      method: METHODS.has(method) ? method : 'other',
+      path,
+      server_type: serverType,
+      long_running: 'false',
+    };
+    const startedMs = this.#clock.monotonic();
+    this.#total.inc(labels);
+    this.#change(labels, 1);
+    return () => {
+      this.#change(labels, -1);
+      this.#seconds.observe(labels, (this.#clock.monotonic() - startedMs) / 1000);
+    };
+  }
+
+  #change(labels: Labels<RequestLabel>, by: number): void {
+    const key = JSON.stringify(Object.values(labels));
+    const count = (this.#underWay.get(key) ?? 0) + by;
+    this.#underWay.set(key, count);
+    this.#inFlight.set(labels, count);
+  }
+}

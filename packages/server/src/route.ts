@@ -1,0 +1,58 @@
+import type { HealthzQuery } from './healthz.ts';
+
+/** What a request asks for. */
+export type Route =
+  | { readonly endpoint: 'healthz'; readonly query: HealthzQuery }
+  | { readonly endpoint: 'pods' | 'runningpods' | 'metrics' }
+  | { readonly endpoint: 'explain'; readonly namespace: string; readonly name: string }
+  | { readonly endpoint: 'notFound' | 'methodNotAllowed' | 'badRequest' };
+
+/** The endpoints that a server may have. */
+export type Endpoint = 'healthz' | 'pods' | 'runningpods' | 'metrics' | 'explain';
+
+/**
+ * Finds what a request asks for among the endpoints that a server has. Every endpoint is read only: any method but
+ * `GET` and `HEAD` is refused before anything else is looked at (W1).
+ * @param url the request line's target: path and query as they came, of any content (W3)
+ */
+export function route(method: string, url: string, endpoints: ReadonlySet<Endpoint>): Route {
+  const queryAt = url.indexOf('?');
+  const path = queryAt < 0 ? url : url.slice(0, queryAt);
+  const query = new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt + 1));
+  let segments: string[];
+  try {
+    segments = path.split('/').map(decodeURIComponent);
+  } catch {
+    return { endpoint: 'badRequest' };
+  }
+  const [before, root, ...rest] = segments;
+  const found = before === '' ? find(root ?? '', rest, query) : undefined;
+  if (found === undefined || !endpoints.has(found.endpoint)) return { endpoint: 'notFound' };
+  return method === 'GET' || method === 'HEAD' ? found : { endpoint: 'methodNotAllowed' };
+}
+
+function find(
+  root: string,
+  rest: readonly string[],
+  query: URLSearchParams,
+): (Route & { readonly endpoint: Endpoint }) | undefined {
+  const [first, second, third] = rest;
+  switch (root) {
+    case 'healthz': {
+      const asked = { verbose: query.has('verbose'), exclude: query.getAll('exclude') };
+      if (rest.length === 0) return { endpoint: 'healthz', query: asked };
+      return rest.length === 1 && first ? { endpoint: 'healthz', query: { ...asked, check: first } } : undefined;
+    }
+    case 'pods':
+    case 'runningpods':
+      // Upstream has `/pods` and `/runningpods/`, and takes either form of both.
+      return rest.length === 0 || (rest.length === 1 && first === '') ? { endpoint: root } : undefined;
+    case 'metrics':
+      return rest.length === 0 ? { endpoint: root } : undefined;
+    case 'explain':
+      if (rest.length !== 3 || first !== 'pod' || !second || !third) return undefined;
+      return { endpoint: 'explain', namespace: second, name: third };
+    default:
+      return undefined;
+  }
+}
