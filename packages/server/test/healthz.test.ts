@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { answerHealthz, type HealthCheck, type HealthzQuery, healthProblems, pingCheck } from '../src/healthz.ts';
+
+const good: HealthCheck = { name: 'syncloop', check: () => undefined };
+const bad: HealthCheck = { name: 'pleg', check: () => 'pleg was last seen active 4m ago' };
+const thrower: HealthCheck = {
+  name: 'runtime',
+  check: () => {
+    throw new Error('gone');
+  },
+};
+const answer = (checks: HealthCheck[], query: Partial<HealthzQuery> = {}): string => {
+  const reply = answerHealthz([pingCheck, ...checks], { verbose: false, exclude: [], ...query });
+  return reply === undefined ? 'none' : `${reply.status} ${reply.body}`;
+};
+
+describe('answerHealthz', () => {
+  it('says ok, and lists the checks where it is asked to', () => {
+    expect(answer([good])).toBe('200 ok');
+    expect(answer([good], { verbose: true })).toBe('200 [+]ping ok\n[+]syncloop ok\nhealthz check passed\n');
+  });
+
+  it('K5: lists all checks where one fails, without its reason', () => {
+    expect(answer([bad, good])).toBe(
+      '500 [+]ping ok\n[-]pleg failed: reason withheld\n[+]syncloop ok\nhealthz check failed\n',
+    );
+  });
+
+  it('gives the reason of a single check', () => {
+    expect(answer([bad], { check: 'pleg' })).toBe('500 internal server error: pleg was last seen active 4m ago\n');
+    expect(answer([bad], { check: 'ping' })).toBe('200 ok');
+    expect(answer([bad], { check: 'nope' })).toBe('none');
+  });
+
+  it('leaves out what is excluded, and says what cannot be', () => {
+    expect(answer([bad], { exclude: ['pleg'], verbose: true })).toBe(
+      '200 [+]ping ok\n[+]pleg excluded: ok\nhealthz check passed\n',
+    );
+    expect(answer([good], { exclude: ['z', 'a'], verbose: true })).toBe(
+      '200 [+]ping ok\n[+]syncloop ok\nwarn: some health checks cannot be excluded: no matches for "a","z"\nhealthz check passed\n',
+    );
+  });
+
+  it('takes a check that throws as one that fails', () => {
+    expect(answer([thrower])).toContain('[-]runtime failed');
+    expect(answer([thrower], { check: 'runtime' })).toBe('500 internal server error: gone\n');
+  });
+});
+
+it('healthProblems gives the reasons for the log', () => {
+  expect(healthProblems([pingCheck, good, bad, thrower])).toEqual({
+    pleg: 'pleg was last seen active 4m ago',
+    runtime: 'gone',
+  });
+});

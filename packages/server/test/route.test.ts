@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Endpoint, type Route, route } from '../src/route.ts';
+
+const ALL: ReadonlySet<Endpoint> = new Set(['healthz', 'pods', 'runningpods', 'metrics', 'explain']);
+const quiet = { verbose: false, exclude: [] };
+
+describe('route', () => {
+  it.each<[string, Route]>([
+    ['/healthz', { endpoint: 'healthz', query: quiet }],
+    ['/healthz?verbose', { endpoint: 'healthz', query: { verbose: true, exclude: [] } }],
+    ['/healthz?verbose=1&exclude=a&exclude=b', { endpoint: 'healthz', query: { verbose: true, exclude: ['a', 'b'] } }],
+    ['/healthz/pleg', { endpoint: 'healthz', query: { ...quiet, check: 'pleg' } }],
+    ['/pods', { endpoint: 'pods' }],
+    ['/pods/', { endpoint: 'pods' }],
+    ['/pods?pretty', { endpoint: 'pods' }],
+    ['/runningpods/', { endpoint: 'runningpods' }],
+    ['/metrics', { endpoint: 'metrics' }],
+    ['/explain/pod/kube-system/etcd', { endpoint: 'explain', namespace: 'kube-system', name: 'etcd' }],
+    ['/explain/pod/a%2Fb/c', { endpoint: 'explain', namespace: 'a/b', name: 'c' }],
+    ...[
+      '/',
+      '',
+      '*',
+      'pods',
+      '//pods',
+      '/pods/x',
+      '/Pods',
+      '/healthz/',
+      '/healthz/a/b',
+      '/metrics/cadvisor',
+      '/explain/pod/a',
+      '/explain/pod/a/',
+      '/explain/node/a/b',
+      '/pods/../metrics',
+      'http://host/pods',
+      '/exec/ns/pod/c',
+      '/toString',
+    ].map((url): [string, Route] => [url, { endpoint: 'notFound' }]),
+    ['/pods%', { endpoint: 'badRequest' }],
+    ['/%ff', { endpoint: 'badRequest' }],
+  ])('GET %s', (url, expected) => {
+    expect(route('GET', url, ALL)).toEqual(expected);
+  });
+
+  it('W1: finds nothing for a method that could change something', () => {
+    const paths = ['/healthz', '/healthz/ping', '/pods', '/runningpods/', '/metrics', '/explain/pod/a/b'];
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'get', '']) {
+      for (const path of paths) expect(route(method, path, ALL)).toEqual({ endpoint: 'methodNotAllowed' });
+    }
+    expect(route('HEAD', '/pods', ALL)).toEqual({ endpoint: 'pods' });
+  });
+
+  it('finds only the endpoints that the server has', () => {
+    expect(route('GET', '/pods', new Set(['healthz']))).toEqual({ endpoint: 'notFound' });
+  });
+
+  it('W3: answers any request line', () => {
+    const parts = fc.constantFrom(
+      '/',
+      'pods',
+      'healthz',
+      '%',
+      '%2e',
+      '..',
+      '?',
+      '&',
+      'exclude=',
+      '\0',
+      'é',
+      'explain',
+      'pod',
+    );
+    const url = fc.oneof(
+      fc.string(),
+      fc.array(parts).map((all) => all.join('')),
+    );
+    fc.assert(
+      fc.property(fc.string(), url, (method, target) => {
+        const { endpoint } = route(method, target, ALL);
+        if (method !== 'GET' && method !== 'HEAD')
+          expect(['notFound', 'methodNotAllowed', 'badRequest']).toContain(endpoint);
+      }),
+    );
+  });
+});

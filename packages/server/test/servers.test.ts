@@ -1,0 +1,294 @@
+import { request } from 'node:http';
+import { connect, createServer, type Server } from 'node:net';
+import { systemClock } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { type Labels, type Metrics, noMetrics, silentLogger } from '@node-agent/telemetry';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { HealthCheck } from '../src/healthz.ts';
+import { HealthzServer } from '../src/healthz-server.ts';
+import { ReadOnlyServer, type ReadOnlyServerComponents } from '../src/read-only-server.ts';
+
+const pod: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+  spec: { containers: [{ name: 'main', image: 'busybox' }] },
+  status: { phase: 'Running' },
+};
+const running: RuntimePod = {
+  uid: 'u1',
+  name: 'web',
+  namespace: 'default',
+  createdAtMs: 0,
+  sandboxes: [],
+  containers: [
+    {
+      id: 'c1',
+      name: 'main',
+      state: 'running',
+      sandboxId: 's1',
+      image: 'busybox',
+      imageId: 'sha256:1',
+      hash: '',
+      restartCount: 0,
+      createdAtMs: 0,
+    },
+  ],
+};
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+async function startReadOnly(parts: Partial<ReadOnlyServerComponents> = {}): Promise<number> {
+  const controller = new AbortController();
+  const port = await new Promise<number>((resolve, reject) => {
+    const server = new ReadOnlyServer(
+      {
+        clock: systemClock,
+        logger: silentLogger,
+        metrics: noMetrics,
+        checks: [],
+        getPods: () => [pod],
+        getRunningPods: async () => [running],
+        renderMetrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
+        explain: (namespace, name) => (name === 'web' ? { namespace, waitingFor: [] } : undefined),
+        ...parts,
+      },
+      { port: 0, onListening: (got) => resolve(got.port) },
+    );
+    const ended = server.start(controller.signal);
+    ended.catch(reject);
+    ends.push(async () => {
+      controller.abort();
+      await ended;
+    });
+  });
+  return port;
+}
+
+interface Got {
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+function ask(port: number, path: string, method = 'GET', body?: string): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path, method, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, body: text }));
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
+
+describe('ReadOnlyServer', () => {
+  it('gives the pods as a v1 PodList', async () => {
+    const { status, headers, body } = await ask(await startReadOnly(), '/pods');
+    expect([status, headers['content-type']]).toEqual([200, 'application/json']);
+    expect(JSON.parse(body)).toEqual({
+      kind: 'PodList',
+      apiVersion: 'v1',
+      metadata: {},
+      items: [{ metadata: pod.metadata, spec: pod.spec, status: { phase: 'Running' } }],
+    });
+  });
+
+  it('gives what runs as a v1 PodList', async () => {
+    const { body } = await ask(await startReadOnly(), '/runningpods/');
+    expect(JSON.parse(body).items).toEqual([
+      {
+        metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+        spec: { containers: [{ name: 'main', image: 'busybox', resources: {} }] },
+        status: {},
+      },
+    ]);
+  });
+
+  it('gives metrics, health and explanations', async () => {
+    const port = await startReadOnly();
+    expect(await ask(port, '/metrics')).toMatchObject({
+      headers: { 'content-type': 'text/plain; version=0.0.4' },
+      body: 'up 1\n',
+    });
+    expect(await ask(port, '/healthz')).toMatchObject({ status: 200, body: 'ok' });
+    expect((await ask(port, '/explain/pod/default/web')).body).toBe('{"namespace":"default","waitingFor":[]}\n');
+    expect(await ask(port, '/explain/pod/default/nope')).toMatchObject({
+      status: 404,
+      body: 'pod default/nope is not known here\n',
+    });
+  });
+
+  it('W1: has nothing that runs, attaches, forwards or changes', async () => {
+    const port = await startReadOnly();
+    const paths = [
+      '/exec/default/web/main',
+      '/run/default/web/main',
+      '/attach/default/web/main',
+      '/portForward/default/web',
+    ];
+    for (const path of [
+      ...paths,
+      '/containerLogs/default/web/main',
+      '/debug/pprof/',
+      '/configz',
+      '/checkpoint/default/web/main',
+    ]) {
+      for (const method of ['GET', 'POST']) expect((await ask(port, path, method)).status).toBe(404);
+    }
+    expect(await ask(port, '/pods', 'POST', '{}')).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD', connection: 'close' },
+      body: '405: Method Not Allowed',
+    });
+  });
+
+  it('answers HEAD with the headers alone', async () => {
+    const port = await startReadOnly();
+    const { body } = await ask(port, '/pods');
+    const head = await ask(port, '/pods', 'HEAD');
+    expect([head.body, head.headers['content-length']]).toEqual(['', String(Buffer.byteLength(body))]);
+  });
+
+  it('answers 500 where what it serves fails, and goes on', async () => {
+    const getRunningPods = async (): Promise<never> => {
+      throw new Error('runtime is gone');
+    };
+    const port = await startReadOnly({ getRunningPods });
+    expect(await ask(port, '/runningpods/')).toMatchObject({ status: 500, body: 'runtime is gone\n' });
+    expect((await ask(port, '/pods')).status).toBe(200);
+  });
+
+  it('answers 504 where what it serves hangs, and tells it to stop', async () => {
+    const clock = new FakeClock();
+    let signal: AbortSignal | undefined;
+    const getRunningPods = (given: AbortSignal): Promise<never> => {
+      signal = given;
+      return new Promise(() => {});
+    };
+    const port = await startReadOnly({ getRunningPods, clock });
+    const answer = ask(port, '/runningpods/');
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    await clock.advance(60_000);
+    expect(await answer).toMatchObject({ status: 504, body: 'no answer within 60000 ms\n' });
+    expect(signal?.aborted).toBe(true);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('W2: tells what it asks to stop when the client has gone', async () => {
+    let signal: AbortSignal | undefined;
+    const getRunningPods = (given: AbortSignal): Promise<never> => {
+      signal = given;
+      return new Promise(() => {});
+    };
+    const port = await startReadOnly({ getRunningPods });
+    const asked = request({ host: '127.0.0.1', port, path: '/runningpods/', agent: false });
+    asked.on('error', () => {});
+    asked.end();
+    await vi.waitFor(() => expect(signal?.aborted).toBe(false));
+    asked.destroy();
+    await vi.waitFor(() => expect(signal?.aborted).toBe(true));
+  });
+
+  it.each([
+    ['nonsense', 'HELLO\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['a header without end', `GET /pods HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
+    ['a path that is none', 'GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['a target that is none', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 404 /],
+  ])('W3: answers %s with an error of the right kind', async (_name, bytes, expected) => {
+    const port = await startReadOnly();
+    const answer = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('error', reject).on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(expected);
+    expect((await ask(port, '/healthz')).body).toBe('ok');
+  });
+
+  it('counts requests under the endpoint, and those of no endpoint together', async () => {
+    const counted: string[] = [];
+    const levels: number[] = [];
+    const tell = (labels: object): unknown => counted.push(Object.values(labels).join(' '));
+    const metrics: Metrics = {
+      counter: () => ({ inc: (labels: Labels<string>) => void tell(labels) }),
+      gauge: () => ({ set: (_labels: unknown, value: number) => void levels.push(value) }),
+      histogram: () => ({ observe: () => {} }),
+    };
+    const port = await startReadOnly({ metrics });
+    for (const path of ['/pods', '/x1', '/x2']) await ask(port, path);
+    expect(counted).toEqual(['GET pods readonly false', 'GET other readonly false', 'GET other readonly false']);
+    expect(levels).toEqual([1, 0, 1, 0, 1, 0]);
+  });
+
+  it('says where it cannot listen', async () => {
+    const port = await startReadOnly();
+    const components = { clock: systemClock, logger: silentLogger, metrics: noMetrics, checks: [] };
+    const sources = {
+      getPods: () => [],
+      getRunningPods: async () => [],
+      renderMetrics: () => ({ contentType: '', text: '' }),
+      explain: () => undefined,
+    };
+    const second = new ReadOnlyServer({ ...components, ...sources }, { port });
+    await expect(second.start(new AbortController().signal)).rejects.toMatchObject({
+      code: 'ListenFailed',
+      message: expect.stringContaining(`cannot listen on 127.0.0.1:${port}: `),
+    });
+  });
+});
+
+describe('HealthzServer', () => {
+  const start = async (checks: HealthCheck[], options: { port: number; clock?: FakeClock }) => {
+    const controller = new AbortController();
+    const listening = Promise.withResolvers<number>();
+    const errors: string[] = [];
+    const error = (_fields: unknown, message: string): unknown => errors.push(message);
+    const server = new HealthzServer(
+      { clock: options.clock ?? systemClock, logger: { ...silentLogger, error }, checks },
+      { port: options.port, onListening: (got) => listening.resolve(got.port) },
+    );
+    const ended = server.start(controller.signal);
+    ends.push(async () => {
+      controller.abort();
+      await ended;
+    });
+    return { port: listening.promise, errors };
+  };
+
+  it('says on its port how the kubelet is, and nothing else', async () => {
+    let problem: string | undefined;
+    const port = await (await start([{ name: 'pleg', check: () => problem }], { port: 0 })).port;
+    expect(await ask(port, '/healthz')).toMatchObject({ status: 200, body: 'ok' });
+    problem = 'hangs';
+    expect(await ask(port, '/healthz')).toMatchObject({ status: 500, body: expect.stringContaining('[-]pleg failed') });
+    expect(await ask(port, '/healthz/pleg')).toMatchObject({ status: 500, body: 'internal server error: hangs\n' });
+    expect((await ask(port, '/healthz/nope')).status).toBe(404);
+    expect((await ask(port, '/pods')).status).toBe(404);
+  });
+
+  it('waits for a port that is taken', async () => {
+    const taken = await new Promise<Server>((resolve) => {
+      const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
+    });
+    const address = taken.address();
+    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const clock = new FakeClock();
+    const server = await start([], { port, clock });
+    await vi.waitFor(() => expect(server.errors).toEqual(['Failed to start healthz server']));
+    await new Promise((resolve) => taken.close(resolve));
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    await clock.advance(5000);
+    expect((await ask(await server.port, '/healthz')).body).toBe('ok');
+  });
+});
