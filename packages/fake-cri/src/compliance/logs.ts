@@ -104,9 +104,18 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
+    'the directory of a log is made where it is missing',
+    async (scene) => {
+      const status = await scene.ran(await scene.hostSandbox(), 'echo here', { logPath: 'sub/dir/0.log' });
+      assert.equal(await scene.output(status), 'here\n');
+    },
+  ],
+  [
     'a container whose log cannot be opened fails to start',
     async (scene) => {
-      const containerId = await scene.created(await scene.hostSandbox(), ['true'], { logPath: 'no/such/dir.log' });
+      const sandbox = await scene.hostSandbox();
+      await scene.options.fs.mkdir(`${sandbox.logDirectory}/taken`);
+      const containerId = await scene.created(sandbox, ['true'], { logPath: 'taken' });
       await refused(scene.cri.startContainer({ containerId }), { words: /log file/ });
       assert.equal((await scene.status(containerId)).reason, 'StartError');
     },

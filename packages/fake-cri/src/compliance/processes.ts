@@ -94,7 +94,7 @@ export const processExaminations: readonly Examination[] = [
         { key: 'EMPTY', value: new Uint8Array() },
         { key: 'QUOTED', value: encoder.encode('a"b\'c$d') },
       ];
-      const status = await scene.ran(await scene.hostSandbox(), 'printenv GREETING; echo "[$EMPTY]"; printenv QUOTED', {
+      const status = await scene.ran(await scene.hostSandbox(), 'echo "$GREETING"; echo "[$EMPTY]"; echo "$QUOTED"', {
         envs,
       });
       assert.equal(await scene.output(status), 'hello world\n[]\na"b\'c$d\n');

@@ -108,10 +108,14 @@ export class Scene {
     return { id: podSandboxId, config, logDirectory: config.logDirectory ?? '' };
   }
 
-  /** Runs a sandbox on the host's network. */
-  async hostSandbox(): Promise<MadeSandbox> {
-    const config = await this.sandboxConfig();
-    const namespaceOptions = { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER };
+  /** Runs a sandbox on the host's network, which needs no time for a network of its own. */
+  async hostSandbox(
+    overrides: Init<PodSandboxConfig> = {},
+    pid: NamespaceMode = NamespaceMode.CONTAINER,
+  ): Promise<MadeSandbox> {
+    // Where the host's network is, there is the host's name: another one is refused.
+    const config = await this.sandboxConfig({ hostname: '', ...overrides });
+    const namespaceOptions = { network: NamespaceMode.NODE, pid };
     return this.runSandbox({ ...config, linux: { ...config.linux, securityContext: { namespaceOptions } } });
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { ContainerState, NamespaceMode } from '@node-agent/cri-client';
+import { ContainerState, CriError, NamespaceMode } from '@node-agent/cri-client';
 import type { Examination } from './scene.ts';
 
 /** What a runtime has to do when it stops a container. */
@@ -47,10 +47,8 @@ export const stoppingExaminations: readonly Examination[] = [
   [
     'a process in the pod’s shared PID namespace dies of SIGTERM, with 143',
     async (scene) => {
-      const config = await scene.sandboxConfig();
+      const sandbox = await scene.hostSandbox({}, NamespaceMode.POD);
       const namespaceOptions = { network: NamespaceMode.NODE, pid: NamespaceMode.POD };
-      const linux = { ...config.linux, securityContext: { namespaceOptions } };
-      const sandbox = await scene.runSandbox({ ...config, linux });
       const containerId = await scene.started(sandbox, ['sleep', '1000'], {
         linux: { securityContext: { namespaceOptions } },
       });
@@ -98,15 +96,24 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stopping and removing a container that never was succeeds',
+    'stopping a container that never was succeeds',
     async (scene) => {
-      const containerId = 'f'.repeat(64);
-      await scene.cri.stopContainer({ containerId, timeout: 1 });
-      await scene.cri.removeContainer({ containerId });
+      try {
+        await scene.cri.stopContainer({ containerId: 'f'.repeat(64), timeout: 1 });
+      } catch (error) {
+        if (CriError.from(error).code !== 'NOT_FOUND') throw error;
+        scene.skip('the runtime answers NOT_FOUND, as containerd before 1.7 does');
+      }
     },
   ],
   [
-    'the runtime’s own signal is the one that the configuration asks for',
+    'removing a container that never was succeeds',
+    async (scene) => {
+      await scene.cri.removeContainer({ containerId: 'f'.repeat(64) });
+    },
+  ],
+  [
+    'a container is stopped with the signal that its configuration asks for',
     async (scene) => {
       const script = "trap 'exit 6' INT; echo up; while true; do sleep 0.1; done";
       const containerId = await scene.shell(await scene.hostSandbox(), script, { stopSignal: 10 });

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import type { FileHandle } from '@node-agent/host';
 import type { FakeCriFileSystem } from '../process/container-files.ts';
@@ -31,8 +32,9 @@ export class LogFile {
     return this.#failedWrites;
   }
 
-  /** Opens the file, making it where it is absent; again after a rotation. @throws the file system's error */
+  /** Opens the file, making it and its directory where absent; again after a rotation. @throws the file system's error */
   async open(): Promise<void> {
+    await this.#fs.mkdir(dirname(this.#path));
     const file = await this.#fs.open(this.#path, 'a');
     await this.#inOrder(async () => {
       const old = this.#file;

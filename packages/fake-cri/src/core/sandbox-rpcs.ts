@@ -44,6 +44,12 @@ export function sandboxRpcs(state: RuntimeState): SandboxHandlers {
             `unable to get OCI runtime for sandbox "${id}": no runtime for ${quoted} is configured`,
           );
         }
+        if (usesHostNetwork(config) && config.hostname !== '') {
+          throw failure(
+            'UNKNOWN',
+            'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to set hostname without a private UTS namespace',
+          );
+        }
         if (!usesHostNetwork(config)) ips = setUpNetwork(state, id);
         await call.sleep(state.latencies.runPodSandboxMs);
       } catch (error) {

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { run } from './run.ts';
+import { type TarEntry, tar } from './tar.ts';
+
+/** What {@link buildImage} is told. */
+export interface BuildImageOptions {
+  /** The image's reference, `node-agent.local/busybox:1`. */
+  readonly tag: string;
+  /** A statically linked busybox; `/bin/busybox` by default. */
+  readonly busybox?: string;
+  /** The command of containers that have none; a wait without end, as of a pause container, by default. */
+  readonly command?: readonly string[];
+  /** Where the archive is written. */
+  readonly file: string;
+}
+
+/**
+ * Writes an image of busybox, with a link for each of its commands, as an archive that `docker save` could have written.
+ * No registry is needed, and the image serves as the pause image too.
+ */
+export async function buildImage({
+  tag,
+  busybox = '/bin/busybox',
+  command = ['sleep', 'infinity'],
+  file,
+}: BuildImageOptions): Promise<void> {
+  const commands = (await run(busybox, ['--list'])).split('\n').filter((name) => name !== '' && name !== 'busybox');
+  const directories = ['bin', 'dev', 'etc', 'proc', 'root', 'sys', 'usr', 'var'];
+  const files: Readonly<Record<string, string>> = {
+    'etc/passwd': 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n',
+    'etc/group': 'root:x:0:\nnobody:x:65534:\n',
+  };
+  const encoder = new TextEncoder();
+  const layer = tar([
+    ...directories.map((path): TarEntry => ({ path, mode: 0o755 })),
+    { path: 'tmp', mode: 0o1777 },
+    { path: 'bin/busybox', mode: 0o755, data: await readFile(busybox) },
+    ...commands.map((name): TarEntry => ({ path: `bin/${name}`, mode: 0o777, link: 'busybox' })),
+    ...Object.entries(files).map(([path, text]): TarEntry => ({ path, mode: 0o644, data: encoder.encode(text) })),
+  ]);
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+  const config = encoder.encode(
+    JSON.stringify({
+      architecture,
+      os: 'linux',
+      config: { Env: ['PATH=/bin'], Cmd: command, Labels: { 'org.opencontainers.image.title': tag } },
+      rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
+    }),
+  );
+  const configName = `${sha256(config)}.json`;
+  const manifest = JSON.stringify([{ Config: configName, RepoTags: [tag], Layers: ['layer.tar'] }]);
+  await writeFile(
+    file,
+    tar([
+      { path: configName, mode: 0o644, data: config },
+      { path: 'layer.tar', mode: 0o644, data: layer },
+      { path: 'manifest.json', mode: 0o644, data: encoder.encode(manifest) },
+    ]),
+  );
+}
+
+function sha256(data: Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
+}

@@ -1,0 +1,49 @@
+/** An entry of a tar archive. */
+export interface TarEntry {
+  /** Without a leading slash. */
+  readonly path: string;
+  readonly mode: number;
+  /** A directory where neither this nor `link` is given. */
+  readonly data?: Uint8Array;
+  /** The target of a symbolic link. */
+  readonly link?: string;
+}
+
+const BLOCK = 512;
+
+/** An archive in the ustar format, of owner 0 and time 0: the same entries give the same bytes. */
+export function tar(entries: readonly TarEntry[]): Buffer {
+  const blocks: Uint8Array[] = [];
+  for (const entry of entries) {
+    blocks.push(header(entry));
+    if (entry.data === undefined) continue;
+    blocks.push(entry.data, new Uint8Array((BLOCK - (entry.data.length % BLOCK)) % BLOCK));
+  }
+  blocks.push(new Uint8Array(2 * BLOCK));
+  return Buffer.concat(blocks);
+}
+
+function header({ path, mode, data, link }: TarEntry): Buffer {
+  const block = Buffer.alloc(BLOCK);
+  const text = (at: number, length: number, value: string): void => {
+    if (Buffer.byteLength(value) > length) throw new RangeError(`${value}: too long for a tar archive`);
+    block.write(value, at);
+  };
+  const octal = (at: number, length: number, value: number): void => {
+    text(at, length, `${value.toString(8).padStart(length - 1, '0')}\0`);
+  };
+  const type = data !== undefined ? '0' : link !== undefined ? '2' : '5';
+  text(0, 100, type === '5' && !path.endsWith('/') ? `${path}/` : path);
+  octal(100, 8, mode);
+  octal(108, 8, 0);
+  octal(116, 8, 0);
+  octal(124, 12, data?.length ?? 0);
+  octal(136, 12, 0);
+  text(148, 8, '        ');
+  text(156, 1, type);
+  text(157, 100, link ?? '');
+  text(257, 8, 'ustar\u000000');
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  text(148, 8, `${sum.toString(8).padStart(6, '0')}\0 `);
+  return block;
+}
