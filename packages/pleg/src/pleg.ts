@@ -1,59 +1,295 @@
-import type { Clock, Random } from '@node-agent/async';
-import type { Logger, Metrics } from '@node-agent/telemetry';
-import type { PodCache } from './pod-cache.ts';
-import type { PlegRuntime, PodLifecycleEvent } from './types.ts';
+import { abortable, sleep } from '@node-agent/async';
+import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { PlegComponents, PlegOptions } from './components.ts';
+import { PlegError } from './errors.ts';
+import { EventQueue } from './event-queue.ts';
+import { EventStream } from './event-stream.ts';
+import { plegHealth } from './health.ts';
+import { Looks } from './looks.ts';
+import { countRunning, createPlegMetrics, type PlegMetrics } from './metrics.ts';
+import { podIps } from './pod-ips.ts';
+import { observe, type PodRecord } from './records.ts';
+import { isGone, snapshotOf } from './snapshot.ts';
+import type { PodLifecycleEvent } from './types.ts';
 
-/** What {@link Pleg} works with. */
-export interface PlegComponents {
-  readonly runtime: PlegRuntime;
-  readonly cache: PodCache;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-}
-
-/** Settings of {@link Pleg}. */
-export interface PlegOptions {
-  /** From the end of one list of all pods to the next where the runtime gives no events. Default: 1,000. */
-  readonly relistPeriodMs?: number;
-  /** The same where it gives events, and lists only repair. Default: 300,000. */
-  readonly repairPeriodMs?: number;
-  /** How long the runtime may not be listed before `healthy()` complains. Default: 180,000. */
-  readonly relistThresholdMs?: number;
-  /** How many pods are read at once. Default: 10. */
-  readonly maxConcurrentReads?: number;
-}
-
-/** The Pod Lifecycle Event Generator (`pkg/kubelet/pleg`). */
-export class Pleg {
+/**
+ * The Pod Lifecycle Event Generator: keeps the pod cache as the runtime is, and tells what changed (`pkg/kubelet/pleg`).
+ *
+ * Lists of all pods are the truth. Events of the runtime, hints and those who wait for the cache only spur: they lead to a reading of that pod
+ * alone. An event's own content is not used: when it was made is known by the wall clock only, which may jump, so that it can never
+ * be proved to be newer than what was read, and a reading costs little.
+ */
+export class Pleg implements AsyncDisposable {
   readonly #components: PlegComponents;
+  readonly #options: Required<PlegOptions>;
+  readonly #metrics: PlegMetrics;
+  readonly #looks: Looks;
+  readonly #stream: EventStream;
+  readonly #events = new EventQueue();
+  readonly #records = new Map<string, PodRecord>();
+  /** Pods whose last reading failed. */
+  readonly #failed = new Set<string>();
+  /** Looks and lists are numbered as they begin. */
+  #observations = 0;
+  /** Events have come for long enough to be relied upon: lists only repair. */
+  #relying = false;
+  #lastRelistOk = false;
+  /** A reading has failed since the last list: the runtime may be ill, its silence is not to be taken for rest. */
+  #suspicious = false;
+  #lastRelistMs: number | undefined;
+  #activeAtMs: number | undefined;
+  /** Ends the pause between two lists. */
+  #poke: () => void = () => {};
+  #relistDue = true;
+  #stop: AbortController | undefined;
+  #ended: Promise<unknown> = Promise.resolve();
 
-  constructor(components: PlegComponents, _options: PlegOptions = {}) {
+  constructor(components: PlegComponents, options: PlegOptions = {}) {
+    const { clock, cache, metrics } = components;
     this.#components = components;
+    this.#options = {
+      relistPeriodMs: 1000,
+      repairPeriodMs: 300_000,
+      relistThresholdMs: 180_000,
+      maxConcurrentReads: 10,
+      ...options,
+    };
+    this.#metrics = createPlegMetrics(metrics);
+    this.#looks = new Looks(
+      {
+        ...components,
+        look: (uid, signal) => this.#look(uid, signal),
+        notBefore: (uid) => cache.newestAsked(uid),
+        settled: (uid) => cache.settle(uid),
+      },
+      this.#options.maxConcurrentReads,
+    );
+    this.#stream = new EventStream(
+      {
+        ...components,
+        metrics: this.#metrics,
+        onEvent: (uid) => this.#looks.request(uid),
+        onLost: () => this.#onStreamLost(clock.monotonic()),
+      },
+      this.#options.repairPeriodMs,
+    );
   }
 
-  /** What happened, coalesced per pod; for one reader. Ends when the generator does. */
+  /** What happened, pod by pod; for one reader. Nothing is dropped, however slow it is. Ends when the generator does. */
   get events(): AsyncIterable<PodLifecycleEvent> {
-    throw this.#unbuilt();
+    return this.#events;
   }
 
   /** Asks for a look at this pod now. */
-  hint(_uid: string): void {
-    throw this.#unbuilt();
+  hint(uid: string): void {
+    this.#looks.request(uid);
   }
 
-  /** `undefined` where all is well, else what is wrong. */
+  /** `undefined` where the runtime answers, else what is wrong, in upstream's words. */
   healthy(): string | undefined {
-    return 'pleg has yet to be successful';
+    const { relistThresholdMs } = this.#options;
+    const thresholdMs = this.#relying ? this.#options.repairPeriodMs + relistThresholdMs : relistThresholdMs;
+    return plegHealth({ activeAtMs: this.#activeAtMs, nowMs: this.#components.clock.monotonic(), thresholdMs });
   }
 
-  start(_signal: AbortSignal): Promise<void> {
-    return Promise.reject(this.#unbuilt());
+  /**
+   * Watches the runtime until `signal` is aborted; resolves when all readings have ended.
+   * @throws PlegError `AlreadyStarted`
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#stop !== undefined) throw new PlegError('AlreadyStarted', 'the generator was started before');
+    const stop = new AbortController();
+    this.#stop = stop;
+    const onAbort = (): void => stop.abort(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    this.#looks.start(stop.signal);
+    this.#components.cache.onWait((uid) => this.#looks.request(uid));
+    // The stream is opened first: what happens during the first list is news then.
+    this.#ended = Promise.all([this.#stream.run(stop.signal), this.#relistUntil(stop.signal)]);
+    await this.#ended;
+    signal.removeEventListener('abort', onAbort);
+    this.#components.cache.onWait(undefined);
+    await this.#looks.stopped();
+    this.#events.close();
   }
 
-  #unbuilt(): Error {
-    this.#components.logger.error({}, 'The generator is being built');
-    return new Error('the generator is being built');
+  /** Ends what `start` began, and waits for it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop?.abort(new DOMException('the generator is being stopped', 'AbortError'));
+    await this.#ended;
+    await this.#looks.stopped();
+  }
+
+  async #relistUntil(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    while (!signal.aborted) {
+      this.#relistDue = false;
+      await this.#relist(signal);
+      const endMs = clock.monotonic();
+      for (
+        let pauseMs = this.#periodMs;
+        pauseMs > 0 && !signal.aborted;
+        pauseMs = endMs + this.#periodMs - clock.monotonic()
+      ) {
+        if (this.#relistDue) break;
+        await this.#pause(pauseMs, signal);
+      }
+    }
+  }
+
+  get #periodMs(): number {
+    const atRest = this.#relying && this.#lastRelistOk && !this.#suspicious;
+    return atRest ? this.#options.repairPeriodMs : this.#options.relistPeriodMs;
+  }
+
+  /** Waits, but no longer than until something makes the period shorter. */
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const poked = new AbortController();
+    const end = (): void => poked.abort();
+    this.#poke = end;
+    signal.addEventListener('abort', end, { once: true });
+    await sleep(this.#components.clock, ms, poked.signal).catch(() => {});
+    signal.removeEventListener('abort', end);
+  }
+
+  async #relist(signal: AbortSignal): Promise<void> {
+    const { clock, runtime, cache, logger } = this.#components;
+    const startMs = clock.monotonic();
+    const observation = ++this.#observations;
+    if (this.#lastRelistMs !== undefined) {
+      this.#metrics.relistInterval.observe({}, (startMs - this.#lastRelistMs) / 1000);
+    }
+    this.#lastRelistMs = startMs;
+    let pods: readonly RuntimePod[];
+    try {
+      pods = await abortable(runtime.getPods(signal), signal);
+    } catch (err) {
+      if (!signal.aborted) logger.error({ err }, 'Unable to list the pods of the container runtime');
+      this.#lastRelistOk = false;
+      return;
+    } finally {
+      this.#metrics.relistDuration.observe({}, (clock.monotonic() - startMs) / 1000);
+    }
+    const wasOk = this.#lastRelistOk;
+    this.#lastRelistOk = true;
+    this.#suspicious = false;
+    this.#activeAtMs = startMs;
+    this.#metrics.lastSeen.set({}, clock.now() / 1000);
+    this.#compare(pods, observation, startMs);
+    cache.updateTime(startMs, this.#looks.pending);
+    countRunning(this.#metrics, this.#snapshots());
+    // The runtime is back: what failed while it was away need not wait.
+    if (!wasOk) this.#looks.retryNow();
+    const openSinceMs = this.#stream.openSinceMs;
+    if (!this.#relying && openSinceMs !== undefined && startMs >= openSinceMs + this.#options.relistPeriodMs) {
+      // The stream stood when this list began, and long enough before: nothing can have fallen in between.
+      this.#relying = true;
+      this.#metrics.connections.inc({});
+      logger.info({}, 'Relying on the events of the container runtime');
+    }
+  }
+
+  /** Compares a list with what is known, and has those pods looked at that are not as they were. */
+  #compare(pods: readonly RuntimePod[], observation: number, startMs: number): void {
+    const listed = new Map(pods.map((pod) => [pod.uid, pod]));
+    for (const uid of new Set([...this.#records.keys(), ...listed.keys()])) {
+      const pod = listed.get(uid);
+      const known = this.#records.get(uid);
+      const names = { name: pod?.name ?? '', namespace: pod?.namespace ?? '' };
+      const next = observe(known, { uid, ...names, snapshot: snapshotOf(pod), observation });
+      if (next !== undefined && next === known) continue;
+      if (next !== undefined) this.#records.set(uid, next);
+      if (next !== undefined && isGone(next.snapshot) && !this.#looks.isRunning(uid))
+        this.#tell(uid, next, undefined, startMs);
+      else this.#looks.request(uid);
+    }
+  }
+
+  /** Reads one pod; whether it could. */
+  async #look(uid: string, signal: AbortSignal): Promise<boolean> {
+    const { clock, runtime, cache, logger } = this.#components;
+    const startMs = clock.monotonic();
+    const observation = ++this.#observations;
+    const { name = '', namespace = '' } = this.#records.get(uid) ?? {};
+    let status: RuntimePodStatus;
+    try {
+      status = await abortable(runtime.getPodStatus(uid, name, namespace, signal), signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      logger.error({ err: error, podUid: uid, pod: `${namespace}/${name}` }, 'Unable to read the status of a pod');
+      this.#failed.add(uid);
+      cache.setError(uid, error instanceof Error ? error : new Error(String(error)), startMs);
+      this.#suspicious = true;
+      this.#poke();
+      return false;
+    } finally {
+      this.#metrics.podRelistDuration.observe({}, (clock.monotonic() - startMs) / 1000);
+    }
+    if (this.#activeAtMs !== undefined) this.#activeAtMs = startMs;
+    const seen = { uid, name: status.name, namespace: status.namespace, snapshot: snapshotOf(status), observation };
+    const known = this.#records.get(uid);
+    const next = observe(known, seen);
+    if (next === undefined || (known !== undefined && observation < known.observation)) {
+      // A list that began later has told something, and has asked for the next look. This one is still news for the cache.
+      this.#looks.request(uid);
+      if (!isGone(seen.snapshot)) this.#remember(status, startMs);
+      return true;
+    }
+    this.#tell(uid, next, status, startMs);
+    countRunning(this.#metrics, this.#snapshots());
+    return true;
+  }
+
+  /** Puts into the cache what was seen, then tells what happened. */
+  #tell(uid: string, record: PodRecord, status: RuntimePodStatus | undefined, startMs: number): void {
+    if (status === undefined || isGone(record.snapshot)) {
+      this.#components.cache.delete(uid, startMs);
+      this.#records.delete(uid);
+    } else {
+      this.#remember(status, startMs);
+      this.#records.set(uid, { ...record, events: [] });
+    }
+    // Nobody uses ContainerChanged; upstream does not send it either.
+    const events = record.events.filter((event) => event.type !== 'ContainerChanged');
+    const recovered = this.#failed.delete(uid);
+    if (recovered && record.events.length === 0) events.push({ podUid: uid, type: 'PodSync' });
+    this.#events.push(uid, events);
+    this.#logDeaths(events, record, status);
+  }
+
+  #remember(status: RuntimePodStatus, startMs: number): void {
+    const { cache } = this.#components;
+    const ips = podIps(status, cache.get(status.uid)?.status);
+    cache.set(status.uid, ips === status.ips ? status : { ...status, ips }, startMs);
+  }
+
+  #logDeaths(
+    events: readonly PodLifecycleEvent[],
+    { name, namespace }: PodRecord,
+    status: RuntimePodStatus | undefined,
+  ): void {
+    for (const { type, podUid, containerId } of events) {
+      const container = status?.containers.find(({ id }) => id === containerId);
+      if (type !== 'ContainerDied' || container === undefined) continue;
+      const { exitCode } = container;
+      this.#components.logger.debug(
+        { podUid, pod: `${namespace}/${name}`, containerId, exitCode },
+        'Container finished',
+      );
+    }
+  }
+
+  #onStreamLost(nowMs: number): void {
+    if (!this.#relying) return;
+    // Until now its standing told that the runtime was there. What it would have told from now on, lists must.
+    this.#relying = false;
+    this.#activeAtMs = nowMs;
+    this.#relistDue = true;
+    this.#poke();
+  }
+
+  *#snapshots(): Generator<PodRecord['snapshot']> {
+    for (const { snapshot } of this.#records.values()) yield snapshot;
   }
 }

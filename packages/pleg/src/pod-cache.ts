@@ -33,9 +33,9 @@ export class PodCache {
     return this.#entries.get(uid);
   }
 
-  /** Whether all of the runtime has been seen at least once. */
-  hasSynced(): boolean {
-    return this.#timeMs !== undefined;
+  /** Whether the runtime has been asked about the pod, so that it is known to be unknown where {@link get} has nothing. */
+  hasSeen(uid: string): boolean {
+    return this.#freshness(uid) > Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -102,15 +102,15 @@ export class PodCache {
   }
 
   /**
-   * A list that began at `timeMs` showed all pods but the `changed` ones to be as they are known. Those who still wait afterwards are made
-   * known to the writer again.
+   * A list that began at `timeMs` showed all pods but the `changed` ones, which are to be read anew, to be as they are known. Where somebody
+   * still waits for one of the others, the writer is told again.
    */
   updateTime(timeMs: number, changed: ReadonlySet<string>): void {
     this.#timeMs = timeMs;
     this.#changed = new Set(changed);
     for (const uid of [...this.#waiters.keys()]) {
       if (this.#entries.get(uid)?.error === undefined) this.#notify(uid);
-      if (this.#waiters.has(uid)) this.#wanted?.(uid);
+      if (this.#waiters.has(uid) && !changed.has(uid)) this.#wanted?.(uid);
     }
   }
 

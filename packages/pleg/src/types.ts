@@ -22,9 +22,6 @@ export interface PodLifecycleEvent {
 /** News of the runtime's event stream: something changed in this pod. What changed is read, not taken from the news. */
 export interface PlegRuntimeEvent {
   readonly podUid: string;
-  /** As the sandbox has them, where the news tells. */
-  readonly podName?: string;
-  readonly podNamespace?: string;
   /** When the runtime made the news, wall clock, for `kubelet_evented_pleg_connection_latency_seconds`. */
   readonly createdAtMs?: number;
 }

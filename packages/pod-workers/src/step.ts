@@ -65,7 +65,7 @@ async function readStatus(pod: Pod, context: StepContext, signal: AbortSignal): 
 /** Whether the cache has seen the runtime, and saw nothing of the pod run there. */
 export function nothingRuns(uid: string, podCache: PodCacheReader): boolean {
   const entry = podCache.get(uid);
-  if (entry === undefined) return podCache.hasSynced();
+  if (entry === undefined) return podCache.hasSeen(uid);
   if (entry.error !== undefined) return false;
   const { containers, sandboxes } = entry.status;
   return containers.every((c) => c.state !== 'running') && sandboxes.every((s) => s.state !== 'ready');

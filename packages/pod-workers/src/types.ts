@@ -71,8 +71,8 @@ export interface PodSyncer {
 export interface PodCacheReader {
   /** What is known of a pod now; `undefined` where the runtime was not seen to have it. */
   get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
-  /** Whether the cache has seen all of the runtime at least once. */
-  hasSynced(): boolean;
+  /** Whether the runtime has been asked about the pod, so that it is known to be unknown where `get` has nothing. */
+  hasSeen(uid: string): boolean;
   /** The status as read after `minTimeMs` (monotonic clock); waits for it where need be. Throws the reading's error. */
   getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus>;
 }

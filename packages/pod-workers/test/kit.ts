@@ -60,7 +60,7 @@ export class FreshCache implements PodCacheReader {
     return this.entry;
   }
 
-  hasSynced(): boolean {
+  hasSeen(_uid: string): boolean {
     return this.synced;
   }
 

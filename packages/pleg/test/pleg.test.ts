@@ -1,0 +1,503 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Pleg, PlegError, type PlegRuntime, PodCache, type PodLifecycleEvent } from '../src/index.ts';
+import { ScriptedRuntime, truth } from './kit.ts';
+
+let clock: FakeClock;
+let runtime: ScriptedRuntime;
+let cache: PodCache;
+let pleg: Pleg;
+let stop: AbortController;
+let ended: Promise<void>;
+let told: string[];
+let reading: Promise<void>;
+
+function make(of: PlegRuntime): void {
+  cache = new PodCache();
+  const components = { runtime: of, cache, clock, random: seededRandom(1), logger: silentLogger, metrics: noMetrics };
+  pleg = new Pleg(components);
+}
+
+function start(): void {
+  ended = pleg.start(stop.signal);
+  reading = (async () => {
+    for await (const event of pleg.events) told.push(text(event));
+  })();
+}
+
+function text({ podUid, type, containerId }: PodLifecycleEvent): string {
+  return [podUid, type, containerId].filter((part) => part !== undefined).join(' ');
+}
+
+/** What was told since the last call. */
+function news(): string[] {
+  return told.splice(0);
+}
+
+/** The calls since the last call. */
+function calls(): string[] {
+  return runtime.calls.splice(0);
+}
+
+beforeEach(() => {
+  clock = new FakeClock();
+  runtime = new ScriptedRuntime(clock);
+  stop = new AbortController();
+  told = [];
+  make(runtime);
+});
+
+afterEach(async () => {
+  stop.abort();
+  await clock.settle();
+  await ended;
+  await reading;
+  expect(clock.pendingTimers).toBe(0);
+  expect(cache.waiting).toBe(0);
+});
+
+describe('a runtime without events', () => {
+  beforeEach(() => {
+    runtime.events = 'none';
+  });
+
+  it('is listed once a second, and only what changed is read', async () => {
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
+    runtime.set('b', truth({ b1: 'exited' }));
+    start();
+    await clock.settle();
+    expect(calls()).toEqual(['getPods', 'getPodStatus a', 'getPodStatus b']);
+    expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s', 'b ContainerDied b1']);
+    expect(runtime.names).toEqual(['default/name-a', 'default/name-b']);
+    await clock.advance(2000);
+    expect(calls()).toEqual(['getPods', 'getPods']);
+    runtime.set('a', truth({ a1: 'exited' }, { s: 'ready' }));
+    await clock.advance(1000);
+    expect(calls()).toEqual(['getPods', 'getPodStatus a']);
+    expect(news()).toEqual(['a ContainerDied a1']);
+    expect(cache.get('a')?.status.containers[0]?.state).toBe('exited');
+  });
+
+  it('a pod that is gone is told of and leaves the cache without being read', async () => {
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.settle();
+    runtime.set('a', undefined);
+    calls();
+    news();
+    await clock.advance(1000);
+    expect(calls()).toEqual(['getPods']);
+    expect(news()).toEqual(['a ContainerDied a1', 'a ContainerRemoved a1']);
+    expect(cache.get('a')).toBeUndefined();
+  });
+
+  it('a created container makes the pod be read, but nothing told', async () => {
+    start();
+    await clock.settle();
+    runtime.set('a', truth({ a1: 'created' }));
+    await clock.advance(1000);
+    expect(cache.get('a')?.status.containers[0]?.state).toBe('created');
+    expect(news()).toEqual([]);
+  });
+
+  it('is asked for events again after the repair period, in case it was replaced', async () => {
+    start();
+    await clock.advance(300_000);
+    expect(runtime.streams).toBe(1);
+    await clock.advance(150_000);
+    expect(runtime.streams).toBe(2);
+  });
+
+  it('the ended pod keeps its addresses', async () => {
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
+    start();
+    await clock.settle();
+    runtime.set('a', truth({ a1: 'exited' }, { s: 'notReady' }));
+    await clock.advance(1000);
+    expect(cache.get('a')?.status).toMatchObject({ ips: ['10.0.0.1'], sandboxes: [{ state: 'notReady' }] });
+  });
+});
+
+describe('a runtime with events', () => {
+  /** Until the stream is relied upon. */
+  async function rely(): Promise<void> {
+    start();
+    await clock.advance(1000);
+    calls();
+    news();
+  }
+
+  it('is listed at the repair period only, once the stream has stood for a list', async () => {
+    start();
+    await clock.advance(999);
+    expect(calls()).toEqual(['getPods']);
+    await clock.advance(300_000);
+    expect(calls()).toEqual(['getPods']);
+    await clock.advance(1);
+    expect(calls()).toEqual(['getPods']);
+    await clock.advance(299_999);
+    expect(calls()).toEqual([]);
+  });
+
+  it('an event makes its pod be read at once, and nothing else', async () => {
+    await rely();
+    runtime.set('a', truth({ a1: 'running' }));
+    await clock.settle();
+    expect(calls()).toEqual(['getPodStatus a']);
+    expect(news()).toEqual(['a ContainerStarted a1']);
+  });
+
+  it('events that come before a reading begins are one reading, those that come while it runs one more', async () => {
+    await rely();
+    runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
+    for (let i = 0; i < 5; i++) runtime.set('a', truth({ a1: 'running' }));
+    await clock.advance(5);
+    expect(calls()).toEqual(['getPodStatus a']);
+    runtime.set('a', truth({ a1: 'exited' }));
+    runtime.say('a');
+    await clock.advance(100);
+    expect(calls()).toEqual(['getPodStatus a']);
+    expect(news()).toEqual(['a ContainerDied a1']);
+  });
+
+  it('an event after which all is as it was tells nothing', async () => {
+    await rely();
+    runtime.set('a', truth({ a1: 'running' }));
+    await clock.settle();
+    news();
+    runtime.say('a');
+    await clock.settle();
+    expect(calls()).toEqual(['getPodStatus a', 'getPodStatus a']);
+    expect(news()).toEqual([]);
+  });
+
+  it('a lost event is made good by the next repair', async () => {
+    await rely();
+    runtime.set('a', truth({ a1: 'exited' }), true);
+    await clock.advance(299_999);
+    expect(news()).toEqual([]);
+    await clock.advance(1);
+    expect(news()).toEqual(['a ContainerDied a1']);
+  });
+
+  it('a lost stream leads to a list at once, and lists go on every second until it has come back', async () => {
+    await rely();
+    runtime.set('a', truth({ a1: 'exited' }), true);
+    runtime.cut();
+    await clock.settle();
+    expect(calls()).toEqual(['getPods', 'getPodStatus a']);
+    expect(news()).toEqual(['a ContainerDied a1']);
+    expect(runtime.streaming).toBe(false);
+    runtime.events = 'none';
+    await clock.advance(5000);
+    expect(calls()).toEqual(Array(5).fill('getPods'));
+    runtime.events = 'on';
+    await clock.advance(500_000);
+    expect(runtime.streaming).toBe(true);
+    calls();
+    await clock.advance(200_000);
+    expect(calls().length).toBeLessThanOrEqual(1);
+  });
+
+  it('a stream that ends at once is not asked for in a loop', async () => {
+    const ending: PlegRuntime = {
+      getPods: (signal) => runtime.getPods(signal),
+      getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
+      containerEvents: () => {
+        runtime.streams++;
+        return (async function* () {})();
+      },
+    };
+    make(ending);
+    start();
+    await clock.advance(60_000);
+    expect(runtime.streams).toBeLessThan(8);
+    expect(calls().length).toBeGreaterThan(55);
+  });
+
+  it('a reading that fails is tried again, and then the pod is to be synced', async () => {
+    await rely();
+    runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
+    runtime.set('a', truth({ a1: 'running' }));
+    await clock.settle();
+    expect(cache.get('a')).toMatchObject({ error: new Error('down') });
+    expect(news()).toEqual([]);
+    runtime.plan = () => ({});
+    await clock.advance(1500);
+    expect(cache.get('a')?.error).toBeUndefined();
+    expect(news()).toEqual(['a ContainerStarted a1']);
+    runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
+    pleg.hint('a');
+    await clock.settle();
+    runtime.plan = () => ({});
+    await clock.advance(1500);
+    expect(news()).toEqual(['a PodSync']);
+  });
+
+  it('a reading that goes on failing is tried ever more rarely, with jitter, and the others go on', async () => {
+    await rely();
+    runtime.plan = (call, uid) => (call === 'getPodStatus' && uid === 'a' ? { fail: new Error('down') } : {});
+    runtime.set('a', truth({ a1: 'running' }));
+    await clock.advance(60_000);
+    const tries = calls().filter((call) => call === 'getPodStatus a').length;
+    expect(tries).toBeGreaterThan(5);
+    expect(tries).toBeLessThan(12);
+    runtime.set('b', truth({ b1: 'running' }));
+    await clock.settle();
+    expect(news()).toEqual(['b ContainerStarted b1']);
+  });
+
+  it('K2: when the runtime is back, what had failed is read at once', async () => {
+    await rely();
+    for (const uid of ['a', 'b']) runtime.set(uid, truth({ [`${uid}1`]: 'running' }));
+    await clock.settle();
+    runtime.plan = () => ({ fail: new Error('down') });
+    for (const uid of ['a', 'b']) runtime.say(uid);
+    await clock.advance(60_000);
+    calls();
+    runtime.plan = () => ({});
+    await clock.advance(1000);
+    expect([cache.get('a')?.error, cache.get('b')?.error]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('those who wait for the cache', () => {
+  it('an unknown pod is answered by the first list, by which it is known to be unknown', async () => {
+    runtime.plan = () => ({ afterMs: 500 });
+    start();
+    const asked = cache.getNewerThan('x', Number.NEGATIVE_INFINITY, stop.signal);
+    let done = false;
+    void asked.then(() => {
+      done = true;
+    });
+    await clock.advance(499);
+    expect(done).toBe(false);
+    await clock.advance(1);
+    expect(await asked).toMatchObject({ uid: 'x', containers: [], sandboxes: [] });
+  });
+
+  it('one who waits does not wait for the next list', async () => {
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(1500);
+    calls();
+    const asked = cache.getNewerThan('a', clock.monotonic(), stop.signal);
+    await clock.advance(1);
+    expect((await asked).observedAtMs).toBe(1501);
+    expect(calls()).toEqual(['getPodStatus a']);
+  });
+
+  it('several who wait are one reading', async () => {
+    start();
+    await clock.advance(1500);
+    calls();
+    const asked = [1, 2, 3].map(() => cache.getNewerThan('a', 1499, stop.signal));
+    await clock.settle();
+    expect(await Promise.all(asked)).toHaveLength(3);
+    expect(calls()).toEqual(['getPodStatus a']);
+  });
+
+  it('a reading that began before is not taken for one that began after', async () => {
+    start();
+    await clock.advance(1500);
+    runtime.plan = () => ({ afterMs: 100 });
+    runtime.set('a', truth({ a1: 'running' }));
+    await clock.advance(50);
+    runtime.set('a', truth({ a1: 'exited' }), true);
+    const status = cache.getNewerThan('a', clock.monotonic(), stop.signal);
+    await clock.advance(200);
+    expect((await status).containers[0]?.state).toBe('exited');
+  });
+
+  it('the error of the reading is thrown', async () => {
+    start();
+    await clock.advance(1500);
+    runtime.plan = () => ({ fail: new Error('down') });
+    const asked = cache.getNewerThan('a', 1400, stop.signal);
+    await Promise.all([expect(asked).rejects.toThrow('down'), clock.settle()]);
+    runtime.plan = () => ({});
+    const again = cache.getNewerThan('a', 1400, stop.signal);
+    await clock.settle();
+    expect(await again).toMatchObject({ containers: [] });
+  });
+});
+
+describe('readings and lists that overlap', () => {
+  it('a list that is older than a reading does not undo it', async () => {
+    runtime.events = 'none';
+    start();
+    await clock.advance(500);
+    // The list looks at once and answers late; the reading in between sees more.
+    runtime.plan = (call) => (call === 'getPods' ? { afterMs: 400 } : {});
+    await clock.advance(600);
+    runtime.set('a', truth({ a1: 'running' }), true);
+    pleg.hint('a');
+    await clock.advance(100);
+    expect(news()).toEqual(['a ContainerStarted a1']);
+    await clock.advance(300);
+    expect(news()).toEqual([]);
+    expect(cache.get('a')?.status.containers).toHaveLength(1);
+  });
+
+  it('a reading that is older than a list is followed by another', async () => {
+    runtime.events = 'none';
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(900);
+    news();
+    // The reading looks at once and answers after the list has been.
+    runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 400 } : {});
+    pleg.hint('a');
+    await clock.advance(50);
+    runtime.set('a', truth({ a1: 'exited' }), true);
+    await clock.advance(250);
+    expect(cache.get('a')?.status.containers[0]?.state).toBe('running');
+    expect(news()).toEqual([]);
+    await clock.advance(600);
+    expect(cache.get('a')?.status.containers[0]?.state).toBe('exited');
+    expect(news()).toEqual(['a ContainerDied a1']);
+  });
+
+  it('one pod that is read slowly holds up neither the others nor the lists', async () => {
+    runtime.events = 'none';
+    runtime.plan = (_call, uid) => (uid === 'slow' ? { hang: true } : {});
+    runtime.set('slow', truth({ s: 'running' }));
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(5000);
+    expect(news()).toEqual(['a ContainerStarted a1']);
+    expect(calls().filter((call) => call === 'getPods')).toHaveLength(6);
+    expect(pleg.healthy()).toBeUndefined();
+  });
+
+  it('a few pods are read at a time, and each one once at a time', async () => {
+    runtime.events = 'none';
+    runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 100 } : {});
+    for (let i = 0; i < 35; i++) runtime.set(`p${i}`, truth({ [`c${i}`]: 'running' }));
+    start();
+    for (let i = 0; i < 40; i++) {
+      pleg.hint('p0');
+      await clock.advance(10);
+      expect(runtime.active.get('p0') ?? 0).toBeLessThanOrEqual(1);
+    }
+    expect(runtime.mostActive).toBe(10);
+    expect(news()).toHaveLength(35);
+  });
+});
+
+describe('events', () => {
+  it('a slow reader misses nothing, and is told each thing once', async () => {
+    runtime.events = 'none';
+    ended = pleg.start(stop.signal);
+    const events = pleg.events[Symbol.asyncIterator]();
+    for (let i = 0; i < 2000; i++) {
+      runtime.set('a', truth({ [`c${i % 3}`]: i % 2 === 0 ? 'running' : 'exited' }));
+      await clock.advance(1000);
+    }
+    stop.abort();
+    await ended;
+    const all: string[] = [];
+    for (let next = await events.next(); !next.done; next = await events.next()) all.push(text(next.value));
+    expect(new Set(all).size).toBe(all.length);
+    expect(all.sort()).toEqual(
+      [0, 1, 2]
+        .flatMap((i) => [`a ContainerDied c${i}`, `a ContainerRemoved c${i}`, `a ContainerStarted c${i}`])
+        .sort(),
+    );
+    reading = Promise.resolve();
+  });
+
+  it('when an event is told, the cache shows it already', async () => {
+    runtime.events = 'none';
+    const shown: (string | undefined)[] = [];
+    ended = pleg.start(stop.signal);
+    reading = (async () => {
+      for await (const { podUid } of pleg.events) shown.push(cache.get(podUid)?.status.containers[0]?.state);
+    })();
+    for (const state of ['running', 'exited'] as const) {
+      runtime.set('a', truth({ c: state }));
+      await clock.advance(1000);
+    }
+    expect(shown).toEqual(['running', 'exited']);
+  });
+});
+
+describe('health', () => {
+  it('has yet to be successful before the first list', async () => {
+    runtime.plan = () => ({ fail: new Error('down') });
+    start();
+    await clock.advance(10_000);
+    expect(pleg.healthy()).toBe('pleg has yet to be successful');
+    runtime.plan = () => ({});
+    await clock.advance(1000);
+    expect(pleg.healthy()).toBeUndefined();
+  });
+
+  it('complains after three minutes of silence, and is well again with the next list', async () => {
+    runtime.events = 'none';
+    start();
+    await clock.settle();
+    runtime.plan = () => ({ fail: new Error('down') });
+    await clock.advance(180_000);
+    expect(pleg.healthy()).toBeUndefined();
+    await clock.advance(500);
+    expect(pleg.healthy()).toBe('pleg was last seen active 3m0.5s ago; threshold is 3m0s');
+    runtime.plan = () => ({});
+    await clock.advance(1000);
+    expect(pleg.healthy()).toBeUndefined();
+  });
+
+  it('does not complain of rest between repairs, nor when the stream is lost after it', async () => {
+    start();
+    await clock.advance(299_000);
+    expect(pleg.healthy()).toBeUndefined();
+    runtime.plan = () => ({ fail: new Error('down') });
+    runtime.cut();
+    await clock.advance(1000);
+    expect(pleg.healthy()).toBeUndefined();
+    await clock.advance(180_000);
+    expect(pleg.healthy()).toContain('pleg was last seen active');
+  });
+
+  it('a reading that fails in rest leads to a list soon', async () => {
+    start();
+    await clock.advance(10_000);
+    calls();
+    runtime.plan = () => ({ fail: new Error('down') });
+    runtime.say('a');
+    await clock.advance(1000);
+    expect(calls()).toContain('getPods');
+  });
+});
+
+describe('start and stop', () => {
+  it('what is asked for before start is done then', async () => {
+    pleg.hint('a');
+    const asked = cache.getNewerThan('b', 5, stop.signal);
+    await clock.advance(100);
+    expect(calls()).toEqual([]);
+    start();
+    await clock.settle();
+    expect(calls()).toEqual(expect.arrayContaining(['getPodStatus a', 'getPodStatus b', 'getPods']));
+    await asked;
+  });
+
+  it('stops in the middle of hanging calls', async () => {
+    runtime.plan = () => ({ hang: true });
+    pleg.hint('a');
+    start();
+    await clock.advance(100);
+    await pleg[Symbol.asyncDispose]();
+    await ended;
+    pleg.hint('b');
+    await clock.advance(1000);
+    expect(calls()).toEqual(expect.not.arrayContaining(['getPodStatus b']));
+  });
+
+  it('cannot be started twice', async () => {
+    start();
+    await expect(pleg.start(stop.signal)).rejects.toBeInstanceOf(PlegError);
+  });
+});

@@ -1,0 +1,152 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PodCache } from '../src/index.ts';
+import { toStatus, truth } from './kit.ts';
+
+const state = truth({ c: 'running' });
+let cache: PodCache;
+let wanted: string[];
+const clock = new FakeClock();
+
+beforeEach(() => {
+  cache = new PodCache();
+  wanted = [];
+  cache.onWait((uid) => wanted.push(uid));
+});
+
+/** Whether the waiting has ended, and how. */
+function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: unknown } {
+  const asked: { outcome: unknown } = { outcome: 'waits' };
+  cache.getNewerThan(uid, minTimeMs, signal).then(
+    (status) => {
+      asked.outcome = { containers: status.containers.length, observedAtMs: status.observedAtMs };
+    },
+    (error: unknown) => {
+      asked.outcome = error;
+    },
+  );
+  return asked;
+}
+
+describe('getNewerThan', () => {
+  it.each([
+    ['of a pod that was read later: at once', 9, { containers: 1, observedAtMs: 10 }],
+    ['of a pod that was read at that very time: waits', 10, 'waits'],
+    ['of a pod that was read before: waits', 11, 'waits'],
+  ])('%s', async (_name, minTimeMs, outcome) => {
+    cache.set('p', toStatus('p', state, 10), 10);
+    const asked = ask('p', minTimeMs);
+    await clock.settle();
+    expect(asked.outcome).toEqual(outcome);
+    expect(wanted).toEqual(outcome === 'waits' ? ['p'] : []);
+  });
+
+  it('ends with a reading that is new enough, not with one that is not', async () => {
+    const early = ask('p', 10);
+    const late = ask('p', 20);
+    expect(cache.newestAsked('p')).toBe(20);
+    cache.set('p', toStatus('p', state, 15), 15);
+    await clock.settle();
+    expect([early.outcome, late.outcome]).toEqual([{ containers: 1, observedAtMs: 15 }, 'waits']);
+    cache.set('p', toStatus('p', state, 21), 21);
+    await clock.settle();
+    expect(late.outcome).toEqual({ containers: 1, observedAtMs: 21 });
+    expect([cache.waiting, cache.newestAsked('p')]).toEqual([0, undefined]);
+  });
+
+  it('ends with a list that confirms what is known, whose time is the status then', async () => {
+    cache.set('p', toStatus('p', state, 5), 5);
+    const asked = ask('p', 10);
+    const unknown = ask('nobody', 10);
+    cache.updateTime(10, new Set());
+    await clock.settle();
+    expect([asked.outcome, unknown.outcome]).toEqual(['waits', 'waits']);
+    expect(wanted).toEqual(['p', 'nobody', 'p', 'nobody']);
+    cache.updateTime(11, new Set());
+    await clock.settle();
+    expect(asked.outcome).toEqual({ containers: 1, observedAtMs: 11 });
+    expect(unknown.outcome).toEqual({ containers: 0, observedAtMs: 11 });
+  });
+
+  it('does not take the list as word for a pod that changed, until that was read', async () => {
+    cache.set('p', toStatus('p', state, 5), 5);
+    const asked = ask('p', 10);
+    const fresh = ask('new', 10);
+    cache.updateTime(20, new Set(['p', 'new']));
+    await clock.settle();
+    expect([asked.outcome, fresh.outcome]).toEqual(['waits', 'waits']);
+    expect([cache.hasSeen('p'), cache.hasSeen('new'), cache.hasSeen('other')]).toEqual([true, false, true]);
+    cache.settle('p');
+    cache.set('new', toStatus('new', state, 21), 21);
+    await clock.settle();
+    expect(asked.outcome).toEqual({ containers: 1, observedAtMs: 20 });
+    expect(fresh.outcome).toEqual({ containers: 1, observedAtMs: 21 });
+  });
+
+  it('throws the error of a reading that failed while it waited', async () => {
+    const error = new Error('no runtime');
+    const asked = ask('p', 10);
+    cache.setError('p', error, 11);
+    await clock.settle();
+    expect(asked.outcome).toBe(error);
+  });
+
+  it('asks again rather than throw an old error, and no list clears it', async () => {
+    cache.setError('p', new Error('no runtime'), 11);
+    const asked = ask('p', 1);
+    cache.updateTime(12, new Set(['p']));
+    cache.settle('p');
+    await clock.settle();
+    expect(asked.outcome).toBe('waits');
+    expect(wanted).toEqual(['p']);
+    cache.set('p', toStatus('p', state, 13), 13);
+    await clock.settle();
+    expect(asked.outcome).toEqual({ containers: 1, observedAtMs: 13 });
+  });
+
+  it('ends with the abort of its signal, and leaves nothing', async () => {
+    const abort = new AbortController();
+    const asked = ask('p', 10, abort.signal);
+    expect(cache.waiting).toBe(1);
+    abort.abort(new Error('enough'));
+    await clock.settle();
+    expect(asked.outcome).toEqual(new Error('enough'));
+    expect(cache.waiting).toBe(0);
+    await expect(cache.getNewerThan('p', 10, abort.signal)).rejects.toThrow('enough');
+    expect(cache.waiting).toBe(0);
+  });
+
+  it('tells a new writer of those who wait already', () => {
+    cache.onWait(undefined);
+    ask('p', 10);
+    cache.onWait((uid) => wanted.push(uid));
+    expect(wanted).toEqual(['p']);
+  });
+});
+
+describe('what it holds', () => {
+  it('a stale reading never replaces a newer one', () => {
+    cache.set('p', toStatus('p', state, 10), 10);
+    cache.set('p', toStatus('p', truth({}), 9), 9);
+    cache.setError('p', new Error('x'), 9);
+    cache.delete('p', 9);
+    expect(cache.get('p')).toMatchObject({ observedAtMs: 10, status: { containers: [{ id: 'c' }] } });
+    expect(cache.get('p')?.error).toBeUndefined();
+  });
+
+  it('an error keeps the last status', () => {
+    cache.set('p', toStatus('p', state, 10), 10);
+    cache.setError('p', new Error('x'), 11);
+    expect(cache.get('p')).toMatchObject({ error: new Error('x'), status: { containers: [{ id: 'c' }] } });
+  });
+
+  it('K4: a pod that is gone leaves nothing', async () => {
+    const asked = ask('p', 5);
+    cache.set('p', toStatus('p', state, 5), 5);
+    cache.delete('p', 6);
+    await clock.settle();
+    expect(asked.outcome).toEqual({ containers: 0, observedAtMs: 6 });
+    expect(cache.get('p')).toBeUndefined();
+    expect([cache.hasSeen('p'), cache.waiting]).toEqual([false, 0]);
+  });
+});

@@ -1,0 +1,138 @@
+import type { RuntimeContainerState } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { mergeEvents } from '../src/compute-events.ts';
+import { formatDuration, plegHealth } from '../src/health.ts';
+import { computeEvents, type PodLifecycleEvent, snapshotOf } from '../src/index.ts';
+import { podIps } from '../src/pod-ips.ts';
+import { observe, type PodRecord } from '../src/records.ts';
+import { noPod } from '../src/snapshot.ts';
+import { toPod, toStatus, truth } from './kit.ts';
+
+describe('computeEvents', () => {
+  const states: (RuntimeContainerState | 'none')[] = ['none', 'running', 'exited', 'unknown', 'created'];
+  const expected: Record<string, string> = {
+    'none running': 'ContainerStarted',
+    'none exited': 'ContainerDied',
+    'none unknown': 'ContainerChanged',
+    'none created': 'ContainerChanged',
+    'running none': 'ContainerDied ContainerRemoved',
+    'running exited': 'ContainerDied',
+    'running unknown': 'ContainerChanged',
+    'running created': 'ContainerChanged',
+    'exited none': 'ContainerRemoved',
+    'exited running': 'ContainerStarted',
+    'exited unknown': 'ContainerChanged',
+    'exited created': 'ContainerChanged',
+    'unknown none': 'ContainerDied ContainerRemoved',
+    'unknown running': 'ContainerStarted',
+    'unknown exited': 'ContainerDied',
+    'created none': 'ContainerDied ContainerRemoved',
+    'created running': 'ContainerStarted',
+    'created exited': 'ContainerDied',
+  };
+  const rows = states.flatMap((before) => states.map((after) => [before, after] as const));
+  it.each(rows)('from %s to %s', (before, after) => {
+    const snapshot = (state: RuntimeContainerState | 'none') =>
+      snapshotOf(state === 'none' ? undefined : toPod('p', truth({ c: state })));
+    const events = computeEvents('p', snapshot(before), snapshot(after));
+    expect(events.map((event) => event.type).join(' ')).toBe(expected[`${before} ${after}`] ?? '');
+    expect(events.every((event) => event.podUid === 'p' && event.containerId === 'c')).toBe(true);
+  });
+
+  it('takes a sandbox for a container that runs while it is ready', () => {
+    const ready = snapshotOf(toPod('p', truth({}, { s: 'ready' })));
+    const notReady = snapshotOf(toPod('p', truth({}, { s: 'notReady' })));
+    expect(computeEvents('p', noPod, ready).map((event) => event.type)).toEqual(['ContainerStarted']);
+    expect(computeEvents('p', ready, notReady).map((event) => event.type)).toEqual(['ContainerDied']);
+    expect(computeEvents('p', notReady, noPod).map((event) => event.type)).toEqual(['ContainerRemoved']);
+  });
+
+  it('shows a list and a status of the same pod as the same', () => {
+    const state = truth({ a: 'running', b: 'exited' }, { s: 'ready' });
+    expect(computeEvents('p', snapshotOf(toPod('p', state)), snapshotOf(toStatus('p', state, 0)))).toEqual([]);
+  });
+});
+
+it('mergeEvents keeps each fact once, in the order of its first coming', () => {
+  const event = (type: PodLifecycleEvent['type'], containerId: string): PodLifecycleEvent => ({
+    podUid: 'p',
+    type,
+    containerId,
+  });
+  const merged = mergeEvents(
+    [event('ContainerStarted', 'a'), event('ContainerDied', 'a')],
+    [event('ContainerStarted', 'b'), event('ContainerDied', 'a'), event('ContainerStarted', 'a')],
+  );
+  expect(merged.map(({ type, containerId }) => `${type} ${containerId}`)).toEqual([
+    'ContainerStarted a',
+    'ContainerDied a',
+    'ContainerStarted b',
+  ]);
+});
+
+describe('observe', () => {
+  const seen = (containers: Record<string, RuntimeContainerState>, observation: number) => ({
+    uid: 'p',
+    name: 'n',
+    namespace: 'ns',
+    snapshot: snapshotOf(toPod('p', truth(containers))),
+    observation,
+  });
+  const first = observe(undefined, seen({ a: 'running' }, 5));
+
+  it('keeps a record that is as it was seen, whenever that was', () => {
+    expect(observe(first, seen({ a: 'running' }, 4))).toBe(first);
+    expect(observe(first, seen({ a: 'running' }, 6))).toBe(first);
+  });
+
+  it('goes on with what is newer, and gathers what happened', () => {
+    const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '' });
+    expect(second).toMatchObject({ name: 'n', observation: 6 });
+    expect(second?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied']);
+  });
+
+  it('a stale look does not replace a newer one: it asks for another', () => {
+    expect(observe(first, seen({ a: 'exited' }, 4))).toBeUndefined();
+    expect(observe(first, seen({}, 4))).toBeUndefined();
+  });
+
+  it('tells what happened to a pod that was seen once only', () => {
+    const gone: PodRecord | undefined = observe(first, seen({}, 6));
+    expect(gone?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied', 'ContainerRemoved']);
+  });
+});
+
+describe('podIps', () => {
+  const known = { ...toStatus('p', truth({}, { s: 'ready' }), 0), ips: ['10.0.0.9'] };
+  it.each([
+    ['the newest are taken', truth({}, { s: 'ready' }), ['10.0.0.1'], ['10.0.0.1']],
+    ['an ended pod keeps those it had', truth({ c: 'exited' }, { s: 'notReady' }), [], ['10.0.0.9']],
+    ['a pod without a sandbox keeps those it had', truth({ c: 'exited' }), [], ['10.0.0.9']],
+    ['a pod with a ready sandbox has none if it says so', truth({}, { s: 'ready' }), [], []],
+  ])('%s', (_name, state, ips, expected) => {
+    expect(podIps({ ...toStatus('p', state, 0), ips }, known)).toEqual(expected);
+  });
+  it('there may be none before', () => {
+    expect(podIps({ ...toStatus('p', truth({}), 0), ips: [] }, undefined)).toEqual([]);
+  });
+});
+
+describe('plegHealth', () => {
+  it.each([
+    [undefined, 0, 'pleg has yet to be successful'],
+    [0, 180_000, undefined],
+    [0, 180_001, 'pleg was last seen active 3m0.001s ago; threshold is 3m0s'],
+    [1000, 3_600_000 + 62_500 + 1000, 'pleg was last seen active 1h1m2.5s ago; threshold is 3m0s'],
+  ])('active at %s, now %s', (activeAtMs, nowMs, expected) => {
+    expect(plegHealth({ activeAtMs, nowMs, thresholdMs: 180_000 })).toBe(expected);
+  });
+  it.each([
+    [0, '0s'],
+    [250.4, '250ms'],
+    [1500, '1.5s'],
+    [59_999.6, '1m0s'],
+    [7_200_000, '2h0m0s'],
+  ])('prints %s ms as Go does', (ms, text) => {
+    expect(formatDuration(ms)).toBe(text);
+  });
+});
