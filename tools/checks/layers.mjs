@@ -5,7 +5,7 @@ import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 
 /** From the bottom up. A package may import from layers below its own, never from its own. */
-const ORDER = ['base', 'foundation', 'state', 'client', 'manager', 'core', 'app'];
+const ORDER = ['base', 'foundation', 'state', 'client', 'manager', 'core', 'assembly', 'app'];
 /** Test kits stand beside the layers: they use what they test, and only tests (and other kits) use them. */
 const KIT = 'testkit';
 /** Tools are no part of what is published. */

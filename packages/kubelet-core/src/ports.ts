@@ -74,6 +74,7 @@ export interface PodWorkersPort {
   isPodTerminationRequested(uid: string): boolean;
   couldHaveRunningContainers(uid: string): boolean;
   shouldPodContentBeRemoved(uid: string): boolean;
+  shouldPodRuntimeBeRemoved(uid: string): boolean;
   /** What the pod waits for, since when, and what happened before. */
   explain(uid: string): unknown;
 }
@@ -158,6 +159,8 @@ export interface RuntimePort {
     signal: AbortSignal,
   ): Promise<void>;
   status(signal?: AbortSignal): Promise<RuntimeReadiness>;
+  /** Forgets what is remembered of a pod that is gone, its back-off among it. */
+  forget(uid: string): void;
 }
 
 /** The newest status of each pod: package `status`. */

@@ -33,6 +33,8 @@ type Components = Pick<
 export class SyncHandler {
   readonly #deps: Components;
   readonly #metrics: HousekeepingMetrics;
+  /** The pods that were there at the last housekeeping: what is remembered of those that left is forgotten (K4). */
+  #remembered: ReadonlySet<string> = new Set();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -140,9 +142,12 @@ export class SyncHandler {
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     status.removeOrphanedStatuses(new Set(uids));
 
+    const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
+    for (const uid of this.#remembered) if (!present.has(uid)) runtime.forget(uid);
+    this.#remembered = present;
+
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     try {
-      const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
       await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid));
     } catch (err) {
       // What is left on disk must not keep pods from being started or killed: it is tried again next time.

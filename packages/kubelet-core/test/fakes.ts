@@ -53,6 +53,9 @@ export class RecordingWorkers implements PodWorkersPort {
   shouldPodContentBeRemoved(): boolean {
     return false;
   }
+  shouldPodRuntimeBeRemoved(): boolean {
+    return false;
+  }
   explain(): unknown {
     return 'explained';
   }

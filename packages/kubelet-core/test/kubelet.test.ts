@@ -68,6 +68,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
         getPodStatus: async () => emptyStatus(makePod('a')),
         syncPod: async () => ({ results: [] }),
         killPod: async () => {},
+        forget: () => {},
         status: async () => {
           if (state.readiness instanceof Error) throw state.readiness;
           return state.readiness;

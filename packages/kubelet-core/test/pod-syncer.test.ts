@@ -86,6 +86,7 @@ function setUp() {
         await behaviour.kill();
       },
       status: async () => ({ runtimeReady: ok, networkReady: ok }),
+      forget: () => {},
     },
   });
   return { syncer, pod, status, events, calls, behaviour, runtimeState, clock, ok };

@@ -16,6 +16,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     sourcesReady: true,
     keptDirs: [] as string[],
     deletedContainers: [] as string[],
+    forgotten: [] as string[],
   };
   const handler = new SyncHandler({
     clock: parts.clock,
@@ -38,6 +39,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
       syncPod: () => Promise.reject(new Error('not asked for')),
       killPod: () => Promise.reject(new Error('not asked for')),
       status: () => Promise.reject(new Error('not asked for')),
+      forget: (uid) => void parts.forgotten.push(uid),
     },
     volumes: {
       start: async () => {},
@@ -136,6 +138,20 @@ describe('cleanups', () => {
     expect(told(workers)).toEqual(['kill orphan']);
     expect(workers.updates[0]?.killPodOptions).toEqual({ gracePeriodSecondsOverride: 1 });
     expect(keptDirs).toEqual(['uid-a', 'orphan']);
+  });
+
+  test('K4: what the runtime part remembers of a pod is forgotten when nothing of the pod is left', async () => {
+    const { handler, podManager, workers, forgotten } = setUp();
+    const pod = makePod('a');
+    podManager.addPod(pod);
+    workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
+    await handler.handlePodCleanups(new AbortController().signal);
+    podManager.removePod(pod);
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect(forgotten).toEqual([]);
+    workers.known.clear();
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect(forgotten).toEqual(['uid-a']);
   });
 
   test('statuses of pods that no source has are forgotten', async () => {

@@ -1,0 +1,171 @@
+import { ContainerGc } from '@node-agent/container-gc';
+import { ImageManager } from '@node-agent/images';
+import {
+  type AdmitHandler,
+  Kubelet,
+  type PodFeatures,
+  type PodWorkersPort,
+  unsupportedFeatureHandler,
+} from '@node-agent/kubelet-core';
+import { PodNetwork } from '@node-agent/network';
+import { Pleg, PodCache } from '@node-agent/pleg';
+import { PodConfig } from '@node-agent/pod-config';
+import { PodManager } from '@node-agent/pod-manager';
+import { PodWorkers } from '@node-agent/pod-workers';
+import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
+import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
+import { EmptyDirPlugin, HostPathPlugin, PodPaths, VolumeManager } from '@node-agent/volumes';
+import { logRotation } from './log-rotation.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** A kubelet and the parts of it that a program or a test asks directly. */
+export interface AssembledKubelet {
+  readonly kubelet: Kubelet;
+  readonly podConfig: PodConfig;
+  readonly status: StatusManager;
+  readonly podCache: PodCache;
+  readonly runtime: PodRuntime;
+}
+
+/** What this kubelet does for pods beside running their containers. */
+const FEATURES: PodFeatures = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
+
+/** Makes all managers and joins them. Does no I/O: that begins with `kubelet.run`. */
+export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): AssembledKubelet {
+  const { clock, random, logger, metrics, recorder, cri, fs, mounter } = ports;
+  const { rootDirectory, nodeName, nodeIps, node } = settings;
+  const child = (component: string) => ({ clock, random, metrics, recorder, logger: logger.child({ component }) });
+
+  const podManager = new PodManager();
+  const podConfig = new PodConfig(child('pod-config'));
+  const status = new StatusManager(child('status'));
+  const podCache = new PodCache(child('pleg'));
+
+  const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
+  const paths = new PodPaths(rootDirectory);
+  const allocatableMemoryBytes = node.resources.memoryCapacityBytes;
+  const volumes = new VolumeManager({
+    ...child('volumes'),
+    fs,
+    mounter,
+    paths,
+    plugins: [
+      new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
+      new HostPathPlugin({ fs }),
+    ],
+  });
+  const { maxParallel, ...pulls } = settings.pulls;
+  const images = new ImageManager(
+    { ...child('images'), images: cri },
+    { ...pulls, ...(maxParallel !== undefined && { maxParallel }) },
+  );
+
+  // The workers are made around the kubelet, which is made around the runtime, which asks the workers.
+  let workers: PodWorkersPort | undefined;
+  const runtime = new PodRuntime(
+    {
+      ...child('runtime'),
+      cri,
+      fs,
+      images,
+      network,
+      mounts: {
+        async containerMounts(pod, container, podIps) {
+          const hosts = await network.hostsMount(pod, container, podIps);
+          const mounts = await volumes.containerMounts(pod, container);
+          return hosts === undefined ? mounts : [...mounts, hosts];
+        },
+      },
+      probes: { liveness: () => undefined, startup: () => undefined },
+      hooks: noHooks,
+      isPodTerminationRequested: (uid) => workers?.isPodTerminationRequested(uid) ?? false,
+      hostIps: () => nodeIps,
+    },
+    {
+      node,
+      rootDirectory,
+      containerLogsDirectory: settings.containerLogsDirectory,
+      backOff: settings.backOff,
+      startConcurrency: settings.startConcurrency,
+    },
+  );
+  const pleg = new Pleg({ ...child('pleg'), runtime, cache: podCache });
+  const containerGc = new ContainerGc(
+    {
+      ...child('container-gc'),
+      cri,
+      fs,
+      runtime,
+      pods: {
+        shouldPodContentBeRemoved: (uid) => workers?.shouldPodContentBeRemoved(uid) ?? false,
+        shouldPodRuntimeBeRemoved: (uid) => workers?.shouldPodRuntimeBeRemoved(uid) ?? false,
+      },
+    },
+    {
+      policy: settings.containerGc,
+      podLogsDirectory: node.podLogsDirectory,
+      containerLogsDirectory: settings.containerLogsDirectory,
+    },
+  );
+
+  // The name that the runtime gives itself stands before each container id; it is known before any pod is synced.
+  let runtimeName = 'unknown';
+  const kubelet = new Kubelet(
+    {
+      ...child('kubelet'),
+      podConfig,
+      podManager,
+      podWorkers: (syncer) => {
+        workers = new PodWorkers(
+          { ...child('pod-workers'), syncer, podCache },
+          { resyncIntervalMs: settings.syncFrequencyMs },
+        );
+        return workers;
+      },
+      pleg,
+      podCache,
+      runtime: {
+        getPods: (signal) => runtime.getPods(signal),
+        getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
+        syncPod: (pod, podStatus, signal) => runtime.syncPod(pod, podStatus, signal),
+        killPod: (pod, running, graceSeconds, signal) => runtime.killPod(pod, running, graceSeconds, signal),
+        forget: (uid) => runtime.forget(uid),
+        async status(signal) {
+          const state = await runtime.status(signal);
+          ({ name: runtimeName } = await runtime.version(signal));
+          return state;
+        },
+      },
+      status,
+      generatePodStatus: (pod, runtimeStatus, context) =>
+        generateApiPodStatus(pod, runtimeStatus, {
+          ...context,
+          runtimeName,
+          startFailure: (container) => runtime.lastErrors(pod.metadata.uid, container),
+          probes: noProbeResults,
+          sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,
+          hostIps: nodeIps,
+        }),
+      volumes,
+      containerGc,
+      admitHandlers: [unsupportedFeatureHandler(FEATURES), unsupportedVolumes(volumes), ...settings.admitHandlers],
+      services: settings.sources.map(({ name, make }) => {
+        const source = make(podConfig.addSource(name));
+        return { name: `pod source ${name}`, start: (signal) => source.start(signal) };
+      }),
+      runtimeDependentServices: logRotation(ports, settings),
+    },
+    { nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
+  );
+  return { kubelet, podConfig, status, podCache, runtime };
+}
+
+function unsupportedVolumes(volumes: Pick<VolumeManager, 'unsupported'>): AdmitHandler {
+  return {
+    admit(pod) {
+      const faults = volumes.unsupported(pod);
+      if (faults.length === 0) return { admit: true };
+      return { admit: false, reason: 'UnsupportedFeature', message: faults.join('; ') };
+    },
+  };
+}

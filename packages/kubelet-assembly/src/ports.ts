@@ -1,0 +1,64 @@
+import type { Clock, Random } from '@node-agent/async';
+import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { FileSystem } from '@node-agent/host';
+import type { AdmitHandler, BackgroundService } from '@node-agent/kubelet-core';
+import type { SetPods } from '@node-agent/pod-config';
+import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
+import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { Mounter } from '@node-agent/volumes';
+
+/** The world outside of a kubelet: everything that it does to a machine goes through these. */
+export interface NodePorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  readonly cri: RuntimeService & ImageService;
+  readonly fs: FileSystem;
+  readonly mounter: Mounter;
+}
+
+/** Where pods come from: made around the function by which it speaks. */
+export interface PodSourcePort {
+  readonly name: 'file' | 'http' | 'api';
+  readonly make: (set: SetPods) => Pick<BackgroundService, 'start'>;
+}
+
+/** How a kubelet is set. Directories are absolute; the defaults are upstream's. */
+export interface AssemblySettings {
+  readonly nodeName: string;
+  /** Primary first. */
+  readonly nodeIps: readonly string[];
+  /** The kubelet's own directory, `/var/lib/kubelet`. */
+  readonly rootDirectory: string;
+  /** Where links to container logs are for collectors: `/var/log/containers`. */
+  readonly containerLogsDirectory: string;
+  /** What sandboxes and containers are made by. */
+  readonly node: NodeSettings;
+  readonly sources: readonly PodSourcePort[];
+  readonly admitHandlers: readonly AdmitHandler[];
+  readonly dns: { readonly resolvConfPath: string; readonly clusterDns: readonly string[]; readonly clusterDomain: string };
+  readonly syncFrequencyMs: number;
+  readonly backOff: BackOffLimits;
+  readonly pulls: {
+    readonly serialize: boolean;
+    readonly maxParallel: number | undefined;
+    readonly qps: number;
+    readonly burst: number;
+  };
+  readonly logs: {
+    /** Below 0: logs are not rotated. */
+    readonly maxSizeBytes: number;
+    readonly maxFiles: number;
+    readonly maxWorkers: number;
+    readonly monitorIntervalMs: number;
+  };
+  readonly containerGc: {
+    readonly minAgeMs: number;
+    readonly maxPerPodContainer: number;
+    readonly maxContainers: number;
+  };
+  /** How many sandboxes and containers are started at once. */
+  readonly startConcurrency: number;
+}
