@@ -109,7 +109,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
   );
 
   // The name that the runtime gives itself stands before each container id; it is known before any pod is synced.
-  let runtimeName = 'unknown';
+  let runtimeName: string | undefined;
   const kubelet = new Kubelet(
     {
       ...child('kubelet'),
@@ -132,7 +132,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
         forget: (uid) => runtime.forget(uid),
         async status(signal) {
           const state = await runtime.status(signal);
-          ({ name: runtimeName } = await runtime.version(signal));
+          runtimeName ??= (await runtime.version(signal)).name;
           return state;
         },
       },
@@ -140,7 +140,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
       generatePodStatus: (pod, runtimeStatus, context) =>
         generateApiPodStatus(pod, runtimeStatus, {
           ...context,
-          runtimeName,
+          runtimeName: runtimeName ?? 'unknown',
           startFailure: (container) => runtime.lastErrors(pod.metadata.uid, container),
           probes: noProbeResults,
           sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,

@@ -1,1 +1,2 @@
-export {};
+export { type AssembledKubelet, assembleKubelet } from './assemble.ts';
+export type { AssemblySettings, NodePorts, PodSourcePort } from './ports.ts';

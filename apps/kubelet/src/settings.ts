@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
+import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
+import type { Machine } from './machine.ts';
+import { maxPodsHandler } from './max-pods.ts';
+import type { NodeIdentity } from './node-identity.ts';
+
+/** The first delay before a crashing container is started again; the configuration can only lower the longest one. */
+const INITIAL_BACK_OFF_MS = 10_000;
+
+/** What the configuration, the flags and the machine mean for the parts of the kubelet. */
+export function assemblySettings(
+  configuration: KubeletConfiguration,
+  flags: KubeletFlags,
+  featureGates: FeatureGates,
+  machine: Machine,
+  identity: NodeIdentity,
+  sources: readonly PodSourcePort[],
+): AssemblySettings {
+  const maxBackOffMs = configuration.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000;
+  return {
+    ...identity,
+    rootDirectory: flags.rootDir,
+    containerLogsDirectory: containerLogsDirectory(configuration.podLogsDir),
+    node: {
+      podLogsDirectory: configuration.podLogsDir,
+      seccompProfileRoot: join(flags.rootDir, 'seccomp'),
+      seccompDefault: configuration.seccompDefault,
+      extraMaskedPaths: machine.extraMaskedPaths,
+      containerStopSignals: featureGates.enabled('ContainerStopSignals'),
+      resources: {
+        cgroupVersion: machine.cgroupVersion,
+        cpuCfsQuota: configuration.cpuCFSQuota,
+        cpuCfsQuotaPeriodUs: configuration.cpuCFSQuotaPeriodMs * 1000,
+        memoryCapacityBytes: machine.memoryCapacityBytes,
+        swapCapacityBytes: machine.swapCapacityBytes,
+        swapControllerAvailable: machine.swapControllerAvailable,
+        swapBehavior: configuration.memorySwap.swapBehavior || 'NoSwap',
+        hugePageSizes: machine.hugePageSizes,
+        singleProcessOomKill: configuration.singleProcessOOMKill ?? machine.cgroupVersion === 1,
+      },
+    },
+    sources,
+    admitHandlers: [maxPodsHandler(configuration.maxPods, configuration.podsPerCore, machine.cpus)],
+    dns: {
+      resolvConfPath: configuration.resolvConf,
+      clusterDns: configuration.clusterDNS,
+      clusterDomain: configuration.clusterDomain,
+    },
+    syncFrequencyMs: configuration.syncFrequencyMs,
+    backOff: { initialMs: Math.min(INITIAL_BACK_OFF_MS, maxBackOffMs), maxMs: maxBackOffMs },
+    pulls: {
+      serialize: configuration.serializeImagePulls,
+      maxParallel: configuration.maxParallelImagePulls,
+      qps: configuration.registryPullQPS,
+      burst: configuration.registryBurst,
+    },
+    logs: {
+      maxSizeBytes: configuration.containerLogMaxSizeBytes,
+      maxFiles: configuration.containerLogMaxFiles,
+      maxWorkers: configuration.containerLogMaxWorkers,
+      monitorIntervalMs: configuration.containerLogMonitorIntervalMs,
+    },
+    containerGc: {
+      minAgeMs: flags.minimumContainerTtlMs,
+      maxPerPodContainer: flags.maximumDeadContainersPerContainer,
+      maxContainers: flags.maximumDeadContainers,
+    },
+    // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
+    startConcurrency: 2 * machine.cpus,
+  };
+}
+
+/**
+ * Collectors look in /var/log/containers. Pods whose logs are elsewhere belong to another node on the same machine,
+ * and their links stand beside their logs.
+ */
+function containerLogsDirectory(podLogsDir: string): string {
+  return podLogsDir === '/var/log/pods' ? '/var/log/containers' : join(podLogsDir, '../containers');
+}
