@@ -1,4 +1,5 @@
 import { ContainerGc } from '@node-agent/container-gc';
+import { ContainerLogManager } from '@node-agent/container-logs';
 import { ImageManager } from '@node-agent/images';
 import {
   type AdmitHandler,
@@ -15,7 +16,6 @@ import { PodWorkers } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
 import { EmptyDirPlugin, HostPathPlugin, PodPaths, VolumeManager } from '@node-agent/volumes';
-import { logRotation } from './log-rotation.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 /** A kubelet and the parts of it that a program or a test asks directly. */
@@ -108,6 +108,9 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
     },
   );
 
+  const { maxWorkers, ...logs } = settings.logs;
+  const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers: maxWorkers });
+
   // The name that the runtime gives itself stands before each container id; it is known before any pod is synced.
   let runtimeName: string | undefined;
   const kubelet = new Kubelet(
@@ -153,7 +156,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
         const source = make(podConfig.addSource(name));
         return { name: `pod source ${name}`, start: (signal) => source.start(signal) };
       }),
-      runtimeDependentServices: logRotation(ports, settings),
+      runtimeDependentServices: [{ name: 'log rotation', start: (signal) => logManager.start(signal) }],
     },
     { nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
   );

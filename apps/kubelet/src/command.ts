@@ -1,0 +1,78 @@
+import { systemClock, systemRandom } from '@node-agent/async';
+import {
+  ConfigError,
+  formatIssue,
+  helpText,
+  type LoadedConfiguration,
+  loadKubeletConfig,
+  parseCommandLine,
+} from '@node-agent/config';
+import { nodeFileSystem } from '@node-agent/host';
+import { createLogger, type Logger, levelOfVerbosity } from '@node-agent/telemetry';
+import { readMachine } from './machine.ts';
+import { runNode } from './run-node.ts';
+import { KUBELET_VERSION } from './version.ts';
+
+/** Exit codes: 0 for an end that was asked for, 1 for everything else, as upstream. */
+const OK = 0;
+const FAILED = 1;
+
+/**
+ * The `kubelet` command, from its arguments to its exit code. Ends with SIGINT or SIGTERM; pods go on running.
+ * @param argv the command line, without the program's name
+ */
+export async function runKubelet(argv: readonly string[]): Promise<number> {
+  try {
+    const { flags } = parseCommandLine(argv);
+    if (flags.help) {
+      process.stdout.write(helpText());
+      return OK;
+    }
+    if (flags.version !== 'false') {
+      process.stdout.write(`Kubernetes ${KUBELET_VERSION}\n`);
+      return OK;
+    }
+    return await runWith(argv);
+  } catch (err) {
+    if (!(err instanceof ConfigError)) throw err;
+    process.stderr.write(`kubelet: ${err.message}\n`);
+    return FAILED;
+  }
+}
+
+async function runWith(argv: readonly string[]): Promise<number> {
+  const machine = await readMachine(nodeFileSystem);
+  const loaded = await loadKubeletConfig({
+    argv,
+    fs: nodeFileSystem,
+    workingDirectory: process.cwd(),
+    cgroupVersion: machine.cgroupVersion,
+  });
+  const logger = createLogger({
+    level: levelOfVerbosity(loaded.configuration.logging.verbosity),
+    now: () => systemClock.now(),
+  });
+  sayWhatWasLoaded(loaded, logger);
+
+  const controller = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    logger.info({ signal }, 'Ending; pods go on running');
+    controller.abort(new Error(`ended by ${signal}`));
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  try {
+    await runNode(loaded, machine, { clock: systemClock, random: systemRandom, logger }, controller.signal);
+    return OK;
+  } catch (err) {
+    if (controller.signal.aborted) return OK;
+    logger.error({ err }, 'The kubelet failed');
+    return FAILED;
+  }
+}
+
+function sayWhatWasLoaded(loaded: LoadedConfiguration, logger: Logger): void {
+  logger.info({ version: KUBELET_VERSION, pid: process.pid }, 'Kubelet version');
+  for (const file of loaded.skippedFiles) logger.warn({ file }, 'Drop-in is not read: its name does not end in .conf');
+  for (const warning of loaded.warnings) logger.warn({ warning: formatIssue(warning) }, 'Configuration');
+}

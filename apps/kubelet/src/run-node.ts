@@ -1,0 +1,80 @@
+import { posix } from 'node:path';
+import type { Clock, Random } from '@node-agent/async';
+import type { LoadedConfiguration } from '@node-agent/config';
+import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import { nodeFileSystem } from '@node-agent/host';
+import { assembleKubelet } from '@node-agent/kubelet-assembly';
+import {
+  fanOutEvents,
+  LoggingEventRecorder,
+  type Logger,
+  MemoryEventRecorder,
+  MetricsRegistry,
+  processMetrics,
+} from '@node-agent/telemetry';
+import { MountCommand } from '@node-agent/volumes';
+import type { Machine } from './machine.ts';
+import { nodeIdentity } from './node-identity.ts';
+import { adjustOomScore } from './oom-score.ts';
+import { podSources } from './pod-sources.ts';
+import { withImageService } from './runtime-services.ts';
+import { startServers } from './servers.ts';
+import { assemblySettings } from './settings.ts';
+
+/** What the process gives. */
+interface ProcessPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** Runs a node from its configuration until `signal` is aborted. @throws where a part of it cannot start or falls over */
+export async function runNode(
+  loaded: LoadedConfiguration,
+  machine: Machine,
+  { clock, random, logger }: ProcessPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { configuration, featureGates } = loaded;
+  const flags = { ...loaded.flags, rootDir: posix.resolve(process.cwd(), loaded.flags.rootDir) };
+  const identity = nodeIdentity(flags, machine);
+  const fs = nodeFileSystem;
+  await fs.mkdir(flags.rootDir, { mode: 0o750 });
+  await adjustOomScore(fs, configuration.oomScoreAdj, logger);
+
+  const metrics = new MetricsRegistry();
+  metrics.addCollector(processMetrics(metrics, process, performance.timeOrigin));
+  const events = new MemoryEventRecorder(() => clock.now());
+  const recorder = fanOutEvents([events, new LoggingEventRecorder(logger.child({ component: 'events' }))]);
+
+  const timeoutMs = configuration.runtimeRequestTimeoutMs;
+  const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
+  const connect = (endpoint: string): CriClient => new CriClient(components, { endpoint, timeoutMs });
+  await using runtimeClient = connect(configuration.containerRuntimeEndpoint);
+  const imageEndpoint = configuration.imageServiceEndpoint || configuration.containerRuntimeEndpoint;
+  await using imageClient =
+    imageEndpoint === configuration.containerRuntimeEndpoint ? runtimeClient : connect(imageEndpoint);
+  const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
+
+  const ports = { clock, random, logger, metrics, recorder, fs, cri, mounter: new MountCommand({ fs }) };
+  const sources = podSources(configuration, identity.nodeName, {
+    fs,
+    clock,
+    logger: logger.child({ component: 'pod-source' }),
+    fetch: (url, init) => fetch(url, init),
+  });
+  const settings = assemblySettings(configuration, flags, featureGates, machine, identity, sources);
+  const assembled = assembleKubelet(ports, settings);
+  const { kubelet } = assembled;
+
+  logger.info(
+    { node: identity.nodeName, ips: identity.nodeIps, root: flags.rootDir, runtime: configuration.containerRuntimeEndpoint },
+    'Starting kubelet',
+  );
+  kubelet.birthCry();
+  await Promise.all([
+    kubelet.run(signal),
+    kubelet.startGarbageCollection(signal),
+    startServers(configuration, { clock, logger, metrics, events, kubelet }, signal),
+  ]);
+}

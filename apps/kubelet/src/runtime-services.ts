@@ -1,0 +1,24 @@
+import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+
+/** A runtime whose images are behind an endpoint of their own (`imageServiceEndpoint`); the same one twice is itself. */
+export function withImageService<R extends RuntimeService>(
+  runtime: R & ImageService,
+  images: ImageService,
+): RuntimeService & ImageService {
+  if (images === runtime) return runtime;
+  const own: Record<keyof ImageService, true> = {
+    listImages: true,
+    streamImages: true,
+    imageStatus: true,
+    pullImage: true,
+    removeImage: true,
+    imageFsInfo: true,
+  };
+  return new Proxy(runtime, {
+    get(target, property) {
+      const source = Object.hasOwn(own, property) ? images : target;
+      const value: unknown = Reflect.get(source, property, source);
+      return typeof value === 'function' ? value.bind(source) : value;
+    },
+  });
+}
