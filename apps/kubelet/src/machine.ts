@@ -72,7 +72,8 @@ async function thermalThrottlePaths(fs: Files): Promise<readonly string[]> {
 function interfaceIps(): readonly string[] {
   const all = Object.values(os.networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const usable = all.filter(({ internal, address }) => !internal && !/^(169\.254\.|fe80:)/i.test(address));
-  const of = (family: string): string[] => usable.filter((entry) => entry.family === family).map(({ address }) => address);
+  const of = (family: string): string[] =>
+    usable.filter((entry) => entry.family === family).map(({ address }) => address);
   return [...of('IPv4'), ...of('IPv6')];
 }
 

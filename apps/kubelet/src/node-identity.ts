@@ -23,7 +23,10 @@ export function nodeIdentity(
 }
 
 function nodeIps(nodeIp: string, machineIps: readonly string[]): readonly string[] {
-  const wanted = nodeIp.split(',').map((ip) => ip.trim()).filter((ip) => ip !== '');
+  const wanted = nodeIp
+    .split(',')
+    .map((ip) => ip.trim())
+    .filter((ip) => ip !== '');
   for (const ip of wanted) if (isIP(ip) === 0) throw new Error(`--node-ip: ${JSON.stringify(ip)} is not an IP address`);
   const [first, second, ...rest] = wanted;
   if (rest.length > 0 || (first !== undefined && second !== undefined && isIP(first) === isIP(second))) {

@@ -6,8 +6,8 @@ import { nodeFileSystem } from '@node-agent/host';
 import { assembleKubelet } from '@node-agent/kubelet-assembly';
 import {
   fanOutEvents,
-  LoggingEventRecorder,
   type Logger,
+  LoggingEventRecorder,
   MemoryEventRecorder,
   MetricsRegistry,
   processMetrics,
@@ -68,7 +68,12 @@ export async function runNode(
   const { kubelet } = assembled;
 
   logger.info(
-    { node: identity.nodeName, ips: identity.nodeIps, root: flags.rootDir, runtime: configuration.containerRuntimeEndpoint },
+    {
+      node: identity.nodeName,
+      ips: identity.nodeIps,
+      root: flags.rootDir,
+      runtime: configuration.containerRuntimeEndpoint,
+    },
     'Starting kubelet',
   );
   kubelet.birthCry();

@@ -49,10 +49,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
     fs,
     mounter,
     paths,
-    plugins: [
-      new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
-      new HostPathPlugin({ fs }),
-    ],
+    plugins: [new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }), new HostPathPlugin({ fs })],
   });
   const { maxParallel, ...pulls } = settings.pulls;
   const images = new ImageManager(

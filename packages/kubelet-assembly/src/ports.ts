@@ -38,7 +38,11 @@ export interface AssemblySettings {
   readonly node: NodeSettings;
   readonly sources: readonly PodSourcePort[];
   readonly admitHandlers: readonly AdmitHandler[];
-  readonly dns: { readonly resolvConfPath: string; readonly clusterDns: readonly string[]; readonly clusterDomain: string };
+  readonly dns: {
+    readonly resolvConfPath: string;
+    readonly clusterDns: readonly string[];
+    readonly clusterDomain: string;
+  };
   readonly syncFrequencyMs: number;
   readonly backOff: BackOffLimits;
   readonly pulls: {
