@@ -1,5 +1,4 @@
 import { ContainerGc } from '@node-agent/container-gc';
-import { ContainerLogManager } from '@node-agent/container-logs';
 import { ImageManager } from '@node-agent/images';
 import {
   type AdmitHandler,
@@ -39,7 +38,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
   const podManager = new PodManager();
   const podConfig = new PodConfig(child('pod-config'));
   const status = new StatusManager(child('status'));
-  const podCache = new PodCache(child('pleg'));
+  const podCache = new PodCache();
 
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const paths = new PodPaths(rootDirectory);
@@ -105,9 +104,6 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
     },
   );
 
-  const { maxWorkers, ...logs } = settings.logs;
-  const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers: maxWorkers });
-
   // The name that the runtime gives itself stands before each container id; it is known before any pod is synced.
   let runtimeName: string | undefined;
   const kubelet = new Kubelet(
@@ -153,7 +149,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
         const source = make(podConfig.addSource(name));
         return { name: `pod source ${name}`, start: (signal) => source.start(signal) };
       }),
-      runtimeDependentServices: [{ name: 'log rotation', start: (signal) => logManager.start(signal) }],
+      runtimeDependentServices: [],
     },
     { nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
   );

@@ -50,4 +50,5 @@ export {
 } from './pod-runtime.ts';
 export { type ImagePuller, type LifecycleHooks, noHooks, type PodMounts, type PodNetworkPort } from './ports.ts';
 export type { RuntimeCondition, RuntimeHandlerInfo, RuntimeState } from './runtime-state.ts';
+export { podSandboxChanged, type SandboxVerdict } from './sandbox-changed.ts';
 export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './sync-result.ts';
