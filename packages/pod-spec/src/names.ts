@@ -19,6 +19,11 @@ function whole(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
 }
 
+/** Far beyond any limit the pattern is not tried: it would only cost time. */
+function matches(pattern: RegExp, value: string): boolean {
+  return value.length <= 4096 && pattern.test(value);
+}
+
 /** A message with examples and the pattern, as `RegexError`. */
 function patternProblem(message: string, pattern: string, ...examples: readonly string[]): string {
   const shown = examples.map((example) => `'${example}', `).join(' or ');
@@ -38,8 +43,8 @@ function stepUpProblem(value: string): readonly string[] {
 /** RFC 1123 label: names of containers, volumes, namespaces. */
 export const dns1123LabelProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 63, 'characters');
-  if (labelPattern.test(value)) return problems;
-  if (subdomainPattern.test(value)) return [...problems, 'must not contain dots'];
+  if (matches(labelPattern, value)) return problems;
+  if (matches(subdomainPattern, value)) return [...problems, 'must not contain dots'];
   const message =
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
   return [...problems, patternProblem(message, LABEL, 'my-name', '123-abc')];
@@ -48,7 +53,7 @@ export const dns1123LabelProblem: NameRule = (value) => {
 /** RFC 1123 subdomain: names of pods and of most other objects. */
 export const dns1123SubdomainProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 253, 'characters');
-  if (subdomainPattern.test(value)) return problems;
+  if (matches(subdomainPattern, value)) return problems;
   const message =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
   return [...problems, patternProblem(message, SUBDOMAIN, 'example.com')];
@@ -76,13 +81,13 @@ export const qualifiedNameProblem: NameRule = (value) => {
   }
   const length = name === '' ? ['must be non-empty'] : lengthProblem(name, 63, 'bytes');
   problems.push(...length.map((problem) => `name part ${problem}`));
-  return qualifiedPattern.test(name) ? problems : [...problems, `name part ${rule}`];
+  return matches(qualifiedPattern, name) ? problems : [...problems, `name part ${rule}`];
 };
 
 /** Value of a label. */
 export const labelValueProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 63, 'bytes');
-  if (labelValuePattern.test(value)) return problems;
+  if (matches(labelValuePattern, value)) return problems;
   const message =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
   return [...problems, patternProblem(message, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
@@ -91,7 +96,7 @@ export const labelValueProblem: NameRule = (value) => {
 /** Key of a configMap or secret. */
 export const configKeyProblem: NameRule = (value) => {
   const problems = [...lengthProblem(value, 253, 'characters')];
-  if (!configKeyPattern.test(value)) {
+  if (!matches(configKeyPattern, value)) {
     const message = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
     problems.push(patternProblem(message, CONFIG_KEY, 'key.name', 'KEY_NAME', 'key-name'));
   }
@@ -119,7 +124,7 @@ export const portNameProblem: NameRule = (value) => {
 
 /** Name of an HTTP header of a probe. */
 export const httpHeaderNameProblem: NameRule = (value) => {
-  if (headerPattern.test(value)) return [];
+  if (matches(headerPattern, value)) return [];
   const message = "a valid HTTP header must consist of alphanumeric characters or '-'";
   return [patternProblem(message, HEADER, 'X-Header-Name')];
 };

@@ -1,28 +1,50 @@
-import type { Pod } from './api.ts';
-import { duplicate, type FieldError, invalid, required } from './field-error.ts';
-import { dns1123LabelProblem, dns1123SubdomainProblem } from './names.ts';
+import type { Pod, PodSpec } from './api.ts';
+import { type FieldError, forbidden, required } from './field-error.ts';
+import { validateContainers } from './validation/containers.ts';
+import { validateMetadata } from './validation/metadata.ts';
+import { validatePlacement } from './validation/placement.ts';
+import { validateHostNetworkPorts } from './validation/ports.ts';
+import { validateList, validatePodLevelConsistency, validateResources } from './validation/resources.ts';
+import { RESTART_POLICIES } from './validation/restarts.ts';
+import { inRange, oneOf, type Problems, requiredOneOf } from './validation/rules.ts';
+import { validatePodSecurity } from './validation/security.ts';
+import { validateVolumes } from './validation/volumes.ts';
 
 /**
- * What the API server would refuse in a pod (`pkg/apis/core/validation`), as far as a manifest can break it; nothing
- * where the pod is valid. The pod has its defaults already: see {@link defaultPod}.
+ * What the API server would refuse in a new pod (`ValidatePodCreate` in `pkg/apis/core/validation`), as far as a
+ * kubelet runs it: nothing where the pod is valid. The pod has its types checked (`checkPod`) and its defaults
+ * (`defaultPod`) already. Affinity, topology spread, and the sources of volumes that only an API server can resolve
+ * are left to those who use them.
  */
 export function validatePod(pod: Pod): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (!pod.metadata.name) errors.push(required('metadata.name', 'name or generateName is required'));
-  else
-    for (const problem of dns1123SubdomainProblem(pod.metadata.name))
-      errors.push(invalid('metadata.name', pod.metadata.name, problem));
-  if ((pod.spec.containers ?? []).length === 0) errors.push(required('spec.containers'));
-  const names = new Set<string>();
-  for (const [index, container] of (pod.spec.containers ?? []).entries()) {
-    const at = `spec.containers[${index}]`;
-    if (!container.name) errors.push(required(`${at}.name`));
-    else
-      for (const problem of dns1123LabelProblem(container.name))
-        errors.push(invalid(`${at}.name`, container.name, problem));
-    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
-    names.add(container.name);
-    if (!container.image) errors.push(required(`${at}.image`));
+  return [...validateMetadata(pod.metadata, 'metadata'), ...validateSpec(pod.spec, 'spec')];
+}
+
+function* validateSpec(spec: PodSpec, path: string): Problems {
+  yield* validateVolumes(spec.volumes ?? [], `${path}.volumes`);
+  yield* validateContainers(spec, path);
+  if (spec.hostNetwork) yield* validateHostNetworkPorts(spec.containers, `${path}.containers`);
+  yield* requiredOneOf(`${path}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES);
+  if (spec.terminationGracePeriodSeconds === undefined) yield required(`${path}.terminationGracePeriodSeconds`);
+  yield* inRange(`${path}.activeDeadlineSeconds`, spec.activeDeadlineSeconds, 1, 2 ** 31 - 1);
+  if (spec.resources) {
+    yield* validateResources(spec.resources, `${path}.resources`, 'pod', []);
+    yield* validatePodLevelConsistency(spec, `${path}.resources`);
   }
-  return errors;
+  if (spec.overhead) yield* validateList(spec.overhead, `${path}.overhead.limits`, 'container');
+  yield* validatePodSecurity(spec, path);
+  yield* validatePlacement(spec, path);
+  if (spec.os) yield* oneOf(`${path}.os`, spec.os.name, ['linux', 'windows']);
+  yield* validateTokens(spec, path);
+}
+
+function* validateTokens(spec: PodSpec, path: string): Problems {
+  if (spec.serviceAccountName) return;
+  for (const [index, volume] of (spec.volumes ?? []).entries()) {
+    for (const [sourceIndex, source] of (volume.projected?.sources ?? []).entries()) {
+      if (!source.serviceAccountToken) continue;
+      const at = `${path}.volumes[${index}].projected.sources[${sourceIndex}].serviceAccountToken`;
+      yield forbidden(at, 'must not be specified when serviceAccountName is not set');
+    }
+  }
 }

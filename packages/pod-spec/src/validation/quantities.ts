@@ -1,0 +1,12 @@
+import { PodSpecError } from '../errors.ts';
+import { parseQuantity, type Quantity } from '../quantity.ts';
+
+/** The quantity that the text is, or what is wrong with it. */
+export function quantityOrProblem(text: string | number): { readonly quantity?: Quantity; readonly problem?: string } {
+  try {
+    return { quantity: parseQuantity(text) };
+  } catch (error) {
+    if (error instanceof PodSpecError) return { problem: error.message };
+    throw error;
+  }
+}
