@@ -27,6 +27,7 @@ class Decoder {
   readonly #source: 'file' | 'dropIn';
   readonly #origins = new Map<string, Origin>();
   readonly #issues: ConfigIssue[] = [];
+  #inSecret = false;
 
   constructor(file: string, source: 'file' | 'dropIn') {
     this.#file = file;
@@ -68,7 +69,9 @@ class Decoder {
         this.#reportAt(childPath(path, key), unknownField(key, fields), keyAt);
         continue;
       }
+      this.#inSecret ||= line.isSecret;
       const decoded = this.#value(value, childPath(path, key), line.type, true);
+      this.#inSecret &&= !line.isSecret;
       if (decoded !== undefined) members.push([key, decoded]);
     }
     return Object.fromEntries(members);
@@ -119,7 +122,7 @@ class Decoder {
   }
 
   #mismatch(node: ConfigNode, path: string, want: string): undefined {
-    this.#report(path, `must be ${want}, not ${describe(node)}`, node);
+    this.#report(path, `must be ${want}, not ${describe(node, this.#inSecret)}`, node);
     return undefined;
   }
 

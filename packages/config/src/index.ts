@@ -56,5 +56,5 @@ export type {
   VModuleItem,
 } from './generated/kubelet-configuration.ts';
 export { type LoadedConfiguration, type LoadOptions, loadKubeletConfig } from './load.ts';
-export { defaultConfiguration, renderConfiguration } from './normalize.ts';
+export { defaultConfiguration, maskSecrets, renderConfiguration } from './normalize.ts';
 export type { Origins } from './origins.ts';

@@ -28,6 +28,12 @@ export function renderConfiguration(configuration: KubeletConfiguration): Kubele
   return { apiVersion: API_VERSION, kind: KIND, ...members } as KubeletConfigurationV1beta1;
 }
 
+/** The same configuration with the values of HTTP headers masked: fit to be logged (W4). */
+export function maskSecrets(configuration: KubeletConfiguration): KubeletConfiguration {
+  const names = Object.keys(configuration.staticPodURLHeader);
+  return { ...configuration, staticPodURLHeader: Object.fromEntries(names.map((name) => [name, ['<masked>']])) };
+}
+
 function normalizeObject(fields: readonly Field[], value: Readonly<Record<string, Json>>): Record<string, unknown> {
   const members: [string, unknown][] = [];
   for (const line of fields) {

@@ -79,7 +79,7 @@ describe('a value of the wrong type', () => {
     ['authentication: true', '3:17: authentication: must be an object with x509, webhook, anonymous, not true'],
     ['maxPods: {}', 'maxPods: must be a whole number from -2147483648 to 2147483647, not an object'],
     ['reservedMemory: [{numaNode: 0, limits: {memory: x}}]', 'reservedMemory[0].limits.memory: must be a quantity'],
-    ['staticPodURLHeader: {a: b}', 'staticPodURLHeader.a: must be a list, not the string "b"'],
+    ['staticPodURLHeader: {a: b}', 'staticPodURLHeader.a: must be a list, not a string'],
     ['systemReserved: {cpu: ""}', 'systemReserved.cpu: must be a quantity'],
   ])('%s is refused with its place, its path and what is allowed', async (line, message) => {
     const error = await refusal({ config: file(line) });

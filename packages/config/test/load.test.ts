@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatOrigin } from '../src/index.ts';
+import { ConfigError, formatOrigin, maskSecrets } from '../src/index.ts';
 import { isObject, mergeLayer } from '../src/merge.ts';
 import { Origins } from '../src/origins.ts';
 import type { Json } from '../src/schema/field.ts';
+import { configurationFields } from '../src/schema/kubelet-configuration.ts';
 import { file, load, refusal } from './memory-files.ts';
 
 describe('precedence', () => {
@@ -236,5 +237,58 @@ describe('relative paths', () => {
       tlsPrivateKeyFile: 'key',
       volumePluginDir: 'plugins',
     });
+  });
+});
+
+describe('secrets', () => {
+  const secret = 'Bearer-0123456789';
+
+  it.each([
+    { config: file(`staticPodURLHeader: {Authorization: ${secret}}\n`) },
+    { config: file(`staticPodURLHeader: ${secret}\n`) },
+    { config: file(`staticPodURLHeader: {Authorization: [{a: ${secret}}]}\n`) },
+    { argv: [`--manifest-url-header=${secret}`] },
+  ])('W4: a header that is refused is not shown: %j', async (sources) => {
+    const error = await refusal(sources);
+    expect(error.message).not.toContain(secret);
+    expect(error.message).toMatch(/staticPodURLHeader|manifest-url-header/);
+  });
+
+  it('W4: a header is kept, and neither its origin nor what is logged shows it', async () => {
+    const { configuration, origins } = await load({ argv: [`--manifest-url-header=Authorization:${secret}`] });
+    expect(configuration.staticPodURLHeader).toEqual({ Authorization: [secret] });
+    expect(JSON.stringify([...origins.entries()])).not.toContain(secret);
+    expect(JSON.stringify(maskSecrets(configuration))).not.toContain(secret);
+    expect(maskSecrets(configuration).staticPodURLHeader).toEqual({ Authorization: ['<masked>'] });
+  });
+
+  it('are the only fields whose values errors leave out', async () => {
+    expect((await refusal({ config: file('clusterDNS: shown\n') })).message).toContain('shown');
+    const after = file('staticPodURLHeader: {a: b}\nclusterDNS: shown\n');
+    expect((await refusal({ config: after })).message).toContain('shown');
+  });
+});
+
+describe('any file', () => {
+  const name = fc.constantFrom(...configurationFields.map((line) => line.name), 'unknown', '__proto__', 'constructor');
+  const text = fc.constantFrom('', '1s', '-1s', '10%', '1Gi', 'none', 'pods', '/a', '::1', 'http://x', 'Watch', 'text');
+  const body = fc.dictionary(name, fc.oneof(text, fc.jsonValue({ maxDepth: 3 })), { maxKeys: 5 });
+
+  it('W3: gives a configuration or a ConfigError, never a crash', async () => {
+    await fc.assert(
+      fc.asyncProperty(body, body, async (inFile, inDropIn) => {
+        const head = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
+        const config = JSON.stringify({ ...inFile, ...head });
+        const dropIns = { 'a.conf': JSON.stringify({ ...inDropIn, ...head }) };
+        const outcome = await load({ config, dropIns }).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        if (outcome === undefined) return;
+        expect(outcome).toBeInstanceOf(ConfigError);
+        if (outcome instanceof ConfigError) expect(outcome.issues.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 300 },
+    );
   });
 });

@@ -16,9 +16,10 @@ export interface ConfigEntry {
   readonly value: ConfigNode;
 }
 
-/** What a value is called in an error. */
-export function describe(node: ConfigNode): string {
+/** What a value is called in an error; of a secret one, only its kind is told. */
+export function describe(node: ConfigNode, isSecret: boolean = false): string {
   if (node.kind !== 'scalar') return node.kind === 'list' ? 'a list' : 'an object';
+  if (isSecret && node.value !== null) return `a ${typeof node.value === 'bigint' ? 'number' : typeof node.value}`;
   if (node.value === null) return 'null';
   return typeof node.value === 'string'
     ? `the string ${JSON.stringify(shorten(node.value))}`

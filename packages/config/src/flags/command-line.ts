@@ -21,7 +21,7 @@ export interface MirrorFlag {
 export interface FlagSetting {
   readonly mirror: MirrorFlag;
   readonly value: Json;
-  /** The last text given. */
+  /** The last text given; masked where the field is secret. */
   readonly text: string;
 }
 
@@ -37,6 +37,9 @@ export interface CommandLine {
 
 const USE_THE_FILE =
   "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
+
+/** What stands for the text of a secret. */
+const MASKED = '<masked>';
 
 export const mirrorFlags: readonly MirrorFlag[] = mirrorsIn(configurationFields, []);
 
@@ -91,14 +94,18 @@ function settingOf(
   for (const occurrence of occurrences) {
     const parsed = parseFieldText(occurrence.text, mirror.field.type, mirror.flag.syntax, value);
     if (parsed.problem !== undefined) {
-      issues.push(badValue(mirror.flag, occurrence.text, parsed.problem));
+      issues.push(badValue(mirror.flag, shownText(mirror.field, occurrence.text), parsed.problem));
       return undefined;
     }
     value = parsed.value;
-    text = occurrence.text;
+    text = shownText(mirror.field, occurrence.text);
   }
   const ignored = (mirror.flag.syntax === 'ip' && value === '') || (mirror.flag.syntax === 'onlyTrueCounts' && !value);
   return value === undefined || ignored ? undefined : { mirror, value, text };
+}
+
+function shownText(field: Field, text: string): string {
+  return field.isSecret ? MASKED : text;
 }
 
 function ownFlags(byName: ReadonlyMap<string, readonly FlagOccurrence[]>, issues: ConfigIssue[]): KubeletFlags {

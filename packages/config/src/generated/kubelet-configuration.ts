@@ -189,7 +189,7 @@ export interface KubeletConfiguration {
   readonly fileCheckFrequencyMs: number;
   /** A URL that serves manifests of static pods. Empty: no static pods from HTTP. Default: ''. */
   readonly staticPodURL: string;
-  /** HTTP headers sent with each request for staticPodURL. Their values are masked in logs. Default: {}. */
+  /** HTTP headers sent with each request for staticPodURL. Their values appear in no error and no log. Default: {}. */
   readonly staticPodURLHeader: Readonly<Record<string, readonly string[]>>;
   /** How often staticPodURL is asked. Default: 20s. */
   readonly httpCheckFrequencyMs: number;
@@ -591,7 +591,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly fileCheckFrequency?: string;
   /** A URL that serves manifests of static pods. Empty: no static pods from HTTP. Default: ''. */
   readonly staticPodURL?: string;
-  /** HTTP headers sent with each request for staticPodURL. Their values are masked in logs. Default: {}. */
+  /** HTTP headers sent with each request for staticPodURL. Their values appear in no error and no log. Default: {}. */
   readonly staticPodURLHeader?: Readonly<Record<string, readonly string[]>>;
   /** How often staticPodURL is asked. Default: 20s. */
   readonly httpCheckFrequency?: string;

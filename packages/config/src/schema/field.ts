@@ -87,6 +87,8 @@ export interface Field {
   readonly flag: FieldFlag | undefined;
   /** A relative path in the `--config` file is resolved against that file's directory. */
   readonly isPath: boolean;
+  /** Its values stay out of errors, origins and logs (W4). */
+  readonly isSecret: boolean;
   readonly check: Check | undefined;
   readonly support: Support;
 }
@@ -109,6 +111,7 @@ export function field(init: FieldInit): Field {
     optional: init.optional ?? false,
     flag: typeof init.flag === 'string' ? { name: init.flag } : init.flag,
     isPath: init.isPath ?? false,
+    isSecret: init.isSecret ?? false,
     check: init.check,
     support: init.support ?? supported,
   };

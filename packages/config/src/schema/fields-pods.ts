@@ -30,8 +30,9 @@ export const podFields: readonly Field[] = [
     name: 'staticPodURLHeader',
     type: map(list(STRING)),
     default: {},
+    isSecret: true,
     flag: { name: 'manifest-url-header', syntax: 'headers' },
-    doc: 'HTTP headers sent with each request for staticPodURL. Their values are masked in logs.',
+    doc: 'HTTP headers sent with each request for staticPodURL. Their values appear in no error and no log.',
   }),
   field({
     name: 'httpCheckFrequency',

@@ -1,15 +1,9 @@
 import type { Field } from './field.ts';
 import { clusterFields, observabilityFields } from './fields-cluster.ts';
 import { imageFields } from './fields-images.ts';
+import { evictionFields, hostFields, shutdownFields } from './fields-node.ts';
 import { logFields, networkFields, podFields, runtimeFields } from './fields-pods.ts';
-import {
-  cgroupFields,
-  evictionFields,
-  hostFields,
-  reservationFields,
-  resourceManagerFields,
-  shutdownFields,
-} from './fields-resources.ts';
+import { cgroupFields, reservationFields, resourceManagerFields } from './fields-resources.ts';
 import { authFields, serverFields, tlsFields } from './fields-server.ts';
 
 /** A theme of the table. */
