@@ -103,9 +103,7 @@ export class HttpListener {
     const closing = hasBody ? { Connection: 'close' } : {};
     const length = { 'Content-Length': Buffer.byteLength(reply.body) };
     response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
-    response.end(method === 'HEAD' ? undefined : reply.body, () => {
-      if (hasBody) request.destroy();
-    });
+    response.end(method === 'HEAD' ? undefined : reply.body);
   }
 }
 
