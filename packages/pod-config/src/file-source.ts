@@ -5,7 +5,7 @@ import type { Logger } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
 import { type FileVersion, isDirectory, listManifests, readManifestFile } from './manifest-files.ts';
 import type { SetPods } from './pod-config.ts';
-import type { PodSchema } from './pod-schema.ts';
+import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
 import { WakeUp } from './wake-up.ts';
@@ -15,7 +15,8 @@ export interface FileSourceComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'readdir' | 'open' | 'watch'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly schema: PodSchema;
+  /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
+  readonly schema?: PodSchema;
   /** Takes all pods whenever they changed: `podConfig.addSource('file')`. */
   readonly set: SetPods;
 }
@@ -111,7 +112,7 @@ export class FileSource {
   }
 
   async #look(changed: ReadonlySet<string> | 'all'): Promise<void> {
-    const { fs, logger, schema } = this.#components;
+    const { fs, logger, schema = podSchema } = this.#components;
     const { path, nodeName, limitBytes } = this.#options;
     const listing = await listManifests(fs, path, this.#files.has(path));
     if (listing.problem === undefined) {

@@ -3,7 +3,7 @@ import type { Logger } from '@node-agent/telemetry';
 import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { readManifest } from './manifest.ts';
 import type { SetPods } from './pod-config.ts';
-import type { PodSchema } from './pod-schema.ts';
+import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
 
@@ -25,7 +25,8 @@ export interface HttpSourceComponents {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly schema: PodSchema;
+  /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
+  readonly schema?: PodSchema;
   /** Takes all pods whenever they changed: `podConfig.addSource('http')`. */
   readonly set: SetPods;
 }
@@ -98,7 +99,8 @@ export class HttpSource {
       answer === undefined || (this.#bytes !== undefined && Buffer.compare(answer.bytes, this.#bytes) === 0);
     if (known && this.#state !== undefined) return this.#log.update(this.#state.problems);
     if (answer === undefined) return;
-    const reading = readManifest(answer.bytes, { kind: 'http', location: url, nodeName }, this.#components.schema);
+    const { schema = podSchema } = this.#components;
+    const reading = readManifest(answer.bytes, { kind: 'http', location: url, nodeName }, schema);
     const state = mergeManifests(new Map([[url, keepLastGood(this.#state, reading)]]));
     this.#log.update(state.problems);
     // A first answer of which nothing can be used says nothing.

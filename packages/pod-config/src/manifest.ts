@@ -1,6 +1,6 @@
 import { CONFIG_MIRROR_ANNOTATION, type Pod } from '@node-agent/pod-spec';
 import { staticPodReferenceProblem } from './api-references.ts';
-import { isJsonObject, type JsonPath, type JsonValue } from './plain-json.ts';
+import { isJsonObject, type JsonPath, type JsonValue, withoutNullFields } from './plain-json.ts';
 import type { FieldProblem, PodSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { type ManifestOrigin, type PodManifest, toStaticPod } from './static-pod.ts';
@@ -71,9 +71,10 @@ function podItems(value: JsonValue): readonly PodItem[] {
   });
 }
 
-function readPod(value: JsonValue, origin: ManifestOrigin, schema: PodSchema): Pod | readonly FieldProblem[] {
-  const wrong = schema.check(value);
+function readPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): Pod | readonly FieldProblem[] {
+  const wrong = schema.check(raw);
   if (wrong.length > 0) return wrong;
+  const value = withoutNullFields(raw);
   if (!isPodManifest(value)) return [{ field: 'metadata.name', message: 'name is needed for the pod' }];
   if (value.metadata.annotations?.[CONFIG_MIRROR_ANNOTATION] !== undefined) {
     const field = `metadata.annotations[${CONFIG_MIRROR_ANNOTATION}]`;

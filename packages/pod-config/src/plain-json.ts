@@ -58,6 +58,14 @@ export function canonicalJson(value: JsonValue): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`;
 }
 
+/** The value without the fields of objects that are `null`, which the API takes as not given. */
+export function withoutNullFields(value: JsonValue): JsonValue {
+  if (value === null || typeof value !== 'object') return value;
+  if (isArray(value)) return value.map(withoutNullFields);
+  const entries = Object.entries(value).filter(([, item]) => item !== null);
+  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNullFields(item)]));
+}
+
 /** Whether the value is an object, and neither `null` nor a list. */
 export function isJsonObject(value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } {
   return typeof value === 'object' && value !== null && !isArray(value);

@@ -1,4 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
+import { checkPod, defaultPod, type Pod, validatePod } from '@node-agent/pod-spec';
 import type { JsonValue } from './plain-json.ts';
 
 /** What is wrong with one field of a pod. */
@@ -17,3 +17,6 @@ export interface PodSchema {
   /** The problems of a defaulted pod: what the API server would refuse. */
   validate(pod: Pod): readonly FieldProblem[];
 }
+
+/** The v1 Pod, as `@node-agent/pod-spec` knows it. */
+export const podSchema: PodSchema = { check: checkPod, applyDefaults: defaultPod, validate: validatePod };

@@ -6,7 +6,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FileSource } from '../src/file-source.ts';
-import { manifestOf, smallSchema } from './helpers.ts';
+import { manifestOf } from './helpers.ts';
 
 let directory: string;
 let controller: AbortController;
@@ -26,7 +26,6 @@ it('sees files of a real directory come, change and go, long before its periodic
       fs: nodeFileSystem,
       clock: systemClock,
       logger: silentLogger,
-      schema: smallSchema,
       set: (pods) => told.push(pods.map(({ spec }) => spec.containers[0]?.image).join(' ')),
     },
     { path: `${directory}/`, nodeName: 'n', periodMs: 600_000 },

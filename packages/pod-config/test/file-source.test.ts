@@ -5,7 +5,7 @@ import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FileSource, type FileSourceOptions } from '../src/file-source.ts';
 import { formatProblem } from '../src/problem.ts';
-import { manifestOf, smallSchema } from './helpers.ts';
+import { manifestOf } from './helpers.ts';
 
 const DIR = '/etc/manifests';
 const ends: (() => Promise<void>)[] = [];
@@ -27,7 +27,6 @@ async function setUp(options: Partial<FileSourceOptions> = {}, prepare: (fs: Mem
       fs,
       clock,
       logger: { ...silentLogger, error: log, info: log },
-      schema: smallSchema,
       set: (pods) => {
         lists.push(pods);
         told.push(pods.map(({ metadata, spec }) => `${metadata.name}=${spec.containers[0]?.image}`).join(' '));

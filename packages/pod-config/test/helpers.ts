@@ -1,6 +1,5 @@
 import type { Pod } from '@node-agent/pod-spec';
-import { isJsonObject, type JsonValue } from '../src/plain-json.ts';
-import type { PodSchema } from '../src/pod-schema.ts';
+import type { JsonValue } from '../src/plain-json.ts';
 
 export interface PodParts {
   readonly uid?: string;
@@ -22,19 +21,6 @@ export function podOf(parts: PodParts = {}): Pod {
     ...(phase === undefined ? {} : { status: { phase } }),
   };
 }
-
-/** Enough of the pod API to see that each of a schema's three steps is taken. */
-export const smallSchema: PodSchema = {
-  check: (value) =>
-    Object.keys(isJsonObject(value) ? value : {})
-      .filter((key) => !['apiVersion', 'kind', 'metadata', 'spec', 'status'].includes(key))
-      .map((field) => ({ field, message: 'unknown field' })),
-  applyDefaults: (pod) => ({ ...pod, spec: { restartPolicy: 'Always', ...pod.spec } }),
-  validate: (pod) =>
-    (pod.spec.containers ?? [])
-      .map((container, index) => ({ field: `spec.containers[${index}].image`, message: 'Required value', container }))
-      .filter(({ container }) => !container.image),
-};
 
 export function manifestOf(name: string, image: string | null = 'busybox'): Record<string, JsonValue> {
   return {

@@ -5,7 +5,7 @@ import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Fetch, HttpSource, type HttpSourceOptions } from '../src/http-source.ts';
 import { formatProblem } from '../src/problem.ts';
-import { bytesOf, manifestOf, smallSchema } from './helpers.ts';
+import { bytesOf, manifestOf } from './helpers.ts';
 
 const URL = 'http://manifests.example/web';
 const ends: (() => Promise<void>)[] = [];
@@ -40,10 +40,7 @@ async function setUp(answers: Answer[], options: Partial<HttpSourceOptions> = {}
   const told: string[] = [];
   const set = (pods: readonly { metadata: { name: string } }[]): unknown =>
     told.push(pods.map(({ metadata }) => metadata.name).join(' '));
-  const source = new HttpSource(
-    { fetch, clock, logger: silentLogger, schema: smallSchema, set },
-    { url: URL, nodeName: 'n', ...options },
-  );
+  const source = new HttpSource({ fetch, clock, logger: silentLogger, set }, { url: URL, nodeName: 'n', ...options });
   const controller = new AbortController();
   const ended = source.start(controller.signal);
   ends.push(async () => {
@@ -169,7 +166,7 @@ describe('HttpSource over real HTTP', () => {
     const clock = new FakeClock();
     const set = vi.fn();
     const source = new HttpSource(
-      { fetch: globalThis.fetch, clock, logger: silentLogger, schema: smallSchema, set },
+      { fetch: globalThis.fetch, clock, logger: silentLogger, set },
       { url, nodeName: 'n' },
     );
     const controller = new AbortController();

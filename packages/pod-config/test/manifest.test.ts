@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keepLastGood, mergeManifests } from '../src/last-good.ts';
 import { readManifest } from '../src/manifest.ts';
+import { podSchema } from '../src/pod-schema.ts';
 import { formatProblem } from '../src/problem.ts';
 import type { ManifestOrigin } from '../src/static-pod.ts';
-import { bytesOf, manifestOf, podOf, smallSchema } from './helpers.ts';
+import { bytesOf, manifestOf, podOf } from './helpers.ts';
 
 const origin: ManifestOrigin = { kind: 'file', location: 'web.yaml', nodeName: 'n' };
 const read = (content: unknown): { names: string[]; problems: string[] } => {
-  const { pods, problems } = readManifest(bytesOf(content), origin, smallSchema);
+  const { pods, problems } = readManifest(bytesOf(content), origin, podSchema);
   return { names: pods.map(({ metadata }) => metadata.name), problems: problems.map(formatProblem) };
 };
 
@@ -32,7 +33,7 @@ describe('readManifest', () => {
   });
 
   it('takes the steps of the schema, with the static defaults between them', () => {
-    const [pod] = readManifest(bytesOf(manifestOf('a')), origin, smallSchema).pods;
+    const [pod] = readManifest(bytesOf(manifestOf('a')), origin, podSchema).pods;
     expect(pod).toMatchObject({ metadata: { name: 'a-n', namespace: 'default' }, spec: { restartPolicy: 'Always' } });
   });
 
@@ -58,7 +59,11 @@ describe('readManifest', () => {
       'apiVersion: v1\nkind: Pod\nmetadata:\n  labels: {}\nspec: {}\n',
       'web.yaml:3:1: metadata.name: name is needed for the pod',
     ],
-    ['an unknown field', 'apiVersion: v1\nkind: Pod\nspce: {}\n', 'web.yaml:3:1: spce: unknown field'],
+    [
+      'an unknown field',
+      'apiVersion: v1\nkind: Pod\nspce: {}\n',
+      'web.yaml:3:1: spce: Unknown field: did you mean "spec"?',
+    ],
     [
       'what the API refuses',
       'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: x\n    image:\n',
@@ -71,15 +76,26 @@ describe('readManifest', () => {
     ],
     [
       'a secret',
-      { ...manifestOf('a'), spec: { imagePullSecrets: [{ name: 's' }] } },
+      { ...manifestOf('a'), spec: { imagePullSecrets: [{ name: 's' }], containers: [{ name: 'c', image: 'i' }] } },
       'web.yaml:1:65: spec.imagePullSecrets: static pods may not reference secrets',
     ],
   ])('W3: refuses %s, naming the place', (_name, content, problem) => {
     expect(read(content)).toEqual({ names: [], problems: [problem] });
   });
 
+  it('takes fields that are null as not given, and the list items that are not as mistakes', () => {
+    const text = (containers: string): string =>
+      `apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ~, labels:}\nspec:\n  tolerations:\n  containers: ${containers}\n`;
+    const [pod] = readManifest(bytesOf(text('[{name: c, image: i, command: }]')), origin, podSchema).pods;
+    expect(pod?.metadata).not.toHaveProperty('labels');
+    expect(pod).toMatchObject({ metadata: { namespace: 'default' }, spec: { tolerations: [{ effect: 'NoExecute' }] } });
+    expect(read(text('[~]')).problems).toEqual([
+      'web.yaml:6:16: spec.containers[0]: Invalid value: null: must be an object',
+    ]);
+  });
+
   it('W3: refuses bytes that are no UTF-8', () => {
-    const { problems } = readManifest(new Uint8Array([0x61, 0xff, 0xfe]), origin, smallSchema);
+    const { problems } = readManifest(new Uint8Array([0x61, 0xff, 0xfe]), origin, podSchema);
     expect(problems.map(formatProblem)).toEqual(['web.yaml: is not UTF-8 text']);
   });
 
