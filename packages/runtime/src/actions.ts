@@ -43,14 +43,15 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
     computeNewSandboxActions(situation, actions);
     return actions;
   }
+  const here = inThisSandbox(situation, actions);
   for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
     // Ephemeral containers never run twice; one that was created and not started has not run.
-    const state = currentStatus(status.containers, name)?.state;
+    const state = currentStatus(here.status.containers, name)?.state;
     if (state === undefined || state === 'created') actions.ephemeralContainersToStart.push(index);
   }
-  killSurplus(situation, actions);
-  const initialized = computeInitActions(situation, actions);
-  if (!actions.killPod && initialized) computeMainActions(situation, actions);
+  killSurplus(here, actions);
+  const initialized = computeInitActions(here, actions);
+  if (!actions.killPod && initialized) computeMainActions(here, actions);
   return actions;
 }
 
@@ -135,6 +136,24 @@ function killCause(
     return { message: `Container ${name} failed startup probe`, reason: 'StartupProbe', always: false };
   }
   return undefined;
+}
+
+/**
+ * The situation with those containers as unknown, and to be killed, that may run in another sandbox than the pod's:
+ * their network is gone, and they must not be taken for the pod's own.
+ */
+function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
+  const { status } = situation;
+  const containers = status.containers.map((container): RuntimeContainerStatus => {
+    const { id, name, state, sandboxId } = container;
+    if (sandboxId === '' || sandboxId === actions.sandboxId) return container;
+    const mayRun = state === 'running' || (state === 'unknown' && currentStatus(status.containers, name) === container);
+    if (!mayRun) return container;
+    const message = `Container ${name} is in a sandbox that was replaced`;
+    actions.containersToKill.set(id, { name, message, reason: 'Unknown' });
+    return { ...container, state: 'unknown' };
+  });
+  return { ...situation, status: { ...status, containers } };
 }
 
 /** Where two containers of one name run all the same, all but the one that counts must go (C1). */

@@ -95,6 +95,7 @@ export class ContainerStarter {
     const { gate, contexts } = this.#components;
     const { pod, container, podIps } = request;
     const pulled = await request.pull;
+    signal.throwIfAborted();
     if ('failure' in pulled) {
       this.#event(request, '', 'Warning', eventReasons.failedToCreateContainer, `Error: ${pulled.failure.reason}`);
       return pulled.failure;

@@ -2,7 +2,7 @@ import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { computePodActions } from '../src/actions.ts';
 import type { PodActions, PodActionsContext } from '../src/pod-actions.ts';
-import { container, context, pod, record, sandbox, status } from './builders.ts';
+import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 /** What a row expects; what it leaves out must be "nothing", on the sandbox that is there. */
 function expectActions(
@@ -236,6 +236,31 @@ describe('C1: what counts of several attempts of one container', () => {
         record('app', 'exited', { restartCount: 1, createdAtMs: 1_000 }),
       ]),
       { killPod: true },
+    ],
+    [
+      'one that runs in a sandbox that was replaced goes, and comes back in the one that is there',
+      pod({ initContainers: [sidecar('s')] }),
+      status(
+        [record('app', 'running', { sandboxId: 'old' }), record('s', 'running', { sandboxId: 'new' })],
+        [sandbox({ id: 'new', attempt: 1 })],
+      ),
+      {
+        sandboxId: 'new',
+        attempt: 1,
+        containersToStart: [0],
+        kill: { 'app-0': 'Container is in "unknown" state, try killing it before restart' },
+      },
+    ],
+    [
+      'a sidecar that runs in a sandbox that was replaced goes too',
+      pod({ initContainers: [sidecar('s')] }),
+      status([record('s', 'running', { sandboxId: 'old' })], [sandbox({ id: 'new', attempt: 1 })]),
+      {
+        sandboxId: 'new',
+        attempt: 1,
+        initContainersToStart: [0],
+        kill: { 's-0': 'Container s is in a sandbox that was replaced' },
+      },
     ],
     [
       'a running one counts, though a higher attempt was created beside it',

@@ -1,5 +1,5 @@
 import type { CriErrorCode } from '@node-agent/cri-client';
-import type { RpcName } from '@node-agent/fake-cri';
+import type { RpcName, Script } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -88,6 +88,30 @@ describe('K1: the kubelet is killed at any call of the runtime', () => {
       expect(points).toBeGreaterThan(20);
     },
   );
+
+  test('K1: while all containers begin anew: the next one goes on, and each starts once more', async () => {
+    const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    // It exits with 42 once, and stays up afterwards.
+    const script: Script = ({ name, attempt }) =>
+      name === 'a' && attempt === 0 ? { exitAfterMs: 1, exitCode: 42 } : {};
+    const all = pod({
+      restartPolicy: 'Never',
+      containers: [sleeper('a', { restartPolicy: 'Never', restartPolicyRules: rules }), sleeper('b'), sleeper('c')],
+    });
+    for (let at = 0; at < 16; at++) {
+      const machine = new Machine({ runtime: { script } });
+      await machine.sync(machine.kubelet(), all);
+      await machine.clock.advance(10);
+      const first = machine.kubelet(killedAt(machine.cri, at, true).cri);
+      void (async () => {
+        const status = await first.getPodStatus('uid-1', 'web', 'default');
+        await first.syncPod(all, status, new AbortController().signal);
+      })();
+      await machine.clock.advance(5_000);
+      await converge(machine, all, 4);
+      expect(machine.live().toSorted()).toEqual(['a/1', 'b/1', 'c/1']);
+    }
+  });
 
   test('K1: in the middle of termination: the next one stops everything', async () => {
     for (let at = 0; at < 6; at++) {

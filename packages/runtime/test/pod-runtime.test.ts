@@ -237,7 +237,7 @@ describe('what fails', () => {
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
   });
 
-  test('a pull that fails makes its container wait with its own reason, and is no start', async () => {
+  test('a pull that fails makes its container wait with its own reason, and creates nothing', async () => {
     const refuse = Object.assign(new Error('registry said no'), { code: 'ErrImagePull' });
     const machine = new Machine({ images: { ensureImageExists: () => Promise.reject(refuse) } });
     const kubelet = machine.kubelet();

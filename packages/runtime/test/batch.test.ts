@@ -1,0 +1,43 @@
+import { typicalLatencies } from '@node-agent/fake-cri';
+import type { Pod } from '@node-agent/pod-spec';
+import { expect, test } from 'vitest';
+import { pod } from './builders.ts';
+import { Machine, sleeper } from './machine.ts';
+
+const PODS = 50;
+const CONCURRENCY = 4;
+
+const pods: readonly Pod[] = Array.from({ length: PODS }, (_, n) =>
+  pod({ containers: [sleeper('a')] }, { name: `web-${n}`, uid: `uid-${n}` }),
+);
+
+/** When each pod was ready, in ms after the first call. */
+async function readyTimes(startConcurrency: number): Promise<number[]> {
+  const machine = new Machine({ runtime: { latencies: typicalLatencies }, options: { startConcurrency } });
+  const kubelet = machine.kubelet();
+  const ready: number[] = [];
+  const signal = new AbortController().signal;
+  const work = pods.map(async (aPod) => {
+    const { uid, name, namespace } = aPod.metadata;
+    const result = await kubelet.syncPod(aPod, await kubelet.getPodStatus(uid, name, namespace), signal);
+    expect(result.error).toBeUndefined();
+    ready.push(machine.clock.monotonic());
+  });
+  await machine.settle(Promise.all(work));
+  expect(machine.live()).toHaveLength(PODS);
+  return ready;
+}
+
+/** How long the same pods take with nothing between the calls, so many at a time. */
+function bareRuntimeMs(): number {
+  const { runPodSandboxMs = 0, createContainerMs = 0, startContainerMs = 0 } = typicalLatencies;
+  return Math.ceil(PODS / CONCURRENCY) * (runPodSandboxMs + createContainerMs + startContainerMs);
+}
+
+test('a batch of pods takes hardly longer than the bare runtime, and its median pod hardly more than half of it', async () => {
+  const ready = await readyTimes(CONCURRENCY);
+  const lastMs = ready.at(-1) ?? 0;
+  const medianMs = ready[PODS / 2] ?? 0;
+  expect(lastMs / bareRuntimeMs()).toBeLessThan(1.15);
+  expect(medianMs / lastMs).toBeLessThan(0.6);
+});
