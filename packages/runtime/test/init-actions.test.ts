@@ -70,6 +70,12 @@ describe('init containers', () => {
       { init: [1] },
     ],
     [
+      'C3: a failure that was made up for does not count again',
+      three('Never'),
+      status([record('i1', 'exited', { exitCode: 1 }), record('i2', 'running')]),
+      {},
+    ],
+    [
       'one that was created and not started is started',
       three('Never'),
       status([record('i1', 'created')]),

@@ -253,6 +253,19 @@ describe('what fails', () => {
     expect(kubelet.lastErrors('uid-1', 'a')).toMatchObject({ reason: 'CreateContainerConfigError' });
   });
 
+  test('nothing starts where what had to go did not', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
+    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: { kind: 'error', code: 'INTERNAL' } });
+    const changed = pod({ containers: [sleeper('a', { image: 'registry.k8s.io/pause:3.10' }), sleeper('b')] });
+    const { results } = await machine.sync(kubelet, changed);
+    expect(results).toMatchObject([{ action: 'KillContainer', target: 'a', error: { reason: 'KillContainerError' } }]);
+    expect(machine.live()).toEqual(['a/0']);
+    await machine.sync(kubelet, changed);
+    expect(machine.live().toSorted()).toEqual(['a/1', 'b/0']);
+  });
+
   test('a postStart hook without hooks is refused: the container is killed, and says why', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
