@@ -64,6 +64,24 @@ describe('a pod from nothing', () => {
     await machine.settle(kubelet.removeContainer(id, new AbortController().signal));
   });
 
+  test('has the last words of its dead containers in its status', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const terminationMessagePath = '/dev/termination-log';
+    const terminationMessagePolicy = 'FallbackToLogsOnError';
+    const wordy = (name: string, command: string) =>
+      sleeper(name, { command: ['sh', '-c', command], terminationMessagePath, terminationMessagePolicy });
+    const web = pod({
+      restartPolicy: 'Never',
+      containers: [wordy('a', 'echo bye > /dev/termination-log; exit 1'), wordy('b', 'echo oops; exit 1')],
+    });
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(10);
+    const { containers } = await machine.status(kubelet, web);
+    const messages = Object.fromEntries(containers.map(({ name, message }) => [name, message]));
+    expect(messages).toEqual({ a: 'bye\n', b: 'oops\n' });
+  });
+
   test('starts init containers one at a time, and main containers after them', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
@@ -166,7 +184,12 @@ describe('restarts', () => {
     await machine.clock.advance(10);
     await machine.sync(kubelet, web);
     expect(machine.live()).toEqual(['a/1']);
-    expect((await machine.status(kubelet, web)).sandboxes.map(({ attempt }) => attempt)).toEqual([1, 0]);
+    const status = await machine.status(kubelet, web);
+    expect(status.sandboxes.map(({ attempt }) => attempt)).toEqual([1, 0]);
+    // C3: the record of the init container went with its sandbox.
+    expect(status.containers.filter(({ name }) => name === 'i')).toMatchObject([
+      { sandboxId: status.sandboxes[0]?.id },
+    ]);
   });
 
   test('RestartAllContainers empties the pod and fills it again in one sync, in the same sandbox', async () => {
