@@ -1,1 +1,3 @@
-export {};
+export { type CheckpointFiles, CheckpointStore, type CheckpointStoreOptions } from './checkpoint-store.ts';
+export { contentChecksum, type JsonObject, type JsonValue } from './checksum.ts';
+export { CheckpointError, type CheckpointErrorCode } from './errors.ts';

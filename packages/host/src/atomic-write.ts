@@ -11,8 +11,12 @@ export interface AtomicWriteSteps {
   remove(path: string): Promise<void>;
 }
 
-/** What the name of a file begins with that {@link writeAtomically} has not finished, or was killed over. */
-export const TEMPORARY_PREFIX = '.tmp-';
+const TEMPORARY_PREFIX = '.tmp-';
+
+/** Whether a file of this name is one that `writeFileAtomic` has not finished, or was killed over. */
+export function isTemporaryName(name: string): boolean {
+  return name.startsWith(TEMPORARY_PREFIX);
+}
 
 let serial = 0;
 

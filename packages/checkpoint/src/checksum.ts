@@ -1,0 +1,31 @@
+/** A value of JSON. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+
+/** An object of JSON. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/**
+ * FNV-1a, of 32 bits, over the object's JSON with its keys in order: the same for the same content, however it was
+ * written. (Upstream hashes a debug print of Go's structures, which no other program can make.)
+ */
+export function contentChecksum(content: JsonObject): number {
+  let hash = FNV_OFFSET;
+  for (const byte of new TextEncoder().encode(canonicalJson(content))) hash = Math.imul(hash ^ byte, FNV_PRIME) >>> 0;
+  return hash;
+}
+
+function canonicalJson(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`).join(',')}}`;
+}
+
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
