@@ -65,7 +65,6 @@ export const podFields: readonly Field[] = [
     default: 0,
     flag: 'pods-per-core',
     check: notNegative,
-    support: refuse('only maxPods limits the number of pods so far'),
     doc: 'How many pods this node runs at most for each core; never more than maxPods. 0: no such limit.',
   }),
   field({
