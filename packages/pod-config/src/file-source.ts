@@ -3,6 +3,8 @@ import { type Clock, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
+import { LastGoodMemory } from './last-good-memory.ts';
+import type { LastGoodStore } from './last-good-store.ts';
 import { type FileVersion, isDirectory, listManifests, readManifestFile } from './manifest-files.ts';
 import type { SetPods } from './pod-config.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
@@ -19,6 +21,8 @@ export interface FileSourceComponents {
   readonly schema?: PodSchema;
   /** Takes all pods whenever they changed: `podConfig.addSource('file')`. */
   readonly set: SetPods;
+  /** Where good manifests are kept for the next start; without it a manifest that is broken then has no pods. */
+  readonly lastGood?: LastGoodStore;
 }
 
 export interface FileSourceOptions {
@@ -42,7 +46,7 @@ const WATCH_RETRY_MS = 1000;
  * file system, and once a period. Names that begin with a dot and subdirectories are passed over.
  *
  * Other than upstream, a manifest that cannot be read, is broken or is empty keeps its last good pods (F2), and so does
- * a directory that vanishes; a manifest that is removed takes its pods with it. A path that was never there has no
+ * a directory that vanishes, and with `lastGood` across restarts; a manifest that is removed takes its pods with it. A path that was never there has no
  * pods. While a path cannot be looked at for any other reason, the source has not spoken (F1).
  */
 export class FileSource {
@@ -50,6 +54,7 @@ export class FileSource {
   readonly #options: FileSourceOptions & typeof DEFAULTS;
   readonly #log: ProblemLog;
   readonly #wakeUp: WakeUp;
+  readonly #memory: LastGoodMemory;
   #files = new Map<string, FileVersion>();
   /** The names that hints named since the last look; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
@@ -61,6 +66,7 @@ export class FileSource {
     this.#options = { ...DEFAULTS, ...options, path: options.path.replace(/(?<=.)\/+$/, '') };
     this.#log = new ProblemLog(components.logger);
     this.#wakeUp = new WakeUp(components.clock);
+    this.#memory = new LastGoodMemory(components.lastGood, components.logger);
   }
 
   /** What is wrong at present: with the path, with manifests in it, among them. */
@@ -122,10 +128,16 @@ export class FileSource {
         const known = this.#files.get(file);
         const stale = known === undefined || changed === 'all' || changed.has(basename(file));
         const version = stale
-          ? await readManifestFile({ fs, logger, schema }, { path: file, nodeName, limitBytes }, known)
+          ? await readManifestFile(
+              { fs, logger, schema, memory: this.#memory },
+              { path: file, nodeName, limitBytes },
+              known,
+            )
           : known;
         if (version !== undefined) files.set(file, version);
       }
+      const gone = [...this.#files.keys()].some((file) => !files.has(file));
+      if (gone || this.#told === undefined) await this.#memory.retain([...files.keys()]);
       this.#files = files;
     }
     const merged = mergeManifests(this.#files);

@@ -1,7 +1,9 @@
 import { type Clock, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
-import { readManifest } from './manifest.ts';
+import { LastGoodMemory } from './last-good-memory.ts';
+import type { LastGoodStore } from './last-good-store.ts';
+import { type ManifestReading, readManifest } from './manifest.ts';
 import type { SetPods } from './pod-config.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
@@ -29,6 +31,8 @@ export interface HttpSourceComponents {
   readonly schema?: PodSchema;
   /** Takes all pods whenever they changed: `podConfig.addSource('http')`. */
   readonly set: SetPods;
+  /** Where a good answer is kept for the next start; without it there are no pods until the URL has answered. */
+  readonly lastGood?: LastGoodStore;
 }
 
 export interface HttpSourceOptions {
@@ -50,13 +54,14 @@ const DEFAULTS = { periodMs: 20_000, timeoutMs: 10_000, limitBytes: 1 << 20 };
 /**
  * The pods of a manifest behind a URL (`pkg/kubelet/config/http.go`), looked at once a period; with `If-None-Match`
  * where the server gave an `ETag`. An answer that is an error, too large, late, empty or broken keeps the last good
- * pods (F2); before the first good one the source has not spoken (F1), but for an empty answer, which says that there
- * are no pods yet.
+ * pods (F2), with `lastGood` across restarts; before the first good one the source has not spoken (F1), but for an empty
+ * answer, which says that there are no pods yet.
  */
 export class HttpSource {
   readonly #components: HttpSourceComponents;
   readonly #options: HttpSourceOptions & typeof DEFAULTS;
   readonly #log: ProblemLog;
+  readonly #memory: LastGoodMemory;
   #etag: string | undefined;
   #bytes: Uint8Array | undefined;
   #state: ManifestState | undefined;
@@ -65,6 +70,7 @@ export class HttpSource {
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options };
     this.#log = new ProblemLog(components.logger);
+    this.#memory = new LastGoodMemory(components.lastGood, components.logger);
   }
 
   /** What is wrong at present with the answer, or with the way to it. */
@@ -74,40 +80,53 @@ export class HttpSource {
 
   /** Looks once a period until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    const { url, periodMs } = this.#options;
     while (!signal.aborted) {
       try {
         await this.#look(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#log.update([{ source: this.#options.url, message: messageOf(error) }]);
+        this.#log.update([{ source: url, message: messageOf(error) }]);
+        const recalled = this.#state === undefined ? await this.#recall() : undefined;
+        if (recalled !== undefined) this.#take(recalled);
       }
-      await sleep(this.#components.clock, this.#options.periodMs, signal).catch(() => {});
+      await sleep(this.#components.clock, periodMs, signal).catch(() => {});
     }
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { url, nodeName } = this.#options;
+    const { url } = this.#options;
     const answer = await this.#get(signal);
-    if (answer === undefined && this.#state === undefined) {
+    if (answer === undefined && this.#etag === undefined) {
       throw new Error('answered 304 Not Modified to a request without a condition');
-    }
-    if (answer?.bytes.length === 0) {
-      if (this.#state === undefined) this.#take({ pods: [], problems: [] });
-      throw new Error('the answer has no content');
     }
     const known =
       answer === undefined || (this.#bytes !== undefined && Buffer.compare(answer.bytes, this.#bytes) === 0);
-    if (known && this.#state !== undefined) return this.#log.update(this.#state.problems);
-    if (answer === undefined) return;
-    const { schema = podSchema } = this.#components;
-    const reading = readManifest(answer.bytes, { kind: 'http', location: url, nodeName }, schema);
-    const state = mergeManifests(new Map([[url, keepLastGood(this.#state, reading)]]));
+    if (known) return this.#log.update(this.#state?.problems ?? []);
+    if (answer.bytes.length === 0) {
+      if (this.#state === undefined) this.#take((await this.#recall()) ?? { pods: [], problems: [] });
+      throw new Error('the answer has no content');
+    }
+    const reading = this.#read(answer.bytes);
+    const isGood = reading.problems.length === 0;
+    if (isGood) await this.#memory.remember(url, answer.bytes);
+    const previous = isGood ? undefined : (this.#state ?? (await this.#recall()));
+    const state = mergeManifests(new Map([[url, keepLastGood(previous, reading)]]));
     this.#log.update(state.problems);
     // A first answer of which nothing can be used says nothing.
-    if (this.#state === undefined && state.pods.length === 0 && state.problems.length > 0) return;
+    if (previous === undefined && !isGood && state.pods.length === 0) return;
     this.#bytes = answer.bytes;
     this.#etag = answer.etag;
     this.#take(state);
+  }
+
+  #read(bytes: Uint8Array): ManifestReading {
+    const { url, nodeName } = this.#options;
+    return readManifest(bytes, { kind: 'http', location: url, nodeName }, this.#components.schema ?? podSchema);
+  }
+
+  #recall(): Promise<ManifestState | undefined> {
+    return this.#memory.recall(this.#options.url, (bytes) => this.#read(bytes));
   }
 
   #take(state: ManifestState): void {

@@ -7,6 +7,7 @@ export {
   type HttpSourceComponents,
   type HttpSourceOptions,
 } from './http-source.ts';
+export { LastGoodDirectory, type LastGoodStore } from './last-good-store.ts';
 export type { JsonValue } from './plain-json.ts';
 export {
   PodConfig,

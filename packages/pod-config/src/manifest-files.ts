@@ -2,7 +2,8 @@ import { dirname, join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { keepLastGood, type ManifestState } from './last-good.ts';
-import { readManifest } from './manifest.ts';
+import type { LastGoodMemory } from './last-good-memory.ts';
+import { type ManifestReading, readManifest } from './manifest.ts';
 import type { PodSchema } from './pod-schema.ts';
 
 /** The manifests at a path, or why that cannot be told. */
@@ -49,16 +50,23 @@ export async function readManifestFile(
     readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
     readonly logger: Logger;
     readonly schema: PodSchema;
+    readonly memory: LastGoodMemory;
   },
   options: { readonly path: string; readonly nodeName: string; readonly limitBytes: number },
   known: FileVersion | undefined,
 ): Promise<FileVersion | undefined> {
-  const { fs, logger, schema } = components;
+  const { fs, logger, schema, memory } = components;
   const { path, nodeName, limitBytes } = options;
-  const unreadable = (message: string): FileVersion => {
-    const state = keepLastGood(known, { pods: [], problems: [{ source: path, message }] });
-    return { ...state, bytes: undefined };
+  const read = (bytes: Uint8Array): ManifestReading =>
+    readManifest(bytes, { kind: 'file', location: path, nodeName }, schema);
+  const take = async (reading: ManifestReading, bytes: Uint8Array | undefined): Promise<FileVersion> => {
+    const isGood = reading.problems.length === 0;
+    if (isGood && bytes !== undefined) await memory.remember(path, bytes);
+    const previous = isGood ? undefined : (known ?? (await memory.recall(path, read)));
+    return { ...keepLastGood(previous, reading), bytes };
   };
+  const unreadable = (message: string): Promise<FileVersion> =>
+    take({ pods: [], problems: [{ source: path, message }] }, undefined);
   try {
     // Asked before it is opened: to open a fifo would wait for its writer.
     const { kind, sizeBytes } = await fs.stat(path);
@@ -66,18 +74,18 @@ export async function readManifestFile(
       logger.debug({ path }, 'Directory among the manifests is not entered');
       return undefined;
     }
-    if (kind !== 'file') return unreadable(`is not a file but a ${kind}`);
+    if (kind !== 'file') return await unreadable(`is not a file but a ${kind}`);
     const bytes = await readAtMost(fs, path, sizeBytes, limitBytes + 1);
-    if (bytes.length > limitBytes) return unreadable(`is larger than ${limitBytes} bytes`);
+    if (bytes.length > limitBytes) return await unreadable(`is larger than ${limitBytes} bytes`);
     if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
-    return { ...keepLastGood(known, readManifest(bytes, { kind: 'file', location: path, nodeName }, schema)), bytes };
+    return await take(read(bytes), bytes);
   } catch (error) {
-    if (!isMissing(error)) return unreadable(messageOf(error));
+    if (!isMissing(error)) return await unreadable(messageOf(error));
     const isLink = await fs.lstat(path).then(
       () => true,
       () => false,
     );
-    return isLink ? unreadable('is a link to a file that does not exist') : undefined;
+    return isLink ? await unreadable('is a link to a file that does not exist') : undefined;
   }
 }
 

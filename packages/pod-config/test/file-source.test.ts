@@ -4,18 +4,25 @@ import type { Pod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FileSource, type FileSourceOptions } from '../src/file-source.ts';
+import { LastGoodDirectory } from '../src/last-good-store.ts';
 import { formatProblem } from '../src/problem.ts';
 import { manifestOf } from './helpers.ts';
 
 const DIR = '/etc/manifests';
+const STORE = '/var/lib/kubelet/last-good-manifests';
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-async function setUp(options: Partial<FileSourceOptions> = {}, prepare: (fs: MemoryFileSystem) => unknown = () => {}) {
+const newFileSystem = (): MemoryFileSystem => new MemoryFileSystem({ clock: new FakeClock() });
+
+async function setUp(
+  options: Partial<FileSourceOptions> = {},
+  prepare: (fs: MemoryFileSystem) => unknown = () => {},
+  fs: MemoryFileSystem = newFileSystem(),
+) {
   const clock = new FakeClock();
-  const fs = new MemoryFileSystem({ clock });
   if (options.path === undefined) await fs.mkdir(DIR);
   await prepare(fs);
   const told: string[] = [];
@@ -26,6 +33,7 @@ async function setUp(options: Partial<FileSourceOptions> = {}, prepare: (fs: Mem
     {
       fs,
       clock,
+      lastGood: new LastGoodDirectory({ fs }, { path: STORE }),
       logger: { ...silentLogger, error: log, info: log },
       set: (pods) => {
         lists.push(pods);
@@ -184,6 +192,49 @@ describe('FileSource', () => {
     });
     const uids = (lists: (readonly Pod[])[]): unknown => lists.at(-1)?.map(({ metadata }) => metadata.uid);
     expect(uids(second.lists)).toEqual(uids(first.lists));
+  });
+
+  it('F2: keeps the pods of a manifest that is broken or unreadable at the next start, with the same UIDs', async () => {
+    const first = await setUp();
+    for (const name of ['a', 'b', 'c']) await first.write(name, manifestOf(name));
+    const uids = first.lists.at(-1)?.map(({ metadata }) => metadata.uid);
+    await first.write('a', '{');
+    await first.write('b', '');
+    await ends.pop()?.();
+    const next = await setUp({}, (fs) => fs.injectFault({ code: 'EIO', path: `${DIR}/c`, times: 2 }), first.fs);
+    expect(next.told).toEqual(['a-n=busybox b-n=busybox c-n=busybox']);
+    expect(next.lists[0]?.map(({ metadata }) => metadata.uid)).toEqual(uids);
+    expect(next.problems()).toHaveLength(3);
+  });
+
+  it('F2: does not bring a manifest back that was removed, whenever that was', async () => {
+    const first = await setUp();
+    for (const name of ['a', 'b']) await first.write(name, manifestOf(name));
+    await first.fs.remove(`${DIR}/a`);
+    await first.settle();
+    await ends.pop()?.();
+    await first.fs.remove(`${DIR}/b`);
+    const next = await setUp({}, undefined, first.fs);
+    for (const name of ['a', 'b']) await next.write(name, '{');
+    expect(next.told).toEqual(['']);
+    expect(await first.fs.readdir(STORE)).toEqual([]);
+  });
+
+  it('runs pods all the same where their manifests cannot be kept for a restart', async () => {
+    const { told, write, lines } = await setUp({}, (fs) =>
+      fs.injectFault({ code: 'ENOSPC', path: STORE, times: Number.POSITIVE_INFINITY }),
+    );
+    await write('a', manifestOf('a'));
+    expect(told.at(-1)).toBe('a-n=busybox');
+    expect(lines).toContain('Good version of a manifest cannot be kept for a restart');
+  });
+
+  it('keeps manifests where their owner alone reads them', async () => {
+    const { fs, write } = await setUp();
+    await write('a', manifestOf('a'));
+    const [entry] = await fs.readdir(STORE);
+    const modes = [await fs.stat(STORE), await fs.stat(`${STORE}/${entry?.name}`)].map(({ mode }) => mode);
+    expect(modes).toEqual([0o700, 0o600]);
   });
 
   it('of two pods of one name the first by file name runs, and the other one when it is gone', async () => {

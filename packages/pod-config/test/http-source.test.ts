@@ -1,9 +1,11 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Fetch, HttpSource, type HttpSourceOptions } from '../src/http-source.ts';
+import { LastGoodDirectory, type LastGoodStore } from '../src/last-good-store.ts';
 import { formatProblem } from '../src/problem.ts';
 import { bytesOf, manifestOf } from './helpers.ts';
 
@@ -21,7 +23,7 @@ interface Answer {
   readonly error?: Error;
 }
 
-async function setUp(answers: Answer[], options: Partial<HttpSourceOptions> = {}) {
+async function setUp(answers: Answer[], options: Partial<HttpSourceOptions> = {}, lastGood?: LastGoodStore) {
   const clock = new FakeClock();
   const requests: Record<string, string>[] = [];
   const never = (signal: AbortSignal): Promise<never> =>
@@ -40,7 +42,10 @@ async function setUp(answers: Answer[], options: Partial<HttpSourceOptions> = {}
   const told: string[] = [];
   const set = (pods: readonly { metadata: { name: string } }[]): unknown =>
     told.push(pods.map(({ metadata }) => metadata.name).join(' '));
-  const source = new HttpSource({ fetch, clock, logger: silentLogger, set }, { url: URL, nodeName: 'n', ...options });
+  const source = new HttpSource(
+    { fetch, clock, logger: silentLogger, set, ...(lastGood && { lastGood }) },
+    { url: URL, nodeName: 'n', ...options },
+  );
   const controller = new AbortController();
   const ended = source.start(controller.signal);
   ends.push(async () => {
@@ -136,6 +141,20 @@ describe('HttpSource', () => {
     expect(told).toEqual([]);
     await look();
     expect(told).toEqual(['a-n']);
+  });
+
+  it.each<[string, Answer, string]>([
+    ['no answer', { error: new Error('no route') }, 'a-n b-n'],
+    ['a broken one', { body: '{' }, 'a-n b-n'],
+    ['half of one', { body: `${JSON.stringify(manifestOf('b'))}\n---\n{` }, 'b-n a-n'],
+    ['an empty one', { body: '' }, 'a-n b-n'],
+  ])('F2: keeps the last good pods across a restart with %s, and goes on from there', async (_name, answer, pods) => {
+    const store = new LastGoodDirectory({ fs: new MemoryFileSystem({ clock: new FakeClock() }) }, { path: '/store' });
+    await setUp([{ body: listOf('a', 'b') }], {}, store);
+    const next = await setUp([answer, { body: listOf('c') }], {}, store);
+    expect([next.told, next.problems()]).toEqual([[pods], [expect.any(String)]]);
+    await next.look();
+    expect([next.told.at(-1), next.problems()]).toEqual(['c-n', []]);
   });
 
   it('F1: has spoken after an empty answer', async () => {
