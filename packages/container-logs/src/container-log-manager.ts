@@ -1,0 +1,148 @@
+import { basename, dirname, join } from 'node:path';
+import { type Clock, sleep } from '@node-agent/async';
+import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
+import { isMissing } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { ContainerLogError } from './errors.ts';
+import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
+
+export interface ContainerLogManagerComponents {
+  readonly cri: Pick<RuntimeService, 'listContainers' | 'containerStatus' | 'reopenContainerLog'>;
+  readonly fs: RotationFiles;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface ContainerLogManagerOptions {
+  /** From which size on a log is rotated. Below 0: never. Default: 10 MiB (`containerLogMaxSize`). */
+  readonly maxSizeBytes?: number;
+  /** How many files a log may have, the current one among them; 2 at least. Default: 5 (`containerLogMaxFiles`). */
+  readonly maxFiles?: number;
+  /** How many logs are worked on at once. Default: 1 (`containerLogMaxWorkers`). */
+  readonly workers?: number;
+  /** How often sizes are looked at. Default: 10,000 (`containerLogMonitorInterval`). */
+  readonly monitorIntervalMs?: number;
+}
+
+/**
+ * Keeps the logs of running containers within their bounds (`pkg/kubelet/logs/container_log_manager.go`). A log passes
+ * its limit by no more than what is written to it in one interval (N7): all that are due are rotated first, compressing
+ * comes after. A container's log path is asked for once.
+ */
+export class ContainerLogManager {
+  readonly #components: ContainerLogManagerComponents;
+  readonly #rotator: LogRotator;
+  readonly #maxSizeBytes: number;
+  readonly #workers: number;
+  readonly #monitorIntervalMs: number;
+  #paths: ReadonlyMap<string, string> = new Map();
+
+  /** @throws ContainerLogError `InvalidOptions` */
+  constructor(components: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
+    const { maxSizeBytes = 10 * 2 ** 20, maxFiles = 5, workers = 1, monitorIntervalMs = 10_000 } = options;
+    if (maxFiles <= 1) throw new ContainerLogError('InvalidOptions', `invalid MaxFiles ${maxFiles}, must be > 1`);
+    if (workers < 1) throw new ContainerLogError('InvalidOptions', `invalid MaxWorkers ${workers}, must be > 0`);
+    this.#components = components;
+    this.#rotator = new LogRotator(components, maxFiles);
+    this.#maxSizeBytes = maxSizeBytes;
+    this.#workers = workers;
+    this.#monitorIntervalMs = monitorIntervalMs;
+  }
+
+  /** Looks at all logs every interval, until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#maxSizeBytes < 0) return;
+    const { clock, logger } = this.#components;
+    try {
+      while (!signal.aborted) {
+        const startedAtMs = clock.monotonic();
+        await this.rotateLogs(signal).catch((err: unknown) => {
+          if (!signal.aborted) logger.error({ err }, 'Failed to rotate container logs');
+        });
+        // From start to start: what a pass takes does not add to the interval.
+        await sleep(clock, Math.max(startedAtMs + this.#monitorIntervalMs - clock.monotonic(), 0), signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /**
+   * Rotates every log that is due now. What fails with one container is logged, and tried again next time.
+   * @throws where the containers could not be listed
+   */
+  async rotateLogs(signal: AbortSignal): Promise<void> {
+    const logs = await this.#runningLogs(signal);
+    const due: ContainerLog[] = [];
+    await this.#forEach(logs, signal, async (log) => {
+      if ((await this.#rotator.size(log, signal)) < this.#maxSizeBytes) return;
+      await this.#rotator.rotate(log, signal);
+      due.push(log);
+    });
+    await this.#forEach(due, signal, (log) => this.#rotator.compress(log, signal));
+  }
+
+  /**
+   * Removes all logs of a container, the rotated ones too.
+   * @throws CriError where the runtime does not know its log; what the file system throws
+   */
+  async clean(containerId: string, signal: AbortSignal): Promise<void> {
+    const { fs } = this.#components;
+    const path = await this.#logPath(containerId, signal);
+    if (path === undefined) return;
+    const directory = dirname(path);
+    const base = basename(path);
+    const entries = await fs.readdir(directory).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    for (const { name } of entries) {
+      if (name !== base && !name.startsWith(`${base}.`)) continue;
+      await fs.remove(join(directory, name)).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+      });
+    }
+  }
+
+  /** Logs of containers that run: others write no more, and keep their last lines where readers look for them. */
+  async #runningLogs(signal: AbortSignal): Promise<readonly ContainerLog[]> {
+    const state = { state: ContainerState.CONTAINER_RUNNING };
+    const { containers } = await this.#components.cri.listContainers({ filter: { state } }, signal);
+    const running = containers.filter((container) => container.state === ContainerState.CONTAINER_RUNNING);
+    const paths = new Map<string, string>();
+    await this.#forEach(
+      running.map(({ id }) => ({ containerId: id, path: '' })),
+      signal,
+      async ({ containerId }) => {
+        const path = this.#paths.get(containerId) ?? (await this.#logPath(containerId, signal));
+        if (path) paths.set(containerId, path);
+      },
+    );
+    this.#paths = paths;
+    return Array.from(paths, ([containerId, path]) => ({ containerId, path }));
+  }
+
+  async #logPath(containerId: string, signal: AbortSignal): Promise<string | undefined> {
+    const { status } = await this.#components.cri.containerStatus({ containerId }, signal);
+    return status?.logPath || undefined;
+  }
+
+  /** Does it for all, as many at once as there are workers; a container that is gone is no failure. */
+  async #forEach(
+    logs: readonly ContainerLog[],
+    signal: AbortSignal,
+    work: (log: ContainerLog) => Promise<void>,
+  ): Promise<void> {
+    const queue = logs.values();
+    const worker = async (): Promise<void> => {
+      for (const log of queue) {
+        if (signal.aborted) return;
+        await work(log).catch((err: unknown) => {
+          if (signal.aborted || CriError.from(err).code === 'NOT_FOUND') return;
+          this.#components.logger.error({ ...log, err }, 'Failed to rotate log for container');
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: this.#workers }, worker));
+  }
+}

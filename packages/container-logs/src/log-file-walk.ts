@@ -1,0 +1,218 @@
+import { dirname, join } from 'node:path';
+import { ContainerState, CriError } from '@node-agent/cri-client';
+import { type FileHandle, isMissing } from '@node-agent/host';
+import { ChangeWaiter } from './change-waiter.ts';
+import { CHUNK_BYTES } from './compress.ts';
+import { ContainerLogError } from './errors.ts';
+import type { ContainerLogReaderComponents } from './log-reader.ts';
+import {
+  isRotatedForm,
+  type LogLocation,
+  type LogSequence,
+  openSequence,
+  readRotated,
+  rotatedTail,
+  type StartPoint,
+  wasReplaced,
+} from './log-sequence.ts';
+import type { RotatedFile } from './rotated-files.ts';
+import { findTailStart } from './tail-start.ts';
+
+/** How long a followed log may be silent before it is looked at, and its container asked for. */
+const POLL_MS = 1000;
+
+type Chunks = AsyncIterable<Uint8Array>;
+
+export interface WalkOptions {
+  readonly tailLines: number | undefined;
+  readonly sinceMs: number | undefined;
+  readonly follow: { readonly containerId: string } | undefined;
+}
+
+/** Goes through the files of one log, from the oldest that is wanted to the current one, and on where it is followed. */
+export class LogFileWalk {
+  readonly #components: ContainerLogReaderComponents;
+  readonly #log: LogLocation;
+  readonly #options: WalkOptions;
+  readonly #signal: AbortSignal;
+  readonly #waiter: ChangeWaiter;
+  readonly #watching = new AbortController();
+  #watch: Promise<void> | undefined;
+  #current: FileHandle | undefined;
+  #containerEnded = false;
+
+  constructor(components: ContainerLogReaderComponents, path: string, options: WalkOptions, signal: AbortSignal) {
+    this.#components = components;
+    this.#log = {
+      fs: components.fs,
+      path,
+      onDamage: (damaged, err) => components.logger.warn({ path: damaged, err }, 'A rotated log is damaged'),
+    };
+    this.#options = options;
+    this.#signal = signal;
+    this.#waiter = new ChangeWaiter(components.clock);
+  }
+
+  /** The files' contents, each to be read to its end before the next is asked for. */
+  async *files(): AsyncGenerator<Chunks, void, undefined> {
+    const { follow } = this.#options;
+    if (follow) this.#startWatch();
+    let sequence = await this.#open('');
+    if (!sequence.current && sequence.rotated.length === 0) {
+      throw new ContainerLogError(
+        'NotFound',
+        `failed to open log file ${JSON.stringify(this.#log.path)}: no such file`,
+      );
+    }
+    const sizeBytes = (await sequence.current?.stat())?.sizeBytes ?? 0;
+    const { rotated, offset } = await this.#start(sequence, sizeBytes);
+    for (const [file, start] of rotated) yield readRotated(this.#log, file, start);
+    // What is written from now on is not waited for: a log that grows fast would never end.
+    if (!follow && sequence.current) yield this.#chunks(sequence.current, offset, sizeBytes);
+    if (!follow) return;
+
+    for (let position = offset; ; position = 0) {
+      if (sequence.current) {
+        yield this.#followed(sequence.current, position);
+        if (this.#containerEnded && !(await this.#hasSuccessor())) return;
+      }
+      const last = this.#current;
+      this.#current = undefined;
+      try {
+        sequence = await this.#open(sequence.newestStamp);
+        yield* this.#between(sequence, last);
+      } finally {
+        await last?.close();
+      }
+      if (sequence.current) continue;
+      if (this.#containerEnded) return;
+      await this.#waitForChange();
+    }
+  }
+
+  /** Closes what is open. */
+  async close(): Promise<void> {
+    this.#watching.abort();
+    await this.#watch;
+    await this.#current?.close();
+    this.#current = undefined;
+  }
+
+  async #open(afterStamp: string): Promise<LogSequence> {
+    const sequence = await openSequence(this.#log, afterStamp);
+    this.#current = sequence.current;
+    return sequence;
+  }
+
+  /** The files that came and were rotated away between the one that was read last and the current one. */
+  async *#between(sequence: LogSequence, last: FileHandle | undefined): AsyncGenerator<Chunks, void, undefined> {
+    for (const [index, file] of sequence.rotated.entries()) {
+      // Only the oldest can be the one that was read last; where it is not, that one is removed already.
+      const isLast = index === 0 && last !== undefined && (await isRotatedForm(this.#log, file, last));
+      if (!isLast) yield readRotated(this.#log, file);
+    }
+  }
+
+  /** Where to begin, by `tailLines` and `sinceMs`. */
+  async #start(
+    { rotated, current }: LogSequence,
+    sizeBytes: number,
+  ): Promise<{ readonly rotated: readonly (readonly [RotatedFile, StartPoint])[]; readonly offset: number }> {
+    const { tailLines } = this.#options;
+    const wanted = await this.#withoutOldFiles(rotated);
+    if (tailLines === undefined) return { rotated: wanted.map((file) => [file, {}]), offset: 0 };
+    const { offset, lines } = current ? await findTailStart(current, sizeBytes, tailLines) : { offset: 0, lines: 0 };
+    const starts: [RotatedFile, StartPoint][] = [];
+    let missing = tailLines - lines;
+    for (const file of wanted.toReversed()) {
+      if (missing <= 0) break;
+      const tail = await rotatedTail(this.#log, file, missing);
+      starts.unshift([file, tail.start]);
+      missing -= tail.lines;
+    }
+    return { rotated: starts, offset };
+  }
+
+  /** Leaves out files that were last written to before the time that is asked for. */
+  async #withoutOldFiles(rotated: readonly RotatedFile[]): Promise<readonly RotatedFile[]> {
+    const { sinceMs } = this.#options;
+    if (sinceMs === undefined) return rotated;
+    const young: RotatedFile[] = [];
+    for (const file of rotated) {
+      const modifiedAtMs = await this.#modifiedAtMs(file);
+      if (modifiedAtMs === undefined || modifiedAtMs >= sinceMs) young.push(file);
+    }
+    return young;
+  }
+
+  async #modifiedAtMs({ name }: RotatedFile): Promise<number | undefined> {
+    try {
+      return (await this.#log.fs.stat(join(dirname(this.#log.path), name))).modifiedAtMs;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async *#chunks(file: FileHandle, from: number, to: number): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let at = from; at < to; ) {
+      this.#signal.throwIfAborted();
+      const chunk = await file.read(at, Math.min(CHUNK_BYTES, to - at));
+      if (chunk.length === 0) return;
+      yield chunk;
+      at += chunk.length;
+    }
+  }
+
+  /** The current file, until another has taken its place or its container has ended, and it is read to its end. */
+  async *#followed(file: FileHandle, from: number): AsyncGenerator<Uint8Array, void, undefined> {
+    let isLastPass = false;
+    for (let at = from; ; ) {
+      this.#signal.throwIfAborted();
+      const chunk = await file.read(at, CHUNK_BYTES);
+      at += chunk.length;
+      if (chunk.length > 0) yield chunk;
+      else if (isLastPass) return;
+      // The runtime may have written between the last read and its change to a new file: one more pass.
+      else if (this.#containerEnded || (await this.#hasSuccessor())) isLastPass = true;
+      else await this.#waitForChange();
+    }
+  }
+
+  async #hasSuccessor(): Promise<boolean> {
+    const file = this.#current;
+    return file !== undefined && (await wasReplaced(this.#log, file)) === true;
+  }
+
+  async #waitForChange(): Promise<void> {
+    const isHint = await this.#waiter.wait(POLL_MS, this.#signal);
+    const { follow } = this.#options;
+    if (!isHint && follow) this.#containerEnded = !(await this.#isRunning(follow.containerId));
+  }
+
+  async #isRunning(containerId: string): Promise<boolean> {
+    try {
+      const { status } = await this.#components.cri.containerStatus({ containerId }, this.#signal);
+      return status?.state === ContainerState.CONTAINER_RUNNING;
+    } catch (error) {
+      const { code } = CriError.from(error);
+      if (code === 'NOT_FOUND') return false;
+      // Containers run on while their runtime is restarted.
+      if (code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED') return true;
+      throw error;
+    }
+  }
+
+  #startWatch(): void {
+    const { fs, logger } = this.#components;
+    const directory = dirname(this.#log.path);
+    this.#watch = fs
+      .watch(directory, () => this.#waiter.hint(), this.#watching.signal)
+      .catch((err: unknown) => {
+        logger.debug(
+          { path: directory, err },
+          'Cannot watch the directory of a log; looking from time to time instead',
+        );
+      });
+  }
+}

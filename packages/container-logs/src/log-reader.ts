@@ -1,0 +1,84 @@
+import type { Clock } from '@node-agent/async';
+import type { RuntimeService } from '@node-agent/cri-client';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { ContainerLogError } from './errors.ts';
+import { LogFileWalk } from './log-file-walk.ts';
+import { type LogChunk, LogFilter } from './log-filter.ts';
+import { checkLogOptions, type LogReadOptions } from './log-options.ts';
+import { LineSplitter } from './split-lines.ts';
+
+/** What of the host's files a reader touches; nothing is changed. */
+export type ReaderFiles = Pick<FileSystem, 'open' | 'readdir' | 'stat' | 'realpath' | 'watch'>;
+
+export interface ContainerLogReaderComponents {
+  readonly fs: ReaderFiles;
+  /** Asked only when a followed log is silent: whether its container still runs. */
+  readonly cri: Pick<RuntimeService, 'containerStatus'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** From which length on a line is handed on in pieces. */
+const MAX_PIECE_BYTES = 64 * 1024;
+
+/**
+ * Reads logs of containers as they are on disk, in CRI format (`ReadLogs`, `k8s.io/cri-client/pkg/logs`). Beyond
+ * upstream, it reaches back into rotated files, compressed ones too, and follows a log through its rotations without a
+ * gap. It holds no more in memory than some pieces of 64 KiB.
+ */
+export class ContainerLogReader {
+  readonly #components: ContainerLogReaderComponents;
+
+  constructor(components: ContainerLogReaderComponents) {
+    this.#components = components;
+  }
+
+  /**
+   * The output in a log, in the order in which it was written. Ends where the log does, or when `options` have enough, or
+   * where a followed container has ended; whoever stops reading leaves nothing open.
+   * @throws ContainerLogError; the signal's reason; what the file system and the runtime throw
+   */
+  async *read(path: string, options: LogReadOptions, signal: AbortSignal): AsyncGenerator<LogChunk, void, undefined> {
+    const { fs, clock, logger } = this.#components;
+    const { tailLines, follow, limitBytes, timestamps, stream } = options;
+    const sinceMs = checkLogOptions(options, clock.now());
+    const filter = new LogFilter({ sinceMs, limitBytes, timestamps, stream });
+    let linesLeft = follow || tailLines === undefined ? Number.POSITIVE_INFINITY : tailLines;
+    const walk = new LogFileWalk(this.#components, await realPath(fs, path), { tailLines, sinceMs, follow }, signal);
+    try {
+      for await (const file of walk.files()) {
+        const lines = new LineSplitter(MAX_PIECE_BYTES);
+        for await (const chunk of file) {
+          for (const piece of lines.push(chunk)) {
+            if (filter.done || (piece.startsLine && linesLeft-- <= 0)) return;
+            const output = filter.accept(piece);
+            if (output) yield output;
+          }
+        }
+        for (const piece of lines.end()) {
+          if (filter.done || (piece.startsLine && linesLeft-- <= 0)) return;
+          const output = filter.accept(piece);
+          if (output) yield output;
+        }
+      }
+      if (filter.wellFormedLines === 0 && filter.malformedLines > 0) {
+        throw new ContainerLogError('UnsupportedFormat', `${path}: not a log in CRI format`);
+      }
+    } finally {
+      await walk.close();
+      const { malformedLines } = filter;
+      if (malformedLines > 0) logger.warn({ path, malformedLines }, 'Left out lines that are not in CRI log format');
+    }
+  }
+}
+
+async function realPath(fs: ReaderFiles, path: string): Promise<string> {
+  try {
+    return await fs.realpath(path);
+  } catch (error) {
+    // In the midst of a rotation there is no file; it is where it will be again.
+    if (isMissing(error)) return path;
+    throw error;
+  }
+}

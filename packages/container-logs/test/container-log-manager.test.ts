@@ -1,0 +1,217 @@
+import { gunzipSync } from 'node:zlib';
+import { ContainerState } from '@node-agent/cri-client';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ContainerLogManager, type ContainerLogManagerOptions } from '../src/container-log-manager.ts';
+import { DIRECTORY, FakeRuntime, LOG } from './fixtures.ts';
+
+const { signal } = new AbortController();
+let runtime: FakeRuntime;
+
+beforeEach(() => {
+  runtime = new FakeRuntime();
+});
+
+function makeManager(options: ContainerLogManagerOptions = {}): ContainerLogManager {
+  const { cri, fs, clock, logger } = runtime;
+  return new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 100, ...options });
+}
+
+/** All lines in all files of the log, oldest first. */
+async function allLines(): Promise<string[]> {
+  const names = (await runtime.names()).filter((name) => name !== '0.log').sort();
+  const parts: string[] = [];
+  for (const name of [...names, '0.log']) {
+    const bytes = await runtime.fs.readFile(`${DIRECTORY}/${name}`);
+    parts.push(new TextDecoder().decode(name.endsWith('.gz') ? gunzipSync(bytes) : bytes));
+  }
+  return parts
+    .join('')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split(' ').slice(3).join(' '));
+}
+
+describe('rotation', () => {
+  it('leaves a log below its limit alone, and asks for its path once', async () => {
+    const manager = makeManager();
+    await runtime.write(1);
+    await manager.rotateLogs(signal);
+    await manager.rotateLogs(signal);
+    expect(await runtime.names()).toEqual(['0.log']);
+    expect(runtime.calls).toEqual(['list', 'status', 'list']);
+  });
+
+  it('N7: keeps every line and its order through rotations, up to the number of files', async () => {
+    const manager = makeManager({ maxFiles: 4 });
+    const written: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      written.push(...(await runtime.write(5)));
+      await manager.rotateLogs(signal);
+      await runtime.clock.advance(1000);
+    }
+    expect(await runtime.names()).toEqual([
+      '0.log',
+      '0.log.20260101-000000.gz',
+      '0.log.20260101-000001.gz',
+      '0.log.20260101-000002',
+    ]);
+    expect(await allLines()).toEqual(written);
+    await runtime.write(5);
+    await manager.rotateLogs(signal);
+    expect(await runtime.names()).toEqual([
+      '0.log',
+      '0.log.20260101-000001.gz',
+      '0.log.20260101-000002.gz',
+      '0.log.20260101-000003',
+    ]);
+  });
+
+  it('N7: loses no line where two rotations fall into one second, or the clock is set back', async () => {
+    const manager = makeManager({ maxFiles: 10 });
+    const written: string[] = [];
+    for (const jumpMs of [0, 0, -3_600_000, 0]) {
+      runtime.clock.jumpWallClock(jumpMs);
+      written.push(...(await runtime.write(5)));
+      await manager.rotateLogs(signal);
+    }
+    expect(await allLines()).toEqual(written);
+  });
+
+  it('N7: gives the log its name back where the runtime does not reopen it', async () => {
+    const manager = makeManager();
+    const written = await runtime.write(5);
+    runtime.reopenFailure = 'before';
+    await manager.rotateLogs(signal);
+    expect(await runtime.names()).toEqual(['0.log']);
+    expect(runtime.logged).toMatchObject([{ containerId: 'c1', err: expect.objectContaining({ code: 'Rotation' }) }]);
+    written.push(...(await runtime.write(1)));
+    await manager.rotateLogs(signal);
+    expect(await allLines()).toEqual(written);
+    expect((await runtime.names()).length).toBe(2);
+  });
+
+  it('N7: keeps the new file where the runtime did reopen, and only its answer was lost', async () => {
+    const manager = makeManager();
+    const written = await runtime.write(5);
+    runtime.reopenFailure = 'after';
+    await manager.rotateLogs(signal);
+    written.push(...(await runtime.write(1)));
+    expect((await runtime.names()).length).toBe(2);
+    expect(await allLines()).toEqual(written);
+  });
+
+  it('has the runtime make a log anew that is missing, as after a crash between renaming and reopening', async () => {
+    const manager = makeManager();
+    await runtime.write(5);
+    await runtime.fs.rename(LOG, `${LOG}.20250101-000000`);
+    await manager.rotateLogs(signal);
+    expect(await runtime.names()).toEqual(['0.log', '0.log.20250101-000000']);
+    expect(runtime.calls).toContain('reopen');
+  });
+
+  it('K1: whenever it is killed, every line is still there, once', async () => {
+    for (let skip = 0; ; skip++) {
+      runtime = new FakeRuntime();
+      const written: string[] = [];
+      for (let round = 0; round < 2; round++) {
+        written.push(...(await runtime.write(5)));
+        await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      }
+      written.push(...(await runtime.write(5)));
+      const fault = runtime.fs.injectFault({ code: 'EIO', skip, times: Number.POSITIVE_INFINITY });
+      await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      fault.remove();
+      await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      written.push(...(await runtime.write(5)));
+      await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      expect(await allLines(), `killed at operation ${skip}`).toEqual(written);
+      expect((await runtime.names()).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+      if (fault.hits === 0) break;
+    }
+  });
+
+  it('removes what an interrupted rotation left', async () => {
+    await runtime.write(5);
+    for (const name of ['20250101-000000', '20250101-000000.gz', '20250102-000000.tmp']) {
+      await runtime.fs.writeFile(`${LOG}.${name}`, '');
+    }
+    await makeManager({ maxFiles: 5 }).rotateLogs(signal);
+    expect(await runtime.names()).toEqual(['0.log', '0.log.20250101-000000.gz', '0.log.20260101-000000']);
+  });
+
+  it('keeps the mode of a log when it is compressed', async () => {
+    const manager = makeManager();
+    await runtime.write(5);
+    await runtime.fs.chmod(LOG, 0o640);
+    await manager.rotateLogs(signal);
+    await runtime.write(5);
+    await manager.rotateLogs(signal);
+    const compressed = (await runtime.names()).find((name) => name.endsWith('.gz'));
+    expect(await runtime.fs.stat(`${DIRECTORY}/${compressed}`)).toMatchObject({ mode: 0o640 });
+  });
+
+  it('goes on rotating where a full disk leaves no room to compress', async () => {
+    const manager = makeManager({ maxFiles: 3 });
+    await runtime.write(5);
+    await manager.rotateLogs(signal);
+    await runtime.write(5);
+    runtime.fs.injectFault({ operation: 'append', path: (path) => path.endsWith('.tmp'), code: 'ENOSPC', times: 9 });
+    await manager.rotateLogs(signal);
+    expect((await runtime.names()).some((name) => name.endsWith('.tmp'))).toBe(false);
+    expect(runtime.logged).toMatchObject([{ err: expect.objectContaining({ code: 'ENOSPC' }) }]);
+    expect(await runtime.size('0.log')).toBe(0);
+    await runtime.write(5);
+    await manager.rotateLogs(signal);
+    expect((await runtime.names()).length).toBe(3);
+  });
+
+  it('leaves logs of containers that have ended, or are gone, alone', async () => {
+    await runtime.write(5);
+    runtime.state = ContainerState.CONTAINER_EXITED;
+    await makeManager().rotateLogs(signal);
+    expect(await runtime.names()).toEqual(['0.log']);
+  });
+});
+
+describe('start', () => {
+  it('N7: looks at once and then at every interval, whatever a pass takes, until it is aborted', async () => {
+    const controller = new AbortController();
+    const running = makeManager({ monitorIntervalMs: 3000 }).start(controller.signal);
+    await runtime.write(5);
+    await runtime.clock.advance(2999);
+    expect(runtime.calls.filter((call) => call === 'list')).toHaveLength(1);
+    await runtime.clock.advance(1);
+    expect(await runtime.size('0.log')).toBe(0);
+    runtime.cri.listContainers = async () => Promise.reject(new Error('down'));
+    await runtime.clock.advance(3000);
+    expect(runtime.logged.at(-1)).toMatchObject({ message: 'Failed to rotate container logs' });
+    controller.abort();
+    await running;
+    expect(runtime.clock.pendingTimers).toBe(0);
+  });
+
+  it('does nothing where the size is not limited', async () => {
+    await makeManager({ maxSizeBytes: -1 }).start(signal);
+    expect(runtime.calls).toEqual([]);
+  });
+
+  it.each([{ maxFiles: 1 }, { workers: 0 }])('refuses %j', (options) => {
+    expect(() => makeManager(options)).toThrow(expect.objectContaining({ code: 'InvalidOptions' }));
+  });
+});
+
+describe('clean', () => {
+  it("removes a container's logs and nobody else's", async () => {
+    await runtime.write(1);
+    for (const name of ['0.log.20250101-000000.gz', '0.log.x', '10.log', '0.logs']) {
+      await runtime.fs.writeFile(`${DIRECTORY}/${name}`, '');
+    }
+    await makeManager().clean('c1', signal);
+    expect(await runtime.names()).toEqual(['0.logs', '10.log']);
+  });
+
+  it('finds nothing to do where the directory is gone', async () => {
+    await makeManager().clean('c1', signal);
+    expect(await runtime.fs.exists(DIRECTORY)).toBe(false);
+  });
+});

@@ -1,0 +1,370 @@
+import { gzipSync } from 'node:zlib';
+import { ContainerState, CriError } from '@node-agent/cri-client';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ContainerLogManager } from '../src/container-log-manager.ts';
+import type { LogChunk } from '../src/log-filter.ts';
+import type { LogReadOptions } from '../src/log-options.ts';
+import { ContainerLogReader } from '../src/log-reader.ts';
+import { DIRECTORY, FakeRuntime, LOG, text } from './fixtures.ts';
+
+const never = new AbortController().signal;
+let runtime: FakeRuntime;
+
+beforeEach(() => {
+  runtime = new FakeRuntime();
+});
+
+function makeReader(): ContainerLogReader {
+  const { cri, fs, clock, logger } = runtime;
+  return new ContainerLogReader({ cri, fs, clock, logger });
+}
+
+async function read(options: LogReadOptions = {}, path = LOG): Promise<string> {
+  const chunks: LogChunk[] = [];
+  for await (const chunk of makeReader().read(path, options, never)) chunks.push(chunk);
+  return text(chunks);
+}
+
+async function rotate(): Promise<void> {
+  const { cri, fs, clock, logger } = runtime;
+  const manager = new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 0, maxFiles: 10 });
+  await manager.rotateLogs(never);
+  await clock.advance(1000);
+}
+
+/** Three files: lines 1 to 5 compressed, 6 to 10 rotated, 11 to 15 current; a second between the lines. */
+async function writeRotated(): Promise<string[]> {
+  const lines: string[] = [];
+  for (let file = 0; file < 3; file++) {
+    for (let line = 0; line < 5; line++) {
+      lines.push(...(await runtime.write(1)));
+      await runtime.clock.advance(1000);
+    }
+    if (file < 2) await rotate();
+  }
+  return lines;
+}
+
+function output(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+describe('reading', () => {
+  it('gives all lines of all files, oldest first', async () => {
+    const lines = await writeRotated();
+    expect((await runtime.names()).length).toBe(3);
+    expect(await read()).toBe(output(lines));
+  });
+
+  it.each([0, 1, 3, 5, 6, 10, 12, 15, 99])(
+    'gives the last %d lines, from as many files as it takes',
+    async (tailLines) => {
+      const lines = await writeRotated();
+      expect(await read({ tailLines })).toBe(output(tailLines === 0 ? [] : lines.slice(-tailLines)));
+    },
+  );
+
+  it('gives what is not older than so many seconds, or than a time', async () => {
+    const lines = await writeRotated();
+    // Lines are a second apart, with one more at each of the two rotations.
+    expect(await read({ sinceSeconds: 5 })).toBe(output(lines.slice(-5)));
+    expect(await read({ sinceSeconds: 8 })).toBe(output(lines.slice(-7)));
+    expect(await read({ sinceTime: new Date(runtime.clock.now() - 2000).toISOString() })).toBe(output(lines.slice(-2)));
+    expect(await read({ sinceSeconds: 8, sinceTime: new Date(runtime.clock.now() - 1000).toISOString() })).toBe(
+      output(lines.slice(-1)),
+    );
+    expect(await read({ sinceSeconds: 1000, tailLines: 7 })).toBe(output(lines.slice(-7)));
+  });
+
+  it('does not open files that are older than what is asked for', async () => {
+    await writeRotated();
+    const fault = runtime.fs.injectFault({
+      operation: 'open',
+      path: (path) => path.endsWith('.gz'),
+      code: 'EIO',
+      times: 9,
+    });
+    await read({ sinceSeconds: 2 });
+    await read({ tailLines: 8 });
+    expect(fault.hits).toBe(0);
+  });
+
+  it('keeps streams apart, puts times before lines, and stops at the limit', async () => {
+    await runtime.write(1, 'stdout');
+    await runtime.write(1, 'stderr');
+    expect(await read({ stream: 'stderr' })).toBe('line 2\n');
+    expect(await read({ timestamps: true, limitBytes: 33 })).toBe('2026-01-01T00:00:00.000000000Z li');
+    const chunks: LogChunk[] = [];
+    for await (const chunk of makeReader().read(LOG, {}, never)) chunks.push(chunk);
+    expect(chunks.map(({ stream }) => stream)).toEqual(['stdout', 'stderr']);
+  });
+
+  it('does not wait for what is written while it reads', async () => {
+    await runtime.write(2);
+    const chunks: LogChunk[] = [];
+    for await (const chunk of makeReader().read(LOG, {}, never)) {
+      chunks.push(chunk);
+      await runtime.write(1);
+    }
+    expect(text(chunks)).toBe(output(['line 1', 'line 2']));
+  });
+
+  it('follows a link to the log, and finds the rotated files beside the log', async () => {
+    const lines = await writeRotated();
+    await runtime.fs.mkdir('/var/log/containers');
+    await runtime.fs.symlink(LOG, '/var/log/containers/web.log');
+    expect(await read({ tailLines: 8 }, '/var/log/containers/web.log')).toBe(output(lines.slice(-8)));
+  });
+
+  it('reads what is there at the instant of a rotation', async () => {
+    const lines = await runtime.write(3);
+    await runtime.fs.rename(LOG, `${LOG}.20260101-000000`);
+    expect(await read()).toBe(output(lines));
+  });
+
+  it('reads a file that is compressed, or removed, between the look and the opening', async () => {
+    const lines = await writeRotated();
+    const uncompressed = (await runtime.names())[2] ?? '';
+    const path = `${DIRECTORY}/${uncompressed}`;
+    const reader = makeReader().read(LOG, {}, never);
+    const chunks = [(await reader.next()).value];
+    await runtime.fs.writeFile(`${path}.gz`, gzipSync(await runtime.fs.readFile(path)));
+    await runtime.fs.remove(path);
+    for await (const chunk of reader) chunks.push(chunk);
+    expect(text(chunks.flatMap((chunk) => chunk ?? []))).toBe(output(lines));
+
+    const again = makeReader().read(LOG, {}, never);
+    const rest = [(await again.next()).value];
+    await runtime.fs.remove(`${path}.gz`);
+    for await (const chunk of again) rest.push(chunk);
+    expect(text(rest.flatMap((chunk) => chunk ?? []))).toBe(output([...lines.slice(0, 5), ...lines.slice(10)]));
+  });
+
+  it('gives what can be read of a damaged compressed file, says so, and goes on', async () => {
+    const lines = await writeRotated();
+    const name = (await runtime.names())[1] ?? '';
+    const bytes = await runtime.fs.readFile(`${DIRECTORY}/${name}`);
+    await runtime.fs.writeFile(`${DIRECTORY}/${name}`, bytes.slice(0, 5));
+    expect(await read()).toBe(output(lines.slice(5)));
+    expect(await read({ tailLines: 12 })).toBe(output(lines.slice(5)));
+    expect(runtime.logged[0]).toMatchObject({ path: `${DIRECTORY}/${name}`, message: 'A rotated log is damaged' });
+  });
+
+  it('leaves out lines that are none, and counts them', async () => {
+    await runtime.writeRaw('garbage\n');
+    const lines = await runtime.write(1);
+    expect(await read()).toBe(output(lines));
+    expect(runtime.logged).toMatchObject([{ malformedLines: 1 }]);
+  });
+
+  it('refuses a file in another format, a missing one, and options that make no sense', async () => {
+    await runtime.writeRaw('{"log":"x\\n","stream":"stdout","time":"2016-10-20T18:39:20Z"}\n');
+    await expect(read()).rejects.toMatchObject({ code: 'UnsupportedFormat' });
+    await expect(read({}, '/var/log/none')).rejects.toMatchObject({ code: 'NotFound' });
+    await expect(read({ tailLines: -1 })).rejects.toMatchObject({ code: 'InvalidOptions' });
+    await expect(read({ limitBytes: 1.5 })).rejects.toMatchObject({ code: 'InvalidOptions' });
+    await expect(read({ sinceTime: 'noon' })).rejects.toMatchObject({ code: 'InvalidOptions' });
+  });
+
+  it('finds the last lines of any log', async () => {
+    const line = fc.integer({ min: 0, max: 70_000 }).map((length) => 'x'.repeat(length));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(line, { maxLength: 6 }),
+        fc.nat(7),
+        fc.boolean(),
+        async (lines, tailLines, unfinished) => {
+          runtime = new FakeRuntime();
+          for (const content of lines) await runtime.writeRaw(`${runtime.time()} stdout F ${content}\n`);
+          if (unfinished) await runtime.writeRaw(`${runtime.time()} stdout F end`);
+          else await runtime.writeRaw('');
+          const wanted = tailLines === 0 ? [] : lines.slice(-tailLines);
+          const end = unfinished && lines.length < tailLines ? 'end' : '';
+          expect(await read({ tailLines })).toBe(output(wanted) + end);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('following', () => {
+  /** Reads on and on; gives what came so far. */
+  function follow(options: Omit<LogReadOptions, 'follow'> = {}): {
+    readonly chunks: LogChunk[];
+    readonly ended: Promise<unknown>;
+    readonly controller: AbortController;
+  } {
+    const controller = new AbortController();
+    const chunks: LogChunk[] = [];
+    const run = async (): Promise<void> => {
+      const all = { ...options, follow: { containerId: 'c1' } };
+      for await (const chunk of makeReader().read(LOG, all, controller.signal)) chunks.push(chunk);
+    };
+    const ended = run().then(
+      () => 'end of log',
+      (error: unknown) => error,
+    );
+    return { chunks, ended, controller };
+  }
+
+  function leaks(): { readonly watches: number; readonly timers: number } {
+    return { watches: runtime.fs.openWatches, timers: runtime.clock.pendingTimers };
+  }
+
+  it('gives lines as they are written, without asking the runtime', async () => {
+    const lines = await runtime.write(2);
+    const { chunks, controller, ended } = follow();
+    await runtime.clock.settle();
+    expect(text(chunks)).toBe(output(lines));
+    lines.push(...(await runtime.write(1)));
+    await runtime.clock.settle();
+    expect(text(chunks)).toBe(output(lines));
+    expect(runtime.calls).toEqual([]);
+    controller.abort(new Error('left'));
+    expect(await ended).toMatchObject({ message: 'left' });
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('waits for the rest of a line', async () => {
+    const { chunks, controller, ended } = follow();
+    controller.signal.throwIfAborted();
+    expect(await ended).toMatchObject({ code: 'NotFound' });
+    await runtime.writeRaw(`${runtime.time()} stdout F half`);
+    const second = follow();
+    await runtime.clock.settle();
+    expect(text(second.chunks)).toBe('');
+    await runtime.writeRaw(' and half\n');
+    await runtime.clock.settle();
+    expect(text(second.chunks)).toBe('half and half\n');
+    second.controller.abort();
+    await second.ended;
+    expect(chunks).toEqual([]);
+  });
+
+  it('W2: ends when the container has ended and all is read, and leaves nothing open', async () => {
+    const lines = await runtime.write(2);
+    const { chunks, ended } = follow();
+    await runtime.clock.advance(5000);
+    lines.push(...(await runtime.write(1)));
+    await runtime.writeRaw(`${runtime.time()} stdout F unfinished`);
+    runtime.state = ContainerState.CONTAINER_EXITED;
+    await runtime.clock.advance(2000);
+    expect(await ended).toBe('end of log');
+    expect(text(chunks)).toBe(`${output(lines)}unfinished`);
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('W2: leaves nothing open when its reader stops', async () => {
+    await runtime.write(2);
+    for await (const chunk of makeReader().read(LOG, { follow: { containerId: 'c1' } }, never)) {
+      expect(text([chunk])).toBe('line 1\n');
+      break;
+    }
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('ends when the container is gone, and goes on while the runtime does not answer', async () => {
+    await runtime.write(1);
+    const { ended } = follow();
+    runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'UNAVAILABLE', details: 'restarting' });
+    await runtime.clock.advance(5000);
+    expect(await Promise.race([ended, 'still following'])).toBe('still following');
+    runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'NOT_FOUND', details: 'gone' });
+    await runtime.clock.advance(2000);
+    expect(await ended).toBe('end of log');
+  });
+
+  it('says so where the runtime fails otherwise', async () => {
+    await runtime.write(1);
+    const { ended } = follow();
+    runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'INTERNAL', details: 'broken' });
+    await runtime.clock.advance(2000);
+    expect(await ended).toMatchObject({ code: 'INTERNAL' });
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('N7: loses nothing and repeats nothing when the log is rotated under it, however late it looks', async () => {
+    for (const rotations of [1, 2, 4]) {
+      runtime = new FakeRuntime();
+      const lines = await runtime.write(3);
+      const { chunks, ended } = follow();
+      await runtime.clock.settle();
+      for (let round = 0; round < rotations; round++) {
+        const { cri, fs, clock, logger } = runtime;
+        lines.push(...(await runtime.write(2)));
+        await new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 0, maxFiles: 10 }).rotateLogs(never);
+        lines.push(...(await runtime.write(2)));
+      }
+      runtime.state = ContainerState.CONTAINER_EXITED;
+      // Compressed files are read with the help of real threads.
+      for (let turn = 0; turn < 50 && text(chunks) !== output(lines); turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        await runtime.clock.advance(1000);
+      }
+      expect(await ended).toBe('end of log');
+      expect(text(chunks)).toBe(output(lines));
+      expect(leaks()).toEqual({ watches: 0, timers: 0 });
+    }
+  });
+
+  it('N7: a reader that is slow misses no file that came and went meanwhile', async () => {
+    const lines = await runtime.write(2);
+    const following = makeReader().read(LOG, { follow: { containerId: 'c1' } }, never);
+    const chunks: LogChunk[] = [];
+    const next = async (): Promise<boolean> => {
+      const { value, done } = await following.next();
+      if (value) chunks.push(value);
+      return !done;
+    };
+    await next();
+    for (let round = 0; round < 4; round++) {
+      lines.push(...(await runtime.write(2)));
+      await rotate();
+    }
+    lines.push(...(await runtime.write(1)));
+    while (chunks.length < lines.length && (await next()));
+    await following.return();
+    expect(text(chunks)).toBe(output(lines));
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('takes up the last lines first, and puts times where lines begin', async () => {
+    await writeRotated();
+    const { chunks, controller, ended } = follow({ tailLines: 7, timestamps: true });
+    await runtime.clock.advance(100);
+    await runtime.write(1);
+    await runtime.clock.advance(100);
+    controller.abort();
+    await ended;
+    const lines = text(chunks).split('\n').slice(0, -1);
+    expect(lines.map((line) => line.slice(31))).toEqual([9, 10, 11, 12, 13, 14, 15, 16].map((n) => `line ${n}`));
+    for (const line of lines) expect(line).toMatch(/^2026-01-01T00:00:\d\d\.\d{9}Z /);
+  });
+
+  it('stops at the limit', async () => {
+    await runtime.write(1);
+    const { chunks, ended } = follow({ limitBytes: 9 });
+    await runtime.write(1);
+    await runtime.clock.settle();
+    await runtime.write(1);
+    await runtime.clock.settle();
+    expect(await ended).toBe('end of log');
+    expect(text(chunks)).toBe('line 1\nli');
+  });
+
+  it('looks from time to time where it cannot watch', async () => {
+    await runtime.write(1);
+    runtime.fs.injectFault({ operation: 'watch', code: 'ENOSPC' });
+    const { chunks, controller, ended } = follow();
+    await runtime.clock.settle();
+    await runtime.write(1);
+    await runtime.clock.settle();
+    expect(text(chunks)).toBe('line 1\n');
+    await runtime.clock.advance(1000);
+    expect(text(chunks)).toBe('line 1\nline 2\n');
+    controller.abort();
+    await ended;
+  });
+});
