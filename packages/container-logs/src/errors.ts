@@ -3,11 +3,10 @@
  * - `UnsupportedFormat`: the file is no log in CRI format.
  * - `NotFound`: there is no log file.
  * - `Rotation`: a log could not be rotated; it goes on as it was.
- * - `Io`: the file system or the runtime failed.
  */
-export type ContainerLogErrorCode = 'InvalidOptions' | 'UnsupportedFormat' | 'NotFound' | 'Rotation' | 'Io';
+export type ContainerLogErrorCode = 'InvalidOptions' | 'UnsupportedFormat' | 'NotFound' | 'Rotation';
 
-/** The one error of this package. */
+/** The one error of this package; what the file system and the runtime throw is handed on as it is. */
 export class ContainerLogError extends Error {
   override readonly name = 'ContainerLogError';
   readonly code: ContainerLogErrorCode;

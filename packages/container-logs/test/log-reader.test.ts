@@ -141,6 +141,26 @@ describe('reading', () => {
     expect(text(rest.flatMap((chunk) => chunk ?? []))).toBe(output([...lines.slice(0, 5), ...lines.slice(10)]));
   });
 
+  it('reads nothing twice where the log is rotated between its opening and the look at the others', async () => {
+    const lines = await runtime.write(3);
+    const { cri, fs, clock, logger } = runtime;
+    const files = {
+      open: fs.open.bind(fs),
+      stat: fs.stat.bind(fs),
+      realpath: fs.realpath.bind(fs),
+      watch: fs.watch.bind(fs),
+      readdir: async (path: string): ReturnType<typeof fs.readdir> => {
+        await rotate();
+        await runtime.write(1);
+        return fs.readdir(path);
+      },
+    };
+    const chunks: LogChunk[] = [];
+    const reader = new ContainerLogReader({ cri, fs: files, clock, logger });
+    for await (const chunk of reader.read(LOG, {}, never)) chunks.push(chunk);
+    expect(text(chunks)).toBe(output(lines));
+  });
+
   it('gives what can be read of a damaged compressed file, says so, and goes on', async () => {
     const lines = await writeRotated();
     const name = (await runtime.names())[1] ?? '';
@@ -307,6 +327,35 @@ describe('following', () => {
       expect(text(chunks)).toBe(output(lines));
       expect(leaks()).toEqual({ watches: 0, timers: 0 });
     }
+  });
+
+  it('N7: reads what was written to the old file between its last look and the change to the new one', async () => {
+    const lines = await runtime.write(1);
+    const { cri, fs, clock, logger } = runtime;
+    let isFirstLook = true;
+    const files = {
+      open: fs.open.bind(fs),
+      readdir: fs.readdir.bind(fs),
+      realpath: fs.realpath.bind(fs),
+      watch: fs.watch.bind(fs),
+      stat: async (path: string): ReturnType<typeof fs.stat> => {
+        if (path === LOG && isFirstLook) {
+          isFirstLook = false;
+          lines.push(...(await runtime.write(1)));
+          await fs.rename(LOG, `${LOG}.20260101-000000`);
+          await runtime.reopen();
+          lines.push(...(await runtime.write(1)));
+        }
+        return fs.stat(path);
+      },
+    };
+    const reader = new ContainerLogReader({ cri, fs: files, clock, logger });
+    const chunks: LogChunk[] = [];
+    for await (const chunk of reader.read(LOG, { follow: { containerId: 'c1' } }, never)) {
+      chunks.push(chunk);
+      if (text([chunk]) === 'line 3\n') break;
+    }
+    expect(text(chunks)).toBe(output(lines));
   });
 
   it('N7: a reader that is slow misses no file that came and went meanwhile', async () => {
