@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import type { Pod, PodDnsConfig } from '@node-agent/pod-spec';
+import { formatPod, type Pod, type PodDnsConfig } from '@node-agent/pod-spec';
 import { fitDnsLimits } from './dns-limits.ts';
 import { type DnsConfig, optionName } from './resolv-conf.ts';
 
@@ -49,10 +49,9 @@ function baseConfig(pod: Pod, node: NodeDns, warnings: DnsWarning[]): DnsConfig 
     const onNode =
       'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. ' +
       'Falling back to "Default" policy.';
-    const { name, namespace, uid } = pod.metadata;
     warnings.push({
       reason: 'MissingClusterDNS',
-      message: `pod: ${JSON.stringify(`${name}_${namespace}(${uid})`)}. ${onNode}`,
+      message: `pod: ${JSON.stringify(formatPod(pod))}. ${onNode}`,
       onNode,
     });
     return hostConfig(node);

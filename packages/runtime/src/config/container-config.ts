@@ -1,12 +1,11 @@
 import { type ContainerConfig, type Init, Signal } from '@node-agent/cri-client';
-import type { Container, ContainerType, Pod } from '@node-agent/pod-spec';
+import { type Container, type ContainerType, expand, type Pod } from '@node-agent/pod-spec';
 import { containerMounts } from './container-mounts.ts';
 import { containerResources } from './container-resources.ts';
 import type { ContainerContext } from './context.ts';
 import { containerAnnotations, containerLabels } from './labels.ts';
 import { containerLogPath } from './log-paths.ts';
 import { verifyRunAsNonRoot } from './non-root.ts';
-import { expand } from './pending.ts';
 import { containerSecurityContext } from './security-context.ts';
 import { stopSignal } from './stop-signal.ts';
 

@@ -1,8 +1,7 @@
-import type { Container, EnvVar, Pod, ResourceListJson } from '@node-agent/pod-spec';
+import { type Container, type EnvVar, expand, type Pod, type ResourceListJson } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import { type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
-import { expand } from './pending.ts';
 import { resourceFieldValue } from './resource-field.ts';
 
 /** One variable of a container's environment. */

@@ -1,5 +1,4 @@
-import { type Container, type Pod, parseQuantity } from '@node-agent/pod-spec';
-import { podQosClass } from './pending.ts';
+import { type Container, type Pod, parseQuantity, podQosClass } from '@node-agent/pod-spec';
 import type { MemoryQosSettings } from './resource-settings.ts';
 
 /**

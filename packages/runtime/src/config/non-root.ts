@@ -1,5 +1,5 @@
 import type { Image } from '@node-agent/cri-client';
-import type { Container, Pod } from '@node-agent/pod-spec';
+import { type Container, formatPod, type Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import type { ImageUser } from './context.ts';
 
@@ -20,8 +20,7 @@ export function verifyRunAsNonRoot(pod: Pod, container: Container, user: ImageUs
   const own = container.securityContext;
   const pods = pod.spec.securityContext;
   if (!(own?.runAsNonRoot ?? pods?.runAsNonRoot)) return;
-  const { name, namespace, uid } = pod.metadata;
-  const where = `(pod: ${JSON.stringify(`${name}_${namespace}(${uid})`)}, container: ${container.name})`;
+  const where = `(pod: ${JSON.stringify(formatPod(pod))}, container: ${container.name})`;
   const runAsUser = own?.runAsUser ?? pods?.runAsUser;
   if (runAsUser != null) {
     if (runAsUser === 0) throw violation(`container's runAsUser breaks non-root policy ${where}`);

@@ -1,5 +1,12 @@
-import { type Container, type ContainerType, type Pod, parseQuantity, podRequests } from '@node-agent/pod-spec';
-import { isCriticalPod, podQosClass } from './pending.ts';
+import {
+  type Container,
+  type ContainerType,
+  isCriticalPod,
+  type Pod,
+  parseQuantity,
+  podQosClass,
+  podRequests,
+} from '@node-agent/pod-spec';
 
 const GUARANTEED = -997;
 const BEST_EFFORT = 1000;

@@ -1,5 +1,5 @@
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { Pod } from '@node-agent/pod-spec';
+import { normalizeSysctlName, type Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import { sandboxResources } from './container-resources.ts';
 import type { SandboxContext } from './context.ts';
@@ -31,7 +31,7 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
     linux: {
       cgroupParent: context.cgroupParent,
       securityContext: sandboxSecurityContext(pod, context),
-      sysctls: Object.fromEntries(sysctls.map((sysctl) => [sysctl.name, sysctl.value])),
+      sysctls: Object.fromEntries(sysctls.map((sysctl) => [normalizeSysctlName(sysctl.name), sysctl.value])),
       ...sandboxResources(pod, context.node.resources, context.hasExclusiveCpus),
     },
   };

@@ -1,5 +1,4 @@
-import { type Container, type Pod, parseQuantity } from '@node-agent/pod-spec';
-import { isCriticalPod, podQosClass } from './pending.ts';
+import { type Container, isCriticalPod, type Pod, parseQuantity, podQosClass } from '@node-agent/pod-spec';
 import type { ResourceSettings } from './resource-settings.ts';
 
 /**

@@ -74,7 +74,7 @@ describe('generateSandboxConfig', () => {
         supplementalGroups: [3],
         supplementalGroupsPolicy: 'Strict',
         seLinuxOptions: { level: 's0:c1' },
-        sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '0' }],
+        sysctls: [{ name: 'net/ipv4/tcp_syncookies', value: '0' }],
         seccompProfile: { type: 'Unconfined' },
       },
     });
