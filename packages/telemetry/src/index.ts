@@ -19,3 +19,4 @@ export {
 export { MetricsRegistry } from './metrics-registry.ts';
 export { createLogger, type LoggerOptions, type LogLevel, levelOfVerbosity } from './pino-logger.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
+export { formatTraceparent, parseTraceparent, type SpanContext, Tracer } from './tracer.ts';

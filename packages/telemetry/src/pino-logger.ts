@@ -1,5 +1,6 @@
-import { type DestinationStream, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { Logger } from './logger.ts';
+import { redact, redactFields } from './redact.ts';
 
 /** How much is logged: a level, and all above it. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
@@ -14,35 +15,39 @@ export interface LoggerOptions {
   readonly now: () => number;
 }
 
-/** Fields whose values are never written (W4), on the first two levels of what is logged. */
-const SECRET_FIELDS = [
-  'authorization',
-  'Authorization',
-  'token',
-  'password',
-  'secret',
-  'auth',
-  'clientKey',
-  'privateKey',
-];
-
 /** The level of a kubelet's `-v`: 0 and 1 are `info`, 2 to 4 `debug`, above that `trace`. */
 export function levelOfVerbosity(verbosity: number): LogLevel {
   if (verbosity < 2) return 'info';
   return verbosity < 5 ? 'debug' : 'trace';
 }
 
-/** A logger that writes one JSON object a line: `level` as a word, `time` in RFC 3339, `msg`, and the fields. */
+/**
+ * A logger that writes one JSON object a line: `level` as a word, `time` in RFC 3339, `msg`, and the fields, of which
+ * secrets are censored (W4).
+ */
 export function createLogger({ level = 'info', write, now }: LoggerOptions): Logger {
   const destination: DestinationStream = write === undefined ? pino.destination({ fd: 2, sync: true }) : { write };
-  return pino(
+  const root = pino(
     {
       level,
       base: null,
       timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
+      formatters: { level: (label) => ({ level: label }), log: redactFields },
+      serializers: { err: (error: Error) => redact({ ...pino.stdSerializers.err(error) }) },
     },
     destination,
   );
+  return redactChildren(root);
+}
+
+/** The logger as it is, but for the fields of its children: pino passes them by its formatters. */
+function redactChildren(logger: PinoLogger): Logger {
+  return {
+    trace: logger.trace.bind(logger),
+    debug: logger.debug.bind(logger),
+    info: logger.info.bind(logger),
+    warn: logger.warn.bind(logger),
+    error: logger.error.bind(logger),
+    child: (fields) => redactChildren(logger.child(redactFields(fields))),
+  };
 }

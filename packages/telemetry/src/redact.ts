@@ -1,0 +1,69 @@
+const CENSOR = '[redacted]';
+/** Deeper than this nothing is logged: it is a whole object that somebody logged by mistake. */
+const MAX_DEPTH = 8;
+
+/** Fields whose values are never written, in lower case and without `-` and `_`. What only names a secret is not one. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set([
+  'accesstoken',
+  'auth',
+  'authorization',
+  'bearertoken',
+  'clientkey',
+  'clientkeydata',
+  'clientsecret',
+  'cookie',
+  'dockerconfigjson',
+  'idtoken',
+  'identitytoken',
+  'keydata',
+  'passwd',
+  'password',
+  'privatekey',
+  'proxyauthorization',
+  'refreshtoken',
+  'registrytoken',
+  'secret',
+  'setcookie',
+  'token',
+]);
+
+/**
+ * What may be logged of a value (W4): fields that hold secrets are censored at any depth, and so are bearer tokens,
+ * passwords in URLs and JSON web tokens in the middle of texts. Only plain objects and lists are looked into.
+ */
+export function redact(value: unknown): unknown {
+  return redactAt(value, 0);
+}
+
+/** As {@link redact}, of the fields of a log line. */
+export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, redactField(key, value, 0)]));
+}
+
+function redactAt(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (Array.isArray(value)) return depth >= MAX_DEPTH ? CENSOR : value.map((item) => redactAt(item, depth + 1));
+  if (!isPlainObject(value)) return value;
+  if (depth >= MAX_DEPTH) return CENSOR;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactField(key, item, depth + 1)]));
+}
+
+function redactField(key: string, value: unknown, depth: number): unknown {
+  if (value === undefined || value === null || value === '') return value;
+  const isSecret = SECRET_FIELDS.has(key.toLowerCase().replace(/[-_]/g, ''));
+  return isSecret && typeof value !== 'object' ? CENSOR : redactAt(value, depth);
+}
+
+function redactText(text: string): string {
+  if (!/bearer|basic|:\/\/|eyJ/i.test(text)) return text;
+  return text
+    .replace(/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${CENSOR}`)
+    .replace(/(:\/\/[^/\s:@]*):[^/\s@]+@/g, `$1:${CENSOR}@`)
+    .replace(/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, CENSOR);
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}

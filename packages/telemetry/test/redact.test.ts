@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../src/index.ts';
+import { redact } from '../src/redact.ts';
+
+const SECRET = 'hunter2hunter2';
+
+function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
+  const lines: string[] = [];
+  write(createLogger({ level: 'trace', now: () => 0, write: (line) => void lines.push(line) }));
+  return lines.join('');
+}
+
+describe('W4: the logger writes no secret', () => {
+  it.each([
+    'authorization',
+    'Authorization',
+    'Proxy-Authorization',
+    'token',
+    'id_token',
+    'bearerToken',
+    'password',
+    'client-key-data',
+    'Set-Cookie',
+    'identitytoken',
+    '.dockerconfigjson'.slice(1),
+  ])('in a field %s, at any depth, in lists, in children and in errors', (field) => {
+    const deep = { a: { b: { c: [{ [field]: SECRET }] } } };
+    const text = logged((logger) => {
+      logger.info({ [field]: SECRET }, 'flat');
+      logger.info({ request: deep }, 'deep');
+      logger.child({ request: deep, [field]: SECRET }).info({}, 'child');
+      logger.error({ err: Object.assign(new Error('failed'), { request: deep }) }, 'error');
+    });
+    expect(text).not.toContain(SECRET);
+    expect(text.split('\n')).toHaveLength(5);
+    expect(text).toContain('[redacted]');
+  });
+
+  it.each([
+    [`Authorization: Bearer ${SECRET}`, 'Authorization: Bearer [redacted]'],
+    [`basic ${SECRET}= failed`, 'basic [redacted] failed'],
+    [`https://user:${SECRET}@registry.example/v2/`, 'https://user:[redacted]@registry.example/v2/'],
+    [`got eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.${SECRET} here`, 'got [redacted] here'],
+  ])('in the middle of a text: %s', (text, expected) => {
+    expect(redact(text)).toBe(expected);
+    expect(redact({ list: [text] })).toEqual({ list: [expected] });
+    expect(logged((logger) => logger.error({ err: new Error(text) }, 'x'))).not.toContain(SECRET);
+  });
+
+  it('nor a cyclic or very deep object, of which it says that it left something out', () => {
+    const cyclic: Record<string, unknown> = { name: 'a' };
+    cyclic.self = cyclic;
+    expect(logged((logger) => logger.info({ cyclic }, 'x'))).toContain('[redacted]');
+  });
+});
+
+describe('the logger leaves alone', () => {
+  it.each<[string, unknown]>([
+    ['names of secrets', { secretName: 'my-token', tokenPath: '/var/run/token', secretRef: { name: 'x' } }],
+    ['an object of that name, but for what is in it', { secret: { name: 'x', namespace: 'y' } }],
+    ['empty values', { token: '', password: null }],
+    ['numbers, booleans, dates', { a: 1, b: true, c: null, d: new Date(0) }],
+    ['texts that look a little alike', { a: 'the bearer of this', b: 'http://host:8080/path', c: 'a@b' }],
+  ])('%s', (_, value) => {
+    expect(redact(value)).toEqual(value);
+  });
+
+  it('everything of ordinary fields, and changes nothing that it was given', () => {
+    fc.assert(
+      fc.property(
+        fc.object({
+          key: fc.stringMatching(/^x[a-z]{0,5}$/),
+          values: [fc.integer(), fc.stringMatching(/^[a-z ]*$/)],
+          maxDepth: 4,
+        }),
+        (value) => {
+          const before = structuredClone(value);
+          expect(redact(value)).toEqual(before);
+          expect(value).toEqual(before);
+        },
+      ),
+    );
+  });
+});

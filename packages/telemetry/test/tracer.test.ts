@@ -1,0 +1,76 @@
+import { seededRandom } from '@node-agent/async';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatTraceparent, parseTraceparent, Tracer } from '../src/index.ts';
+
+const trace = '0af7651916cd43dd8448eb211c80319c';
+const span = 'b7ad6b7169203331';
+
+describe('traceparent', () => {
+  it.each<[header: string, sampled: boolean | undefined]>([
+    [`00-${trace}-${span}-01`, true],
+    [`00-${trace}-${span}-00`, false],
+    [`00-${trace}-${span}-03`, true],
+    [`01-${trace}-${span}-01-what-comes`, true],
+    [`00-${trace}-${span}-01-more`, undefined],
+    [`ff-${trace}-${span}-01`, undefined],
+    [`00-${'0'.repeat(32)}-${span}-01`, undefined],
+    [`00-${trace}-${'0'.repeat(16)}-01`, undefined],
+    [`00-${trace.toUpperCase()}-${span}-01`, undefined],
+    [`00-${trace}-${span}`, undefined],
+    ['', undefined],
+  ])('%s', (header, sampled) => {
+    expect(parseTraceparent(header)).toEqual(
+      sampled === undefined ? undefined : { traceId: trace, spanId: span, sampled },
+    );
+  });
+
+  it('is read as it was written', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.boolean(), (seed, sampled) => {
+        const tracer = new Tracer({ random: seededRandom(seed) }, { samplingRatePerMillion: sampled ? 1e6 : 0 });
+        const context = tracer.run(() => tracer.current());
+        if (context === undefined) throw new Error('no span');
+        expect(context.sampled).toBe(sampled);
+        expect(parseTraceparent(formatTraceparent(context))).toEqual(context);
+      }),
+    );
+  });
+});
+
+describe('Tracer', () => {
+  it('keeps the span of each piece of work through awaits, and none outside', async () => {
+    const tracer = new Tracer({ random: seededRandom(1) });
+    const work = async (): Promise<string | undefined> => {
+      const before = tracer.traceContext()?.traceparent;
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(tracer.traceContext()?.traceparent).toBe(before);
+      return before;
+    };
+    const [a, b] = await Promise.all([tracer.run(work), tracer.run(work)]);
+    expect(a).not.toBe(b);
+    expect([tracer.current(), tracer.traceContext()]).toEqual([undefined, undefined]);
+  });
+
+  it('makes parts of a trace, of the present one or of one that came from elsewhere', () => {
+    const tracer = new Tracer({ random: seededRandom(1) });
+    tracer.run(() => {
+      const outer = tracer.current();
+      tracer.run(() => {
+        expect(tracer.current()?.traceId).toBe(outer?.traceId);
+        expect(tracer.current()?.spanId).not.toBe(outer?.spanId);
+      });
+    });
+    const parent = { traceId: trace, spanId: span, sampled: true };
+    expect(tracer.run(() => tracer.current(), parent)).toMatchObject({ traceId: trace, sampled: true });
+  });
+
+  it('samples as many new traces as it is told to, and makes no id of zeros', () => {
+    const random = seededRandom(7);
+    const tracer = new Tracer({ random }, { samplingRatePerMillion: 250_000 });
+    const sampled = Array.from({ length: 4_000 }, () => tracer.run(() => tracer.current()?.sampled)).filter(Boolean);
+    expect(sampled.length / 4_000).toBeCloseTo(0.25, 1);
+    const zero = new Tracer({ random: { next: () => 0 } });
+    expect(zero.run(() => zero.traceContext())?.traceparent).toBe(`00-${'0'.repeat(31)}1-${'0'.repeat(15)}1-00`);
+  });
+});
