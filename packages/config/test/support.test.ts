@@ -12,7 +12,6 @@ async function warned(body: string): Promise<string[]> {
 
 describe('what is not there yet', () => {
   it.each([
-    ['podsPerCore: 5', 'podsPerCore', 'only maxPods limits the number of pods so far'],
     ['podPidsLimit: 100', 'podPidsLimit', 'not limited before pod cgroups are managed'],
     ['cgroupRoot: /x', 'cgroupRoot', 'no cgroup manager yet'],
     ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not there yet'],
