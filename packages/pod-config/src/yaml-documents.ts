@@ -2,7 +2,7 @@ import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDo
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
 
 /** A place in a text, both from 1. */
-export interface TextPlace {
+interface TextPlace {
   readonly line: number;
   readonly column: number;
 }
@@ -15,7 +15,7 @@ export interface YamlDocument {
 }
 
 /** What is wrong with one document of a stream. */
-export interface YamlProblem extends TextPlace {
+interface YamlProblem extends TextPlace {
   readonly message: string;
 }
 

@@ -212,6 +212,8 @@ describe('FileSource', () => {
     for (const name of ['a', 'b']) await first.write(name, manifestOf(name));
     await first.fs.remove(`${DIR}/a`);
     await first.settle();
+    await first.write('a', '{');
+    expect(first.told.at(-1)).toBe('b-n=busybox');
     await ends.pop()?.();
     await first.fs.remove(`${DIR}/b`);
     const next = await setUp({}, undefined, first.fs);
