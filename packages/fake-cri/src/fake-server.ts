@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, createServer, type Server as NetServer, type Socket } from 'node:net';
 import {
   Metadata,
   type MethodDefinition,
@@ -30,7 +30,9 @@ export interface FakeCriServerOptions {
 export class FakeCriServer {
   readonly #runtime: FakeRuntime;
   readonly #address: Address;
-  #server: Server | undefined;
+  readonly #sockets = new Set<Socket>();
+  #listener: NetServer | undefined;
+  #grpc: Server | undefined;
   #port = 0;
 
   /** @throws TypeError where the endpoint is not one */
@@ -49,24 +51,34 @@ export class FakeCriServer {
   async start(): Promise<void> {
     const address = this.#address;
     if (address.kind === 'unix') await removeStaleSocket(address.path);
-    const server = newServer(this.#runtime);
-    const port = this.#port || (address.kind === 'tcp' ? address.port : 0);
-    const target = address.kind === 'unix' ? `unix:${address.path}` : `${address.host}:${port}`;
-    this.#port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync(target, ServerCredentials.createInsecure(), (error, bound) => {
-        if (error === null) resolve(bound);
-        else reject(error);
-      });
+    const grpc = newServer(this.#runtime);
+    const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+    // The sockets are ours, so that a crash can drop them without a farewell, as a killed process does.
+    const listener = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+      injector.injectConnection(socket);
     });
-    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', reject);
+      if (address.kind === 'unix') listener.listen(address.path, resolve);
+      else listener.listen(this.#port || address.port, address.host, resolve);
+    });
+    const bound = listener.address();
+    this.#port = typeof bound === 'object' && bound !== null ? bound.port : 0;
+    this.#listener = listener;
+    this.#grpc = grpc;
   }
 
   /** Ends what is under way and stops to listen; the runtime and its containers stay as they are. */
   async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    server?.forceShutdown();
-    if (server !== undefined && this.#address.kind === 'unix') await rm(this.#address.path, { force: true });
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    this.#listener = undefined;
+    const closed = new Promise((resolve) => listener.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    this.#grpc?.forceShutdown();
+    await closed;
   }
 
   /** The runtime's process dies: connections drop, nobody listens; containers run on. */

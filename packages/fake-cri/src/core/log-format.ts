@@ -29,14 +29,14 @@ export class LineSplitter {
       const end = rest.indexOf(NEWLINE);
       const length = end < 0 ? rest.length : end;
       if (length > this.#maxBytes) {
-        lines.push({ partial: true, content: rest.slice(0, this.#maxBytes) });
+        lines.push({ partial: true, content: new Uint8Array(rest.subarray(0, this.#maxBytes)) });
         rest = rest.subarray(this.#maxBytes);
       } else if (end < 0) {
-        this.#rest = rest.slice();
+        this.#rest = new Uint8Array(rest);
         return lines;
       } else {
-        const content = end > 0 && rest[end - 1] === CARRIAGE_RETURN ? rest.slice(0, end - 1) : rest.slice(0, end);
-        lines.push({ partial: false, content });
+        const contentEnd = end > 0 && rest[end - 1] === CARRIAGE_RETURN ? end - 1 : end;
+        lines.push({ partial: false, content: new Uint8Array(rest.subarray(0, contentEnd)) });
         rest = rest.subarray(end + 1);
       }
     }

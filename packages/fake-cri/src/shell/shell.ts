@@ -138,7 +138,9 @@ export class Shell {
     const [name, ...args] = argv;
     if (name === undefined) {
       for (const [variable, value] of assigned) this.variables.set(variable, value);
-      this.status = 0;
+      // A command substitution's status is the assignment's.
+      const ran = command.assignments.some(({ value }) => value.parts.some((part) => part.kind === 'command'));
+      if (!ran) this.status = 0;
       await this.#redirected(command.redirects, output);
       return this.#after(output);
     }

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { cniConfig, containerdConfig } from '../src/config.ts';
+
+const options = {
+  root: '/t/root',
+  state: '/t/state',
+  socket: '/t/c.sock',
+  runc: '/usr/sbin/runc',
+  cniBinDir: '/usr/lib/cni',
+  cniConfDir: '/t/cni',
+  sandboxImage: 'node-agent.local/busybox:1',
+};
+
+test('1.x and 2.x get the sections that each reads', () => {
+  const old = containerdConfig({ ...options, version: '1.6.20' });
+  expect(old).toMatch(/^version = 2$/m);
+  expect(old).toContain('[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "node-agent.local/busybox:1"');
+  const recent = containerdConfig({ ...options, version: '2.4.2' });
+  expect(recent).toMatch(/^version = 3$/m);
+  expect(recent).toContain('[plugins."io.containerd.cri.v1.images".pinned_images]');
+  expect(recent).toContain('[plugins."io.containerd.nri.v1.nri"]\ndisable = true');
+  for (const text of [old, recent]) {
+    expect(text).toContain('restrict_oom_score_adj = true');
+    expect(text).toContain('netns_mounts_under_state_dir = true');
+    expect(text).toContain('address = "/t/c.sock"');
+  }
+});
+
+test('the network is a bridge of its own', () => {
+  const [plugin] = JSON.parse(cniConfig('na-1', '10.0.0.0/24', '/t/addresses')).plugins;
+  expect(plugin).toMatchObject({
+    bridge: 'na-1',
+    ipam: { dataDir: '/t/addresses', ranges: [[{ subnet: '10.0.0.0/24' }]] },
+  });
+});
