@@ -16,7 +16,7 @@ export interface NodeDns {
 }
 
 /** Something a user should hear: an event on the pod, and on the node too where `onNode` says with what words. */
-export interface DnsWarning {
+interface DnsWarning {
   readonly reason: 'DNSConfigForming' | 'MissingClusterDNS';
   readonly message: string;
   readonly onNode?: string;

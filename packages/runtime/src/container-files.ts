@@ -3,9 +3,9 @@ import type { Random } from '@node-agent/async';
 import type { ContainerStatus } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
-import { createTerminationMessageFile } from './config/host-files.ts';
 import { parseContainerLabels } from './config/labels.ts';
 import { legacyLogLink, podLogsPath } from './config/log-paths.ts';
+import { createTerminationMessageFile } from './config/termination-file.ts';
 
 /** Where the kubelet keeps what belongs to pods. */
 export interface ContainerDirectories {
