@@ -37,6 +37,10 @@ export class VolumeManager {
   readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
   /** What is ready: by pod UID, then by volume name. */
   readonly #mounted = new Map<string, Map<string, MountedVolume>>();
+  /** Pods whose directories were asked for since the last sweep began: the sweep's caller may not know of them yet. */
+  readonly #wanted = new Set<string>();
+  /** Pods whose directories are being removed. */
+  readonly #removals = new Map<string, Promise<void>>();
   readonly #orphans: Gauge;
   readonly #orphanErrors: Gauge;
 
@@ -66,10 +70,15 @@ export class VolumeManager {
     return [...volumes.map((volume) => unsupportedVolume(volume).message), ...unsupportedMounts(pod)];
   }
 
-  /** Makes the directories that each pod has, of mode 0750: its own, `volumes` and `plugins`. */
+  /**
+   * Makes the directories that each pod has, of mode 0750: its own, `volumes` and `plugins`. Where a sweep is about to
+   * remove them it waits for that: a static pod that comes back has the UID that it had.
+   */
   async makePodDataDirs(uid: string): Promise<void> {
     const { fs, paths } = this.#components;
-    for (const directory of [paths.podDir(uid), paths.volumesDir(uid), paths.pluginsDir(uid)]) {
+    this.#wanted.add(uid);
+    await this.#removals.get(uid);
+    for (const directory of [paths.podsDir, paths.podDir(uid), paths.volumesDir(uid), paths.pluginsDir(uid)]) {
       await fs.mkdir(directory, { mode: 0o750 });
     }
   }
@@ -133,19 +142,25 @@ export class VolumeManager {
     const { fs, paths } = this.#components;
     const failures: string[] = [];
     let orphans = 0;
+    this.#wanted.clear();
     for (const uid of await podsOnDisk(fs, paths)) {
-      if (signal?.aborted || isKnown(uid)) continue;
+      if (signal?.aborted || isKnown(uid) || this.#wanted.has(uid)) continue;
       orphans++;
-      try {
-        await this.#tearDown(uid, signal ?? new AbortController().signal);
-        await removeOrphanedPod(this.#components, uid);
-      } catch (error) {
+      const removal = this.#removeOrphan(uid, signal ?? new AbortController().signal).catch((error: unknown) => {
         failures.push(VolumeError.from(error).message);
-      }
+      });
+      this.#removals.set(uid, removal);
+      await removal;
+      this.#removals.delete(uid);
     }
     this.#orphans.set({}, orphans);
     this.#orphanErrors.set({}, failures.length);
     if (failures.length > 0) throw new VolumeError('StillMounted', failures.join('; '));
+  }
+
+  async #removeOrphan(uid: string, signal: AbortSignal): Promise<void> {
+    await this.#tearDown(uid, signal);
+    await removeOrphanedPod(this.#components, uid);
   }
 
   async #finishRemovals(signal: AbortSignal): Promise<void> {

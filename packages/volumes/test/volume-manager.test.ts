@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_DIRS, errorOf, podOf, ROOT, setUp } from './helpers.ts';
+import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
 const scratch = { name: 'scratch', emptyDir: {} };
 
@@ -17,10 +17,10 @@ describe('volumes of a pod', () => {
       'volumes/kubernetes.io~empty-dir',
       'volumes/kubernetes.io~empty-dir/scratch',
     ]);
-    const modes = ['', '/volumes', '/plugins', `/${EMPTY_DIRS}`, `/${EMPTY_DIRS}/scratch`].map(
+    const modes = ['/..', '', '/volumes', '/plugins', `/${EMPTY_DIRS}`, `/${EMPTY_DIRS}/scratch`].map(
       async (path) => (await fs.stat(`${ROOT}/pods/u1${path}`)).mode,
     );
-    expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o777]);
+    expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o750, 0o777]);
   });
 
   it('show in containers once they are ready, and not before', async () => {
@@ -265,7 +265,67 @@ describe('orphaned pods', () => {
     expect(await fs.exists(`${ROOT}/pods/a`)).toBe(false);
   });
 
+  it('are no orphans any more when their directories were asked for while the sweep went on', async () => {
+    const { manager, fs } = setUp();
+    for (const uid of ['a', 'b']) await manager.makePodDataDirs(uid);
+    const asked: Promise<void>[] = [];
+    const sweep = manager.cleanupOrphanedPodDirs((uid) => {
+      // While the first is looked at the second comes back; and the first itself once its removal has begun.
+      if (uid === 'a') {
+        asked.push(manager.makePodDataDirs('b'));
+        queueMicrotask(() => asked.push(manager.makePodDataDirs('a')));
+      }
+      return false;
+    });
+    await sweep;
+    await Promise.all(asked);
+    expect(asked).toHaveLength(2);
+    for (const uid of ['a', 'b']) expect(await fs.exists(`${ROOT}/pods/${uid}/volumes`)).toBe(true);
+  });
+
   it('are none where there is no directory of pods yet', async () => {
     await expect(setUp().manager.cleanupOrphanedPodDirs(() => false)).resolves.toBeUndefined();
+  });
+});
+
+describe('K1: a kill at any operation', () => {
+  const volumes = [scratch, { name: 'mem', emptyDir: { medium: 'Memory' } }];
+  const kill = (fs: Fixture['fs'], after: number) =>
+    fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
+
+  it('while volumes are set up: the next process sets them up all the same', async () => {
+    let killed = 0;
+    for (let after = 0; after < 60; after++) {
+      const { manager, newManager, fs, mounter, signal, under } = setUp();
+      const fault = kill(fs, after);
+      await Promise.all([manager.makePodDataDirs('u1'), manager.waitForAttachAndMount(podOf(volumes), signal)]).catch(
+        () => killed++,
+      );
+      fault.remove();
+      await newManager().waitForAttachAndMount(podOf(volumes), signal);
+      expect(under('u1')).toEqual(expect.arrayContaining([`${EMPTY_DIRS}/mem`, `${EMPTY_DIRS}/scratch`]));
+      expect(mounter.asked.filter((what) => what.startsWith('mount'))).toHaveLength(1);
+    }
+    expect(killed).toBeGreaterThan(10);
+  });
+
+  it('while volumes are taken away: the next process leaves nothing', async () => {
+    let killed = 0;
+    for (let after = 0; after < 60; after++) {
+      const { manager, newManager, fs, signal, under } = setUp();
+      await manager.makePodDataDirs('u1');
+      await manager.waitForAttachAndMount(podOf(volumes), signal);
+      await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
+      const fault = kill(fs, after);
+      await manager
+        .waitForUnmount(podOf(volumes), signal)
+        .then(() => manager.cleanupOrphanedPodDirs(() => false))
+        .catch(() => killed++);
+      fault.remove();
+      await newManager().cleanupOrphanedPodDirs(() => false);
+      expect(under('u1')).toEqual([]);
+      expect(await fs.exists(`${ROOT}/pods/u1`)).toBe(false);
+    }
+    expect(killed).toBeGreaterThan(10);
   });
 });
