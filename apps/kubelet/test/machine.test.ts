@@ -1,0 +1,64 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { describe, expect, test } from 'vitest';
+import { kibibytes, readMachine } from '../src/machine.ts';
+
+async function machineWith(files: Readonly<Record<string, string>>) {
+  const fs = new MemoryFileSystem({ clock: new FakeClock() });
+  for (const [path, text] of Object.entries(files)) {
+    await fs.mkdir(path.slice(0, path.lastIndexOf('/')));
+    await fs.writeFile(path, text);
+  }
+  return await readMachine(fs);
+}
+
+describe('cgroups', () => {
+  test('a unified hierarchy is version 2, with its swap controller in the own group', async () => {
+    const machine = await machineWith({
+      '/sys/fs/cgroup/cgroup.controllers': 'memory',
+      '/proc/self/cgroup': '0::/system.slice/kubelet.service\n',
+      '/sys/fs/cgroup/system.slice/kubelet.service/memory.swap.max': 'max',
+    });
+    expect(machine).toMatchObject({ cgroupVersion: 2, swapControllerAvailable: true });
+  });
+
+  test('a hybrid machine is version 1', async () => {
+    const machine = await machineWith({
+      '/sys/fs/cgroup/unified/cgroup.controllers': '',
+      '/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes': '1',
+    });
+    expect(machine).toMatchObject({ cgroupVersion: 1, swapControllerAvailable: true });
+  });
+
+  test('a machine that tells nothing has no controllers', async () => {
+    expect(await machineWith({})).toMatchObject({
+      cgroupVersion: 1,
+      swapControllerAvailable: false,
+      memoryCapacityBytes: 0,
+      hugePageSizes: [],
+      extraMaskedPaths: [],
+    });
+  });
+});
+
+test('memory, huge pages and thermal directories are read', async () => {
+  const machine = await machineWith({
+    '/proc/meminfo': 'MemTotal:       16384 kB\nMemFree: 1 kB\nSwapTotal:  2 kB\n',
+    '/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages': '0',
+    '/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages': '0',
+    '/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages': '0',
+    '/sys/devices/system/cpu/cpu0/thermal_throttle/x': '',
+    '/sys/devices/system/cpu/cpufreq/y': '',
+  });
+  expect(machine).toMatchObject({
+    memoryCapacityBytes: 16 * 1024 * 1024,
+    swapCapacityBytes: 2048,
+    extraMaskedPaths: ['/sys/devices/system/cpu/cpu0/thermal_throttle'],
+  });
+  expect([...machine.hugePageSizes].sort()).toEqual(['1GB', '2MB', '64KB']);
+});
+
+test('a value that is not there, or not in kB, is 0', () => {
+  expect(kibibytes('MemTotal: 7 MB\n', 'MemTotal')).toBe(0);
+  expect(kibibytes('', 'MemTotal')).toBe(0);
+});
