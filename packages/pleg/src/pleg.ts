@@ -29,8 +29,8 @@ export class Pleg implements AsyncDisposable {
   readonly #records = new Map<string, PodRecord>();
   /** Pods whose last reading failed. */
   readonly #failed = new Set<string>();
-  /** Looks and lists are numbered as they begin. */
-  #observations = 0;
+  /** Beginnings and ends of looks and lists are counted. */
+  #count = 0;
   /** Events have come for long enough to be relied upon: lists only repair. */
   #relying = false;
   #lastRelistOk = false;
@@ -156,7 +156,7 @@ export class Pleg implements AsyncDisposable {
   async #relist(signal: AbortSignal): Promise<void> {
     const { clock, runtime, cache, logger } = this.#components;
     const startMs = clock.monotonic();
-    const observation = ++this.#observations;
+    const beganAt = ++this.#count;
     if (this.#lastRelistMs !== undefined) {
       this.#metrics.relistInterval.observe({}, (startMs - this.#lastRelistMs) / 1000);
     }
@@ -176,7 +176,7 @@ export class Pleg implements AsyncDisposable {
     this.#suspicious = false;
     this.#activeAtMs = startMs;
     this.#metrics.lastSeen.set({}, clock.now() / 1000);
-    this.#compare(pods, observation, startMs);
+    this.#compare(pods, beganAt, startMs);
     cache.updateTime(startMs, this.#looks.pending);
     countRunning(this.#metrics, this.#snapshots());
     // The runtime is back: what failed while it was away need not wait.
@@ -191,13 +191,14 @@ export class Pleg implements AsyncDisposable {
   }
 
   /** Compares a list with what is known, and has those pods looked at that are not as they were. */
-  #compare(pods: readonly RuntimePod[], observation: number, startMs: number): void {
+  #compare(pods: readonly RuntimePod[], beganAt: number, startMs: number): void {
+    const endedAt = ++this.#count;
     const listed = new Map(pods.map((pod) => [pod.uid, pod]));
     for (const uid of new Set([...this.#records.keys(), ...listed.keys()])) {
       const pod = listed.get(uid);
       const known = this.#records.get(uid);
       const names = { name: pod?.name ?? '', namespace: pod?.namespace ?? '' };
-      const next = observe(known, { uid, ...names, snapshot: snapshotOf(pod), observation });
+      const next = observe(known, { uid, ...names, snapshot: snapshotOf(pod), beganAt, endedAt });
       if (next !== undefined && next === known) continue;
       if (next !== undefined) this.#records.set(uid, next);
       if (next !== undefined && isGone(next.snapshot) && !this.#looks.isRunning(uid))
@@ -210,7 +211,7 @@ export class Pleg implements AsyncDisposable {
   async #look(uid: string, signal: AbortSignal): Promise<boolean> {
     const { clock, runtime, cache, logger } = this.#components;
     const startMs = clock.monotonic();
-    const observation = ++this.#observations;
+    const beganAt = ++this.#count;
     const { name = '', namespace = '' } = this.#records.get(uid) ?? {};
     let status: RuntimePodStatus;
     try {
@@ -227,11 +228,11 @@ export class Pleg implements AsyncDisposable {
       this.#metrics.podRelistDuration.observe({}, (clock.monotonic() - startMs) / 1000);
     }
     if (this.#activeAtMs !== undefined) this.#activeAtMs = startMs;
-    const seen = { uid, name: status.name, namespace: status.namespace, snapshot: snapshotOf(status), observation };
-    const known = this.#records.get(uid);
-    const next = observe(known, seen);
-    if (next === undefined || (known !== undefined && observation < known.observation)) {
-      // A list that began later has told something, and has asked for the next look. This one is still news for the cache.
+    const names = { name: status.name, namespace: status.namespace };
+    const seen = { uid, ...names, snapshot: snapshotOf(status), beganAt, endedAt: ++this.#count };
+    const next = observe(this.#records.get(uid), seen);
+    if (next === undefined) {
+      // A list has shown something else meanwhile. What this look saw may be older: it is news for the cache, but proves nothing.
       this.#looks.request(uid);
       if (!isGone(seen.snapshot)) this.#remember(status, startMs);
       return true;

@@ -7,34 +7,38 @@ export interface PodRecord {
   readonly name: string;
   readonly namespace: string;
   readonly snapshot: PodSnapshot;
-  /** The number of the look or list that `snapshot` is from: numbers are given when one begins, so that a greater one is newer. */
-  readonly observation: number;
+  /** When the look or list ended that `snapshot` is from, in the count of {@link Observation}. */
+  readonly endedAt: number;
   /** Happened, but not told yet: the cache may be older still. */
   readonly events: readonly PodLifecycleEvent[];
 }
 
-/** A look at a pod: one status reading, or its place in one list. */
+/**
+ * A look at a pod: one status reading, or its place in one list. Beginnings and ends are counted. When in between the runtime looked is
+ * unknown: of two observations the one is newer for sure only if it began after the other had ended.
+ */
 export interface Observation {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
   readonly snapshot: PodSnapshot;
-  readonly observation: number;
+  readonly beganAt: number;
+  readonly endedAt: number;
 }
 
 /**
- * `record` after an observation: as it was, where that shows nothing new. One that began before what is known was seen proves nothing: where
- * it shows something else, `undefined` says that the pod must be looked at again, as nobody can tell which of the two is newer.
+ * `record` after an observation: as it was, where that shows nothing new. One that began before what is known had been seen proves
+ * nothing: where it shows something else, `undefined` says that the pod must be looked at again.
  */
 export function observe(record: PodRecord | undefined, seen: Observation): PodRecord | undefined {
   const before = record?.snapshot ?? noPod;
   if (record !== undefined && sameSnapshot(before, seen.snapshot)) return record;
-  if (record !== undefined && seen.observation < record.observation) return undefined;
+  if (record !== undefined && seen.beganAt < record.endedAt) return undefined;
   return {
     name: seen.name || (record?.name ?? ''),
     namespace: seen.namespace || (record?.namespace ?? ''),
     snapshot: seen.snapshot,
-    observation: seen.observation,
+    endedAt: seen.endedAt,
     events: mergeEvents(record?.events ?? [], computeEvents(seen.uid, before, seen.snapshot)),
   };
 }

@@ -93,6 +93,28 @@ describe('a runtime without events', () => {
     expect(cache.get('a')).toBeUndefined();
   });
 
+  it('K4: a pod that is gone is forgotten: one of its UID is new', async () => {
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.settle();
+    runtime.set('a', undefined);
+    await clock.advance(1000);
+    news();
+    runtime.set('a', truth({ a2: 'running' }));
+    await clock.advance(1000);
+    expect(news()).toEqual(['a ContainerStarted a2']);
+  });
+
+  it('a pod that was read and is gone is known to be unknown, with no list in between', async () => {
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(100);
+    runtime.set('a', undefined);
+    pleg.hint('a');
+    await clock.settle();
+    expect([cache.get('a'), cache.hasSeen('a')]).toEqual([undefined, true]);
+  });
+
   it('a created container makes the pod be read, but nothing told', async () => {
     start();
     await clock.settle();
@@ -358,6 +380,36 @@ describe('readings and lists that overlap', () => {
     await clock.advance(600);
     expect(cache.get('a')?.status.containers[0]?.state).toBe('exited');
     expect(news()).toEqual(['a ContainerDied a1']);
+  });
+
+  it('a list that may be newer than a reading in its time leads to another reading at once', async () => {
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(300_999);
+    news();
+    runtime.plan = (call) => (call === 'getPods' ? { beforeMs: 300, afterMs: 300 } : {});
+    await clock.advance(101);
+    runtime.set('a', truth({ a1: 'running', a2: 'running' }));
+    await clock.advance(100);
+    expect(news()).toEqual(['a ContainerStarted a2']);
+    runtime.set('a', truth({ a1: 'running', a2: 'exited' }), true);
+    await clock.advance(400);
+    expect(news()).toEqual(['a ContainerDied a2']);
+  });
+
+  it('a pod that is gone from a list is not brought back by a reading from before', async () => {
+    runtime.events = 'none';
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(900);
+    news();
+    runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 400 } : {});
+    pleg.hint('a');
+    await clock.advance(50);
+    runtime.set('a', undefined, true);
+    await clock.advance(800);
+    expect(news()).toEqual(['a ContainerDied a1', 'a ContainerRemoved a1']);
+    expect(cache.get('a')).toBeUndefined();
   });
 
   it('one pod that is read slowly holds up neither the others nor the lists', async () => {

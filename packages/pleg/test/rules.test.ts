@@ -71,14 +71,15 @@ it('mergeEvents keeps each fact once, in the order of its first coming', () => {
 });
 
 describe('observe', () => {
-  const seen = (containers: Record<string, RuntimeContainerState>, observation: number) => ({
+  const seen = (containers: Record<string, RuntimeContainerState>, beganAt: number, endedAt = beganAt + 1) => ({
     uid: 'p',
     name: 'n',
     namespace: 'ns',
     snapshot: snapshotOf(toPod('p', truth(containers))),
-    observation,
+    beganAt,
+    endedAt,
   });
-  const first = observe(undefined, seen({ a: 'running' }, 5));
+  const first = observe(undefined, seen({ a: 'running' }, 3, 5));
 
   it('keeps a record that is as it was seen, whenever that was', () => {
     expect(observe(first, seen({ a: 'running' }, 4))).toBe(first);
@@ -87,13 +88,18 @@ describe('observe', () => {
 
   it('goes on with what is newer, and gathers what happened', () => {
     const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '' });
-    expect(second).toMatchObject({ name: 'n', observation: 6 });
+    expect(second).toMatchObject({ name: 'n', endedAt: 7 });
     expect(second?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied']);
   });
 
+  it('of two looks that overlap neither replaces the other', () => {
+    expect(observe(first, seen({ a: 'exited' }, 2, 9))).toBeUndefined();
+    expect(observe(first, seen({ a: 'exited' }, 4, 9))).toBeUndefined();
+  });
+
   it('a stale look does not replace a newer one: it asks for another', () => {
-    expect(observe(first, seen({ a: 'exited' }, 4))).toBeUndefined();
-    expect(observe(first, seen({}, 4))).toBeUndefined();
+    expect(observe(first, seen({ a: 'exited' }, 1))).toBeUndefined();
+    expect(observe(first, seen({}, 1))).toBeUndefined();
   });
 
   it('tells what happened to a pod that was seen once only', () => {
