@@ -4,6 +4,7 @@ import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
 import { type ManifestReading, readManifest } from './manifest.ts';
+import { type ManifestUrl, splitCredentials } from './manifest-url.ts';
 import type { SetPods } from './pod-config.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
@@ -36,7 +37,7 @@ export interface HttpSourceComponents {
 }
 
 export interface HttpSourceOptions {
-  /** Where the manifest is (`staticPodURL`). Its pods' UIDs depend on this very text. */
+  /** Where the manifest is (`staticPodURL`), with user and password if need be. Its pods' UIDs depend on this very text. */
   readonly url: string;
   readonly nodeName: string;
   /** Headers of each request, with all values of each (`staticPodURLHeader`). Never logged. */
@@ -61,6 +62,7 @@ export class HttpSource {
   readonly #components: HttpSourceComponents;
   readonly #options: HttpSourceOptions & typeof DEFAULTS;
   readonly #log: ProblemLog;
+  readonly #target: ManifestUrl;
   readonly #memory: LastGoodMemory;
   #etag: string | undefined;
   #bytes: Uint8Array | undefined;
@@ -70,6 +72,7 @@ export class HttpSource {
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options };
     this.#log = new ProblemLog(components.logger);
+    this.#target = splitCredentials(options.url);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
   }
 
@@ -80,13 +83,13 @@ export class HttpSource {
 
   /** Looks once a period until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
-    const { url, periodMs } = this.#options;
+    const { periodMs } = this.#options;
     while (!signal.aborted) {
       try {
         await this.#look(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#log.update([{ source: url, message: messageOf(error) }]);
+        this.#log.update([{ source: this.#target.url, message: messageOf(error) }]);
         const recalled = this.#state === undefined ? await this.#recall() : undefined;
         if (recalled !== undefined) this.#take(recalled);
       }
@@ -95,7 +98,6 @@ export class HttpSource {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { url } = this.#options;
     const answer = await this.#get(signal);
     if (answer === undefined && this.#etag === undefined) {
       throw new Error('answered 304 Not Modified to a request without a condition');
@@ -109,9 +111,9 @@ export class HttpSource {
     }
     const reading = this.#read(answer.bytes);
     const isGood = reading.problems.length === 0;
-    if (isGood) await this.#memory.remember(url, answer.bytes);
+    if (isGood) await this.#memory.remember(this.#target.url, answer.bytes);
     const previous = isGood ? undefined : (this.#state ?? (await this.#recall()));
-    const state = mergeManifests(new Map([[url, keepLastGood(previous, reading)]]));
+    const state = mergeManifests(new Map([[this.#target.url, keepLastGood(previous, reading)]]));
     this.#log.update(state.problems);
     // A first answer of which nothing can be used says nothing.
     if (previous === undefined && !isGood && state.pods.length === 0) return;
@@ -122,11 +124,13 @@ export class HttpSource {
 
   #read(bytes: Uint8Array): ManifestReading {
     const { url, nodeName } = this.#options;
-    return readManifest(bytes, { kind: 'http', location: url, nodeName }, this.#components.schema ?? podSchema);
+    const origin = { kind: 'http', location: url, nodeName } as const;
+    const { pods, problems } = readManifest(bytes, origin, this.#components.schema ?? podSchema);
+    return { pods, problems: problems.map((problem) => ({ ...problem, source: this.#target.url })) };
   }
 
   #recall(): Promise<ManifestState | undefined> {
-    return this.#memory.recall(this.#options.url, (bytes) => this.#read(bytes));
+    return this.#memory.recall(this.#target.url, (bytes) => this.#read(bytes));
   }
 
   #take(state: ManifestState): void {
@@ -136,7 +140,8 @@ export class HttpSource {
 
   /** The answer; `undefined` where it is the one that is known. @throws for any other answer than that and 200 */
   async #get(outer: AbortSignal): Promise<Answer | undefined> {
-    const { url, timeoutMs, limitBytes, headers = {} } = this.#options;
+    const { timeoutMs, limitBytes, headers = {} } = this.#options;
+    const { url, authorization } = this.#target;
     const controller = new AbortController();
     const onAbort = (): void => controller.abort(outer.reason);
     outer.addEventListener('abort', onAbort, { once: true });
@@ -146,6 +151,7 @@ export class HttpSource {
     try {
       outer.throwIfAborted();
       const pairs = Object.entries(headers).flatMap(([name, values]) => values.map((value) => pair(name, value)));
+      if (authorization !== undefined) pairs.push(['Authorization', authorization]);
       if (this.#etag !== undefined) pairs.push(['If-None-Match', this.#etag]);
       const response = await this.#components.fetch(url, { headers: pairs, signal: controller.signal });
       if (response.status === 304) return undefined;

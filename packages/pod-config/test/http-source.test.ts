@@ -6,6 +6,7 @@ import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Fetch, HttpSource, type HttpSourceOptions } from '../src/http-source.ts';
 import { LastGoodDirectory, type LastGoodStore } from '../src/last-good-store.ts';
+import { splitCredentials } from '../src/manifest-url.ts';
 import { formatProblem } from '../src/problem.ts';
 import { bytesOf, manifestOf } from './helpers.ts';
 
@@ -94,6 +95,16 @@ describe('HttpSource', () => {
     expect(requests[0]).toEqual({ 'Metadata-Flavor': 'x', Authorization: 't' });
   });
 
+  it('W4: sends user and password of the URL as a header, and tells them to nobody', async () => {
+    const { requests, problems, look } = await setUp([{ body: '{' }, { error: new Error('no route') }], {
+      url: 'http://me:s%40cret@manifests.example/web',
+    });
+    expect(requests[0]).toEqual({ Authorization: `Basic ${btoa('me:s@cret')}` });
+    expect(problems()).toEqual([expect.stringMatching(/^http:\/\/manifests\.example\/web:1:2: /)]);
+    await look();
+    expect(problems()).toEqual([`${URL}: no route`]);
+  });
+
   it('tells nothing where the same content comes again', async () => {
     const { told, look } = await setUp([{ body: manifestOf('a') }, { body: manifestOf('a') }]);
     await look();
@@ -161,6 +172,15 @@ describe('HttpSource', () => {
     const { told, problems } = await setUp([{ body: '' }]);
     expect([told, problems()]).toEqual([[''], [`${URL}: the answer has no content`]]);
   });
+});
+
+it.each([
+  ['http://h/a?b#c', { url: 'http://h/a?b#c' }],
+  ['http://u@h/', { url: 'http://h/', authorization: `Basic ${btoa('u:')}` }],
+  ['http://u%zz:p@h/', { url: 'http://h/', authorization: `Basic ${btoa('u%zz:p')}` }],
+  ['no url', { url: 'no url' }],
+])('splitCredentials: %s', (url, expected) => {
+  expect(splitCredentials(url)).toEqual(expected);
 });
 
 describe('HttpSource over real HTTP', () => {
