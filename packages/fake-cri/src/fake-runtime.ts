@@ -62,8 +62,13 @@ export interface FakeRuntimeOptions {
   readonly version?: string;
 }
 
-/** What becomes of containers while the runtime is down. */
+/** What became of containers while the runtime was down. */
 export interface RecoverOptions {
+  /**
+   * Whether the exit codes of those that ended meanwhile are lost, and are 255 with reason Unknown, as with containerd
+   * 2.x; containerd 1.6 knows them. False by default.
+   */
+  readonly exitCodesLost?: boolean;
   /** Those for which it returns true have died meanwhile, with their shim: exit code 255, reason Unknown. */
   readonly died?: (container: { readonly id: string; readonly name: string; readonly podUid: string }) => boolean;
 }
@@ -93,6 +98,7 @@ export class FakeRuntime extends DispatchedService {
   readonly #events: EventHub;
   readonly #handlers: Handlers;
   readonly #dispatcher: Dispatcher;
+  #crashedAtNs = 0;
 
   /** @throws TypeError where an image reference or a pod CIDR of the options is malformed */
   constructor({ clock, random, fs }: FakeRuntimeComponents, options: FakeRuntimeOptions = {}) {
@@ -155,6 +161,7 @@ export class FakeRuntime extends DispatchedService {
    * under their shims; the events of what happens to them meanwhile are lost.
    */
   crash(): void {
+    this.#crashedAtNs = this.#state.stampNs();
     this.#dispatcher.crash();
     this.#events.crash(failure('UNAVAILABLE', 'error reading from server: EOF'));
   }
@@ -162,6 +169,10 @@ export class FakeRuntime extends DispatchedService {
   /** The runtime is there again and knows its sandboxes and containers as they are now. */
   recover(options: RecoverOptions = {}): void {
     for (const container of this.#state.containers.values()) {
+      if (options.exitCodesLost === true && container.finishedAtNs >= this.#crashedAtNs) {
+        container.exitCode = 255;
+        container.reason = 'Unknown';
+      }
       const podUid = this.#state.sandboxes.get(container.sandboxId)?.metadata.uid ?? '';
       const running = containerState(container) === ContainerState.CONTAINER_RUNNING;
       if (!running || options.died?.({ id: container.id, name: container.metadata.name, podUid }) !== true) continue;

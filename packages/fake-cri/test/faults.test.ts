@@ -205,6 +205,23 @@ describe('a crash of the runtime', () => {
     expect((await it.runtime.containerStatus({ containerId })).status?.state).toBe(ContainerState.CONTAINER_CREATED);
   });
 
+  test('can lose the exit codes of what ended meanwhile, and of nothing else', async () => {
+    const it = await world();
+    const { podSandboxId, containerId: before } = await startPod(it, ['false']);
+    await it.clock.settle();
+    const config = containerConfig(['sh', '-c', 'sleep 1; exit 3'], { metadata: { name: 'second', attempt: 0 } });
+    const { containerId } = await it.runtime.createContainer({ podSandboxId, config, sandboxConfig: sandboxConfig() });
+    await it.runtime.startContainer({ containerId });
+    it.runtime.crash();
+    await it.clock.advance(2000);
+    it.runtime.recover({ exitCodesLost: true });
+    expect((await it.runtime.containerStatus({ containerId })).status).toMatchObject({
+      exitCode: 255,
+      reason: 'Unknown',
+    });
+    expect((await it.runtime.containerStatus({ containerId: before })).status?.exitCode).toBe(1);
+  });
+
   test('can take containers with it', async () => {
     const it = await world();
     const { containerId } = await startPod(it, ['sleep', 'infinity']);

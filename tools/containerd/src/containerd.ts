@@ -7,7 +7,7 @@ import { CriClient } from '@node-agent/cri-client';
 import { cniConfig, containerdConfig } from './config.ts';
 import type { ContainerdBinaries } from './find.ts';
 import { buildImage } from './image.ts';
-import { killShims, removeCgroup, unmountBelow } from './leftovers.ts';
+import { killCgroup, killShims, removeCgroup, unmountBelow } from './leftovers.ts';
 import { attempt, run } from './run.ts';
 
 /** The image that a private containerd has, and uses for its pause containers. */
@@ -97,13 +97,13 @@ export class Containerd {
       child.on('error', (error) => resolve(error.message));
       child.on('exit', (code, signal) => resolve(`it ended with ${code ?? signal}`));
     });
-    const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs: startTimeoutMs });
-    try {
-      const problem = await Promise.race([ended, client.version({}).then(() => undefined, String)]);
-      if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
-    } finally {
-      await client.close();
-    }
+    let over = false;
+    void ended.then(() => {
+      over = true;
+    });
+    const answers = this.#answers(startTimeoutMs, () => over);
+    const problem = await Promise.race([ended, answers]);
+    if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
   }
 
   /** Ends the process alone; containers run on under their shims. */
@@ -136,6 +136,8 @@ export class Containerd {
     if (this.#child !== undefined) await this.#removePods().catch(() => {});
     await this.killProcess('SIGTERM');
     await killShims(this.#socket);
+    // Containers outlive their shims.
+    await killCgroup(basename(this.cgroupParent));
     await unmountBelow(this.#options.directory);
     await attempt('ip', ['link', 'delete', this.#bridge]);
     await removeCgroup(basename(this.cgroupParent));
@@ -161,6 +163,21 @@ export class Containerd {
   async #shareNetns(): Promise<void> {
     await run('mount', ['--bind', this.#netns, this.#netns]);
     await run('mount', ['--make-shared', this.#netns]);
+  }
+
+  /** Waits until the runtime answers: it listens before it has read its state, and refuses calls meanwhile. */
+  async #answers(timeoutMs: number, over: () => boolean): Promise<string | undefined> {
+    const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs });
+    try {
+      const until = performance.now() + timeoutMs;
+      for (;;) {
+        const problem = await client.version({}).then(() => undefined, String);
+        if (problem === undefined || over() || performance.now() > until) return problem;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    } finally {
+      await client.close();
+    }
   }
 
   async #removePods(): Promise<void> {

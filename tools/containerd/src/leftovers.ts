@@ -7,13 +7,7 @@ export async function killShims(socket: string): Promise<void> {
   for (let tries = 0; tries < 50; tries++) {
     const pids = await shimsOf(socket);
     if (pids.length === 0) return;
-    for (const pid of pids) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It has ended by itself since it was listed.
-      }
-    }
+    killAll(pids);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -39,12 +33,43 @@ export async function unmountBelow(directory: string): Promise<void> {
   for (const point of points.reverse()) await attempt('umount', ['--lazy', point]);
 }
 
+/** Kills every process in a cgroup and those below it, by their process ids, and waits for their end. */
+export async function killCgroup(name: string): Promise<void> {
+  for (let tries = 0; tries < 50; tries++) {
+    const pids = new Set<number>();
+    for (const directory of await hierarchies()) await collectProcesses(join(directory, name), pids);
+    if (pids.size === 0) return;
+    killAll(pids);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function collectProcesses(path: string, pids: Set<number>): Promise<void> {
+  const text = await readFile(join(path, 'cgroup.procs'), 'utf8').catch(() => '');
+  for (const line of text.split('\n')) if (line !== '') pids.add(Number(line));
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isDirectory()) await collectProcesses(join(path, entry.name), pids);
+}
+
+/** Where cgroups are: one directory, or under version 1 one for each controller. */
+async function hierarchies(): Promise<string[]> {
+  const root = '/sys/fs/cgroup';
+  return [root, ...(await readdir(root)).map((name) => join(root, name))];
+}
+
+function killAll(pids: Iterable<number>): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself since it was listed.
+    }
+  }
+}
+
 /** Removes a cgroup and those below it, in each hierarchy; what still has processes stays. */
 export async function removeCgroup(name: string): Promise<void> {
-  const root = '/sys/fs/cgroup';
-  for (const directory of [root, ...(await readdir(root)).map((hierarchy) => join(root, hierarchy))]) {
-    await removeTree(join(directory, name));
-  }
+  for (const directory of await hierarchies()) await removeTree(join(directory, name));
 }
 
 async function removeTree(path: string): Promise<void> {
