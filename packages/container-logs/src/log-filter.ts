@@ -7,6 +7,28 @@ export interface LogChunk {
   readonly data: Uint8Array;
 }
 
+/** Puts pieces of output that follow each other in one stream together. */
+export class ChunkBatch {
+  #stream: LogStream = 'stdout';
+  #parts: Uint8Array[] = [];
+
+  /** Takes the next piece; gives what was gathered where it is of the other stream. */
+  add({ stream, data }: LogChunk): LogChunk | undefined {
+    const before = stream === this.#stream ? undefined : this.take();
+    this.#stream = stream;
+    this.#parts.push(data);
+    return before;
+  }
+
+  /** Gives what was gathered. */
+  take(): LogChunk | undefined {
+    const parts = this.#parts;
+    if (parts.length === 0) return undefined;
+    this.#parts = [];
+    return { stream: this.#stream, data: Buffer.concat(parts) };
+  }
+}
+
 /** Which output is wanted, and how. */
 export interface LogFilterOptions {
   /** Nothing that was written before; everything where absent. */

@@ -4,9 +4,9 @@ import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { ContainerLogError } from './errors.ts';
 import { LogFileWalk } from './log-file-walk.ts';
-import { type LogChunk, LogFilter } from './log-filter.ts';
+import { ChunkBatch, type LogChunk, LogFilter } from './log-filter.ts';
 import { checkLogOptions, type LogReadOptions } from './log-options.ts';
-import { LineSplitter } from './split-lines.ts';
+import { type LinePiece, LineSplitter } from './split-lines.ts';
 
 /** What of the host's files a reader touches; nothing is changed. */
 export type ReaderFiles = Pick<FileSystem, 'open' | 'readdir' | 'stat' | 'realpath' | 'watch'>;
@@ -44,23 +44,30 @@ export class ContainerLogReader {
     const { tailLines, follow, limitBytes, timestamps, stream } = options;
     const sinceMs = checkLogOptions(options, clock.now());
     const filter = new LogFilter({ sinceMs, limitBytes, timestamps, stream });
+    const batch = new ChunkBatch();
     let linesLeft = follow || tailLines === undefined ? Number.POSITIVE_INFINITY : tailLines;
+    /** Output of these lines; ends when there is enough. */
+    const outputOf = function* (pieces: Iterable<LinePiece>): Generator<LogChunk, boolean, undefined> {
+      let hasEnough = false;
+      for (const piece of pieces) {
+        hasEnough = filter.done || (piece.startsLine && linesLeft-- <= 0);
+        if (hasEnough) break;
+        const output = filter.accept(piece);
+        const before = output && batch.add(output);
+        if (before) yield before;
+      }
+      const rest = batch.take();
+      if (rest) yield rest;
+      return hasEnough || filter.done;
+    };
     const walk = new LogFileWalk(this.#components, await realPath(fs, path), { tailLines, sinceMs, follow }, signal);
     try {
       for await (const file of walk.files()) {
         const lines = new LineSplitter(MAX_PIECE_BYTES);
         for await (const chunk of file) {
-          for (const piece of lines.push(chunk)) {
-            if (filter.done || (piece.startsLine && linesLeft-- <= 0)) return;
-            const output = filter.accept(piece);
-            if (output) yield output;
-          }
+          if (yield* outputOf(lines.push(chunk))) return;
         }
-        for (const piece of lines.end()) {
-          if (filter.done || (piece.startsLine && linesLeft-- <= 0)) return;
-          const output = filter.accept(piece);
-          if (output) yield output;
-        }
+        if (yield* outputOf(lines.end())) return;
       }
       if (filter.wellFormedLines === 0 && filter.malformedLines > 0) {
         throw new ContainerLogError('UnsupportedFormat', `${path}: not a log in CRI format`);

@@ -8,7 +8,7 @@ export interface LinePiece {
   readonly endsLine: boolean;
 }
 
-/** Cuts a stream of bytes into lines. Holds no more than `maxPieceBytes` and one chunk. */
+/** Cuts a stream of bytes into lines, which are views of the chunks. Holds no more than `maxPieceBytes` and one chunk. */
 export class LineSplitter {
   readonly #maxPieceBytes: number;
   #held: Uint8Array = new Uint8Array();
@@ -37,15 +37,19 @@ export class LineSplitter {
   }
 
   #take(bytes: Uint8Array, endsLine: boolean): LinePiece {
-    const piece = { bytes: concat(this.#held, bytes), startsLine: this.#startsLine, endsLine };
-    this.#held = new Uint8Array();
+    const held = this.#held;
+    const piece = {
+      bytes: held.length === 0 ? bytes : concat(held, bytes),
+      startsLine: this.#startsLine,
+      endsLine,
+    };
+    if (held.length > 0) this.#held = new Uint8Array();
     this.#startsLine = endsLine;
     return piece;
   }
 }
 
 function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
-  // A copy in any case: the chunk may be a buffer that its owner fills again.
   const joined = new Uint8Array(a.length + b.length);
   joined.set(a);
   joined.set(b, a.length);

@@ -7,6 +7,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ContainerLogManager } from '../src/container-log-manager.ts';
+import type { LogReadOptions } from '../src/log-options.ts';
 import { ContainerLogReader } from '../src/log-reader.ts';
 
 let directory: string;
@@ -68,13 +69,13 @@ it('W2: on real files, follows by inotify through rotations with compression, an
   expect(read).toEqual(Array.from({ length: rounds + 1 }, (_, index) => String(index)));
   expect(await openFiles()).toEqual([log]);
 
-  const all: string[] = [];
-  for await (const { data } of reader.read(log, {}, signal)) all.push(new TextDecoder().decode(data).trimEnd());
-  expect(all).toEqual(read);
-  const tail: string[] = [];
-  for await (const { data } of reader.read(log, { tailLines: 4 }, signal))
-    tail.push(new TextDecoder().decode(data).trimEnd());
-  expect(tail).toEqual(read.slice(-4));
+  const linesOf = async (options: LogReadOptions): Promise<readonly string[]> => {
+    const parts: Uint8Array[] = [];
+    for await (const { data } of reader.read(log, options, signal)) parts.push(data);
+    return Buffer.concat(parts).toString().trimEnd().split('\n');
+  };
+  expect(await linesOf({})).toEqual(read);
+  expect(await linesOf({ tailLines: 4 })).toEqual(read.slice(-4));
   expect((await readdir(directory)).some((name) => name.endsWith('.gz'))).toBe(true);
   expect(await openFiles()).toEqual([log]);
 });
