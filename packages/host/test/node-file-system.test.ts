@@ -13,10 +13,12 @@ async function temporary(): Promise<Fixture> {
 
 describeFileSystem('nodeFileSystem', temporary);
 
+const [unshare, ...unshareFlags] = ['unshare', '--mount', '--map-root-user'] as const;
+
 /** Whether this process may mount in a namespace of its own; without that the mount tests have nothing to say. */
 function canMount(): boolean {
   try {
-    execFileSync('unshare', ['--mount', '--map-root-user', 'true'], { stdio: 'ignore' });
+    execFileSync(unshare, [...unshareFlags, 'true'], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
@@ -64,8 +66,8 @@ describe('removeAll of nodeFileSystem', () => {
       await fs.writeFile(at('program.mjs'), program);
       const script = `mount --bind "$1/source" "$1/tree/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
       const output = execFileSync(
-        'unshare',
-        ['--mount', '--map-root-user', 'sh', '-c', script, 'sh', fixture.root, process.execPath],
+        unshare,
+        [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath],
         { encoding: 'utf8' },
       );
       expect(output).toBe(`EBUSY ${at('tree/mounted')}\nEBUSY\n`);

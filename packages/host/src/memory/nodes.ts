@@ -26,7 +26,7 @@ export interface DirectoryNode extends NodeAttributes {
   readonly synced: Map<string, MemoryNode>;
 }
 
-export interface LinkNode extends NodeAttributes {
+interface LinkNode extends NodeAttributes {
   readonly kind: 'symlink';
   readonly target: string;
 }
