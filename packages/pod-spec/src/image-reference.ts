@@ -2,7 +2,10 @@ import { PodSpecError } from './errors.ts';
 
 /** An image reference, normalised as a client of registries has it. */
 export interface ImageReference {
-  /** The registry, with its port: `docker.io` where the reference names none. */
+  /**
+   * The registry, with its port: `docker.io` where the reference names none. '' where what stands in its place is no
+   * host (`a_b.c/d`): the grammar takes that for a part of the path.
+   */
   readonly domain: string;
   /** The repository in it: `library/busybox` for `busybox`. */
   readonly path: string;
@@ -23,7 +26,7 @@ const LABEL = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
 const HOST = `(?:${LABEL}(?:\\.${LABEL})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
 const TAG = '[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}';
 const DIGEST = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
-const REFERENCE = new RegExp(`^(${HOST})/(${COMPONENT}(?:/${COMPONENT})*)(?::(${TAG}))?(?:@(${DIGEST}))?$`);
+const REFERENCE = new RegExp(`^(?:(${HOST})/)?(${COMPONENT}(?:/${COMPONENT})*)(?::(${TAG}))?(?:@(${DIGEST}))?$`);
 const DIGEST_HEX_LENGTH: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
 /**
@@ -48,8 +51,11 @@ function parse(image: string): ImageReference | string {
   if (remote.toLowerCase() !== remote) {
     return `invalid reference format: repository name (${remote}) must be lowercase`;
   }
-  const [, host, path, tag, digest] = REFERENCE.exec(`${domain}/${remainder}`) ?? [];
-  if (host === undefined || path === undefined) return 'invalid reference format';
+  const full = `${domain}/${remainder}`;
+  const [, host = '', path, tag, digest] = REFERENCE.exec(full) ?? [];
+  if (path === undefined) {
+    return REFERENCE.test(full.toLowerCase()) ? 'repository name must be lowercase' : 'invalid reference format';
+  }
   if (path.length > MAX_PATH_LENGTH) return `repository name must not be more than ${MAX_PATH_LENGTH} characters`;
   const digestProblem = digest === undefined ? undefined : whyNotDigest(digest);
   if (digestProblem !== undefined) return digestProblem;
@@ -84,7 +90,7 @@ export function effectiveTag(reference: ImageReference): string | undefined {
 
 /** The repository, as `docker.io/library/busybox`. */
 export function imageRepository(reference: ImageReference): string {
-  return `${reference.domain}/${reference.path}`;
+  return reference.domain === '' ? reference.path : `${reference.domain}/${reference.path}`;
 }
 
 /** The whole reference with all defaults filled in, as `docker.io/library/busybox:latest`. */

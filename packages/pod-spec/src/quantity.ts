@@ -97,6 +97,7 @@ export class Quantity {
 
 /**
  * Reads a quantity; a number (which YAML and JSON may hold in its place) is read as its decimal text.
+ * Stricter than upstream in one point: a suffix alone, which upstream takes for 0, is refused.
  * @throws PodSpecError `InvalidQuantity` where it has not the form `<sign><digits><suffix>`
  */
 export function parseQuantity(text: string | number): Quantity {

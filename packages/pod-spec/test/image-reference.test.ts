@@ -27,6 +27,7 @@ describe('parseImageReference', () => {
     ['[::1]:5000/app', '[::1]:5000/app:latest', '[::1]:5000/app', 'latest'],
     [`busybox@${DIGEST}`, `docker.io/library/busybox@${DIGEST}`, `busybox@${DIGEST}`, undefined],
     [`busybox:1@${DIGEST}`, `docker.io/library/busybox:1@${DIGEST}`, `busybox:1@${DIGEST}`, '1'],
+    ['a_b.c/d:1', 'a_b.c/d:1', 'a_b.c/d:1', '1'],
     ['a-b--c', 'docker.io/library/a-b--c:latest', 'a-b--c', 'latest'],
     [`app:${'t'.repeat(128)}`, `docker.io/library/app:${'t'.repeat(128)}`, `app:${'t'.repeat(128)}`, 't'.repeat(128)],
   ])('reads %s', (image, canonical, familiar, tag) => {
@@ -43,6 +44,7 @@ describe('parseImageReference', () => {
     ['busybox ', 'invalid reference format'],
     ['Busybox', 'invalid reference format: repository name (library/Busybox) must be lowercase'],
     ['user/App:v1', 'invalid reference format: repository name (user/App) must be lowercase'],
+    ['Bad_host.x/app', 'repository name must be lowercase'],
     ['busybox:', 'invalid reference format'],
     ['busybox:-x', 'invalid reference format'],
     [`busybox:${'t'.repeat(129)}`, 'invalid reference format'],

@@ -862,6 +862,8 @@ describe('validatePod', () => {
       }),
     ).not.toEqual([]);
     expect(problems(makePod({}, { labels: { [`${long}/${long}!`]: `${long}!` } }))).not.toEqual([]);
+    // Tried against the pattern, this would exhaust the stack.
+    expect(problems(makePod({}, { labels: { [`${'a.'.repeat(4_000_000)}!/a`]: '' } }))).not.toEqual([]);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });
