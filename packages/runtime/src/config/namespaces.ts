@@ -3,8 +3,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import type { PodContext } from './context.ts';
 
-/** The network namespace that a pod's sandbox must have: another one means another sandbox. */
-export function podNetworkNamespace(pod: Pod): NamespaceMode {
+function podNetworkNamespace(pod: Pod): NamespaceMode {
   return pod.spec.hostNetwork ? NamespaceMode.NODE : NamespaceMode.POD;
 }
 
