@@ -14,7 +14,7 @@ const steps = [
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
   { name: 'generate', command: nx('generate') },
   { name: 'types', command: nx('typecheck') },
-  { name: 'unused exports and dependencies', command: ['knip', '--no-progress'] },
+  { name: 'unused exports and dependencies', command: ['knip', '--no-progress', '--no-config-hints'] },
   { name: 'build', command: nx('build') },
   { name: 'readme programs', command: ['node', 'tools/checks/readmes.mjs'] },
   { name: 'tests', command: nx('test'), tests: true },

@@ -1,41 +1,42 @@
+import { join } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import type { KubeletConfiguration } from '@node-agent/config';
 import type { FileSystem } from '@node-agent/host';
 import type { PodSourcePort } from '@node-agent/kubelet-assembly';
-import { type Fetch, FileSource, HttpSource, type PodSchema } from '@node-agent/pod-config';
-import { checkPod, defaultPod, type FieldError, validatePod } from '@node-agent/pod-spec';
+import { type Fetch, FileSource, HttpSource, LastGoodDirectory } from '@node-agent/pod-config';
 import type { Logger } from '@node-agent/telemetry';
 
-/** The pod API as manifests are held to it. */
-const schema: PodSchema = {
-  check: (value) => checkPod(value).map(toProblem),
-  applyDefaults: defaultPod,
-  validate: (pod) => validatePod(pod).map(toProblem),
-};
-
-function toProblem({ field, message }: FieldError): { readonly field: string; readonly message: string } {
-  return { field, message };
+/** What the sources work with. */
+interface SourcePorts {
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly fetch: Fetch;
 }
 
-/** The sources that the configuration names; none where it names none. */
+/**
+ * The sources that the configuration names; none where it names none.
+ * @param rootDirectory good manifests are kept in it, so that one that is broken at a restart keeps its pods (F2)
+ */
 export function podSources(
   configuration: KubeletConfiguration,
   nodeName: string,
-  ports: { readonly fs: FileSystem; readonly clock: Clock; readonly logger: Logger; readonly fetch: Fetch },
+  rootDirectory: string,
+  ports: SourcePorts,
 ): readonly PodSourcePort[] {
   const { staticPodPath, staticPodURL } = configuration;
+  const lastGood = (source: string) =>
+    new LastGoodDirectory({ fs: ports.fs }, { path: join(rootDirectory, 'last-good-manifests', source) });
   const sources: PodSourcePort[] = [];
   if (staticPodPath !== '') {
-    const periodMs = configuration.fileCheckFrequencyMs;
-    const make: PodSourcePort['make'] = (set) =>
-      new FileSource({ ...ports, schema, set }, { path: staticPodPath, nodeName, periodMs });
+    const options = { path: staticPodPath, nodeName, periodMs: configuration.fileCheckFrequencyMs };
+    const make: PodSourcePort['make'] = (set) => new FileSource({ ...ports, set, lastGood: lastGood('file') }, options);
     sources.push({ name: 'file', make });
   }
   if (staticPodURL !== '') {
     const headers = configuration.staticPodURLHeader;
-    const periodMs = configuration.httpCheckFrequencyMs;
-    const make: PodSourcePort['make'] = (set) =>
-      new HttpSource({ ...ports, schema, set }, { url: staticPodURL, nodeName, headers, periodMs });
+    const options = { url: staticPodURL, nodeName, headers, periodMs: configuration.httpCheckFrequencyMs };
+    const make: PodSourcePort['make'] = (set) => new HttpSource({ ...ports, set, lastGood: lastGood('http') }, options);
     sources.push({ name: 'http', make });
   }
   return sources;

@@ -57,7 +57,7 @@ export async function runNode(
   const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
 
   const ports = { clock, random, logger, metrics, recorder, fs, cri, mounter: new MountCommand({ fs }) };
-  const sources = podSources(configuration, identity.nodeName, {
+  const sources = podSources(configuration, identity.nodeName, flags.rootDir, {
     fs,
     clock,
     logger: logger.child({ component: 'pod-source' }),

@@ -1,4 +1,5 @@
 import { ContainerGc } from '@node-agent/container-gc';
+import { ContainerLogManager } from '@node-agent/container-logs';
 import { ImageManager } from '@node-agent/images';
 import {
   type AdmitHandler,
@@ -104,6 +105,9 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
     },
   );
 
+  const { maxWorkers, ...logs } = settings.logs;
+  const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers: maxWorkers });
+
   // The name that the runtime gives itself stands before each container id; it is known before any pod is synced.
   let runtimeName: string | undefined;
   const kubelet = new Kubelet(
@@ -149,7 +153,7 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
         const source = make(podConfig.addSource(name));
         return { name: `pod source ${name}`, start: (signal) => source.start(signal) };
       }),
-      runtimeDependentServices: [],
+      runtimeDependentServices: [{ name: 'log rotation', start: (signal) => logManager.start(signal) }],
     },
     { nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
   );

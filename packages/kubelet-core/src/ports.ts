@@ -38,7 +38,7 @@ export type UpdateType = 'create' | 'update' | 'sync' | 'kill';
 /** Changes a status on its way out, as an eviction does. */
 export type PodStatusFunction = (status: PodStatus) => PodStatus;
 
-export interface KillPodOptions {
+interface KillPodOptions {
   readonly completed?: () => void;
   readonly evict?: boolean;
   readonly podStatusFn?: PodStatusFunction;
@@ -122,7 +122,7 @@ export interface PodCachePort {
 }
 
 /** One step of a pod's sync, and how it went. */
-export interface SyncResult {
+interface SyncResult {
   readonly action: string;
   readonly target: string;
   readonly error?: { readonly reason: string; readonly message: string };
@@ -134,7 +134,7 @@ export interface PodSyncResult {
 }
 
 /** One of the runtime's conditions. */
-export interface RuntimeCondition {
+interface RuntimeCondition {
   readonly ok: boolean;
   readonly reason: string;
   readonly message: string;
@@ -197,7 +197,7 @@ export interface VolumesPort {
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;
   podVolumesExist(uid: string): Promise<boolean>;
   /** Removes what is left on disk of pods that are not known and have no containers. */
-  cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean): Promise<void>;
+  cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal: AbortSignal): Promise<void>;
 }
 
 /** Dead containers and sandboxes: package `container-gc`. */

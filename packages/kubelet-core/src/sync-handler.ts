@@ -148,7 +148,7 @@ export class SyncHandler {
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     try {
-      await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid));
+      await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid), signal);
     } catch (err) {
       // What is left on disk must not keep pods from being started or killed: it is tried again next time.
       logger.error({ err }, 'Failed cleaning up orphaned pod directories');

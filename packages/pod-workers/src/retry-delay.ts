@@ -33,7 +33,7 @@ export function retryDelayMs(error: unknown, context: RetryContext): number {
 }
 
 /** The earliest `retryAtMs` of an error, its causes and its parts; `MinBackoffExpiration` of `pkg/kubelet/container`. */
-export function earliestRetryAtMs(error: unknown): number | undefined {
+function earliestRetryAtMs(error: unknown): number | undefined {
   let earliest: number | undefined;
   for (const { retryAtMs } of parts(error)) {
     if (typeof retryAtMs === 'number' && !(earliest !== undefined && earliest <= retryAtMs)) earliest = retryAtMs;

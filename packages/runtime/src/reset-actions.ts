@@ -7,7 +7,7 @@ import type { ContainerToReset } from './pod-actions.ts';
  * Whether the exit of some container asks for all containers of its pod to begin anew: its first matching rule has
  * the action `RestartAllContainers` (KEP-5532).
  */
-export function shouldRestartAllContainers(
+function shouldRestartAllContainers(
   pod: Pod,
   status: Pick<RuntimePodStatus, 'containers'>,
   features: RestartFeatures,

@@ -4,7 +4,7 @@ import { parseContainerAnnotations } from './config/labels.ts';
 import { tailOfCriLog } from './cri-log-tail.ts';
 
 /** How much of a termination message file counts: its last 4 KiB. */
-export const MAX_MESSAGE_BYTES = 4096;
+const MAX_MESSAGE_BYTES = 4096;
 /** How much of the log stands in for it: its last 80 lines, 2 KiB at most. */
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;

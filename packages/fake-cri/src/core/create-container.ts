@@ -122,7 +122,7 @@ function newRecord(state: RuntimeState, made: NewContainer): ContainerRecord {
 }
 
 /** What runs: the container's command replaces the image's entrypoint, and then its arguments too. */
-export function commandLine(config: ContainerConfig, image: FakeImage): readonly string[] {
+function commandLine(config: ContainerConfig, image: FakeImage): readonly string[] {
   if (config.command.length > 0) return [...config.command, ...config.args];
   return [...(image.entrypoint ?? []), ...(config.args.length > 0 ? config.args : (image.cmd ?? []))];
 }

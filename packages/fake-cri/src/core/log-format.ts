@@ -7,7 +7,7 @@ export interface LogLine {
 }
 
 /** What containerd takes as the longest line, in bytes (`max_container_log_line_size`). */
-export const MAX_LOG_LINE_BYTES: number = 16 * 1024;
+const MAX_LOG_LINE_BYTES: number = 16 * 1024;
 
 const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;

@@ -1,7 +1,7 @@
 import type { Nonsense } from './fault.ts';
 
 /** A state that no runtime defines. */
-export const UNKNOWN_STATE = 77;
+const UNKNOWN_STATE = 77;
 
 const IDS = new Set(['id', 'containerId', 'podSandboxId']);
 

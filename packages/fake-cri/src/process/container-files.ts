@@ -15,7 +15,7 @@ export interface FileMount {
 }
 
 /** An error with a system error's code, worded as busybox words it. */
-export class FileError extends Error {
+class FileError extends Error {
   override readonly name = 'FileError';
   readonly code: 'ENOENT' | 'EROFS' | 'EISDIR' | 'ENOTEMPTY';
 

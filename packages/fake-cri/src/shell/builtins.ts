@@ -5,7 +5,7 @@ import type { Output, Shell } from './shell.ts';
 import { testCommand } from './test-command.ts';
 
 /** What a command of the shell gets beside its arguments. */
-export interface CommandContext {
+interface CommandContext {
   readonly shell: Shell;
   readonly output: Output;
   /** The name that it was called by. */
@@ -18,7 +18,7 @@ export type ShellCommand = (args: readonly string[], context: CommandContext) =>
 const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** The milliseconds that `sleep` would sleep for these arguments, added up as busybox does; `undefined` for a bad one. */
-export function sleepMs(args: readonly string[]): number | undefined {
+function sleepMs(args: readonly string[]): number | undefined {
   let total = 0;
   for (const arg of args) {
     if (arg === 'infinity' || arg === 'inf') total = Number.POSITIVE_INFINITY;
