@@ -80,6 +80,11 @@ export class Pleg implements AsyncDisposable {
     return this.#events;
   }
 
+  /** How many pods the runtime is known to have. */
+  get podCount(): number {
+    return this.#records.size;
+  }
+
   /** Asks for a look at this pod now. */
   hint(uid: string): void {
     this.#looks.request(uid);
@@ -198,12 +203,19 @@ export class Pleg implements AsyncDisposable {
       const pod = listed.get(uid);
       const known = this.#records.get(uid);
       const names = { name: pod?.name ?? '', namespace: pod?.namespace ?? '' };
-      const next = observe(known, { uid, ...names, snapshot: snapshotOf(pod), beganAt, endedAt });
-      if (next !== undefined && next === known) continue;
-      if (next !== undefined) this.#records.set(uid, next);
-      if (next !== undefined && isGone(next.snapshot) && !this.#looks.isRunning(uid))
+      const next = observe(known, { kind: 'list', uid, ...names, snapshot: snapshotOf(pod), beganAt, endedAt });
+      const gone = next !== undefined && isGone(next.snapshot);
+      if (next === undefined) {
+        this.#looks.request(uid);
+      } else if (next.snapshot === known?.snapshot) {
+        if (gone && next.claim === undefined && next.events.length === 0) this.#records.delete(uid);
+        else this.#records.set(uid, next);
+      } else if (gone && !this.#looks.isRunning(uid)) {
         this.#tell(uid, next, undefined, startMs);
-      else this.#looks.request(uid);
+      } else {
+        this.#records.set(uid, next);
+        this.#looks.request(uid);
+      }
     }
   }
 
@@ -229,7 +241,14 @@ export class Pleg implements AsyncDisposable {
     }
     if (this.#activeAtMs !== undefined) this.#activeAtMs = startMs;
     const names = { name: status.name, namespace: status.namespace };
-    const seen = { uid, ...names, snapshot: snapshotOf(status), beganAt, endedAt: ++this.#count };
+    const seen = {
+      kind: 'look' as const,
+      uid,
+      ...names,
+      snapshot: snapshotOf(status),
+      beganAt,
+      endedAt: ++this.#count,
+    };
     const next = observe(this.#records.get(uid), seen);
     if (next === undefined) {
       // A list has shown something else meanwhile. What this look saw may be older: it is news for the cache, but proves nothing.
@@ -246,7 +265,8 @@ export class Pleg implements AsyncDisposable {
   #tell(uid: string, record: PodRecord, status: RuntimePodStatus | undefined, startMs: number): void {
     if (status === undefined || isGone(record.snapshot)) {
       this.#components.cache.delete(uid, startMs);
-      this.#records.delete(uid);
+      if (status === undefined || record.claim === undefined) this.#records.delete(uid);
+      else this.#records.set(uid, { ...record, events: [] });
     } else {
       this.#remember(status, startMs);
       this.#records.set(uid, { ...record, events: [] });

@@ -9,6 +9,11 @@ export interface PodRecord {
   readonly snapshot: PodSnapshot;
   /** When the look or list ended that `snapshot` is from, in the count of {@link Observation}. */
   readonly endedAt: number;
+  /**
+   * What a list showed and no look has confirmed. Runtimes are known to list containers whose status they do not find: what was not
+   * confirmed once is looked at again, but no news.
+   */
+  readonly claim: PodSnapshot | undefined;
   /** Happened, but not told yet: the cache may be older still. */
   readonly events: readonly PodLifecycleEvent[];
 }
@@ -18,6 +23,7 @@ export interface PodRecord {
  * unknown: of two observations the one is newer for sure only if it began after the other had ended.
  */
 export interface Observation {
+  readonly kind: 'look' | 'list';
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
@@ -27,18 +33,35 @@ export interface Observation {
 }
 
 /**
- * `record` after an observation: as it was, where that shows nothing new. One that began before what is known had been seen proves
- * nothing: where it shows something else, `undefined` says that the pod must be looked at again.
+ * `record` after an observation; with the same `snapshot` where that shows nothing new. One that began before what is known had been seen
+ * proves nothing, nor does a list that repeats what a look did not confirm: where these show something else, `undefined` says that the pod
+ * must be looked at again.
  */
 export function observe(record: PodRecord | undefined, seen: Observation): PodRecord | undefined {
   const before = record?.snapshot ?? noPod;
-  if (record !== undefined && sameSnapshot(before, seen.snapshot)) return record;
-  if (record !== undefined && seen.beganAt < record.endedAt) return undefined;
+  const same = sameSnapshot(before, seen.snapshot);
+  if (record !== undefined && !same) {
+    if (seen.beganAt < record.endedAt) return undefined;
+    if (seen.kind === 'list' && record.claim !== undefined && sameSnapshot(record.claim, seen.snapshot))
+      return undefined;
+  }
   return {
     name: seen.name || (record?.name ?? ''),
     namespace: seen.namespace || (record?.namespace ?? ''),
-    snapshot: seen.snapshot,
-    endedAt: seen.endedAt,
-    events: mergeEvents(record?.events ?? [], computeEvents(seen.uid, before, seen.snapshot)),
+    snapshot: same ? before : seen.snapshot,
+    endedAt: same ? (record?.endedAt ?? seen.endedAt) : seen.endedAt,
+    claim: claimAfter(record, seen, same),
+    events: same
+      ? (record?.events ?? [])
+      : mergeEvents(record?.events ?? [], computeEvents(seen.uid, before, seen.snapshot)),
   };
+}
+
+function claimAfter(record: PodRecord | undefined, seen: Observation, same: boolean): PodSnapshot | undefined {
+  if (seen.kind === 'list' && !same) return seen.snapshot;
+  const claim = record?.claim;
+  if (claim === undefined) return undefined;
+  // A look keeps what it does not confirm in mind; a list that agrees with it has dropped its claim.
+  const confirmed = sameSnapshot(claim, seen.snapshot);
+  return seen.kind === 'look' ? (confirmed ? undefined : claim) : confirmed ? claim : undefined;
 }

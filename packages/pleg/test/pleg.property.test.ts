@@ -217,6 +217,7 @@ it('once quiet for a repair period the cache is as the runtime is, each death wa
         if (type === 'ContainerDied') expect([containerId, running.has(containerId)]).toEqual([containerId, false]);
       }
       expect(world.answered).toBe(world.asked);
+      expect(world.pleg.podCount).toBe(world.runtime.pods.size);
       world.stop.abort();
       await world.clock.settle();
       // K4: nothing is left.

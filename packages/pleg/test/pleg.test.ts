@@ -3,7 +3,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Pleg, PlegError, type PlegRuntime, PodCache, type PodLifecycleEvent } from '../src/index.ts';
-import { ScriptedRuntime, truth } from './kit.ts';
+import { ScriptedRuntime, toStatus, truth } from './kit.ts';
 
 let clock: FakeClock;
 let runtime: ScriptedRuntime;
@@ -91,6 +91,37 @@ describe('a runtime without events', () => {
     expect(calls()).toEqual(['getPods']);
     expect(news()).toEqual(['a ContainerDied a1', 'a ContainerRemoved a1']);
     expect(cache.get('a')).toBeUndefined();
+  });
+
+  it.each([
+    ['beside others', truth({ a1: 'running' })],
+    ['alone', truth({})],
+  ])('a container that is listed but has no status is told of once, not at each list: %s', async (_name, status) => {
+    const listing = truth({ ...Object.fromEntries(status.containers), zombie: 'exited' });
+    const listedRuntime: PlegRuntime = {
+      getPods: (signal) => runtime.getPods(signal),
+      getPodStatus: async (uid) => {
+        runtime.calls.push(`getPodStatus ${uid}`);
+        return toStatus(uid, status, clock.monotonic());
+      },
+    };
+    make(listedRuntime);
+    runtime.set('a', listing);
+    start();
+    await clock.settle();
+    expect(news()).toContain('a ContainerDied zombie');
+    calls();
+    await clock.advance(10_000);
+    expect(news()).toEqual([]);
+    expect(calls().filter((call) => call === 'getPods')).toHaveLength(10);
+    runtime.set('a', undefined);
+    await clock.advance(2000);
+    expect(pleg.podCount).toBe(0);
+    runtime.set('a', truth({ a2: 'exited' }));
+    news();
+    calls();
+    await clock.advance(1000);
+    expect(calls()).toEqual(['getPods', 'getPodStatus a']);
   });
 
   it('K4: a pod that is gone is forgotten: one of its UID is new', async () => {

@@ -72,6 +72,7 @@ it('mergeEvents keeps each fact once, in the order of its first coming', () => {
 
 describe('observe', () => {
   const seen = (containers: Record<string, RuntimeContainerState>, beganAt: number, endedAt = beganAt + 1) => ({
+    kind: 'look' as const,
     uid: 'p',
     name: 'n',
     namespace: 'ns',
@@ -82,8 +83,8 @@ describe('observe', () => {
   const first = observe(undefined, seen({ a: 'running' }, 3, 5));
 
   it('keeps a record that is as it was seen, whenever that was', () => {
-    expect(observe(first, seen({ a: 'running' }, 4))).toBe(first);
-    expect(observe(first, seen({ a: 'running' }, 6))).toBe(first);
+    expect(observe(first, seen({ a: 'running' }, 4))).toEqual(first);
+    expect(observe(first, seen({ a: 'running' }, 6))).toEqual(first);
   });
 
   it('goes on with what is newer, and gathers what happened', () => {
@@ -100,6 +101,23 @@ describe('observe', () => {
   it('a stale look does not replace a newer one: it asks for another', () => {
     expect(observe(first, seen({ a: 'exited' }, 1))).toBeUndefined();
     expect(observe(first, seen({}, 1))).toBeUndefined();
+  });
+
+  it('a list that repeats what a look did not confirm proves nothing, until it shows something else', () => {
+    const listed = (containers: Record<string, RuntimeContainerState>, beganAt: number) => ({
+      ...seen(containers, beganAt),
+      kind: 'list' as const,
+    });
+    const claimed = observe(first, listed({ a: 'running', zombie: 'exited' }, 6));
+    expect(claimed?.events).toHaveLength(2);
+    const contradicted = observe(claimed, seen({ a: 'running' }, 8));
+    expect(contradicted?.events).toHaveLength(3);
+    expect(observe(contradicted, listed({ a: 'running', zombie: 'exited' }, 10))).toBeUndefined();
+    const other = observe(contradicted, listed({ a: 'exited', zombie: 'exited' }, 10));
+    expect(other?.snapshot.containers.get('a')).toBe('exited');
+    const agreed = observe(contradicted, listed({ a: 'running' }, 10));
+    expect(agreed).toMatchObject({ claim: undefined, snapshot: contradicted?.snapshot });
+    expect(observe(agreed, listed({ a: 'running', zombie: 'exited' }, 12))?.snapshot.containers.size).toBe(2);
   });
 
   it('tells what happened to a pod that was seen once only', () => {

@@ -73,6 +73,11 @@ export class PodWorkers implements AsyncDisposable {
     await Promise.all(this.#steps);
   }
 
+  /** How many pods have a worker. */
+  get podCount(): number {
+    return this.#workers.size;
+  }
+
   /** Tells a pod's worker what is new; never waits. Only the newest update is acted upon, but no kill is lost (P2). */
   updatePod(options: UpdatePodOptions): void {
     const { uid } = identityOf(options);

@@ -22,7 +22,7 @@ const ended = (outcome: 'done' | 'terminal' | 'failed' | 'cancelled'): PodWorker
 const housekeeping = (desired: boolean): PodWorkerEvent => ({ type: 'housekeeping', desired, nowMs: NOW });
 
 /** The record after a row of events. */
-function after(...events: PodWorkerEvent[]): PodWorkerState | undefined {
+function stateAfter(...events: PodWorkerEvent[]): PodWorkerState | undefined {
   let state: PodWorkerState | undefined;
   for (const event of events) state = nextPodWorkerState(state, event).state;
   return state;
@@ -210,7 +210,7 @@ describe('the table of transitions', () => {
     ],
   ];
   it.each(rows)('%s', (_name, events, phase, effects) => {
-    const before = after(...events.slice(0, -1));
+    const before = stateAfter(...events.slice(0, -1));
     const last = events.at(-1);
     if (last === undefined) throw new Error('a row needs an event');
     expect(nextPodWorkerState(before, last).state?.phase ?? 'unknown').toBe(phase);
@@ -220,7 +220,7 @@ describe('the table of transitions', () => {
 
 describe('what a record keeps', () => {
   it('P2: only the newest pending update is kept', () => {
-    const state = after(
+    const state = stateAfter(
       ...syncingRow,
       update({ updateType: 'update', pod: pod({ graceSeconds: 1 }) }),
       update({ updateType: 'update', pod: pod({ graceSeconds: 2 }) }),
@@ -230,13 +230,13 @@ describe('what a record keeps', () => {
 
   it('P2: the oldest start time of updates that were merged is measured', () => {
     const at = (startTimeMs: number): PodWorkerEvent => update({ updateType: 'update', pod: pod(), startTimeMs });
-    expect(after(at(5), at(9))?.pending?.startTimeMs).toBe(5);
-    expect(after(at(9), at(5))?.pending?.startTimeMs).toBe(5);
-    expect(after(at(9), update({ updateType: 'update', pod: pod() }))?.pending?.startTimeMs).toBe(9);
+    expect(stateAfter(at(5), at(9))?.pending?.startTimeMs).toBe(5);
+    expect(stateAfter(at(9), at(5))?.pending?.startTimeMs).toBe(5);
+    expect(stateAfter(at(9), update({ updateType: 'update', pod: pod() }))?.pending?.startTimeMs).toBe(9);
   });
 
   it('P2: the shortest grace period of all kills stays in force', () => {
-    const state = after(
+    const state = stateAfter(
       create(),
       kill({ gracePeriodSecondsOverride: 20 }),
       kill({ gracePeriodSecondsOverride: 3 }),
@@ -248,38 +248,38 @@ describe('what a record keeps', () => {
 
   it('P2: the status functions and the callbacks of all kills are kept, in their order', () => {
     const fns = [1, 2, 3].map(() => ({ completed: () => {}, podStatusFn: (status: object) => status }));
-    const state = after(create(), ...fns.map((fn) => kill(fn)), update({ updateType: 'sync', pod: pod() }));
+    const state = stateAfter(create(), ...fns.map((fn) => kill(fn)), update({ updateType: 'sync', pod: pod() }));
     expect(state?.completions).toEqual(fns.map((fn) => fn.completed));
     expect(state?.podStatusFns).toEqual(fns.map((fn) => fn.podStatusFn));
   });
 
   it('an eviction is remembered, also of a pod that terminates already', () => {
-    expect(after(create(), kill({ evict: true }))?.evicted).toBe(true);
-    expect(after(create(), kill(), kill({ evict: true }), kill())?.evicted).toBe(true);
-    expect(after(create(), kill())?.evicted).toBe(false);
+    expect(stateAfter(create(), kill({ evict: true }))?.evicted).toBe(true);
+    expect(stateAfter(create(), kill(), kill({ evict: true }), kill())?.evicted).toBe(true);
+    expect(stateAfter(create(), kill())?.evicted).toBe(false);
     expect(
-      after(create(), update({ updateType: 'update', pod: pod(), killPodOptions: { evict: true } }))?.evicted,
+      stateAfter(create(), update({ updateType: 'update', pod: pod(), killPodOptions: { evict: true } }))?.evicted,
     ).toBe(false);
   });
 
   it('a pod is deleted by its timestamp, by the runtime-only kill and by leaving the configuration, not by a kill', () => {
-    expect(after(create({ deleted: true }))?.deleted).toBe(true);
-    expect(after(runtimeKill)?.deleted).toBe(true);
-    expect(after(...syncingRow, housekeeping(false))?.deleted).toBe(true);
-    expect(after(...terminatingRow, housekeeping(false))?.deleted).toBe(true);
-    expect(after(create(), kill())?.deleted).toBe(false);
+    expect(stateAfter(create({ deleted: true }))?.deleted).toBe(true);
+    expect(stateAfter(runtimeKill)?.deleted).toBe(true);
+    expect(stateAfter(...syncingRow, housekeeping(false))?.deleted).toBe(true);
+    expect(stateAfter(...terminatingRow, housekeeping(false))?.deleted).toBe(true);
+    expect(stateAfter(create(), kill())?.deleted).toBe(false);
   });
 
   it('P6: the runtime-only kill of a pod with a known spec goes by the spec, and is not lost', () => {
-    const state = after(create(), runtimeKill);
+    const state = stateAfter(create(), runtimeKill);
     expect(state?.pending?.pod?.metadata.name).toBe('web');
     expect(state?.pending?.runningPod).toBeUndefined();
     expect(state?.observedRuntime).toBe(true);
-    expect(after(runtimeKill, update({ updateType: 'sync', pod: pod() }))?.pending?.pod).toBeDefined();
+    expect(stateAfter(runtimeKill, update({ updateType: 'sync', pod: pod() }))?.pending?.pod).toBeDefined();
   });
 
   it('what the last step was given is replayed as a sync, without its time', () => {
-    const state = after(
+    const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }), startTimeMs: 1 }),
       begin,
       ended('done'),
@@ -293,7 +293,7 @@ describe('what a record keeps', () => {
   });
 
   it('a mirror pod that is gone from an update is gone from the next sync', () => {
-    const state = after(
+    const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }) }),
       begin,
       ended('done'),
@@ -306,16 +306,16 @@ describe('what a record keeps', () => {
   });
 
   it('P1: the time of a kill stays when a cancelled sync ends as terminal', () => {
-    let state = after(...syncingRow, kill());
+    let state = stateAfter(...syncingRow, kill());
     state = nextPodWorkerState(state, { type: 'ended', outcome: 'terminal', nowMs: NOW + 5000 }).state;
     expect(state).toMatchObject({ terminatingAtMs: NOW, terminationStarted: false });
   });
 
   it('no container is started any more once the worker has seen the termination', () => {
-    expect(after(...syncingRow, kill())?.terminationStarted).toBe(false);
-    expect(after(...syncingRow, housekeeping(false))?.terminationStarted).toBe(false);
-    expect(after(...syncingRow, kill(), ended('cancelled'), begin)?.terminationStarted).toBe(true);
-    expect(after(...syncingRow, ended('terminal'))?.terminationStarted).toBe(true);
+    expect(stateAfter(...syncingRow, kill())?.terminationStarted).toBe(false);
+    expect(stateAfter(...syncingRow, housekeeping(false))?.terminationStarted).toBe(false);
+    expect(stateAfter(...syncingRow, kill(), ended('cancelled'), begin)?.terminationStarted).toBe(true);
+    expect(stateAfter(...syncingRow, ended('terminal'))?.terminationStarted).toBe(true);
   });
 });
 
@@ -372,6 +372,6 @@ describe('completions', () => {
 });
 
 it('refuses an update that names no pod', () => {
-  expect(() => after(update({ updateType: 'sync' }))).not.toThrow();
-  expect(() => after(update({ updateType: 'kill' }))).toThrow('needs pod or runningPod');
+  expect(() => stateAfter(update({ updateType: 'sync' }))).not.toThrow();
+  expect(() => stateAfter(update({ updateType: 'kill' }))).toThrow('needs pod or runningPod');
 });
