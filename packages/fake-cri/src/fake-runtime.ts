@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import { ContainerState, messages } from '@node-agent/cri-client';
 import type { Script } from './behaviour.ts';
-import { markExited } from './core/container-life.ts';
+import { killSharedProcesses, markExited } from './core/container-life.ts';
 import { containerRpcs } from './core/container-rpcs.ts';
 import { Dispatcher } from './core/dispatch.ts';
 import { DispatchedService } from './core/dispatched-service.ts';
@@ -196,9 +196,13 @@ export class FakeRuntime extends DispatchedService {
     container.process?.end(end.exitCode ?? 137);
   }
 
-  /** The sandbox's own process dies: it is not ready any more; its containers and its network stay. @throws NOT_FOUND */
+  /**
+   * The sandbox's own process dies: it is not ready any more, and containers in its PID namespace die with it; the others
+   * and its network stay. @throws CriError NOT_FOUND
+   */
   killSandbox(id: string): void {
     sandboxStopped(this.#state, sandboxOf(this.#state, id, 'killSandbox'));
+    killSharedProcesses(containersIn(this.#state, id));
   }
 
   /** The containers that run, in order of their creation. */

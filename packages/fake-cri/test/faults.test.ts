@@ -1,5 +1,5 @@
 import { seededRandom } from '@node-agent/async';
-import { type ContainerEventResponse, ContainerEventType, ContainerState } from '@node-agent/cri-client';
+import { type ContainerEventResponse, ContainerEventType, ContainerState, NamespaceMode } from '@node-agent/cri-client';
 import { describe, expect, test } from 'vitest';
 import { type RpcFault, seededFaults } from '../src/index.ts';
 import { containerConfig, sandboxConfig, startPod, type World, world } from './support.ts';
@@ -254,6 +254,21 @@ test('a killed container, a killed sandbox and a missing network show as such', 
     status: false,
     reason: 'NetworkPluginNotReady',
   });
+});
+
+test('a dead sandbox takes along what shares its PID namespace, and nothing else', async () => {
+  const it = await world();
+  const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);
+  const config = containerConfig(['sleep', 'infinity'], {
+    metadata: { name: 'sharing', attempt: 0 },
+    linux: { securityContext: { namespaceOptions: { pid: NamespaceMode.POD } } },
+  });
+  const sharing = await it.runtime.createContainer({ podSandboxId, config, sandboxConfig: sandboxConfig() });
+  await it.runtime.startContainer(sharing);
+  it.runtime.killSandbox(podSandboxId);
+  await it.clock.settle();
+  expect((await it.runtime.containerStatus(sharing)).status?.exitCode).toBe(137);
+  expect(it.runtime.liveContainers().map((live) => live.id)).toEqual([containerId]);
 });
 
 test('the same seed has the same faults and gives the same ids, another one others', async () => {

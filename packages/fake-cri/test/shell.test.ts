@@ -39,7 +39,7 @@ async function run(argv: readonly string[], env: Record<string, string> = {}, li
       signalInit: () => {},
     },
     program,
-    { pid: 1, signalsAreDefault: false },
+    1,
   );
   let exitCode: number | undefined;
   process.exited.then((code) => {

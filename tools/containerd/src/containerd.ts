@@ -49,34 +49,22 @@ export class Containerd {
     return `/node-agent-${this.#bridge}`;
   }
 
-  /** The running process; `undefined` while there is none. */
+  /** The process that runs; `undefined` while there is none. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Prepares everything, starts, and imports {@link PAUSE_IMAGE}. @throws Error with the end of its log */
+  /**
+   * Prepares everything, starts, and imports {@link PAUSE_IMAGE}.
+   * @throws Error with the end of its log; nothing is left then
+   */
   async start(): Promise<void> {
-    const { binaries, directory, subnet = '10.199.0.0/24' } = this.#options;
-    const cniConfDir = join(directory, 'cni');
-    for (const path of [cniConfDir, join(directory, 'root'), this.#netns]) await mkdir(path, { recursive: true });
-    await this.#shareNetns();
-    const config = containerdConfig({
-      version: binaries.version,
-      root: join(directory, 'root'),
-      state: join(directory, 'state'),
-      socket: this.#socket,
-      runc: binaries.runc,
-      cniBinDir: binaries.cniBinDir,
-      cniConfDir,
-      sandboxImage: PAUSE_IMAGE,
-    });
-    await writeFile(join(directory, 'config.toml'), config);
-    const addresses = join(directory, 'addresses');
-    await writeFile(join(cniConfDir, '10-bridge.conflist'), cniConfig(this.#bridge, subnet, addresses));
-    await this.startProcess();
-    const archive = join(directory, 'image.tar');
-    await buildImage({ tag: PAUSE_IMAGE, file: archive });
-    await this.importImage(archive);
+    try {
+      await this.#prepareAndStart();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
   }
 
   /** Starts the process again after {@link killProcess}. @throws Error with the end of its log */
@@ -94,16 +82,20 @@ export class Containerd {
     closeSync(log);
     this.#child = child;
     const ended = new Promise<string>((resolve) => {
-      child.on('error', (error) => resolve(error.message));
-      child.on('exit', (code, signal) => resolve(`it ended with ${code ?? signal}`));
+      const end = (how: string): void => {
+        if (this.#child === child) this.#child = undefined;
+        resolve(how);
+      };
+      child.on('error', (error) => end(error.message));
+      child.on('exit', (code, signal) => end(`it ended with ${code ?? signal}`));
     });
-    let over = false;
-    void ended.then(() => {
-      over = true;
-    });
-    const answers = this.#answers(startTimeoutMs, () => over);
-    const problem = await Promise.race([ended, answers]);
-    if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
+    const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs: startTimeoutMs });
+    try {
+      const problem = await Promise.race([ended, answers(client, startTimeoutMs, () => this.#child === child)]);
+      if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
+    } finally {
+      await client.close();
+    }
   }
 
   /** Ends the process alone; containers run on under their shims. */
@@ -156,6 +148,30 @@ export class Containerd {
     return join(this.#options.directory, 'containerd.txt');
   }
 
+  async #prepareAndStart(): Promise<void> {
+    const { binaries, directory, subnet = '10.199.0.0/24' } = this.#options;
+    const cniConfDir = join(directory, 'cni');
+    for (const path of [cniConfDir, join(directory, 'root'), this.#netns]) await mkdir(path, { recursive: true });
+    await this.#shareNetns();
+    const config = containerdConfig({
+      version: binaries.version,
+      root: join(directory, 'root'),
+      state: join(directory, 'state'),
+      socket: this.#socket,
+      runc: binaries.runc,
+      cniBinDir: binaries.cniBinDir,
+      cniConfDir,
+      sandboxImage: PAUSE_IMAGE,
+    });
+    await writeFile(join(directory, 'config.toml'), config);
+    const addresses = join(directory, 'addresses');
+    await writeFile(join(cniConfDir, '10-bridge.conflist'), cniConfig(this.#bridge, subnet, addresses));
+    await this.startProcess();
+    const archive = join(directory, 'image.tar');
+    await buildImage({ tag: PAUSE_IMAGE, file: archive });
+    await this.importImage(archive);
+  }
+
   /**
    * Network namespaces are mounts. Below a mount that is shared, an unmount reaches the copies that shims and
    * containers got with their mount namespaces; else those keep the namespace busy, and no sandbox can be removed.
@@ -163,21 +179,6 @@ export class Containerd {
   async #shareNetns(): Promise<void> {
     await run('mount', ['--bind', this.#netns, this.#netns]);
     await run('mount', ['--make-shared', this.#netns]);
-  }
-
-  /** Waits until the runtime answers: it listens before it has read its state, and refuses calls meanwhile. */
-  async #answers(timeoutMs: number, over: () => boolean): Promise<string | undefined> {
-    const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs });
-    try {
-      const until = performance.now() + timeoutMs;
-      for (;;) {
-        const problem = await client.version({}).then(() => undefined, String);
-        if (problem === undefined || over() || performance.now() > until) return problem;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    } finally {
-      await client.close();
-    }
   }
 
   async #removePods(): Promise<void> {
@@ -193,5 +194,15 @@ export class Containerd {
   async #logTail(): Promise<string> {
     const text = await readFile(this.#log, 'utf8').catch(() => '');
     return text.split('\n').slice(-15).join('\n');
+  }
+}
+
+/** Waits until the runtime answers: it listens before it has read its state, and refuses calls meanwhile. */
+async function answers(client: CriClient, timeoutMs: number, goOn: () => boolean): Promise<string | undefined> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    const problem = await client.version({}).then(() => undefined, String);
+    if (problem === undefined || !goOn() || performance.now() > until) return problem;
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -61,7 +61,15 @@ function spawn(
     write,
     signalInit: (signal) => container.process?.pid === 1 && container.process.signal(signal, true),
   };
-  return new FakeProcess(surroundings, program, { pid, signalsAreDefault: false });
+  return new FakeProcess(surroundings, program, pid);
+}
+
+/** Kills what lives in the PID namespace of the sandbox: it ends with the sandbox's own process. */
+export function killSharedProcesses(containers: readonly ContainerRecord[]): void {
+  for (const container of containers) {
+    const mode = container.config.linux?.securityContext?.namespaceOptions?.pid ?? NamespaceMode.POD;
+    if (mode === NamespaceMode.POD) container.process?.signal(SIGKILL);
+  }
 }
 
 function ownsPidNamespace(container: ContainerRecord): boolean {

@@ -60,7 +60,6 @@ export class FakeProcess implements ProcessContext {
   readonly files: ContainerFiles;
   readonly stdin: boolean;
   readonly #surroundings: ProcessSurroundings;
-  readonly #signalsAreDefault: boolean;
   readonly #death = new AbortController();
   readonly #exit = Promise.withResolvers<number>();
   readonly #dispositions = new Map<number, 'ignore' | 'handle'>();
@@ -68,18 +67,11 @@ export class FakeProcess implements ProcessContext {
   readonly #waiters = new Set<() => void>();
 
   /**
-   * @param options.pid 1 makes it the first process of its PID namespace
-   * @param options.signalsAreDefault even as process 1 it dies of signals that it does not handle, as programs do that
-   *   install handlers for all of them, or whose pod shares one PID namespace
+   * @param pid 1 makes it the first process of its PID namespace
    */
-  constructor(
-    surroundings: ProcessSurroundings,
-    program: Program,
-    options: { readonly pid: number; readonly signalsAreDefault: boolean },
-  ) {
+  constructor(surroundings: ProcessSurroundings, program: Program, pid: number) {
     this.#surroundings = surroundings;
-    this.pid = options.pid;
-    this.#signalsAreDefault = options.signalsAreDefault;
+    this.pid = pid;
     this.clock = surroundings.clock;
     this.env = surroundings.env;
     this.workingDir = surroundings.workingDir;
@@ -113,7 +105,7 @@ export class FakeProcess implements ProcessContext {
     if (disposition === 'handle') {
       this.#pending.push(signal);
       for (const wake of [...this.#waiters]) wake();
-    } else if (!isInit || this.#signalsAreDefault) this.end(128 + signal);
+    } else if (!isInit) this.end(128 + signal);
   }
 
   /** Ends the process at once with this exit code, whatever it is doing. */

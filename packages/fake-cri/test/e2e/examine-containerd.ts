@@ -17,7 +17,12 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
   }
   const directory = await mkdtemp(join(tmpdir(), 'na-'));
   const containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
-  await containerd.start();
+  try {
+    await containerd.start();
+  } catch (error) {
+    await rm(directory, { recursive: true });
+    throw error;
+  }
   const client = new CriClient({}, { endpoint: containerd.endpoint });
   afterAll(async () => {
     await client.close();
