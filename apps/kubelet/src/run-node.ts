@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
-import type { Clock, Random } from '@node-agent/async';
+import { type Clock, every, type Random } from '@node-agent/async';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem } from '@node-agent/host';
 import { assembleKubelet } from '@node-agent/kubelet-assembly';
+import type { KubeletView } from '@node-agent/kubelet-core';
 import {
   fanOutEvents,
   type Logger,
@@ -18,7 +19,7 @@ import { nodeIdentity } from './node-identity.ts';
 import { adjustOomScore } from './oom-score.ts';
 import { podSources } from './pod-sources.ts';
 import { withImageService } from './runtime-services.ts';
-import { startServers } from './servers.ts';
+import { kubeletServers } from './servers.ts';
 import { assemblySettings } from './settings.ts';
 
 /** What the process gives. */
@@ -63,9 +64,9 @@ export async function runNode(
     logger: logger.child({ component: 'pod-source' }),
     fetch: (url, init) => fetch(url, init),
   });
-  const settings = assemblySettings(configuration, flags, featureGates, machine, identity, sources);
-  const assembled = assembleKubelet(ports, settings);
-  const { kubelet } = assembled;
+  const servers = kubeletServers(configuration, { clock, logger, metrics, events });
+  const settings = assemblySettings(configuration, flags, featureGates, machine, identity, sources, servers);
+  const { kubelet } = assembleKubelet(ports, settings);
 
   logger.info(
     {
@@ -80,6 +81,24 @@ export async function runNode(
   await Promise.all([
     kubelet.run(signal),
     kubelet.startGarbageCollection(signal),
-    startServers(configuration, { clock, logger, metrics, events, kubelet }, signal),
+    ...(servers.healthz ? [kubelet.listenAndServeHealthz(signal)] : []),
+    ...(servers.readOnly ? [kubelet.listenAndServeReadOnly(signal)] : []),
+    forgetEvents(kubelet, events, clock, signal),
   ]);
+}
+
+/** How often events of pods that are gone are forgotten. */
+const FORGET_EVENTS_MS = 600_000;
+
+async function forgetEvents(
+  kubelet: Pick<KubeletView, 'getPods'>,
+  events: MemoryEventRecorder,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const forget = (): void => {
+    const known = new Set(kubelet.getPods().map((pod) => pod.metadata.uid));
+    events.retain(({ kind, uid }) => kind !== 'Pod' || known.has(uid ?? ''));
+  };
+  await every(clock, FORGET_EVENTS_MS, forget, signal);
 }

@@ -1,42 +1,35 @@
 import type { Clock } from '@node-agent/async';
 import type { KubeletConfiguration } from '@node-agent/config';
-import type { Kubelet } from '@node-agent/kubelet-core';
+import type { Dependencies, KubeletView } from '@node-agent/kubelet-core';
 import { type HealthCheck, HealthzServer, ReadOnlyServer } from '@node-agent/server';
 import { type Logger, type MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 
-/** What the servers show. */
+/** What the servers show beside the kubelet. */
 interface Shown {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
   readonly events: MemoryEventRecorder;
-  readonly kubelet: Kubelet;
 }
 
-/** Runs the HTTP servers that the configuration asks for until `signal` is aborted. */
-export async function startServers(
+/** The HTTP servers that the configuration asks for. */
+export function kubeletServers(
   configuration: KubeletConfiguration,
-  { clock, logger, metrics, events, kubelet }: Shown,
-  signal: AbortSignal,
-): Promise<void> {
-  const health = (name: 'syncloop' | 'pleg' | 'runtime'): HealthCheck => ({
-    name,
-    check: () => kubelet.health()[name],
-  });
-  const checks = [health('syncloop'), health('pleg'), health('runtime')];
-  const servers: Promise<void>[] = [];
-  if (configuration.healthzPort > 0) {
-    const options = { address: configuration.healthzBindAddress, port: configuration.healthzPort };
-    const server = new HealthzServer({ clock, logger: logger.child({ component: 'healthz' }), checks }, options);
-    servers.push(server.start(signal));
-  }
-  if (configuration.readOnlyPort > 0) {
+  { clock, logger, metrics, events }: Shown,
+): NonNullable<Dependencies['servers']> {
+  const { healthzBindAddress, healthzPort, readOnlyPort } = configuration;
+  const healthz = (kubelet: KubeletView) => {
+    const components = { clock, logger: logger.child({ component: 'healthz' }), checks: healthChecks(kubelet) };
+    const server = new HealthzServer(components, { address: healthzBindAddress, port: healthzPort });
+    return { name: 'healthz server', start: (signal: AbortSignal) => server.start(signal) };
+  };
+  const readOnly = (kubelet: KubeletView) => {
     const server = new ReadOnlyServer(
       {
         clock,
         logger: logger.child({ component: 'read-only-server' }),
         metrics,
-        checks,
+        checks: healthChecks(kubelet),
         getPods: () => kubelet.getPods(),
         getRunningPods: (requestSignal) => kubelet.getRunningPods(requestSignal),
         renderMetrics: () => ({ contentType: MetricsRegistry.contentType, text: metrics.text() }),
@@ -46,9 +39,13 @@ export async function startServers(
           return { ...explanation, events: events.eventsOf({ kind: 'Pod', ...explanation.pod }) };
         },
       },
-      { address: '127.0.0.1', port: configuration.readOnlyPort },
+      { address: '127.0.0.1', port: readOnlyPort },
     );
-    servers.push(server.start(signal));
-  }
-  await Promise.all(servers);
+    return { name: 'read-only server', start: (signal: AbortSignal) => server.start(signal) };
+  };
+  return { ...(healthzPort > 0 && { healthz }), ...(readOnlyPort > 0 && { readOnly }) };
+}
+
+function healthChecks(kubelet: KubeletView): readonly HealthCheck[] {
+  return (['syncloop', 'pleg', 'runtime'] as const).map((name) => ({ name, check: () => kubelet.health()[name] }));
 }

@@ -16,9 +16,12 @@ export function assemblySettings(
   machine: Machine,
   identity: NodeIdentity,
   sources: readonly PodSourcePort[],
-): AssemblySettings {
+  servers: AssemblySettings['servers'],
+): AssemblySettings<KubeletConfiguration> {
   const maxBackOffMs = configuration.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000;
   return {
+    configuration,
+    servers,
     ...identity,
     rootDirectory: flags.rootDir,
     containerLogsDirectory: containerLogsDirectory(configuration.podLogsDir),

@@ -70,6 +70,7 @@ describe('settings', () => {
       machine,
       { nodeName: 'n', nodeIps: [] },
       [],
+      {},
     );
 
   test('what the configuration says reaches the parts', () => {

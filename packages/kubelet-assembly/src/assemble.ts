@@ -19,8 +19,8 @@ import { EmptyDirPlugin, HostPathPlugin, PodPaths, VolumeManager } from '@node-a
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 /** A kubelet and the parts of it that a program or a test asks directly. */
-export interface AssembledKubelet {
-  readonly kubelet: Kubelet;
+export interface AssembledKubelet<C> {
+  readonly kubelet: Kubelet<C>;
   readonly podConfig: PodConfig;
   readonly status: StatusManager;
   readonly podCache: PodCache;
@@ -31,7 +31,7 @@ export interface AssembledKubelet {
 const FEATURES: PodFeatures = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
 /** Makes all managers and joins them. Does no I/O: that begins with `kubelet.run`. */
-export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): AssembledKubelet {
+export function assembleKubelet<C>(ports: NodePorts, settings: AssemblySettings<C>): AssembledKubelet<C> {
   const { clock, random, logger, metrics, recorder, cri, fs, mounter } = ports;
   const { rootDirectory, nodeName, nodeIps, node } = settings;
   const child = (component: string) => ({ clock, random, metrics, recorder, logger: logger.child({ component }) });
@@ -149,13 +149,17 @@ export function assembleKubelet(ports: NodePorts, settings: AssemblySettings): A
       volumes,
       containerGc,
       admitHandlers: [unsupportedFeatureHandler(FEATURES), unsupportedVolumes(volumes), ...settings.admitHandlers],
-      services: settings.sources.map(({ name, make }) => {
-        const source = make(podConfig.addSource(name));
-        return { name: `pod source ${name}`, start: (signal) => source.start(signal) };
-      }),
+      services: [
+        ...settings.sources.map(({ name, make }) => {
+          const source = make(podConfig.addSource(name));
+          return { name: `pod source ${name}`, start: (signal: AbortSignal) => source.start(signal) };
+        }),
+        { name: 'resolver file check', start: () => network.checkResolvConf() },
+      ],
+      servers: settings.servers,
       runtimeDependentServices: [{ name: 'log rotation', start: (signal) => logManager.start(signal) }],
     },
-    { nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
+    { configuration: settings.configuration, nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
   );
   return { kubelet, podConfig, status, podCache, runtime };
 }

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
-import type { AdmitHandler, BackgroundService } from '@node-agent/kubelet-core';
+import type { AdmitHandler, BackgroundService, Dependencies } from '@node-agent/kubelet-core';
 import type { SetPods } from '@node-agent/pod-config';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
@@ -26,7 +26,11 @@ export interface PodSourcePort {
 }
 
 /** How a kubelet is set. Directories are absolute; the defaults are upstream's. */
-export interface AssemblySettings {
+export interface AssemblySettings<C = unknown> {
+  /** What the program was configured with, for `getConfiguration`. */
+  readonly configuration: C;
+  /** The servers that there are, each made around the kubelet. */
+  readonly servers: NonNullable<Dependencies['servers']>;
   readonly nodeName: string;
   /** Primary first. */
   readonly nodeIps: readonly string[];

@@ -1,5 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import type { EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
+import type { PodExplanation } from './explain.ts';
 import type {
   AdmitHandler,
   BackgroundService,
@@ -11,6 +13,7 @@ import type {
   PodManagerPort,
   PodSyncer,
   PodWorkersPort,
+  ProbeUpdate,
   RuntimePort,
   StatusPort,
   VolumesPort,
@@ -34,16 +37,40 @@ export interface Dependencies {
   readonly generatePodStatus: GeneratePodStatus;
   readonly volumes: VolumesPort;
   readonly containerGc: ContainerGcPort;
+  /** What the probes find, where there is a prober: a container that is ready or ill wakes its pod's worker (P7). */
+  readonly probeUpdates?: AsyncIterable<ProbeUpdate>;
   /** Asked in this order for each new pod. */
   readonly admitHandlers: readonly AdmitHandler[];
   /** Run beside the sync loop from its start to its end: pod sources, log rotation and the like. */
   readonly services: readonly BackgroundService[];
   /** Started once, when the runtime has answered for the first time. */
   readonly runtimeDependentServices: readonly BackgroundService[];
+  /** The HTTP and gRPC servers that there are, each made around what the kubelet shows. */
+  readonly servers?: Partial<Record<ServerName, (kubelet: KubeletView) => BackgroundService>>;
 }
 
-/** The settings of a {@link Kubelet}; the defaults are upstream's. */
-export interface KubeletOptions {
+/** The servers of a kubelet: health, the read-only port, the secured port, and the pod resources socket. */
+export type ServerName = 'healthz' | 'readOnly' | 'main' | 'podResources';
+
+/** What a kubelet shows of itself. */
+export interface KubeletView {
+  health(): KubeletHealth;
+  getPods(): readonly Pod[];
+  getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
+  explain(namespace: string, name: string): PodExplanation | undefined;
+}
+
+/** What is wrong with the kubelet, check by check; `undefined` stands for a check that passed. */
+export interface KubeletHealth {
+  readonly syncloop: string | undefined;
+  readonly pleg: string | undefined;
+  readonly runtime: string | undefined;
+}
+
+/** The settings of a {@link Kubelet}; the defaults are upstream's. `C` is the form of the program's configuration. */
+export interface KubeletOptions<C = unknown> {
+  /** What the program was configured with: kept for `getConfiguration`, not looked at. */
+  readonly configuration: C;
   /** What events about the node itself refer to. */
   readonly nodeRef: ObjectReference;
   /** How often pods are looked over for deadlines, in ms; 1 s by default. */

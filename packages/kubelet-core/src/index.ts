@@ -1,8 +1,8 @@
 export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 export { type PodFeatures, unsupportedFeatureHandler } from './admission.ts';
-export type { Dependencies, KubeletOptions } from './dependencies.ts';
+export type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
 export type { PodExplanation } from './explain.ts';
-export { type Bootstrap, Kubelet, type KubeletHealth } from './kubelet.ts';
+export { type Bootstrap, Kubelet } from './kubelet.ts';
 export { NetworkNotReadyError } from './pod-syncer.ts';
 export type {
   AdmitHandler,
@@ -19,8 +19,10 @@ export type {
   PodSyncer,
   PodUpdate,
   PodWorkersPort,
+  ProbeUpdate,
   RuntimePort,
   RuntimeReadiness,
   StatusPort,
   VolumesPort,
 } from './ports.ts';
+export type { RunPodResult } from './run-once.ts';

@@ -1,10 +1,11 @@
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference } from '@node-agent/telemetry';
-import type { Dependencies, KubeletOptions } from './dependencies.ts';
+import type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
 import { mayRun } from './housekeeping.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
 import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort } from './ports.ts';
+import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
 import { RuntimeState } from './runtime-state.ts';
 import { SyncHandler } from './sync-handler.ts';
 import { SyncLoop, waited } from './sync-loop.ts';
@@ -18,39 +19,45 @@ const RUNTIME_RETRY_MS = 1000;
 /** A housekeeping pass that takes longer than this is worth a line in the log. */
 const HOUSEKEEPING_WARNING_MS = 15_000;
 
-/** What a program that embeds a kubelet starts and asks. */
-export interface Bootstrap {
+/** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
+export interface Bootstrap<C = unknown> {
+  /** What the program was configured with. */
+  getConfiguration(): C;
   /** Tells the world, by an event about the node, that a kubelet starts. */
   birthCry(): void;
   /** Runs the collection of dead containers until `signal` is aborted. */
   startGarbageCollection(signal: AbortSignal): Promise<void>;
   /** Runs the kubelet until `signal` is aborted and all that it started has ended. Pods go on running. */
   run(signal: AbortSignal): Promise<void>;
-}
-
-/** What is wrong with the kubelet, check by check; `undefined` stands for a check that passed. */
-export interface KubeletHealth {
-  readonly syncloop: string | undefined;
-  readonly pleg: string | undefined;
-  readonly runtime: string | undefined;
+  /** Brings the pods that the sources have now to run, once, and says how it went with each. */
+  runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]>;
+  /** Serves the secured port until `signal` is aborted. @throws where this kubelet was given no such server */
+  listenAndServe(signal: AbortSignal): Promise<void>;
+  /** As {@link listenAndServe}, for `/healthz`. */
+  listenAndServeHealthz(signal: AbortSignal): Promise<void>;
+  /** As {@link listenAndServe}, for the read-only port. */
+  listenAndServeReadOnly(signal: AbortSignal): Promise<void>;
+  /** As {@link listenAndServe}, for the pod resources socket. */
+  listenAndServePodResources(signal: AbortSignal): Promise<void>;
 }
 
 /**
  * The node agent: it takes pods from their sources, gives each a worker, and does what the workers ask for. All it does
  * itself is to pass things on; what it is made of comes as {@link Dependencies}.
  */
-export class Kubelet implements Bootstrap {
+export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #deps: Dependencies;
-  readonly #options: Required<KubeletOptions>;
+  readonly #options: Required<KubeletOptions<C>>;
   readonly #runtimeState: RuntimeState;
   readonly #workers: PodWorkersPort;
   readonly #handler: SyncHandler;
   readonly #loop: SyncLoop;
+  readonly #syncer: KubeletPodSyncer;
   /** Whether anything happened since the last housekeeping that it may have to act on. */
   #housekeepingDue = true;
   #lastHousekeepingMs = Number.NEGATIVE_INFINITY;
 
-  constructor(dependencies: Dependencies, options: KubeletOptions) {
+  constructor(dependencies: Dependencies, options: KubeletOptions<C>) {
     const { clock, logger, pleg } = dependencies;
     this.#deps = dependencies;
     this.#options = {
@@ -64,7 +71,8 @@ export class Kubelet implements Bootstrap {
     };
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
-    const syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState });
+    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState });
+    const syncer = this.#syncer;
     this.#workers = dependencies.podWorkers({
       syncPod: (...args) => this.#noticed(syncer.syncPod(...args)),
       syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
@@ -73,6 +81,10 @@ export class Kubelet implements Bootstrap {
     });
     this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers });
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
+  }
+
+  getConfiguration(): C {
+    return this.#options.configuration;
   }
 
   birthCry(): void {
@@ -94,7 +106,7 @@ export class Kubelet implements Bootstrap {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { podConfig, pleg, volumes, services } = this.#deps;
+    const { podConfig, pleg, volumes, services, probeUpdates } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
     const loop = this.#loop;
     // Each part ends by the signal. One that falls over by itself ends them all: a kubelet without it would look alive.
@@ -105,10 +117,36 @@ export class Kubelet implements Bootstrap {
       ...services.map((service) => this.#runService(service, signal)),
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), signal),
       loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), signal),
+      ...(probeUpdates === undefined
+        ? []
+        : [loop.consume('probe', probeUpdates, ({ podUid }) => this.#syncByUid(podUid), signal)]),
       loop.tick('sync', syncPeriodMs, () => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline()), signal),
       loop.tick('housekeeping', housekeepingPeriodMs, () => this.#housekeeping(signal), signal),
     ];
     await Promise.all(parts.map((part) => ended(part, signal)));
+  }
+
+  async runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]> {
+    const { podConfig, admitHandlers, runtime } = this.#deps;
+    this.#runtimeState.update(await runtime.status(signal));
+    const pods = await firstPods(podConfig, signal);
+    return await runPodsOnce(pods, { ...this.#deps, admitHandlers, syncer: this.#syncer }, signal);
+  }
+
+  listenAndServe(signal: AbortSignal): Promise<void> {
+    return this.#serve('main', signal);
+  }
+
+  listenAndServeHealthz(signal: AbortSignal): Promise<void> {
+    return this.#serve('healthz', signal);
+  }
+
+  listenAndServeReadOnly(signal: AbortSignal): Promise<void> {
+    return this.#serve('readOnly', signal);
+  }
+
+  listenAndServePodResources(signal: AbortSignal): Promise<void> {
+    return this.#serve('podResources', signal);
   }
 
   /** What is wrong, as `/healthz` and the node's Ready condition show it. */
@@ -152,6 +190,17 @@ export class Kubelet implements Bootstrap {
     return this.#options.nodeRef;
   }
 
+  async #serve(name: ServerName, signal: AbortSignal): Promise<void> {
+    const make = this.#deps.servers?.[name];
+    if (make === undefined) throw new Error(`this kubelet was given no ${name} server`);
+    await this.#runService(make(this), signal);
+  }
+
+  #syncByUid(uid: string): void {
+    const pod = this.#deps.podManager.getPodByUid(uid);
+    if (pod !== undefined) this.#handler.handlePodSyncs([pod]);
+  }
+
   #withStatus(pod: Pod): Pod {
     const status = this.#deps.status.getPodStatus(pod.metadata.uid);
     return status === undefined ? pod : { ...pod, status };
@@ -167,11 +216,10 @@ export class Kubelet implements Bootstrap {
   }
 
   #handlePlegEvent(event: PodLifecycleEvent): void {
-    const { podManager, podCache, containerGc, logger } = this.#deps;
+    const { podCache, containerGc, logger } = this.#deps;
     logger.trace({ ...event }, 'Sync loop PLEG event');
     this.#housekeepingDue = true;
-    const pod = podManager.getPodByUid(event.podUid);
-    if (pod !== undefined && event.type !== 'ContainerRemoved') this.#handler.handlePodSyncs([pod]);
+    if (event.type !== 'ContainerRemoved') this.#syncByUid(event.podUid);
     if (event.type === 'ContainerDied' && event.containerId !== undefined) {
       const entry = podCache.get(event.podUid);
       if (entry !== undefined && entry.error === undefined) {

@@ -210,6 +210,14 @@ export interface ContainerGcPort {
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void;
 }
 
+/** What a probe of a container found that differs from what it found before. */
+export interface ProbeUpdate {
+  readonly podUid: string;
+  readonly containerId: string;
+  readonly kind: 'liveness' | 'readiness' | 'startup';
+  readonly result: 'success' | 'failure' | 'unknown';
+}
+
 /** A manager that only has to be started and ended with the kubelet. */
 export interface BackgroundService {
   readonly name: string;

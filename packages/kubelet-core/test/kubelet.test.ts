@@ -4,7 +4,7 @@ import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import type { Dependencies } from '../src/dependencies.ts';
 import { Kubelet } from '../src/kubelet.ts';
-import type { PodLifecycleEvent, PodSyncer, PodUpdate, RuntimeReadiness } from '../src/ports.ts';
+import type { PodLifecycleEvent, PodSyncer, PodUpdate, ProbeUpdate, RuntimeReadiness } from '../src/ports.ts';
 import { emptyStatus, makePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
 
 /** A source that a test pushes into. */
@@ -93,7 +93,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
       runtimeDependentServices: [{ name: 'logs', start: async () => void state.started.push('logs') }],
       ...overrides,
     },
-    { nodeRef: { kind: 'Node', name: 'n1' } },
+    { configuration: { maxPods: 7 }, nodeRef: { kind: 'Node', name: 'n1' } },
   );
   const controller = new AbortController();
   return { kubelet, clock, updates, plegEvents, workers, events, state, controller };
@@ -198,6 +198,60 @@ describe('the sync loop', () => {
     await clock.advance(0);
     await run;
     controller.abort();
+  });
+});
+
+describe('what a program asks of it', () => {
+  test('P7: what a probe found wakes the pod’s worker', async () => {
+    const probeUpdates = new Source<ProbeUpdate>();
+    const { kubelet, clock, updates, workers, controller } = setUp({ probeUpdates });
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    probeUpdates.push({ podUid: 'uid-a', containerId: 'c1', kind: 'readiness', result: 'success' });
+    await clock.advance(0);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'sync']);
+    controller.abort();
+  });
+
+  test('a server is made around the kubelet, and one that was not given is refused by name', async () => {
+    const served: string[] = [];
+    const { kubelet, controller } = setUp({
+      servers: {
+        readOnly: (view) => ({
+          name: 'read-only',
+          start: async () => void served.push(`${view.getPods().length} pods`),
+        }),
+      },
+    });
+    await kubelet.listenAndServeReadOnly(controller.signal);
+    expect(served).toEqual(['0 pods']);
+    await expect(kubelet.listenAndServe(controller.signal)).rejects.toThrow('this kubelet was given no main server');
+    await expect(kubelet.listenAndServePodResources(controller.signal)).rejects.toThrow('no podResources server');
+    await expect(kubelet.listenAndServeHealthz(controller.signal)).rejects.toThrow('no healthz server');
+  });
+
+  test('the world is told that a kubelet starts', () => {
+    const { kubelet, events } = setUp();
+    expect(kubelet.getConfiguration()).toEqual({ maxPods: 7 });
+    kubelet.birthCry();
+    expect(events.lines).toEqual(['Starting: Starting kubelet.']);
+  });
+
+  test('dead containers are collected once a minute, and a failure is an event and no end', async () => {
+    let collected = 0;
+    const { kubelet, clock, events, controller } = setUp({
+      containerGc: {
+        garbageCollect: () => (++collected === 1 ? Promise.reject(new Error('disk')) : Promise.resolve()),
+        deleteContainersInPod: () => {},
+      },
+    });
+    const collecting = kubelet.startGarbageCollection(controller.signal);
+    await clock.advance(150_000);
+    expect(collected).toBe(2);
+    expect(events.lines).toEqual(['ContainerGCFailed: Error: disk']);
+    controller.abort();
+    await collecting;
   });
 });
 

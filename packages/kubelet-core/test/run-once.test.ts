@@ -1,0 +1,119 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod, RuntimeContainerState, RuntimePodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import type { AdmitHandler, PodUpdate } from '../src/ports.ts';
+import { firstPods, runPodsOnce } from '../src/run-once.ts';
+import { emptyStatus, makePod } from './fakes.ts';
+
+const signal = new AbortController().signal;
+
+function withContainer(pod: Pod, state: RuntimeContainerState): RuntimePodStatus {
+  const container = {
+    id: 'c1',
+    name: 'main',
+    state,
+    createdAtMs: 1,
+    startedAtMs: 1,
+    finishedAtMs: 0,
+    exitCode: 0,
+    image: '',
+    imageId: '',
+    hash: '',
+    restartCount: 0,
+    reason: '',
+    message: '',
+    sandboxId: 's1',
+  };
+  return emptyStatus(pod, { containers: [container] });
+}
+
+function setUp(syncsUntilUp: number, options: { isTerminal?: boolean; fails?: boolean; admit?: AdmitHandler } = {}) {
+  const clock = new FakeClock();
+  const syncs: string[] = [];
+  const run = (pods: readonly Pod[]) =>
+    runPodsOnce(
+      pods,
+      {
+        clock,
+        admitHandlers: options.admit ? [options.admit] : [],
+        runtime: {
+          getPods: async () => [],
+          getPodStatus: async (uid, name) =>
+            syncs.filter((synced) => synced === uid).length >= syncsUntilUp
+              ? withContainer(makePod(name, { uid }), 'running')
+              : withContainer(makePod(name, { uid }), 'exited'),
+          syncPod: async () => ({ results: [] }),
+          killPod: async () => {},
+          status: () => Promise.reject(new Error('not asked for')),
+          forget: () => {},
+        },
+        syncer: {
+          syncPod: async (_type, pod) => {
+            syncs.push(pod.metadata.uid);
+            if (options.fails) throw new Error('no image');
+            return { isTerminal: options.isTerminal ?? false };
+          },
+        },
+      },
+      signal,
+    );
+  return { clock, syncs, run };
+}
+
+describe('runPodsOnce', () => {
+  test('a pod is synced until its containers run, with growing pauses', async () => {
+    const { clock, syncs, run } = setUp(3);
+    const result = run([makePod('a')]);
+    await clock.advance(2999);
+    expect(syncs).toHaveLength(2);
+    await clock.advance(1);
+    expect(syncs).toHaveLength(3);
+    expect(await result).toEqual([{ pod: makePod('a') }]);
+  });
+
+  test('a pod that runs already is left alone, one that has ended is done', async () => {
+    const up = setUp(0);
+    expect(await up.run([makePod('a')])).toEqual([{ pod: makePod('a') }]);
+    expect(up.syncs).toEqual([]);
+    expect(await setUp(99, { isTerminal: true }).run([makePod('a')])).toEqual([{ pod: makePod('a') }]);
+  });
+
+  test('a pod that never runs is given up, with the last error; the others are not kept waiting by it', async () => {
+    const { clock, syncs, run } = setUp(99, { fails: true });
+    const result = run([makePod('a'), makePod('b')]);
+    await clock.advance(3_000_000);
+    const [first, second] = await result;
+    expect(first?.error?.message).toMatch(/^timeout: pod default\/a does not run after 10 retries/);
+    expect(first?.error?.cause).toEqual(new Error('no image'));
+    expect(second?.error).toBeDefined();
+    expect(syncs).toHaveLength(22);
+  });
+
+  test('a pod that is not admitted is not synced', async () => {
+    const { syncs, run } = setUp(1, { admit: { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) } });
+    const [result] = await run([makePod('a')]);
+    expect(result?.error?.message).toBe('NoRoom: full');
+    expect(syncs).toEqual([]);
+  });
+});
+
+test('the first pods are those of all sources together', async () => {
+  const updates: PodUpdate[] = [
+    { op: 'ADD', source: 'file', pods: [makePod('a'), makePod('b')] },
+    { op: 'REMOVE', source: 'file', pods: [makePod('b')] },
+    { op: 'ADD', source: 'http', pods: [makePod('c')] },
+    { op: 'ADD', source: 'http', pods: [makePod('late')] },
+  ];
+  let taken = 0;
+  const podConfig = {
+    updates: (async function* () {
+      for (const update of updates) {
+        taken += 1;
+        yield update;
+      }
+    })(),
+    seenAllSources: () => taken >= 3,
+  };
+  const pods = await firstPods(podConfig, signal);
+  expect(pods.map((pod) => pod.metadata.name)).toEqual(['a', 'c']);
+});
