@@ -22,6 +22,8 @@ interface Look {
   again: boolean;
   failures: number;
   timer: Timer | undefined;
+  /** The timer is for the next turn of the event loop. */
+  soon: boolean;
 }
 
 /**
@@ -52,10 +54,16 @@ export class Looks {
 
   /** Asks for a look that begins from now on. Before {@link start} it is kept. */
   request(uid: string): void {
-    const look = this.#looks.get(uid);
-    if (look === undefined) this.#looks.set(uid, { state: 'waiting', again: false, failures: 0, timer: undefined });
-    else if (look.state === 'running') look.again = true;
+    const look = this.#lookOf(uid);
+    if (look.state === 'running') look.again = true;
     this.#begin(uid);
+  }
+
+  /** As {@link request}, but in the next turn of the event loop: what comes in a burst is one look then. */
+  requestSoon(uid: string): void {
+    const look = this.#lookOf(uid);
+    if (look.state === 'running') look.again = true;
+    else if (this.#signal !== undefined && !look.soon) this.#beginIn(uid, look, 0);
   }
 
   /** Tries again at once what waits because it failed. */
@@ -76,12 +84,19 @@ export class Looks {
     await Promise.all(this.#running);
   }
 
+  #lookOf(uid: string): Look {
+    const look = this.#looks.get(uid) ?? { state: 'waiting', again: false, failures: 0, timer: undefined, soon: false };
+    this.#looks.set(uid, look);
+    return look;
+  }
+
   #begin(uid: string): void {
     const look = this.#looks.get(uid);
     const signal = this.#signal;
     if (look === undefined || look.state === 'running' || signal === undefined || signal.aborted) return;
     look.timer?.cancel();
     look.timer = undefined;
+    look.soon = false;
     look.state = 'running';
     const running = this.#run(uid, look, signal).finally(() => this.#running.delete(running));
     this.#running.add(running);
@@ -97,7 +112,7 @@ export class Looks {
     } else if (ok) {
       look.failures = 0;
       if (look.again) {
-        this.#begin(uid);
+        this.#beginIn(uid, look, 0);
       } else {
         this.#looks.delete(uid);
         settled(uid);
@@ -124,6 +139,8 @@ export class Looks {
   }
 
   #beginIn(uid: string, look: Look, delayMs: number): void {
+    look.timer?.cancel();
+    look.soon = delayMs === 0;
     look.timer = this.#components.clock.setTimer(delayMs, () => {
       look.timer = undefined;
       this.#begin(uid);

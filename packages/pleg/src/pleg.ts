@@ -68,7 +68,7 @@ export class Pleg implements AsyncDisposable {
       {
         ...components,
         metrics: this.#metrics,
-        onEvent: (uid) => this.#looks.request(uid),
+        onEvent: (uid) => this.#looks.requestSoon(uid),
         onLost: () => this.#onStreamLost(clock.monotonic()),
       },
       this.#options.repairPeriodMs,
@@ -87,7 +87,7 @@ export class Pleg implements AsyncDisposable {
 
   /** Asks for a look at this pod now. */
   hint(uid: string): void {
-    this.#looks.request(uid);
+    this.#looks.requestSoon(uid);
   }
 
   /** `undefined` where the runtime answers, else what is wrong, in upstream's words. */

@@ -51,7 +51,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   stop.abort();
-  await clock.settle();
+  await clock.advance(0);
   await ended;
   await reading;
   expect(clock.pendingTimers).toBe(0);
@@ -67,7 +67,7 @@ describe('a runtime without events', () => {
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     runtime.set('b', truth({ b1: 'exited' }));
     start();
-    await clock.settle();
+    await clock.advance(0);
     expect(calls()).toEqual(['getPods', 'getPodStatus a', 'getPodStatus b']);
     expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s', 'b ContainerDied b1']);
     expect(runtime.names).toEqual(['default/name-a', 'default/name-b']);
@@ -83,7 +83,7 @@ describe('a runtime without events', () => {
   it('a pod that is gone is told of and leaves the cache without being read', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
-    await clock.settle();
+    await clock.advance(0);
     runtime.set('a', undefined);
     calls();
     news();
@@ -108,7 +108,7 @@ describe('a runtime without events', () => {
     make(listedRuntime);
     runtime.set('a', listing);
     start();
-    await clock.settle();
+    await clock.advance(0);
     expect(news()).toContain('a ContainerDied zombie');
     calls();
     await clock.advance(10_000);
@@ -127,7 +127,7 @@ describe('a runtime without events', () => {
   it('K4: a pod that is gone is forgotten: one of its UID is new', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
-    await clock.settle();
+    await clock.advance(0);
     runtime.set('a', undefined);
     await clock.advance(1000);
     news();
@@ -142,13 +142,13 @@ describe('a runtime without events', () => {
     await clock.advance(100);
     runtime.set('a', undefined);
     pleg.hint('a');
-    await clock.settle();
+    await clock.advance(0);
     expect([cache.get('a'), cache.hasSeen('a')]).toEqual([undefined, true]);
   });
 
   it('a created container makes the pod be read, but nothing told', async () => {
     start();
-    await clock.settle();
+    await clock.advance(0);
     runtime.set('a', truth({ a1: 'created' }));
     await clock.advance(1000);
     expect(cache.get('a')?.status.containers[0]?.state).toBe('created');
@@ -166,7 +166,7 @@ describe('a runtime without events', () => {
   it('the ended pod keeps its addresses', async () => {
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     start();
-    await clock.settle();
+    await clock.advance(0);
     runtime.set('a', truth({ a1: 'exited' }, { s: 'notReady' }));
     await clock.advance(1000);
     expect(cache.get('a')?.status).toMatchObject({ ips: ['10.0.0.1'], sandboxes: [{ state: 'notReady' }] });
@@ -197,9 +197,37 @@ describe('a runtime with events', () => {
   it('an event makes its pod be read at once, and nothing else', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }));
-    await clock.settle();
+    await clock.advance(0);
     expect(calls()).toEqual(['getPodStatus a']);
     expect(news()).toEqual(['a ContainerStarted a1']);
+  });
+
+  it('events of one burst are one reading', async () => {
+    await rely();
+    runtime.set('a', truth({}, { s: 'ready' }));
+    await clock.settle();
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
+    pleg.hint('a');
+    await clock.advance(0);
+    expect(calls()).toEqual(['getPodStatus a']);
+    expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s']);
+  });
+
+  it('an event does not wait for the back-off of a failed reading, and a flood of them does not put it off', async () => {
+    await rely();
+    runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
+    runtime.say('a');
+    await clock.advance(5);
+    calls();
+    const timers: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      runtime.say('a');
+      await clock.settle();
+      timers.push(clock.pendingTimers);
+    }
+    expect(new Set(timers).size).toBe(1);
+    await clock.advance(0);
+    expect(calls()).toEqual(['getPodStatus a']);
   });
 
   it('events that come before a reading begins are one reading, those that come while it runs one more', async () => {
@@ -218,10 +246,10 @@ describe('a runtime with events', () => {
   it('an event after which all is as it was tells nothing', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }));
-    await clock.settle();
+    await clock.advance(0);
     news();
     runtime.say('a');
-    await clock.settle();
+    await clock.advance(0);
     expect(calls()).toEqual(['getPodStatus a', 'getPodStatus a']);
     expect(news()).toEqual([]);
   });
@@ -239,7 +267,7 @@ describe('a runtime with events', () => {
     await rely();
     runtime.set('a', truth({ a1: 'exited' }), true);
     runtime.cut();
-    await clock.settle();
+    await clock.advance(0);
     expect(calls()).toEqual(['getPods', 'getPodStatus a']);
     expect(news()).toEqual(['a ContainerDied a1']);
     expect(runtime.streaming).toBe(false);
@@ -274,7 +302,7 @@ describe('a runtime with events', () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     runtime.set('a', truth({ a1: 'running' }));
-    await clock.settle();
+    await clock.advance(0);
     expect(cache.get('a')).toMatchObject({ error: new Error('down') });
     expect(news()).toEqual([]);
     runtime.plan = () => ({});
@@ -283,7 +311,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a ContainerStarted a1']);
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     pleg.hint('a');
-    await clock.settle();
+    await clock.advance(0);
     runtime.plan = () => ({});
     await clock.advance(1500);
     expect(news()).toEqual(['a PodSync']);
@@ -298,14 +326,14 @@ describe('a runtime with events', () => {
     expect(tries).toBeGreaterThan(5);
     expect(tries).toBeLessThan(12);
     runtime.set('b', truth({ b1: 'running' }));
-    await clock.settle();
+    await clock.advance(0);
     expect(news()).toEqual(['b ContainerStarted b1']);
   });
 
   it('K2: when the runtime is back, what had failed is read at once', async () => {
     await rely();
     for (const uid of ['a', 'b']) runtime.set(uid, truth({ [`${uid}1`]: 'running' }));
-    await clock.settle();
+    await clock.advance(0);
     runtime.plan = () => ({ fail: new Error('down') });
     for (const uid of ['a', 'b']) runtime.say(uid);
     await clock.advance(60_000);
@@ -347,7 +375,7 @@ describe('those who wait for the cache', () => {
     await clock.advance(1500);
     calls();
     const asked = [1, 2, 3].map(() => cache.getNewerThan('a', 1499, stop.signal));
-    await clock.settle();
+    await clock.advance(0);
     expect(await Promise.all(asked)).toHaveLength(3);
     expect(calls()).toEqual(['getPodStatus a']);
   });
@@ -369,10 +397,10 @@ describe('those who wait for the cache', () => {
     await clock.advance(1500);
     runtime.plan = () => ({ fail: new Error('down') });
     const asked = cache.getNewerThan('a', 1400, stop.signal);
-    await Promise.all([expect(asked).rejects.toThrow('down'), clock.settle()]);
+    await Promise.all([expect(asked).rejects.toThrow('down'), clock.advance(0)]);
     runtime.plan = () => ({});
     const again = cache.getNewerThan('a', 1400, stop.signal);
-    await clock.settle();
+    await clock.advance(0);
     expect(await again).toMatchObject({ containers: [] });
   });
 });
@@ -521,7 +549,7 @@ describe('health', () => {
   it('complains after three minutes of silence, and is well again with the next list', async () => {
     runtime.events = 'none';
     start();
-    await clock.settle();
+    await clock.advance(0);
     runtime.plan = () => ({ fail: new Error('down') });
     await clock.advance(180_000);
     expect(pleg.healthy()).toBeUndefined();
@@ -562,7 +590,7 @@ describe('start and stop', () => {
     await clock.advance(100);
     expect(calls()).toEqual([]);
     start();
-    await clock.settle();
+    await clock.advance(0);
     expect(calls()).toEqual(expect.arrayContaining(['getPodStatus a', 'getPodStatus b', 'getPods']));
     await asked;
   });
