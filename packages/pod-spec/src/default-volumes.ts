@@ -109,8 +109,12 @@ function defaultProjection(source: Projection): Projection {
 function defaultItems(items: DownwardItems): { readonly items?: NonNullable<DownwardItems> } {
   if (!items) return {};
   return {
-    items: items.map((item) =>
-      item.fieldRef ? { ...item, fieldRef: { ...item.fieldRef, apiVersion: item.fieldRef.apiVersion || 'v1' } } : item,
-    ),
+    items: items.map(({ fieldRef, resourceFieldRef, ...item }) => ({
+      ...item,
+      ...(fieldRef ? { fieldRef: { ...fieldRef, apiVersion: fieldRef.apiVersion || 'v1' } } : {}),
+      ...(resourceFieldRef
+        ? { resourceFieldRef: { ...resourceFieldRef, divisor: resourceFieldRef.divisor ?? '0' } }
+        : {}),
+    })),
   };
 }

@@ -25,7 +25,7 @@ function defaultSpec(spec: PodSpec): PodSpec {
     ...spec,
     dnsPolicy: spec.dnsPolicy || 'ClusterFirst',
     restartPolicy: spec.restartPolicy || 'Always',
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    terminationGracePeriodSeconds: gracePeriod(spec.terminationGracePeriodSeconds),
     schedulerName: spec.schedulerName || 'default-scheduler',
     enableServiceLinks: spec.enableServiceLinks ?? true,
     securityContext: spec.securityContext ?? {},
@@ -36,6 +36,11 @@ function defaultSpec(spec: PodSpec): PodSpec {
     ...(spec.ephemeralContainers ? { ephemeralContainers: ephemeral } : {}),
     ...(spec.volumes ? { volumes: spec.volumes.map((volume: Volume) => defaultVolume(volume)) } : {}),
   });
+}
+
+/** A negative period, which old objects may have, stands for the shortest. */
+function gracePeriod(seconds = 30): number {
+  return seconds < 0 ? 1 : seconds;
 }
 
 function defaultContainer(container: Container, hostNetwork: boolean): Container {
@@ -99,12 +104,15 @@ type EnvList = NonNullable<Container['env']>;
 function defaultEnvVar(variable: EnvList[number]): EnvList[number] {
   const { valueFrom } = variable;
   if (!valueFrom) return variable;
-  const { fieldRef, fileKeyRef } = valueFrom;
+  const { fieldRef, fileKeyRef, resourceFieldRef } = valueFrom;
   return {
     ...variable,
     valueFrom: {
       ...valueFrom,
       ...(fieldRef ? { fieldRef: { ...fieldRef, apiVersion: fieldRef.apiVersion || 'v1' } } : {}),
+      ...(resourceFieldRef
+        ? { resourceFieldRef: { ...resourceFieldRef, divisor: resourceFieldRef.divisor ?? '0' } }
+        : {}),
       ...(fileKeyRef ? { fileKeyRef: { ...fileKeyRef, optional: fileKeyRef.optional ?? false } } : {}),
     },
   };

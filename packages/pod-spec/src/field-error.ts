@@ -63,8 +63,8 @@ export function notFound(field: string, value: unknown): FieldError {
   return fieldError('Not found', field, '', value);
 }
 
-/** A value of a closed list that is not on it. */
+/** A value of a closed list that is not on it; the list is shown in its order. */
 export function unsupported(field: string, value: unknown, allowed: readonly string[]): FieldError {
-  const list = [...allowed].sort().map((one) => JSON.stringify(one));
+  const list = allowed.map((one) => JSON.stringify(one));
   return fieldError('Unsupported value', field, `supported values: ${list.join(', ')}`, value ?? null);
 }

@@ -3,6 +3,8 @@ type NameRule = (value: string) => readonly string[];
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const SEARCH_LABEL = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const SEARCH = `${SEARCH_LABEL}(\\.${SEARCH_LABEL})*`;
 const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const LABEL_VALUE = `(${QUALIFIED})?`;
 const CONFIG_KEY = '[-._a-zA-Z0-9]+';
@@ -10,6 +12,7 @@ const HEADER = '[-A-Za-z0-9]+';
 
 const labelPattern = whole(LABEL);
 const subdomainPattern = whole(SUBDOMAIN);
+const searchPattern = whole(SEARCH);
 const qualifiedPattern = whole(QUALIFIED);
 const labelValuePattern = whole(LABEL_VALUE);
 const configKeyPattern = whole(CONFIG_KEY);
@@ -57,6 +60,15 @@ export const dns1123SubdomainProblem: NameRule = (value) => {
   const message =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
   return [...problems, patternProblem(message, SUBDOMAIN, 'example.com')];
+};
+
+/** A domain of a pod's DNS search list: a subdomain that may have underscores, as service records do. */
+export const dnsSearchProblem: NameRule = (value) => {
+  const problems = lengthProblem(value, 253, 'characters');
+  if (matches(searchPattern, value)) return problems;
+  const message =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character";
+  return [...problems, patternProblem(message, SEARCH, 'example.com')];
 };
 
 /** Qualified name: keys of labels and annotations, names of resources; `example.com/name` or `name`. */

@@ -5,7 +5,6 @@ import { validateMetadata } from './validation/metadata.ts';
 import { validatePlacement } from './validation/placement.ts';
 import { validateHostNetworkPorts } from './validation/ports.ts';
 import { validateList, validatePodLevelConsistency, validateResources } from './validation/resources.ts';
-import { RESTART_POLICIES } from './validation/restarts.ts';
 import { inRange, oneOf, type Problems, requiredOneOf } from './validation/rules.ts';
 import { validatePodSecurity } from './validation/security.ts';
 import { validateVolumes } from './validation/volumes.ts';
@@ -24,7 +23,7 @@ function* validateSpec(spec: PodSpec, path: string): Problems {
   yield* validateVolumes(spec.volumes ?? [], `${path}.volumes`);
   yield* validateContainers(spec, path);
   if (spec.hostNetwork) yield* validateHostNetworkPorts(spec.containers, `${path}.containers`);
-  yield* requiredOneOf(`${path}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES);
+  yield* requiredOneOf(`${path}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']);
   if (spec.terminationGracePeriodSeconds === undefined) yield required(`${path}.terminationGracePeriodSeconds`);
   yield* inRange(`${path}.activeDeadlineSeconds`, spec.activeDeadlineSeconds, 1, 2 ** 31 - 1);
   if (spec.resources) {

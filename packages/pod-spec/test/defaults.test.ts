@@ -45,6 +45,18 @@ describe('defaultPod', () => {
     expect(defaulted(spec)).toMatchObject(spec);
   });
 
+  it('takes the shortest period for a negative one, and writes the divisor that stands for none', () => {
+    const resourceFieldRef = { resource: 'limits.cpu' };
+    const spec = defaulted({
+      terminationGracePeriodSeconds: -5,
+      containers: [{ name: 'c', env: [{ name: 'A', valueFrom: { resourceFieldRef } }] }],
+      volumes: [{ name: 'v', downwardAPI: { items: [{ path: 'p', resourceFieldRef }] } }],
+    });
+    expect(spec.terminationGracePeriodSeconds).toBe(1);
+    expect(spec.containers[0]?.env?.[0]?.valueFrom?.resourceFieldRef?.divisor).toBe('0');
+    expect(spec.volumes?.[0]?.downwardAPI?.items?.[0]?.resourceFieldRef?.divisor).toBe('0');
+  });
+
   it.each([
     ['busybox', 'Always'],
     ['busybox:latest', 'Always'],

@@ -45,8 +45,8 @@ function* validateCommon(container: Container, spec: PodSpec, path: string): Pro
   else if (image !== image.trim())
     yield invalid(`${path}.image`, image, 'must not have leading or trailing whitespace');
   yield* requiredOneOf(`${path}.terminationMessagePolicy`, container.terminationMessagePolicy, [
-    'FallbackToLogsOnError',
     'File',
+    'FallbackToLogsOnError',
   ]);
   yield* validatePorts(container.ports ?? [], `${path}.ports`);
   yield* validateEnv(container.env ?? [], volumes, `${path}.env`);

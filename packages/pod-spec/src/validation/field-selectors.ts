@@ -24,7 +24,11 @@ const FIELDS: Readonly<Record<User, readonly string[]>> = {
   ],
   volume: ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid'],
 };
-const RESOURCES = ['cpu', 'memory', 'ephemeral-storage'].flatMap((name) => [`limits.${name}`, `requests.${name}`]);
+const RESOURCES = ['limits', 'requests'].flatMap((side) => [
+  `${side}.cpu`,
+  `${side}.ephemeral-storage`,
+  `${side}.memory`,
+]);
 const SIZES = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'];
 
 /** The rules of a reference to a field of the pod. */

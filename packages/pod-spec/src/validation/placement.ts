@@ -1,7 +1,13 @@
 import { isIP } from 'node:net';
 import type { PodSpec, Toleration } from '../api.ts';
 import { fieldError, forbidden, invalid, required, unsupported } from '../field-error.ts';
-import { dns1123LabelProblem, dns1123SubdomainProblem, labelValueProblem, qualifiedNameProblem } from '../names.ts';
+import {
+  dns1123LabelProblem,
+  dns1123SubdomainProblem,
+  dnsSearchProblem,
+  labelValueProblem,
+  qualifiedNameProblem,
+} from '../names.ts';
 import { validateLabels } from './metadata.ts';
 import { named, oneOf, type Problems, requiredOneOf } from './rules.ts';
 
@@ -18,7 +24,7 @@ export function* validatePlacement(spec: PodSpec, path: string): Problems {
   for (const field of subdomains)
     if (spec[field]) yield* named(`${path}.${field}`, spec[field], dns1123SubdomainProblem);
   yield* validateLabels(spec.nodeSelector ?? {}, `${path}.nodeSelector`);
-  yield* oneOf(`${path}.preemptionPolicy`, spec.preemptionPolicy, ['Never', 'PreemptLowerPriority']);
+  yield* oneOf(`${path}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']);
   for (const [index, gate] of (spec.readinessGates ?? []).entries()) {
     yield* named(`${path}.readinessGates[${index}].conditionType`, gate.conditionType ?? '', qualifiedNameProblem);
   }
@@ -52,7 +58,7 @@ function* validateHostName(spec: PodSpec, path: string): Problems {
 }
 
 function* validateDns(spec: PodSpec, path: string): Problems {
-  const policies = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
+  const policies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
   yield* requiredOneOf(`${path}.dnsPolicy`, spec.dnsPolicy, policies);
   const at = `${path}.dnsConfig`;
   const { dnsConfig } = spec;
@@ -76,12 +82,8 @@ function* validateDns(spec: PodSpec, path: string): Problems {
     yield invalid(`${at}.searches`, searches, detail);
   }
   for (const [index, search] of searches.entries()) {
-    // The root alone, and a first underscore in each label, are allowed since 1.34.
-    const plain = search
-      .replace(/\.$/, '')
-      .replace(/(^|\.)_(?=[a-z0-9])/g, '$1')
-      .replaceAll('_', '-');
-    if (search !== '.') yield* named(`${at}.searches[${index}]`, plain, dns1123SubdomainProblem);
+    // The root alone, and underscores, are allowed since 1.34.
+    if (search !== '.') yield* named(`${at}.searches[${index}]`, search.replace(/\.$/, ''), dnsSearchProblem);
   }
   for (const [index, option] of options.entries()) {
     if (!option.name) yield required(`${at}.options[${index}]`, 'must not be empty');
@@ -106,5 +108,5 @@ function* validateToleration(toleration: Toleration, path: string): Problems {
     if (value) yield invalid(`${path}.operator`, value, "value must be empty when `operator` is 'Exists'");
   } else if (!operator || operator === 'Equal') yield* named(`${path}.operator`, value ?? '', labelValueProblem);
   else yield unsupported(`${path}.operator`, operator, ['Equal', 'Exists']);
-  yield* oneOf(`${path}.effect`, effect || undefined, ['NoExecute', 'NoSchedule', 'PreferNoSchedule']);
+  yield* oneOf(`${path}.effect`, effect || undefined, ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
 }

@@ -4,7 +4,7 @@ import { oneOf, type Problems, requiredOneOf } from './rules.ts';
 
 const MAX_RULES = 20;
 const MAX_EXIT_CODES = 255;
-export const RESTART_POLICIES: readonly string[] = ['Always', 'Never', 'OnFailure'];
+const CONTAINER_POLICIES = ['Always', 'Never', 'OnFailure'];
 
 /** The rules of a container's own restart policy and its restart rules (KEP-753, KEP-5307). */
 export function* validateRestarts(container: Container, path: string): Problems {
@@ -13,7 +13,7 @@ export function* validateRestarts(container: Container, path: string): Problems 
     if (restartPolicyRules.length === 0) return;
     yield required(`${path}.restartPolicy`, 'must specify restartPolicy when restart rules are used');
   }
-  yield* oneOf(`${path}.restartPolicy`, restartPolicy, RESTART_POLICIES);
+  yield* oneOf(`${path}.restartPolicy`, restartPolicy, CONTAINER_POLICIES);
   yield* atMost(`${path}.restartPolicyRules`, restartPolicyRules.length, MAX_RULES);
   for (const [index, { action, exitCodes }] of restartPolicyRules.entries()) {
     const at = `${path}.restartPolicyRules[${index}]`;

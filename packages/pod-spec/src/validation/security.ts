@@ -1,7 +1,7 @@
 import type { PodSecurityContext, PodSpec, SecurityContext } from '../api.ts';
 import { duplicate, forbidden, invalid, required } from '../field-error.ts';
 import { normalizeSysctlName } from '../pod-facts.ts';
-import { descending, inRange, oneOf, type Problems, requiredOneOf } from './rules.ts';
+import { descending, inRange, oneOf, type Problems } from './rules.ts';
 
 const MAX_ID = 2 ** 31 - 1;
 const MAX_SYSCTL_LENGTH = 253;
@@ -68,7 +68,9 @@ function* validateProfiles(context: SecurityContext | PodSecurityContext, path: 
 }
 
 function* validateProfile(profile: Profile, path: string, kind: 'seccomp' | 'AppArmor'): Problems {
-  yield* requiredOneOf(`${path}.type`, profile.type, PROFILES);
+  if (!profile.type)
+    yield required(`${path}.type`, kind === 'seccomp' ? 'type is required when seccompProfile is set' : '');
+  else yield* oneOf(`${path}.type`, profile.type, PROFILES);
   const at = `${path}.localhostProfile`;
   const file = profile.localhostProfile;
   if (profile.type !== 'Localhost') {

@@ -7,4 +7,6 @@ export const STOP_SIGNALS: readonly string[] = [
   ...NAMES.split(' '),
   ...Array.from({ length: 15 }, (_, index) => `RTMIN+${index + 1}`),
   ...Array.from({ length: 14 }, (_, index) => `RTMAX-${index + 1}`),
-].map((name) => `SIG${name}`);
+]
+  .map((name) => `SIG${name}`)
+  .sort();

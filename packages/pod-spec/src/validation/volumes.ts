@@ -11,13 +11,13 @@ type Projection = NonNullable<NonNullable<Volume['projected']>['sources']>[numbe
 
 const HOST_PATH_TYPES = [
   '',
-  'DirectoryOrCreate',
-  'Directory',
-  'FileOrCreate',
-  'File',
-  'Socket',
-  'CharDevice',
   'BlockDevice',
+  'CharDevice',
+  'Directory',
+  'DirectoryOrCreate',
+  'File',
+  'FileOrCreate',
+  'Socket',
 ];
 export const PULL_POLICIES: readonly string[] = ['Always', 'IfNotPresent', 'Never'];
 
