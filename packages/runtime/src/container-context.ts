@@ -3,12 +3,12 @@ import type { Container, Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { ContainerContext, NodeSettings } from './config/context.ts';
 import { makeEnvironment } from './config/environment.ts';
-import { imageUser } from './config/non-root.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
 import { generateSandboxConfig } from './config/sandbox-config.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
 import { errorText } from './errors.ts';
+import { ImageUsers } from './image-users.ts';
 import type { PodMounts, PodNetworkPort } from './ports.ts';
 
 /** What the node and its managers know, of which sandboxes and containers are made. */
@@ -35,9 +35,11 @@ export interface PodCgroups {
 /** Gathers what {@link generateSandboxConfig} and `generateContainerConfig` need. */
 export class ConfigContexts {
   readonly #components: ContextComponents;
+  readonly #imageUsers: ImageUsers;
 
   constructor(components: ContextComponents) {
     this.#components = components;
+    this.#imageUsers = new ImageUsers(components);
   }
 
   /** @throws ContainerConfigError, and what the network's port throws */
@@ -60,10 +62,10 @@ export class ConfigContexts {
     targetContainerId: string | undefined,
     signal: AbortSignal,
   ): Promise<ContainerContext> {
-    const { imageService, files, mounts, node, selinuxEnabled, objects } = this.#components;
+    const { files, mounts, node, selinuxEnabled, objects } = this.#components;
     // Side by side: most of them wait for something else.
-    const [{ image }, environmentObjects, containerMounts] = await Promise.all([
-      imageService.imageStatus({ image: { image: container.image ?? '' } }, signal),
+    const [user, environmentObjects, containerMounts] = await Promise.all([
+      this.#imageUsers.get(imageRef, signal),
       readEnvironmentObjects(pod, container, objects, signal),
       mounts.containerMounts(pod, container, podIps),
     ]);
@@ -79,7 +81,7 @@ export class ConfigContexts {
       node,
       hash: containerHash(container),
       imageRef,
-      imageUser: imageUser(image),
+      imageUser: user,
       environment,
       mounts: containerMounts,
       ...(terminationMessageFile !== undefined && { terminationMessageFile }),

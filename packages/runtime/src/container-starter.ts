@@ -55,6 +55,8 @@ export interface StartRequest {
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
+  /** Whether the runtime can have no container of the pod yet. */
+  readonly empty: boolean;
   readonly pull: Promise<PullOutcome>;
 }
 
@@ -155,10 +157,11 @@ export class ContainerStarter {
    * Sees to it that no other container of this name lives, or can come alive (C1).
    * @returns the number of the attempt that comes now; `undefined` where one runs already
    */
-  async #clearTheWay({ pod, container }: StartRequest, signal: AbortSignal): Promise<number | undefined> {
+  async #clearTheWay({ pod, container, empty }: StartRequest, signal: AbortSignal): Promise<number | undefined> {
     const { cri, files, remover, tried, logger } = this.#components;
     const { uid } = pod.metadata;
-    const { containers } = await cri.listContainers({ filter: { labelSelector: { [criLabels.podUid]: uid } } }, signal);
+    const filter = { labelSelector: { [criLabels.podUid]: uid } };
+    const { containers } = empty ? { containers: [] } : await cri.listContainers({ filter }, signal);
     const plan = beforeCreate(containers.map(toRuntimeContainer), container.name, tried.get(uid, container.name));
     if (plan.kind === 'running') {
       tried.succeeded(uid, container.name);

@@ -40,6 +40,8 @@ export interface Place {
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
+  /** Whether the runtime can have no container of the pod: it had nothing of it before this sandbox. */
+  readonly empty: boolean;
 }
 
 /** Starts the containers of a pod: their images side by side, they themselves in the order that their kinds ask for. */

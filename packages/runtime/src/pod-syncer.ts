@@ -100,7 +100,7 @@ export class PodSyncer {
     // The images come while the sandbox is made.
     const place = actions.createSandbox
       ? await this.#makeSandbox(run, actions, sandboxConfig)
-      : { sandboxId: actions.sandboxId, sandboxConfig, podIps: status.ips };
+      : { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: status.ips };
     if (place === undefined) return;
     signal.throwIfAborted();
     await allOf([
@@ -213,9 +213,9 @@ export class PodSyncer {
     const { sandboxes, recorder, metrics, logger } = this.#components;
     const target = podText(pod);
     metrics.startedPods.inc({});
-    let sandboxId: string;
+    let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
     try {
-      sandboxId = await sandboxes.run(pod, sandboxConfig, this.#components.runtimeHandler(pod), signal);
+      sandbox = await sandboxes.run(pod, sandboxConfig, this.#components.runtimeHandler(pod), signal);
     } catch (err) {
       signal.throwIfAborted();
       // A pod that is being deleted may well take its network away under the sandbox.
@@ -227,12 +227,15 @@ export class PodSyncer {
       recorder.event(podReference(pod), 'Warning', eventReasons.failedCreatePodSandBox, text);
       return undefined;
     }
+    const sandboxId = sandbox.id;
     results.add('CreatePodSandbox', target);
     logger.info({ podUid: pod.metadata.uid, sandboxId, attempt }, 'Sandbox runs');
     try {
       const podIps = await sandboxes.ips(sandboxId, signal);
       this.#components.onSandboxReady(pod);
-      return { sandboxId, sandboxConfig, podIps: pod.spec.hostNetwork ? status.ips : podIps };
+      // Nothing but what an earlier sandbox left could be in the way of the containers.
+      const empty = sandbox.fresh && status.sandboxes.length === 0 && status.containers.length === 0;
+      return { sandboxId, sandboxConfig, empty, podIps: pod.spec.hostNetwork ? status.ips : podIps };
     } catch (err) {
       signal.throwIfAborted();
       const text = `Unable to get pod sandbox status: ${errorText(err)}`;

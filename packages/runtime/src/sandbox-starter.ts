@@ -35,27 +35,33 @@ export class SandboxStarter {
 
   /**
    * Runs a pod's sandbox, or finds the one that an earlier call made whose answer was lost.
-   * @returns its id
+   * @returns its id, and whether this very call made it, so that nothing can be in it yet
    */
-  async run(pod: Pod, config: Init<PodSandboxConfig>, runtimeHandler: string, signal: AbortSignal): Promise<string> {
+  async run(
+    pod: Pod,
+    config: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly id: string; readonly fresh: boolean }> {
     const { cri, clock, gate, metrics, files } = this.#components;
     await files.makePodLogs(pod);
-    const work = async (): Promise<string> => {
+    const work = async (): Promise<{ readonly id: string; readonly fresh: boolean }> => {
       const startMs = clock.monotonic();
       try {
-        return (await cri.runPodSandbox({ config, runtimeHandler }, signal)).podSandboxId;
+        const { podSandboxId } = await cri.runPodSandbox({ config, runtimeHandler }, signal);
+        return { id: podSandboxId, fresh: true };
       } catch (err) {
         metrics.runSandboxErrors.inc({ runtime_handler: runtimeHandler });
         const id = signal.aborted ? undefined : await this.#findAfter(err, pod, config, signal);
         if (id === undefined) throw err;
-        return id;
+        return { id, fresh: false };
       } finally {
         metrics.runSandboxSeconds.observe({ runtime_handler: runtimeHandler }, (clock.monotonic() - startMs) / 1000);
       }
     };
-    const id = await gate.run('new', work, signal);
-    if (id === '') throw new PodRuntimeError('BadAnswer', 'RunPodSandbox answered without an id');
-    return id;
+    const sandbox = await gate.run('new', work, signal);
+    if (sandbox.id === '') throw new PodRuntimeError('BadAnswer', 'RunPodSandbox answered without an id');
+    return sandbox;
   }
 
   /** The addresses of a sandbox that was just made. */

@@ -1,0 +1,46 @@
+import { type Image, type ImageService, messages } from '@node-agent/cri-client';
+import { expect, test } from 'vitest';
+import { ImageUsers } from '../src/image-users.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+
+function world(image: Image | null) {
+  const asked: string[] = [];
+  const imageService: Pick<ImageService, 'imageStatus'> = {
+    imageStatus: async (request) => {
+      asked.push(request.image?.image ?? '');
+      return { image, info: {} };
+    },
+  };
+  return { asked, users: new ImageUsers({ imageService }) };
+}
+
+const signal = new AbortController().signal;
+
+test.each([
+  [digest, 1],
+  [`registry.example/app@${digest}`, 1],
+  ['registry.example/app:latest', 2],
+])('the user of %s is asked for %d times in two starts', async (ref, times) => {
+  const { asked, users } = world(messages.Image.create({ id: digest, username: 'www' }));
+  expect(await users.get(ref, signal)).toEqual({ username: 'www' });
+  expect(await users.get(ref, signal)).toEqual({ username: 'www' });
+  expect(asked).toEqual(Array(times).fill(ref));
+});
+
+test('an image that is not there is asked for again', async () => {
+  const { asked, users } = world(null);
+  expect(await users.get(digest, signal)).toEqual({ uid: 0 });
+  await users.get(digest, signal);
+  expect(asked).toHaveLength(2);
+});
+
+test('no more than a thousand are remembered', async () => {
+  const { asked, users } = world(messages.Image.create({ id: 'x' }));
+  const ref = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`;
+  for (let n = 0; n <= 1_000; n++) await users.get(ref(n), signal);
+  asked.length = 0;
+  await users.get(ref(1_000), signal);
+  await users.get(ref(0), signal);
+  expect(asked).toEqual([ref(0)]);
+});
