@@ -1,3 +1,4 @@
+import type { Clock } from '@node-agent/async';
 import {
   type ContainerConfig,
   CriError,
@@ -5,7 +6,7 @@ import {
   type PodSandboxConfig,
   type RuntimeService,
 } from '@node-agent/cri-client';
-import type { AnyContainer, ContainerType, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { AnyContainer, ContainerType, Pod, RuntimeContainer, RuntimePodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { beforeCreate } from './before-create.ts';
@@ -21,14 +22,17 @@ import { containerReference } from './describe.ts';
 import { errorText } from './errors.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
+import { patiently } from './patience.ts';
 import type { LifecycleHooks } from './ports.ts';
 import { toRuntimeContainer } from './runtime-pods.ts';
 import type { StartGate } from './start-gate.ts';
+import { START_ERROR } from './status.ts';
 import type { SyncFailure } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
 
 export interface StarterComponents {
   readonly cri: Pick<RuntimeService, 'listContainers' | 'createContainer' | 'startContainer' | 'stopContainer'>;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
   readonly metrics: RuntimeMetrics;
@@ -117,7 +121,8 @@ export class ContainerStarter {
       const reason =
         err.reason === 'RunContainerError' ? eventReasons.failedToStartContainer : eventReasons.failedToCreateContainer;
       this.#event(request, '', 'Warning', reason, `Error: ${err.message}`);
-      return { reason: err.reason, message: err.message };
+      const retryAtMs = this.#components.tried.retryAtMs(pod.metadata.uid, container.name);
+      return { reason: err.reason, message: err.message, ...(retryAtMs !== undefined && { retryAtMs }) };
     }
     return this.#postStart(request, id, signal);
   }
@@ -128,7 +133,7 @@ export class ContainerStarter {
     context: ContainerContext,
     signal: AbortSignal,
   ): Promise<{ readonly id: string; readonly config: Init<ContainerConfig> } | undefined> {
-    const { cri, backOff, tried } = this.#components;
+    const { cri, clock, backOff, tried } = this.#components;
     const { pod, container, type, sandboxId, sandboxConfig, status } = request;
     const { uid } = pod.metadata;
 
@@ -139,7 +144,8 @@ export class ContainerStarter {
     );
     const { containerId: id } = await step('CreateContainerError', async () => {
       try {
-        return await cri.createContainer({ podSandboxId: sandboxId, config, sandboxConfig }, signal);
+        const create = { podSandboxId: sandboxId, config, sandboxConfig };
+        return await patiently(clock, signal, (late) => cri.createContainer(create, late));
       } catch (err) {
         tried.failed(uid, container.name, attempt, err);
         throw err;
@@ -148,7 +154,9 @@ export class ContainerStarter {
     tried.succeeded(uid, container.name);
     backOff.started(pod, container, containerHash(container), status.containers);
     this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
-    await step('RunContainerError', () => cri.startContainer({ containerId: id }, signal));
+    await step('RunContainerError', () =>
+      patiently(clock, signal, (late) => cri.startContainer({ containerId: id }, late)),
+    );
     this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
     return { id, config };
   }
@@ -157,12 +165,16 @@ export class ContainerStarter {
    * Sees to it that no other container of this name lives, or can come alive (C1).
    * @returns the number of the attempt that comes now; `undefined` where one runs already
    */
-  async #clearTheWay({ pod, container, empty }: StartRequest, signal: AbortSignal): Promise<number | undefined> {
+  async #clearTheWay(
+    { pod, container, status, empty }: StartRequest,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
     const { cri, files, remover, tried, logger } = this.#components;
     const { uid } = pod.metadata;
     const filter = { labelSelector: { [criLabels.podUid]: uid } };
     const { containers } = empty ? { containers: [] } : await cri.listContainers({ filter }, signal);
-    const plan = beforeCreate(containers.map(toRuntimeContainer), container.name, tried.get(uid, container.name));
+    const listed = containers.map(toRuntimeContainer).map((one) => (neverStarted(status, one) ? asCreated(one) : one));
+    const plan = beforeCreate(listed, container.name, tried.get(uid, container.name));
     if (plan.kind === 'running') {
       tried.succeeded(uid, container.name);
       logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');
@@ -171,7 +183,11 @@ export class ContainerStarter {
     for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
     for (const containerId of plan.remove) {
       logger.info({ podUid: uid, container: container.name, containerId }, 'Removing a container that never started');
-      await remover.remove(containerId, false, signal);
+      await remover.remove(containerId, false, signal).catch((err: unknown) => {
+        const { restartCount = 0 } = listed.find(({ id }) => id === containerId) ?? {};
+        tried.failed(uid, container.name, restartCount, err);
+        throw err;
+      });
     }
     return plan.attempt ?? (await files.restartCount(pod, container));
   }
@@ -212,6 +228,16 @@ export class ContainerStarter {
     const text = id === '' ? message : message.replaceAll(id, container.name);
     this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
   }
+}
+
+/** Whether the list calls a container exited whose start was broken off: its status knows better. */
+function neverStarted({ containers }: RuntimePodStatus, { id, state }: RuntimeContainer): boolean {
+  const known = containers.find((status) => status.id === id);
+  return state === 'exited' && known?.state === 'created' && known.reason === START_ERROR;
+}
+
+function asCreated(container: RuntimeContainer): RuntimeContainer {
+  return { ...container, state: 'created' };
 }
 
 /** The container whose processes an ephemeral one asks to see. */

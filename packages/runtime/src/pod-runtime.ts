@@ -131,9 +131,9 @@ export class PodRuntime {
     this.#tried = new TriedAttempts({ clock });
     this.#remover = new ContainerRemover({ cri, files });
     this.#killer = new Killer(components);
-    const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri };
+    const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
-    const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks, tried: this.#tried });
+    const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks });
     const runtimeHandler = components.runtimeHandler ?? (() => '');
     this.#syncer = new PodSyncer({
       ...shared,

@@ -14,6 +14,7 @@ import { allOf, type Candidate, type Place, type PodContainers, type Run } from 
 import { surplusInitContainers } from './prune-rule.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
 import { type PodSyncResult, SyncResults } from './sync-result.ts';
+import type { TriedAttempts } from './tried-attempts.ts';
 
 export interface PodSyncerComponents {
   readonly logger: Logger;
@@ -29,6 +30,7 @@ export interface PodSyncerComponents {
   readonly killer: Killer;
   readonly sandboxes: SandboxStarter;
   readonly starts: PodContainers;
+  readonly tried: TriedAttempts;
 }
 
 /**
@@ -186,9 +188,13 @@ export class PodSyncer {
   }
 
   async #sandboxConfig({ pod, results }: Run, actions: PodActions): Promise<Init<PodSandboxConfig> | undefined> {
-    const { contexts, recorder, metrics } = this.#components;
+    const { contexts, recorder, metrics, tried } = this.#components;
     try {
-      return await contexts.sandboxConfig(pod, actions.attempt);
+      // A number that was tried is above what is known where its name has leaked.
+      const attempt = actions.createSandbox
+        ? Math.max(actions.attempt, tried.get(pod.metadata.uid, '') ?? 0)
+        : actions.attempt;
+      return await contexts.sandboxConfig(pod, attempt);
     } catch (err) {
       if (!actions.createSandbox) {
         const message = `GeneratePodSandboxConfig for pod "${podText(pod)}" failed: ${errorText(err)}`;
@@ -210,7 +216,7 @@ export class PodSyncer {
     { attempt }: PodActions,
     sandboxConfig: Init<PodSandboxConfig>,
   ): Promise<Place | undefined> {
-    const { sandboxes, recorder, metrics, logger } = this.#components;
+    const { sandboxes, recorder, metrics, logger, tried } = this.#components;
     const target = podText(pod);
     metrics.startedPods.inc({});
     let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
@@ -222,7 +228,9 @@ export class PodSyncer {
       if (this.#components.isPodTerminationRequested(pod.metadata.uid)) return undefined;
       metrics.startedPodErrors.inc({});
       const message = `Failed to create sandbox for pod "${target}": ${errorText(err)}`;
-      results.add('CreatePodSandbox', target, { reason: 'CreatePodSandboxError', message });
+      const retryAtMs = tried.retryAtMs(pod.metadata.uid, '');
+      const wait = retryAtMs === undefined ? {} : { retryAtMs };
+      results.add('CreatePodSandbox', target, { reason: 'CreatePodSandboxError', message, ...wait });
       const text = `Failed to create pod sandbox: ${errorText(err)}`;
       recorder.event(podReference(pod), 'Warning', eventReasons.failedCreatePodSandBox, text);
       return undefined;

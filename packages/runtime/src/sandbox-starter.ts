@@ -4,6 +4,7 @@ import {
   type Init,
   type PodSandboxConfig,
   PodSandboxState,
+  type RunPodSandboxResponse,
   type RuntimeService,
 } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
@@ -12,9 +13,10 @@ import { criLabels } from './config/labels.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { PodRuntimeError } from './errors.ts';
 import type { RuntimeMetrics } from './metrics.ts';
+import { patiently } from './patience.ts';
 import type { StartGate } from './start-gate.ts';
 import { sandboxIps } from './status.ts';
-import { isNameTaken } from './tried-attempts.ts';
+import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
 
 export interface SandboxStarterComponents {
   readonly cri: Pick<RuntimeService, 'runPodSandbox' | 'podSandboxStatus' | 'listPodSandbox'>;
@@ -23,6 +25,7 @@ export interface SandboxStarterComponents {
   readonly metrics: RuntimeMetrics;
   readonly gate: StartGate;
   readonly files: ContainerFiles;
+  readonly tried: TriedAttempts;
 }
 
 /** Runs sandboxes. */
@@ -43,17 +46,22 @@ export class SandboxStarter {
     runtimeHandler: string,
     signal: AbortSignal,
   ): Promise<{ readonly id: string; readonly fresh: boolean }> {
-    const { cri, clock, gate, metrics, files } = this.#components;
+    const { cri, clock, gate, metrics, files, tried } = this.#components;
     await files.makePodLogs(pod);
     const work = async (): Promise<{ readonly id: string; readonly fresh: boolean }> => {
       const startMs = clock.monotonic();
       try {
-        const { podSandboxId } = await cri.runPodSandbox({ config, runtimeHandler }, signal);
+        const call = (late: AbortSignal): Promise<RunPodSandboxResponse> =>
+          cri.runPodSandbox({ config, runtimeHandler }, late);
+        const { podSandboxId } = await patiently(clock, signal, call);
+        tried.succeeded(pod.metadata.uid, '');
         return { id: podSandboxId, fresh: true };
       } catch (err) {
+        tried.failed(pod.metadata.uid, '', config.metadata?.attempt ?? 0, err);
         metrics.runSandboxErrors.inc({ runtime_handler: runtimeHandler });
         const id = signal.aborted ? undefined : await this.#findAfter(err, pod, config, signal);
         if (id === undefined) throw err;
+        tried.succeeded(pod.metadata.uid, '');
         return { id, fresh: false };
       } finally {
         metrics.runSandboxSeconds.observe({ runtime_handler: runtimeHandler }, (clock.monotonic() - startMs) / 1000);

@@ -59,10 +59,30 @@ export function containerIdentity({ labels, annotations, metadata }: Marked): {
 
 type Marked = Pick<ContainerStatus, 'labels' | 'annotations' | 'metadata'>;
 
-/** What the runtime says of one container, without its termination message. Never throws, whatever it says. */
+/** The reason that containerd gives a container which could not be started. */
+export const START_ERROR = 'StartError';
+
+/**
+ * Whether a container that is called exited never started, because the call to start it was broken off, as it is when
+ * the kubelet dies. That is no failure of the container: it has not run, and no restart policy bears on it.
+ */
+function startBrokenOff({ state, reason, startedAt, message }: ContainerStatus): boolean {
+  return (
+    state === ContainerState.CONTAINER_EXITED &&
+    reason === START_ERROR &&
+    !(startedAt > 0) &&
+    /context canceled|context deadline exceeded|start failed: : signal: killed/.test(message)
+  );
+}
+
+/**
+ * What the runtime says of one container, without its termination message. Never throws, whatever it says. One whose
+ * start was broken off is `created`, with the reason {@link START_ERROR}.
+ */
 export function toContainerStatus(status: ContainerStatus, sandboxId: string): RuntimeContainerStatus {
   const { name, hash, restartCount } = containerIdentity(status);
-  const state = containerState(status.state);
+  const brokenOff = startBrokenOff(status);
+  const state = brokenOff ? 'created' : containerState(status.state);
   const exited = state === 'exited';
   const resources = toResources(status);
   const user = status.user?.linux;
@@ -79,8 +99,8 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     imageId: status.imageId || status.imageRef,
     hash,
     restartCount,
-    reason: exited ? status.reason : '',
-    message: exited ? status.message : '',
+    reason: exited || brokenOff ? status.reason : '',
+    message: exited || brokenOff ? status.message : '',
     sandboxId,
     ...(resources && { resources }),
     ...(user && { user: { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups } }),

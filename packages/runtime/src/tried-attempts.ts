@@ -4,10 +4,16 @@ import { CriError } from '@node-agent/cri-client';
 /** Longer than a runtime works on a call that nobody waits for any more; a name that is taken still then is leaked. */
 const LEAKED_NAME_MS = 300_000;
 
-/** A runtime that has the name already: containerd and CRI-O say so in words only. */
+/** For so long a taken name is what a call that was broken off left, and is about to be given back. */
+const SETTLING_MS = 10_000;
+const SETTLING_RETRY_MS = 1_000;
+
+/**
+ * A runtime that has the name already, or is still at work on what has it: containerd and CRI-O say so in words only.
+ */
 export function isNameTaken(err: unknown): boolean {
   const { code, details } = CriError.from(err);
-  return code === 'ALREADY_EXISTS' || /\bname\b.*\bis reserved\b/s.test(details);
+  return code === 'ALREADY_EXISTS' || /\bname\b.*\bis reserved\b|\bis in starting state\b/s.test(details);
 }
 
 /**
@@ -23,6 +29,7 @@ export class TriedAttempts {
     this.#clock = clock;
   }
 
+  /** @param container '' for the pod's sandbox */
   get(podUid: string, container: string): number | undefined {
     return this.#tried.get(`${podUid}/${container}`)?.attempt;
   }
@@ -38,6 +45,13 @@ export class TriedAttempts {
     const takenSinceMs = known?.attempt === attempt ? (known.takenSinceMs ?? now) : now;
     const leaked = now - takenSinceMs >= LEAKED_NAME_MS;
     this.#tried.set(key, leaked ? { attempt: attempt + 1 } : { attempt, takenSinceMs });
+  }
+
+  /** When the next try makes sense, by the monotonic clock, where the name will soon be free. */
+  retryAtMs(podUid: string, container: string): number | undefined {
+    const sinceMs = this.#tried.get(`${podUid}/${container}`)?.takenSinceMs;
+    const now = this.#clock.monotonic();
+    return sinceMs !== undefined && now - sinceMs < SETTLING_MS ? now + SETTLING_RETRY_MS : undefined;
   }
 
   succeeded(podUid: string, container: string): void {

@@ -97,6 +97,9 @@ describe('attempts that were tried', () => {
         }),
       ),
     ).toBe(true);
+    const starting =
+      'failed to set removing state for container "f00": container is in starting state, can\'t be removed';
+    expect(isNameTaken(new CriError({ rpc: '', code: 'UNKNOWN', details: starting }))).toBe(true);
     expect(isNameTaken(lost)).toBe(false);
   });
 
@@ -119,6 +122,18 @@ describe('attempts that were tried', () => {
     await clock.advance(1_000);
     tried.failed('uid', 'a', 0, taken);
     expect(tried.get('uid', 'a')).toBe(1);
+  });
+
+  test('a name that has just been found taken is tried again soon, one that stays so is not', async () => {
+    const clock = new FakeClock();
+    const tried = new TriedAttempts({ clock });
+    tried.failed('uid', '', 0, lost);
+    expect(tried.retryAtMs('uid', '')).toBeUndefined();
+    tried.failed('uid', '', 0, taken);
+    expect(tried.retryAtMs('uid', '')).toBe(1_000);
+    await clock.advance(10_000);
+    tried.failed('uid', '', 0, taken);
+    expect(tried.retryAtMs('uid', '')).toBeUndefined();
   });
 
   test('a pod that is gone is forgotten', () => {

@@ -132,6 +132,56 @@ describe('K1: the kubelet is killed at any call of the runtime', () => {
   });
 });
 
+describe('K1: a start that was broken off', () => {
+  const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
+
+  test('K1: is no failure of its container: a pod that runs once still runs, and counts no restart', async () => {
+    let first = true;
+    const script: Script = () => {
+      const broken = first;
+      first = false;
+      return broken ? { startError: message } : {};
+    };
+    const machine = new Machine({ runtime: { script } });
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
+    await machine.sync(machine.kubelet(), task);
+    expect(machine.live()).toEqual([]);
+    const next = machine.kubelet();
+    await machine.sync(next, task);
+    expect(machine.live()).toEqual(['a/0']);
+    expect((await machine.status(next, task)).containers).toHaveLength(1);
+  });
+
+  test('a start that fails for a reason of its own is a failure', async () => {
+    const script: Script = () => ({ startError: 'exec: "nope": executable file not found in $PATH' });
+    const machine = new Machine({ runtime: { script } });
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, task);
+    expect((await machine.status(kubelet, task)).containers).toMatchObject([{ state: 'exited', exitCode: 128 }]);
+    expect((await machine.sync(kubelet, task)).results).toMatchObject([{ action: 'KillPodSandbox' }]);
+  });
+
+  test('one that nobody wants any more is waited for, for five seconds', async () => {
+    const machine = new Machine({ runtime: { latencies: { startContainerMs: 1_000 } } });
+    const kubelet = machine.kubelet();
+    const task = pod({ containers: [sleeper('a'), sleeper('b')] });
+    const stop = new AbortController();
+    machine.clock.setTimer(500, () => stop.abort(new Error('the pod is to end')));
+    const result = await machine.sync(kubelet, task, stop.signal);
+    expect(result.error).toBeUndefined();
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+
+    machine.cri.faults.add({ rpc: 'runPodSandbox', fault: { kind: 'hang' } });
+    const other = pod({ containers: [sleeper('a')] }, { uid: 'uid-2', name: 'other' });
+    const stopOther = new AbortController();
+    machine.clock.setTimer(500, () => stopOther.abort(new Error('the pod is to end')));
+    const startMs = machine.clock.monotonic();
+    await machine.sync(kubelet, other, stopOther.signal);
+    expect(machine.clock.monotonic() - startMs).toBe(5_500);
+  });
+});
+
 describe('C1: an answer is lost', () => {
   const web = pod({ containers: [sleeper('a')] });
   const codes: readonly CriErrorCode[] = ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED', 'UNKNOWN', 'INTERNAL'];

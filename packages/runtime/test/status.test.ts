@@ -81,6 +81,17 @@ describe('the status of a container', () => {
     expect(toContainerStatus(answer({ state: 17 }), '').state).toBe('unknown');
   });
 
+  test.each([
+    ['failed to create shim task: context canceled: unknown', 0, 'created'],
+    ['failed to start shim: start failed: : signal: killed: unknown', 0, 'created'],
+    ['context deadline exceeded', 0, 'created'],
+    ['exec: "x": executable file not found', 0, 'exited'],
+    ['context canceled', 5e9, 'exited'],
+  ])('K1: a start that was broken off (%s, started at %d) is %s', (message, startedAt, state) => {
+    const status = toContainerStatus(answer({ reason: 'StartError', exitCode: 128, message, startedAt }), '');
+    expect(status).toMatchObject({ state, reason: 'StartError', message, exitCode: state === 'exited' ? 128 : 0 });
+  });
+
   test('takes name and attempt from the metadata where the labels are lost', () => {
     const metadata = { name: 'app', attempt: 5 };
     expect(toContainerStatus(answer({ labels: {}, annotations: {}, metadata }), '')).toMatchObject({

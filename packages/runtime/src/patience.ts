@@ -1,0 +1,28 @@
+import type { Clock, Timer } from '@node-agent/async';
+
+/**
+ * How long a start that the runtime is at work on is waited for after nobody wants it any more. Breaking it off costs
+ * more: containerd takes two seconds to clean up after a StartContainer that was cancelled, and calls it an exit.
+ */
+const PATIENCE_MS = 5_000;
+
+/** Runs a call with a signal that is aborted only some time after `signal` is. */
+export async function patiently<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const late = new AbortController();
+  let timer: Timer | undefined;
+  const onAbort = (): void => {
+    timer = clock.setTimer(PATIENCE_MS, () => late.abort(signal.reason));
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await call(late.signal);
+  } finally {
+    timer?.cancel();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
