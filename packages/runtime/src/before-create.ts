@@ -11,7 +11,7 @@ export type BeforeCreate =
   | {
       readonly kind: 'create';
       readonly stop: readonly string[];
-      readonly remove: readonly string[];
+      readonly remove: readonly { readonly id: string; readonly restartCount: number }[];
       readonly attempt: number | undefined;
     };
 
@@ -21,7 +21,7 @@ export type BeforeCreate =
  * - What runs is kept, and nothing is created beside it.
  * - What was created and never started is removed first. It may be what a CreateContainer with a lost answer left, or
  *   a StartContainer with a lost answer may still be at work on it: then the runtime refuses to remove it, and the
- *   next sync finds it running.
+ *   next sync finds it running. One below the number that is tried now was given up: it stays.
  * - The new attempt's number is one more than the highest that has run. What never started does not count: creating
  *   it again takes the same number, so that the runtime refuses the second of two that race.
  * @param containers the pod's containers, listed just now
@@ -35,8 +35,11 @@ export function beforeCreate(
   const sameName = containers.filter((container) => container.name === name);
   const running = sameName.find(({ state }) => state === 'running');
   if (running !== undefined) return { kind: 'running', id: running.id };
-  const ids = (state: string): string[] => sameName.filter((c) => c.state === state).map(({ id }) => id);
+  const stop = sameName.filter(({ state }) => state === 'unknown').map(({ id }) => id);
   const haveRun = sameName.filter(({ state }) => state !== 'created').map(({ restartCount }) => restartCount + 1);
   const attempt = haveRun.length > 0 ? Math.max(...haveRun, tried ?? 0) : tried;
-  return { kind: 'create', stop: ids('unknown'), remove: ids('created'), attempt };
+  const remove = sameName
+    .filter(({ state, restartCount }) => state === 'created' && restartCount >= (tried ?? 0))
+    .map(({ id, restartCount }) => ({ id, restartCount }));
+  return { kind: 'create', stop, remove, attempt };
 }

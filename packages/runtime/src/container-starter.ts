@@ -19,19 +19,22 @@ import { containerHash } from './container-hash.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { currentStatus } from './current-status.ts';
 import { containerReference } from './describe.ts';
-import { errorText } from './errors.ts';
+import { errorText, PodRuntimeError } from './errors.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
 import type { LifecycleHooks } from './ports.ts';
 import { toRuntimeContainer } from './runtime-pods.ts';
 import type { StartGate } from './start-gate.ts';
-import { START_ERROR } from './status.ts';
+import { toContainerStatus } from './status.ts';
 import type { SyncFailure } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
 
 export interface StarterComponents {
-  readonly cri: Pick<RuntimeService, 'listContainers' | 'createContainer' | 'startContainer' | 'stopContainer'>;
+  readonly cri: Pick<
+    RuntimeService,
+    'listContainers' | 'containerStatus' | 'createContainer' | 'startContainer' | 'stopContainer'
+  >;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
@@ -165,15 +168,11 @@ export class ContainerStarter {
    * Sees to it that no other container of this name lives, or can come alive (C1).
    * @returns the number of the attempt that comes now; `undefined` where one runs already
    */
-  async #clearTheWay(
-    { pod, container, status, empty }: StartRequest,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
+  async #clearTheWay(request: StartRequest, signal: AbortSignal): Promise<number | undefined> {
     const { cri, files, remover, tried, logger } = this.#components;
+    const { pod, container } = request;
     const { uid } = pod.metadata;
-    const filter = { labelSelector: { [criLabels.podUid]: uid } };
-    const { containers } = empty ? { containers: [] } : await cri.listContainers({ filter }, signal);
-    const listed = containers.map(toRuntimeContainer).map((one) => (neverStarted(status, one) ? asCreated(one) : one));
+    const listed = request.empty ? [] : await this.#listed(request, signal);
     const plan = beforeCreate(listed, container.name, tried.get(uid, container.name));
     if (plan.kind === 'running') {
       tried.succeeded(uid, container.name);
@@ -181,15 +180,38 @@ export class ContainerStarter {
       return undefined;
     }
     for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
-    for (const containerId of plan.remove) {
-      logger.info({ podUid: uid, container: container.name, containerId }, 'Removing a container that never started');
-      await remover.remove(containerId, false, signal).catch((err: unknown) => {
-        const { restartCount = 0 } = listed.find(({ id }) => id === containerId) ?? {};
-        tried.failed(uid, container.name, restartCount, err);
+    for (const { id, restartCount } of plan.remove) {
+      logger.info(
+        { podUid: uid, container: container.name, containerId: id },
+        'Removing a container that never started',
+      );
+      try {
+        await remover.remove(id, false, signal);
+      } catch (err) {
+        // The runtime may still be at work on it: it is in the way of the next one as a taken name is.
+        tried.inTheWay(uid, container.name, restartCount);
         throw err;
-      });
+      }
     }
     return plan.attempt ?? (await files.restartCount(pod, container));
+  }
+
+  /** The containers of this name, those whose start was broken off as `created`, whatever the list calls them. */
+  async #listed({ pod, container, status }: StartRequest, signal: AbortSignal): Promise<RuntimeContainer[]> {
+    const { cri } = this.#components;
+    const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
+    const { containers } = await cri.listContainers({ filter }, signal);
+    const sameName = containers.map(toRuntimeContainer).filter(({ name }) => name === container.name);
+    return Promise.all(
+      sameName.map(async (listed) => {
+        const known = status.containers.find(({ id }) => id === listed.id);
+        if (listed.state !== 'exited' || known?.state === 'exited') return listed;
+        // It ended since the pod was looked at, or never began: only its status tells which.
+        const answer = await cri.containerStatus({ containerId: listed.id }, signal);
+        if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
+        return { ...listed, state: toContainerStatus(answer.status, listed.sandboxId).state };
+      }),
+    );
   }
 
   async #link({ pod, container }: StartRequest, id: string, config: Init<ContainerConfig>): Promise<void> {
@@ -228,16 +250,6 @@ export class ContainerStarter {
     const text = id === '' ? message : message.replaceAll(id, container.name);
     this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
   }
-}
-
-/** Whether the list calls a container exited whose start was broken off: its status knows better. */
-function neverStarted({ containers }: RuntimePodStatus, { id, state }: RuntimeContainer): boolean {
-  const known = containers.find((status) => status.id === id);
-  return state === 'exited' && known?.state === 'created' && known.reason === START_ERROR;
-}
-
-function asCreated(container: RuntimeContainer): RuntimeContainer {
-  return { ...container, state: 'created' };
 }
 
 /** The container whose processes an ephemeral one asks to see. */

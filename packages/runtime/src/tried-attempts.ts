@@ -8,18 +8,16 @@ const LEAKED_NAME_MS = 300_000;
 const SETTLING_MS = 10_000;
 const SETTLING_RETRY_MS = 1_000;
 
-/**
- * A runtime that has the name already, or is still at work on what has it: containerd and CRI-O say so in words only.
- */
+/** A runtime that has the name already: containerd and CRI-O say so in words only. */
 export function isNameTaken(err: unknown): boolean {
   const { code, details } = CriError.from(err);
-  return code === 'ALREADY_EXISTS' || /\bname\b.*\bis reserved\b|\bis in starting state\b/s.test(details);
+  return code === 'ALREADY_EXISTS' || /\bname\b.*\bis reserved\b/s.test(details);
 }
 
 /**
  * The attempt numbers that were tried and did not succeed, by container. A CreateContainer may go through after its
  * answer was lost: its successor takes the same number, so that the runtime refuses it (C1). Only a name that stays
- * taken although no such container is listed is given up, after five minutes (containerd#4604, cri-o#9097).
+ * taken, or a container that will not be removed, is given up after five minutes (containerd#4604, cri-o#9097).
  */
 export class TriedAttempts {
   readonly #clock: Clock;
@@ -34,13 +32,16 @@ export class TriedAttempts {
     return this.#tried.get(`${podUid}/${container}`)?.attempt;
   }
 
+  /** A call to make this attempt failed. */
   failed(podUid: string, container: string, attempt: number, err: unknown): void {
+    if (isNameTaken(err)) this.inTheWay(podUid, container, attempt);
+    else this.#tried.set(`${podUid}/${container}`, { attempt });
+  }
+
+  /** Something that has this number is in the way, and will not go. */
+  inTheWay(podUid: string, container: string, attempt: number): void {
     const key = `${podUid}/${container}`;
     const known = this.#tried.get(key);
-    if (!isNameTaken(err)) {
-      this.#tried.set(key, { attempt });
-      return;
-    }
     const now = this.#clock.monotonic();
     const takenSinceMs = known?.attempt === attempt ? (known.takenSinceMs ?? now) : now;
     const leaked = now - takenSinceMs >= LEAKED_NAME_MS;

@@ -152,6 +152,48 @@ describe('K1: a start that was broken off', () => {
     expect((await machine.status(next, task)).containers).toHaveLength(1);
   });
 
+  test('C1: nothing is created beside what the runtime will not remove, until it is given up after five minutes', async () => {
+    const machine = new Machine();
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    const busy = "container is in starting state, can't be removed";
+    machine.cri.faults.add({ rpc: 'removeContainer', fault: { kind: 'error', code: 'UNKNOWN', message: busy } });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    const soon = await machine.sync(kubelet, web);
+    // The runtime will be done with it in a moment.
+    expect((soon.error?.retryAtMs ?? 0) - machine.clock.monotonic()).toBe(1_000);
+    for (let n = 0; n < 29; n++) {
+      await machine.clock.advance(10_000);
+      await machine.sync(kubelet, web);
+      expect(machine.live()).toEqual([]);
+    }
+    await machine.clock.advance(10_000);
+    await machine.sync(kubelet, web);
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/1']);
+  });
+
+  test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
+    let first = true;
+    const script: Script = () => {
+      const broken = first;
+      first = false;
+      return broken ? { startError: message } : {};
+    };
+    const machine = new Machine({ runtime: { script } });
+    const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    const before = await machine.status(kubelet, web);
+    await machine.clock.advance(1_000);
+    await machine.settle(kubelet.syncPod(web, before, new AbortController().signal));
+    expect(machine.live()).toEqual(['a/0']);
+    expect((await machine.status(kubelet, web)).containers).toHaveLength(1);
+  });
+
   test('a start that fails for a reason of its own is a failure', async () => {
     const script: Script = () => ({ startError: 'exec: "nope": executable file not found in $PATH' });
     const machine = new Machine({ runtime: { script } });
