@@ -7,7 +7,7 @@ export interface PodRecord {
   readonly name: string;
   readonly namespace: string;
   readonly snapshot: PodSnapshot;
-  /** When the look or list ended that `snapshot` is from, in the count of {@link Observation}. */
+  /** When the last look or list ended that showed `snapshot`, in the count of {@link Observation}. */
   readonly endedAt: number;
   /**
    * What a list showed and no look has confirmed. Runtimes are known to list containers whose status they do not find: what was not
@@ -49,7 +49,7 @@ export function observe(record: PodRecord | undefined, seen: Observation): PodRe
     name: seen.name || (record?.name ?? ''),
     namespace: seen.namespace || (record?.namespace ?? ''),
     snapshot: same ? before : seen.snapshot,
-    endedAt: same ? (record?.endedAt ?? seen.endedAt) : seen.endedAt,
+    endedAt: Math.max(record?.endedAt ?? 0, seen.endedAt),
     claim: claimAfter(record, seen, same),
     events: same
       ? (record?.events ?? [])

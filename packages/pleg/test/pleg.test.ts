@@ -456,6 +456,21 @@ describe('readings and lists that overlap', () => {
     expect(news()).toEqual(['a ContainerDied a2']);
   });
 
+  it('a pod that a reading has confirmed in the time of a list that misses it is read again, not lost in the cache', async () => {
+    runtime.set('a', truth({ a1: 'running' }));
+    start();
+    await clock.advance(300_999);
+    news();
+    runtime.plan = (call) => (call === 'getPods' ? { beforeMs: 20 } : {});
+    await clock.advance(11);
+    runtime.say('a');
+    await clock.advance(5);
+    runtime.set('a', undefined, true);
+    await clock.advance(5);
+    expect(news()).toEqual(['a ContainerDied a1', 'a ContainerRemoved a1']);
+    expect(cache.get('a')).toBeUndefined();
+  });
+
   it('a pod that is gone from a list is not brought back by a reading from before', async () => {
     runtime.events = 'none';
     runtime.set('a', truth({ a1: 'running' }));

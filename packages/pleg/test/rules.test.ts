@@ -83,8 +83,8 @@ describe('observe', () => {
   const first = observe(undefined, seen({ a: 'running' }, 3, 5));
 
   it('keeps a record that is as it was seen, whenever that was', () => {
-    expect(observe(first, seen({ a: 'running' }, 4))).toEqual(first);
-    expect(observe(first, seen({ a: 'running' }, 6))).toEqual(first);
+    expect(observe(first, seen({ a: 'running' }, 3, 4))).toEqual(first);
+    expect(observe(first, seen({ a: 'running' }, 6))).toEqual({ ...first, endedAt: 7 });
   });
 
   it('goes on with what is newer, and gathers what happened', () => {
@@ -96,6 +96,11 @@ describe('observe', () => {
   it('of two looks that overlap neither replaces the other', () => {
     expect(observe(first, seen({ a: 'exited' }, 2, 9))).toBeUndefined();
     expect(observe(first, seen({ a: 'exited' }, 4, 9))).toBeUndefined();
+  });
+
+  it('nor does one replace what was seen again in its time', () => {
+    const confirmed = observe(first, seen({ a: 'running' }, 8, 9));
+    expect(observe(confirmed, seen({}, 7, 10))).toBeUndefined();
   });
 
   it('a stale look does not replace a newer one: it asks for another', () => {
