@@ -1,3 +1,5 @@
+import { abortable } from '@node-agent/async';
+
 /** How many pulls run at once. */
 export interface PullQueueOptions {
   /** `undefined` stands for no limit; 1 is one after another (`serializeImagePulls`). */
@@ -30,7 +32,7 @@ export class PullQueue<T> {
     const shared = this.#pulls.get(key) ?? this.#start(key, pull);
     shared.waiting += 1;
     try {
-      return await untilAborted(shared.result, signal);
+      return await abortable(shared.result, signal);
     } finally {
       shared.waiting -= 1;
       if (shared.waiting === 0) {
@@ -66,12 +68,4 @@ export class PullQueue<T> {
       else this.#running -= 1;
     }
   }
-}
-
-function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

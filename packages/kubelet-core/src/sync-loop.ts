@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { abortable, type Clock, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { RuntimeState } from './runtime-state.ts';
 
@@ -36,9 +36,13 @@ export class SyncLoop {
     handle: (item: T) => Promise<void> | void,
     signal: AbortSignal,
   ): Promise<void> {
-    for await (const item of source) {
-      if (signal.aborted) return;
-      await this.#enter(name, () => handle(item), signal);
+    const iterator = source[Symbol.asyncIterator]();
+    // A source that is silent must not keep the loop from ending.
+    while (!signal.aborted) {
+      const next = await unlessAborted(iterator.next(), signal);
+      if (next === undefined || next.done) return;
+      const { value } = next;
+      await this.#enter(name, () => handle(value), signal);
     }
   }
 
@@ -74,13 +78,22 @@ export class SyncLoop {
   }
 }
 
-/** Sleeps; `false` instead of an error where `signal` is aborted. */
-export async function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+/** What `promise` resolves to; `undefined` as soon as `signal` is aborted. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
-    await sleep(clock, ms, signal);
-    return true;
+    return await abortable(promise, signal);
   } catch (err) {
-    if (signal.aborted) return false;
+    if (signal.aborted) return undefined;
     throw err;
   }
+}
+
+/** Sleeps; `false` instead of an error where `signal` is aborted. */
+export async function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  return (
+    (await unlessAborted(
+      sleep(clock, ms, signal).then(() => true),
+      signal,
+    )) ?? false
+  );
 }
