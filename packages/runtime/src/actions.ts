@@ -1,5 +1,13 @@
-import type { Container, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
-import { defaultRestartFeatures, doneForGood, restartsAfterKill, shouldStart } from '@node-agent/pod-spec';
+import {
+  type Container,
+  defaultRestartFeatures,
+  doneForGood,
+  type Pod,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  restartsAfterKill,
+  shouldStart,
+} from '@node-agent/pod-spec';
 import { containerHash } from './container-hash.ts';
 import { currentStatus } from './current-status.ts';
 import { computeInitActions } from './init-actions.ts';

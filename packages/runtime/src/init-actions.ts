@@ -1,5 +1,11 @@
-import type { Container, RuntimeContainerStatus } from '@node-agent/pod-spec';
-import { failed, isRestartableInit, restartsAfterKill, shouldStart } from '@node-agent/pod-spec';
+import {
+  type Container,
+  failed,
+  isRestartableInit,
+  type RuntimeContainerStatus,
+  restartsAfterKill,
+  shouldStart,
+} from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
 import type { PodActionsDraft, Situation } from './pod-actions.ts';
 

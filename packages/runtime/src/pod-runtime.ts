@@ -1,8 +1,14 @@
 import type { Clock, Random } from '@node-agent/async';
 import { CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
-import type { Pod, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
-import { defaultRestartFeatures, type RestartFeatures } from '@node-agent/pod-spec';
+import {
+  defaultRestartFeatures,
+  type Pod,
+  type RestartFeatures,
+  type RuntimeContainerStatus,
+  type RuntimePod,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import { RestartBackOff } from './backoff.ts';
 import type { BackOffLimits } from './backoff-delay.ts';

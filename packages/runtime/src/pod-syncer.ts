@@ -1,6 +1,13 @@
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { AnyContainer, ContainerType, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
-import { isRestartableInit, type RestartFeatures } from '@node-agent/pod-spec';
+import {
+  type AnyContainer,
+  type ContainerType,
+  isRestartableInit,
+  type Pod,
+  type RestartFeatures,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from './actions.ts';
 import type { ConfigContexts } from './container-context.ts';

@@ -1,5 +1,11 @@
-import type { Container, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
-import { matchingRestartRule, type RestartFeatures } from '@node-agent/pod-spec';
+import {
+  type Container,
+  matchingRestartRule,
+  type Pod,
+  type RestartFeatures,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
 import type { ContainerToReset } from './pod-actions.ts';
 

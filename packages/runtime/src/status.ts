@@ -60,7 +60,7 @@ export function containerIdentity({ labels, annotations, metadata }: Marked): {
 type Marked = Pick<ContainerStatus, 'labels' | 'annotations' | 'metadata'>;
 
 /** The reason that containerd gives a container which could not be started. */
-export const START_ERROR = 'StartError';
+const START_ERROR = 'StartError';
 
 /**
  * Whether a container that is called exited never started, because the call to start it was broken off, as it is when
@@ -77,7 +77,7 @@ function startBrokenOff({ state, reason, startedAt, message }: ContainerStatus):
 
 /**
  * What the runtime says of one container, without its termination message. Never throws, whatever it says. One whose
- * start was broken off is `created`, with the reason {@link START_ERROR}.
+ * start was broken off is `created`, with the reason `StartError`.
  */
 export function toContainerStatus(status: ContainerStatus, sandboxId: string): RuntimeContainerStatus {
   const { name, hash, restartCount } = containerIdentity(status);

@@ -1,5 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
-import { isRestartableInit } from '@node-agent/pod-spec';
+import { isRestartableInit, type Pod } from '@node-agent/pod-spec';
 
 /**
  * Whom each container of a pod waits for before it is told to stop: a sidecar for all main containers and for the
