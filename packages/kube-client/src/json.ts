@@ -1,0 +1,39 @@
+import { KubeError } from './errors.ts';
+
+/** `JSON.rawJSON` and a reviver's view of the source text are newer than the language level that is compiled for. */
+interface JsonWithSource {
+  rawJSON(text: string): unknown;
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown;
+}
+
+const json = JSON as unknown as JsonWithSource;
+
+/** Sixteen digits in a row after what can come before a number: 2^53 has sixteen. Strings may match too; no matter. */
+const LONG_INTEGER = /[:,[\s]-?\d{16}/;
+
+/**
+ * Parses JSON so that `JSON.stringify` gives every value back as it came: unknown fields are kept, and an integer that a
+ * JavaScript number cannot hold becomes what `JSON.rawJSON` gives rather than another integer.
+ * @throws KubeError `InvalidResponse`, with the beginning of what could not be parsed
+ */
+export function parseJson(text: string): unknown {
+  try {
+    return LONG_INTEGER.test(text) ? json.parse(text, keepInteger) : JSON.parse(text);
+  } catch (cause) {
+    const start = text.length > 80 ? `${text.slice(0, 80)}...` : text;
+    throw new KubeError({ code: 'InvalidResponse', message: `not JSON: ${JSON.stringify(start)}`, cause });
+  }
+}
+
+function keepInteger(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || source === undefined || Number.isSafeInteger(value)) return value;
+  return /^-?\d+$/.test(source) ? json.rawJSON(source) : value;
+}
+
+/** Whether a parsed value is an object, not an array. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

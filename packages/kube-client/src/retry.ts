@@ -1,0 +1,43 @@
+import type { KubeError } from './errors.ts';
+
+/** Errors of a connection that was there and broke, after which a read may simply be sent again. */
+const BROKEN_CONNECTION = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET', 'ERR_HTTP2_STREAM_ERROR']);
+
+/** What {@link retryDelayMs} decides on. */
+export interface FailedAttempt {
+  readonly method: string;
+  readonly error: KubeError;
+  /** 1 for the first. */
+  readonly attempt: number;
+  readonly maxRetries: number;
+}
+
+/**
+ * How long to wait before a failed request is sent again, in milliseconds; `undefined`: not at all. A 429 or 5xx with
+ * `Retry-After` is; a GET whose connection broke is, after a second (client-go's `rest/with_retry.go`).
+ */
+export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttempt): number | undefined {
+  if (attempt > maxRetries) return undefined;
+  if (error.httpStatus !== undefined) {
+    const retriable = error.httpStatus === 429 || error.httpStatus >= 500;
+    return retriable ? error.retryAfterMs : undefined;
+  }
+  return method === 'GET' && isBrokenConnection(error) ? 1000 : undefined;
+}
+
+/** Whether a connection that had been made broke; not a refused one, nor one that could not be made. */
+export function isBrokenConnection(error: KubeError): boolean {
+  if (error.code !== 'ConnectionFailed') return false;
+  const { cause } = error;
+  return (
+    cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && BROKEN_CONNECTION.has(cause.code)
+  );
+}
+
+/** The header `Retry-After` in milliseconds: seconds, or an HTTP date against `nowMs` (the wall clock). */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * 1000;
+  const atMs = Date.parse(header);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
