@@ -3,7 +3,7 @@ import {
   type PodCondition,
   type PodPhase,
   type PodStatus,
-  qosClass,
+  podQosClass,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition, kubeletConditions } from './conditions.ts';
@@ -78,7 +78,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     ...(initContainers.length > 0 && { initContainerStatuses: init }),
     containerStatuses: main,
     ...(ephemeralContainers.length > 0 && { ephemeralContainerStatuses: ephemeral }),
-    qosClass: pod.status?.qosClass ?? qosClass(pod),
+    qosClass: podQosClass(pod),
   };
 }
 
