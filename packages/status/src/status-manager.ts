@@ -85,7 +85,17 @@ export class StatusManager {
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
     const change = { pod, status: next, version: (cached?.version ?? 0) + 1, finished };
     this.#statuses.set(uid, change);
+    this.#logReadiness(change, old);
     this.#onChange(change);
+  }
+
+  /** When pods became ready is the first thing that is asked of a log. */
+  #logReadiness({ pod, status }: VersionedStatus, old: PodStatus | undefined): void {
+    const ready = isReady(status);
+    if (ready === isReady(old)) return;
+    const { uid, name, namespace } = pod.metadata;
+    const fields = { podUid: uid, pod: `${namespace}/${name}`, phase: status.phase };
+    this.#logger.info(fields, ready ? 'Pod is ready' : 'Pod is no longer ready');
   }
 
   #countTerminated(old: PodStatus | undefined, next: PodStatus): void {
@@ -107,4 +117,8 @@ export class StatusManager {
 
 function wasTerminated(statuses: readonly ContainerStatus[], name: string): boolean {
   return statuses.find((status) => status.name === name)?.state?.terminated != null;
+}
+
+function isReady(status: PodStatus | undefined): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 }

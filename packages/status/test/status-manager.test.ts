@@ -1,6 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import type { PodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
 import { StatusManager, type VersionedStatus } from '../src/status-manager.ts';
 import { apiStatus, makePod, makeStaticPod } from './builders.ts';
@@ -38,6 +39,13 @@ test('S3: each change has a version of its own, and what is no change has none',
   const { manager, changes } = setUp();
   for (const status of ['False', 'False', 'True']) manager.setPodStatus(makePod(), ready(status));
   expect(changes.map(({ version }) => version)).toEqual([1, 2]);
+});
+
+test('the log says once that a pod became ready, and once that it is no longer', () => {
+  const { logger, lines } = captureLogger();
+  const manager = new StatusManager({ clock: new FakeClock(), logger, metrics: noMetrics });
+  for (const status of ['False', 'True', 'True', 'False', 'False']) manager.setPodStatus(makePod(), ready(status));
+  expect(lines.map(({ message }) => message)).toEqual(['Pod is ready', 'Pod is no longer ready']);
 });
 
 test('forgotten pods have no status, the others keep theirs', () => {
