@@ -1,0 +1,73 @@
+import { killContainer, removeAllPods, runningContainers } from './containers.ts';
+import type { Batch, Restart } from './figures.ts';
+import type { Kubelet } from './kubelet.ts';
+import type { RuntimeSide } from './runtime-side.ts';
+import { until } from './waiting.ts';
+
+/** The same as {@link BareRuntime} does, by a kubelet that is given manifests. */
+export class KubeletRuns {
+  readonly #side: RuntimeSide;
+  readonly #kubelet: Kubelet;
+
+  constructor(side: RuntimeSide, kubelet: Kubelet) {
+    this.#side = side;
+    this.#kubelet = kubelet;
+  }
+
+  /** Gives it pods and leaves them running. */
+  async batch(names: readonly string[], signal: AbortSignal): Promise<Batch> {
+    const runtimeCpu = await this.#side.cpuSeconds();
+    const { cpuSeconds } = await this.#kubelet.usage();
+    const startMs = await this.#kubelet.addPods(names);
+    const readyMs = (await this.#kubelet.ready(names, signal)).map((atMs) => atMs - startMs);
+    return {
+      readyMs,
+      totalMs: Math.max(...readyMs),
+      cpuSeconds: (await this.#kubelet.usage()).cpuSeconds - cpuSeconds,
+      runtimeCpuSeconds: (await this.#side.cpuSeconds()) - runtimeCpu,
+    };
+  }
+
+  /** Takes the manifests away, waits for the ends of the pods, and removes what the runtime remembers of them. */
+  async clear(names: readonly string[], signal: AbortSignal): Promise<void> {
+    await this.#kubelet.removePods(names);
+    const { client } = this.#side;
+    await until('no container runs', async () => (await runningContainers(client, signal)).size === 0, signal, {
+      everyMs: 200,
+    });
+    await until(
+      'no sandbox is ready',
+      async () => (await client.listPodSandbox({}, signal)).items.every(({ state }) => state !== 0),
+      signal,
+      { everyMs: 200 },
+    );
+    await removeAllPods(client, signal);
+  }
+
+  /** Kills the container of a pod that runs, and waits for the one that the kubelet starts in its place. */
+  async restart(name: string, signal: AbortSignal): Promise<Restart> {
+    const { client } = this.#side;
+    const current = async (): Promise<string | undefined> => {
+      for (const [pod, id] of await runningContainers(client, signal)) if (pod.startsWith(`${name}-`)) return id;
+      return undefined;
+    };
+    const id = await current();
+    if (id === undefined) throw new Error(`pod ${name} does not run`);
+    const killedMs = await killContainer(client, id, signal);
+    let nextId: string | undefined;
+    await until(
+      `${name} runs again`,
+      async () => {
+        nextId = await current();
+        return nextId !== undefined && nextId !== id;
+      },
+      signal,
+      { everyMs: 100 },
+    );
+    const [before, after] = await Promise.all(
+      [id, nextId ?? id].map(async (containerId) => (await client.containerStatus({ containerId }, signal)).status),
+    );
+    const startedMs = Number(after?.startedAt ?? 0) / 1e6;
+    return { killToStartMs: startedMs - killedMs, endToStartMs: startedMs - Number(before?.finishedAt ?? 0) / 1e6 };
+  }
+}

@@ -1,0 +1,73 @@
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import { cpus, loadavg, networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Found, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
+import { runBench } from './bench.ts';
+import { figures } from './figures.ts';
+import { type BenchOptions, HELP, parseOptions } from './options.ts';
+import { jsonOf, tableOf } from './report.ts';
+import { freeSubnets } from './subnets.ts';
+
+const BUILT_KUBELET = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
+
+/** What happens is told on the standard error stream: the standard output has the results only. */
+function say(text: string): void {
+  process.stderr.write(`bench: ${text}\n`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseOptions(argv);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const program = options.kubelet ?? BUILT_KUBELET;
+  await access(program);
+  const found = await findRuntime(options.runtime);
+  if ('reason' in found) throw new Error(found.reason);
+  const { binaries } = found;
+
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      say(controller.signal.aborted ? 'still cleaning up' : `${name}: cleaning up`);
+      controller.abort(new Error(`ended by ${name}`));
+    });
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'na-bench-'));
+  const load = loadavg()[0] ?? 0;
+  if (load > cpus().length) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+  try {
+    const subnets = freeSubnets(process.pid, addresses);
+    const measured = await runBench(options, { binaries, program, directory, subnets, say }, controller.signal);
+    const result = figures(measured);
+    const run = { containerd: binaries.version, node: process.version, cpus: cpus().length, loadBefore: load };
+    process.stdout.write(options.json ? `${jsonOf(result, { ...run, measured })}\n` : tableOf(result));
+    return 0;
+  } catch (error) {
+    if (controller.signal.aborted) return 130;
+    throw error;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function findRuntime(which: BenchOptions['runtime']): Promise<Found> {
+  if (which === 'system') return findContainerd();
+  const built = await findOrBuildContainerd24(say);
+  if (which === '2.4' || 'binaries' in built) return built;
+  say(`${built.reason}; taking the machine's containerd`);
+  return findContainerd();
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    say(error instanceof Error ? error.message : String(error));
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { parseSchedstat, parseStat, parseStatus, readUsage } from '../src/proc.ts';
+
+test('the CPU times are found after a name that has parentheses and spaces', () => {
+  const line =
+    '42 (a) b (c) S 1 42 42 0 -1 4194560 100 200 0 0 150 50 30 20 20 0 11 0 12345 1000 200 18446744073709551615';
+  expect(parseStat(line)).toEqual({ ownSeconds: 2, childrenSeconds: 0.5 });
+});
+
+test('what is no stat line is refused', () => {
+  expect(() => parseStat('42 (node) S 1')).toThrow('not a stat line');
+});
+
+test('numbers of a status: kB are bytes, counts are counts, what is absent is 0', () => {
+  const text = 'Name:\tnode\nVmHWM:\t   91600 kB\nVmRSS:\t   90000 kB\nvoluntary_ctxt_switches:\t17\n';
+  expect(parseStatus(text, 'VmRSS')).toBe(90_000 * 1024);
+  expect(parseStatus(text, 'VmHWM')).toBe(91_600 * 1024);
+  expect(parseStatus(text, 'voluntary_ctxt_switches')).toBe(17);
+  expect(parseStatus(text, 'RssAnon')).toBe(0);
+});
+
+test('the time on a CPU is in nanoseconds', () => {
+  expect(parseSchedstat('1500000000 20 3\n')).toBe(1.5);
+  expect(() => parseSchedstat('')).toThrow('not a schedstat line');
+});
+
+test.runIf(process.platform === 'linux')('a process of this machine has used something', async () => {
+  const usage = await readUsage(process.pid);
+  expect(usage.cpuSeconds).toBeGreaterThan(0);
+  expect(usage.rssBytes).toBeGreaterThan(usage.anonymousBytes);
+  expect(usage.peakRssBytes).toBeGreaterThanOrEqual(usage.rssBytes - 1e6);
+});
+
+test.runIf(process.platform === 'linux')('a process that has ended cannot be read', async () => {
+  const child = spawn('true');
+  await new Promise((resolve) => child.on('exit', resolve));
+  await expect(readUsage(child.pid ?? 0)).rejects.toThrow();
+});

@@ -1,0 +1,103 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { barePod } from '../src/bare-config.ts';
+import { COMMAND, podManifest } from '../src/manifest.ts';
+import { parseOptions } from '../src/options.ts';
+import { shebangFlags } from '../src/shebang.ts';
+import { median, quantile } from '../src/statistics.ts';
+import { freeSubnets } from '../src/subnets.ts';
+
+describe('median', () => {
+  test.each([
+    [[3, 1, 2], 2],
+    [[4, 1, 2, 3], 2.5],
+    [[7], 7],
+    [[], Number.NaN],
+  ])('of %j is %d', (values, expected) => {
+    expect(median(values)).toBe(expected);
+  });
+
+  test('a quantile lies between the smallest and the greatest, and grows with its part', () => {
+    const values = fc.array(fc.integer({ min: -1e6, max: 1e6 }), { minLength: 1 });
+    const part = fc.double({ min: 0, max: 1, noNaN: true });
+    fc.assert(
+      fc.property(values, part, part, (all, a, b) => {
+        const [low, high] = [quantile(all, Math.min(a, b)), quantile(all, Math.max(a, b))];
+        expect(low).toBeLessThanOrEqual(high);
+        expect(quantile(all, 0)).toBe(Math.min(...all));
+        expect(quantile(all, 1)).toBe(Math.max(...all));
+      }),
+    );
+  });
+});
+
+describe('options', () => {
+  test('what is not said has a default', () => {
+    expect(parseOptions([])).toMatchObject({ pods: 50, repetitions: 3, idlePods: 100, runtime: 'auto', json: false });
+  });
+
+  test('numbers, lists and flags are read', () => {
+    const options = parseOptions([
+      '--pods',
+      '7',
+      '--concurrency',
+      '1,9',
+      '--only',
+      'idle,batch',
+      '--node-flags=--a  --b',
+    ]);
+    expect(options).toMatchObject({
+      pods: 7,
+      concurrency: [1, 9],
+      parts: ['idle', 'batch'],
+      nodeFlags: ['--a', '--b'],
+    });
+  });
+
+  test.each([
+    [['--pods', '0'], '--pods: "0"'],
+    [['--pods', '251'], 'from 1 to 250'],
+    [['--pods', 'many'], '--pods: "many"'],
+    [['--concurrency', '2,'], '--concurrency: ""'],
+    [['--runtime', 'podman'], 'none of auto, system, 2.4'],
+    [['--only', 'all'], '--only: "all"'],
+    [['--podz', '1'], '--podz'],
+  ])('%j is refused', (argv, message) => {
+    expect(() => parseOptions(argv)).toThrow(message);
+  });
+});
+
+test('the flags for Node come from the first line', () => {
+  expect(shebangFlags('#!/usr/bin/env -S node --max-semi-space-size=2 --x\nimport "a";')).toEqual([
+    '--max-semi-space-size=2',
+    '--x',
+  ]);
+  expect(shebangFlags('#!/usr/bin/env node\nimport "a";')).toEqual([]);
+  expect(shebangFlags('import "a"; // #!/usr/bin/env -S node --x')).toEqual([]);
+});
+
+test('both sides run the same command in the same image', () => {
+  const { container, sandbox } = barePod('batch-1-0', '/t');
+  const { spec, metadata } = JSON.parse(podManifest('batch-1-0'));
+  expect(spec.containers[0]).toMatchObject({ image: container.image?.image, command: COMMAND });
+  expect(container.command).toEqual(COMMAND);
+  expect(sandbox.metadata).toMatchObject({ name: metadata.name, namespace: metadata.namespace });
+});
+
+describe('subnets', () => {
+  test('two that differ, and that the machine has no address of', () => {
+    const free = freeSubnets(0, ['10.224.0.1', '192.168.0.1', '10.224.2.77']);
+    expect(free).toEqual(['10.224.1.0/24', '10.224.3.0/24']);
+  });
+
+  test('seeds that follow each other give no subnet twice, and the last wraps around', () => {
+    const all = Array.from({ length: 2048 }, (_none, seed) => freeSubnets(seed, [])).flat();
+    expect(new Set(all).size).toBe(all.length);
+    expect(freeSubnets(2047, ['10.239.255.1'])).toEqual(['10.239.254.0/24', '10.224.0.0/24']);
+  });
+
+  test('none is left', () => {
+    const taken = Array.from({ length: 4096 }, (_none, index) => `10.${224 + (index >> 8)}.${index & 255}.1`);
+    expect(() => freeSubnets(5, taken.slice(1))).toThrow('is taken');
+  });
+});
