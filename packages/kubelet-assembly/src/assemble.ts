@@ -16,7 +16,7 @@ import { PodWorkers } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
 import { EmptyDirPlugin, HostPathPlugin, PodPaths, VolumeManager } from '@node-agent/volumes';
-import type { AssemblySettings, NodePorts } from './ports.ts';
+import type { AssemblySettings, Decorations, NodePorts } from './ports.ts';
 
 /** A kubelet and the parts of it that a program or a test asks directly. */
 export interface AssembledKubelet<C> {
@@ -31,7 +31,11 @@ export interface AssembledKubelet<C> {
 const FEATURES: PodFeatures = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
 /** Makes all managers and joins them. Does no I/O: that begins with `kubelet.run`. */
-export function assembleKubelet<C>(ports: NodePorts, settings: AssemblySettings<C>): AssembledKubelet<C> {
+export function assembleKubelet<C>(
+  ports: NodePorts,
+  settings: AssemblySettings<C>,
+  decorations: Decorations = {},
+): AssembledKubelet<C> {
   const { clock, random, logger, metrics, recorder, cri, fs, mounter } = ports;
   const { rootDirectory, nodeName, nodeIps, node } = settings;
   const child = (component: string) => ({ clock, random, metrics, recorder, logger: logger.child({ component }) });
@@ -115,7 +119,8 @@ export function assembleKubelet<C>(ports: NodePorts, settings: AssemblySettings<
       ...child('kubelet'),
       podConfig,
       podManager,
-      podWorkers: (syncer) => {
+      podWorkers: (kubeletSyncer) => {
+        const syncer = decorations.podSyncer?.(kubeletSyncer) ?? kubeletSyncer;
         workers = new PodWorkers(
           { ...child('pod-workers'), syncer, podCache },
           { resyncIntervalMs: settings.syncFrequencyMs },

@@ -1,2 +1,2 @@
 export { type AssembledKubelet, assembleKubelet } from './assemble.ts';
-export type { AssemblySettings, NodePorts, PodSourcePort } from './ports.ts';
+export type { AssemblySettings, Decorations, NodePorts, PodSourcePort } from './ports.ts';

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
-import type { AdmitHandler, BackgroundService, Dependencies } from '@node-agent/kubelet-core';
+import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
 import type { SetPods } from '@node-agent/pod-config';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
@@ -69,4 +69,10 @@ export interface AssemblySettings<C = unknown> {
   };
   /** How many sandboxes and containers are started at once. */
   readonly startConcurrency: number;
+}
+
+/** What a program puts around parts on the inside, to watch them at work. */
+export interface Decorations {
+  /** The syncer that the pod workers call: the one that it is given, or one around it. */
+  readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }

@@ -1,0 +1,85 @@
+import type { Observation } from './observation.ts';
+import type { Life } from './world/ledger.ts';
+
+/** Calls that only look; a trace need not have them. */
+const LOOKS = new Set([
+  'listPodSandbox',
+  'listContainers',
+  'podSandboxStatus',
+  'containerStatus',
+  'status',
+  'version',
+  'imageStatus',
+]);
+
+/** One line of a trace; `undefined` where an observation is not worth one. */
+export function describe(observation: Observation): string | undefined {
+  const text = body(observation);
+  return text && `${(observation.atMs / 1000).toFixed(3).padStart(8)} s  ${text}`;
+}
+
+function body(observation: Observation): string | undefined {
+  switch (observation.kind) {
+    case 'action': {
+      const { atMs: _atMs, do: what, ...rest } = observation.action;
+      return `-> ${what} ${JSON.stringify(rest)}`;
+    }
+    case 'kubeletStarted':
+      return `kubelet ${observation.kubelet} starts`;
+    case 'kubeletEnded':
+      return `kubelet ${observation.kubelet} is ${observation.how}`;
+    case 'kubeletFailed':
+      return `kubelet ${observation.kubelet} has fallen over: ${String(observation.error)}`;
+    case 'containerStarted':
+      return `${name(observation.life)} starts`;
+    case 'containerSignalled':
+      return `${name(observation.life)} gets SIGTERM`;
+    case 'containerEnded':
+      return `${name(observation.life)} ends: ${observation.life.end} ${observation.life.exitCode}`;
+    case 'call': {
+      const { port, name: called, args } = observation.call;
+      return port !== 'cri' || LOOKS.has(called) ? undefined : `${called} ${target(args[0])}`;
+    }
+    case 'stepBegan':
+      return `${observation.step} ${observation.uid} begins`;
+    case 'stepEnded':
+      return `${observation.step} ${observation.uid} ends ${observation.ok ? 'well' : 'with an error'}${observation.isTerminal ? ', terminal' : ''}`;
+    case 'status': {
+      const { pod, status, finished } = observation.status;
+      return `status ${pod.metadata.uid} ${status.phase}${finished ? ' finished' : ''}`;
+    }
+    case 'sandboxLost':
+      return `sandbox ${observation.id.slice(0, 8)} dies`;
+    case 'settled':
+      return undefined;
+    case 'end':
+      return 'end';
+    default:
+      return observation.kind;
+  }
+}
+
+function name({ podUid, name: container, attempt, id }: Life): string {
+  return `${podUid}/${container} #${attempt} (${id.slice(0, 8)})`;
+}
+
+/** What a request is about. */
+function target(request: unknown): string {
+  const { containerId, podSandboxId, config, timeout, image } = (request ?? {}) as {
+    containerId?: string;
+    podSandboxId?: string;
+    timeout?: number;
+    image?: { image?: string };
+    config?: { metadata?: { name?: string; uid?: string; attempt?: number } };
+  };
+  const metadata = config?.metadata;
+  return [
+    containerId?.slice(0, 8),
+    podSandboxId && `in ${podSandboxId.slice(0, 8)}`,
+    metadata && `${metadata.uid ?? metadata.name} #${metadata.attempt ?? 0}`,
+    timeout !== undefined && `${timeout} s`,
+    image?.image,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}

@@ -1,0 +1,206 @@
+import type { Observation } from './observation.ts';
+import type { Action, NodePlan } from './scenario/actions.ts';
+import { NODE_NAME } from './scenario/manifest.ts';
+import type { ContainerPlan, PodPlan } from './scenario/plans.ts';
+import type { Life } from './world/ledger.ts';
+
+interface FileFacts {
+  /** What the file says now; `undefined` where it is broken. */
+  readonly content: PodPlan | undefined;
+  /** What a kubelet that saw all of it holds on to. */
+  readonly lastGood: PodPlan | undefined;
+}
+
+/**
+ * What is true of the machine, from what was observed: which pods the user wants, which containers have run. Invariants
+ * are checked against it, so it asks nothing of the kubelet and shares no rule with it.
+ */
+export class Facts {
+  readonly node: NodePlan;
+  nowMs = 0;
+  /** Which of the kubelet's lives this is; 0 before the first. */
+  kubelet = 0;
+  kubeletUp = false;
+  kubeletStartedAtMs = 0;
+  sourcesReady = false;
+  runtimeUp = true;
+  runtimeChangedAtMs = 0;
+  faultsEnded = false;
+  /** When the wall clock was last moved; -1 where it never was. */
+  clockJumpedAtMs = -1;
+  /** When the first fault or restart of any kind was injected; infinite before. */
+  firstFaultAtMs: number = Number.POSITIVE_INFINITY;
+  readonly #files = new Map<string, FileFacts>();
+  #served: readonly PodPlan[] = [];
+  #wanted: ReadonlyMap<string, PodPlan> = new Map();
+  readonly #lastUnwantedAtMs = new Map<string, number>();
+  readonly #wantedSinceMs = new Map<string, number>();
+  readonly #plans = new Map<string, { readonly atMs: number; readonly pod: PodPlan }[]>();
+  readonly #lives = new Map<string, Life[]>();
+  readonly #live = new Map<string, Life>();
+  readonly #lostSandboxes = new Map<string, number>();
+  /** UIDs that were not wanted at a time when a kubelet started: it knew only their containers. */
+  readonly #orphaned = new Set<string>();
+
+  constructor(node: NodePlan) {
+    this.node = node;
+  }
+
+  /** The pods that the user wants to run, by UID. */
+  get wanted(): ReadonlyMap<string, PodPlan> {
+    return this.#wanted;
+  }
+
+  /** All UIDs that were ever wanted. */
+  get knownUids(): readonly string[] {
+    return [...this.#plans.keys()];
+  }
+
+  /** The processes that run. */
+  get live(): readonly Life[] {
+    return [...this.#live.values()];
+  }
+
+  /** When the pod was last not wanted; -1 where it is, and always was. */
+  lastUnwantedAtMs(uid: string): number {
+    return this.#wanted.has(uid) ? (this.#lastUnwantedAtMs.get(uid) ?? -1) : this.nowMs;
+  }
+
+  /** Since when the pod is wanted as it is. */
+  wantedSinceMs(uid: string): number {
+    return this.#wantedSinceMs.get(uid) ?? this.nowMs;
+  }
+
+  /** What the pod was planned as, at any time: the newest last. */
+  plansOf(uid: string): readonly PodPlan[] {
+    return (this.#plans.get(uid) ?? []).map(({ pod }) => pod);
+  }
+
+  /** The plan that is or was the newest of this pod. */
+  planOf(uid: string): PodPlan | undefined {
+    return this.#wanted.get(uid) ?? this.#plans.get(uid)?.at(-1)?.pod;
+  }
+
+  /** All runs of a pod's container, the oldest first. */
+  livesOf(uid: string, name: string): readonly Life[] {
+    return this.#lives.get(`${uid}/${name}`) ?? [];
+  }
+
+  liveOf(uid: string): readonly Life[] {
+    return this.live.filter((life) => life.podUid === uid);
+  }
+
+  sandboxLostAtMs(id: string): number | undefined {
+    return this.#lostSandboxes.get(id);
+  }
+
+  /** Whether some kubelet may have known the pod by its containers only. */
+  wasOrphaned(uid: string): boolean {
+    return this.#orphaned.has(uid);
+  }
+
+  /** Takes in what happened; before the invariants look at it. */
+  observe(observation: Observation): void {
+    this.nowMs = observation.atMs;
+    switch (observation.kind) {
+      case 'action':
+        return this.#onAction(observation.action);
+      case 'kubeletStarted':
+        this.kubelet++;
+        this.kubeletUp = true;
+        this.kubeletStartedAtMs = observation.atMs;
+        this.sourcesReady = false;
+        for (const [file, { content }] of this.#files) this.#files.set(file, { content, lastGood: content });
+        this.#updateWanted();
+        for (const { podUid } of this.#live.values()) if (!this.#wanted.has(podUid)) this.#orphaned.add(podUid);
+        return;
+      case 'kubeletEnded':
+        this.kubeletUp = false;
+        return;
+      case 'sourcesReady':
+        this.sourcesReady = true;
+        return;
+      case 'runtimeDown':
+      case 'runtimeUp':
+        this.runtimeUp = observation.kind === 'runtimeUp';
+        this.runtimeChangedAtMs = observation.atMs;
+        return;
+      case 'sandboxLost':
+        this.#lostSandboxes.set(observation.id, observation.atMs);
+        return;
+      case 'faultsEnded':
+        this.faultsEnded = true;
+        return;
+      case 'containerStarted': {
+        const { life } = observation;
+        const key = `${life.podUid}/${life.name}`;
+        const lives = this.#lives.get(key) ?? [];
+        lives.push(life);
+        this.#lives.set(key, lives);
+        this.#live.set(life.id, life);
+        return;
+      }
+      case 'containerEnded':
+        this.#live.delete(observation.life.id);
+        return;
+      default:
+    }
+  }
+
+  #onAction(action: Action): void {
+    switch (action.do) {
+      case 'writeManifest':
+        this.#files.set(action.file, { content: action.pod, lastGood: action.pod });
+        return this.#updateWanted();
+      case 'breakManifest': {
+        const lastGood = this.kubeletUp ? this.#files.get(action.file)?.lastGood : undefined;
+        this.#files.set(action.file, { content: undefined, lastGood });
+        return this.#updateWanted();
+      }
+      case 'removeManifest':
+        this.#files.delete(action.file);
+        return this.#updateWanted();
+      case 'serve':
+        this.#served = action.pods;
+        return this.#updateWanted();
+      case 'jumpClock':
+        this.clockJumpedAtMs = this.nowMs;
+        return;
+      default:
+        this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
+    }
+  }
+
+  #updateWanted(): void {
+    const wanted = new Map<string, PodPlan>();
+    const names = new Set<string>();
+    const files = [...this.#files].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [, { lastGood }] of files) {
+      if (lastGood === undefined || wanted.has(lastGood.uid) || names.has(lastGood.name)) continue;
+      wanted.set(lastGood.uid, lastGood);
+      names.add(lastGood.name);
+    }
+    for (const pod of this.node.http ? this.#served : []) if (!wanted.has(pod.uid)) wanted.set(pod.uid, pod);
+    for (const uid of this.#wanted.keys()) if (!wanted.has(uid)) this.#wantedSinceMs.delete(uid);
+    for (const [uid, pod] of wanted) {
+      const before = this.#wanted.get(uid);
+      if (before === undefined) this.#lastUnwantedAtMs.set(uid, this.nowMs);
+      if (before === pod) continue;
+      this.#wantedSinceMs.set(uid, this.nowMs);
+      const plans = this.#plans.get(uid) ?? [];
+      plans.push({ atMs: this.nowMs, pod });
+      this.#plans.set(uid, plans);
+    }
+    this.#wanted = wanted;
+  }
+}
+
+/** A container's plan in its pod. */
+export function findPlan(pod: PodPlan | undefined, name: string): ContainerPlan | undefined {
+  return pod === undefined ? undefined : [...pod.init, ...pod.containers].find((plan) => plan.name === name);
+}
+
+/** The name of a static pod on this node. */
+export function staticPodName(pod: PodPlan): string {
+  return `${pod.name}-${NODE_NAME}`;
+}

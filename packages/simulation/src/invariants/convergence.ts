@@ -1,0 +1,84 @@
+import type { Facts } from '../facts.ts';
+import type { LastLook } from '../observation.ts';
+import { type ContainerPlan, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
+import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** A restart is this much late at most, beyond its back-off. */
+const LATE_MS = 20_000;
+
+/** P7: when faults are over, all that is wanted runs, and all that is not is gone. */
+export const convergence: Invariant = invariant('P7', () => (observation, facts) => {
+  if (observation.kind === 'kubeletFailed') return { wrong: `the kubelet ended by itself: ${String(observation.error)}` };
+  if (observation.kind !== 'end') return undefined;
+  return judged(missing(facts) ?? leftOver(facts, observation.look));
+});
+
+/** What should run and does not. */
+function missing(facts: Facts): string | undefined {
+  const names = new Map<string, PodPlan[]>();
+  for (const pod of facts.wanted.values()) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
+  for (const pods of names.values()) {
+    // Of several of one full name any may have the turn.
+    const faults = pods.map((pod) => podFault(facts, pod));
+    if (faults.every((fault) => fault !== undefined)) return faults[0];
+  }
+  return undefined;
+}
+
+function podFault(facts: Facts, pod: PodPlan): string | undefined {
+  for (const plan of pod.init) {
+    if (isSidecar(pod, plan.name)) {
+      const done = pod.containers.every((main) => isDone(facts, pod, main));
+      const fault = done ? undefined : containerFault(facts, pod, plan);
+      if (fault !== undefined) return fault;
+      continue;
+    }
+    const last = facts.livesOf(pod.uid, plan.name).at(-1);
+    if (last?.end === 'exited' && last.exitCode === 0) continue;
+    // One that failed for good has failed the pod.
+    if (last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0)) return undefined;
+    return containerFault(facts, pod, plan);
+  }
+  for (const plan of pod.containers) {
+    const fault = isDone(facts, pod, plan) ? undefined : containerFault(facts, pod, plan);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** Whether a container has ended and is not to run again. */
+function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
+  const last = facts.livesOf(pod.uid, plan.name).at(-1);
+  return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
+}
+
+function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string | undefined {
+  const where = `container ${plan.name} of pod ${pod.uid}`;
+  const last = facts.livesOf(pod.uid, plan.name).at(-1);
+  if (last === undefined) return `${where} has never run`;
+  if (last.endedAtMs === undefined) return undefined;
+  const agoMs = facts.nowMs - last.endedAtMs;
+  if (agoMs <= facts.node.backOff.maxMs + LATE_MS) return undefined;
+  return `${where} ended ${agoMs} ms ago (${last.end} ${last.exitCode}) and was not started again`;
+}
+
+/** What should be gone and is not. */
+function leftOver(facts: Facts, look: LastLook): string | undefined {
+  const stray = facts.live.find(({ podUid }) => !facts.wanted.has(podUid));
+  if (stray !== undefined) return `container ${stray.name} of pod ${stray.podUid} runs, and nobody wants it`;
+  for (const { podUid, name } of look.containers) {
+    if (!facts.wanted.has(podUid)) return `container ${name} of pod ${podUid} is left in the runtime`;
+  }
+  for (const { podUid, ready } of look.sandboxes) {
+    if (!facts.wanted.has(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
+  }
+  for (const uid of facts.knownUids) {
+    if (facts.wanted.has(uid)) continue;
+    const path = look.paths.find(
+      (name) => name === `${ROOT_DIRECTORY}/pods/${uid}` || (name.startsWith(POD_LOGS_DIRECTORY) && name.endsWith(`_${uid}`)),
+    );
+    if (path !== undefined) return `${path} is left on disk`;
+  }
+  return undefined;
+}

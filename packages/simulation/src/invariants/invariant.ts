@@ -1,0 +1,78 @@
+import type { Facts } from '../facts.ts';
+import type { Observation } from '../observation.ts';
+
+/** The invariants that a simulation checks, by their ids. */
+export type InvariantId =
+  | 'P1'
+  | 'P2'
+  | 'P3'
+  | 'P4'
+  | 'P5'
+  | 'P6'
+  | 'P7'
+  | 'C1'
+  | 'C2'
+  | 'C3'
+  | 'C4'
+  | 'C5'
+  | 'C6'
+  | 'C7'
+  | 'S1'
+  | 'S2'
+  | 'S3'
+  | 'F1'
+  | 'F2'
+  | 'F4'
+  | 'K1'
+  | 'K2'
+  | 'K4';
+
+/** One rule being watched during one run. It looks at what happens, and says what is wrong. */
+export interface Watch {
+  /**
+   * Looks at one observation; the facts have taken it in already.
+   * @returns what is wrong, `undefined` where nothing is
+   */
+  look(observation: Observation, facts: Facts): string | undefined;
+  /** How often there was something to be judged. */
+  readonly checks: number;
+}
+
+/** A rule, and how to watch it. */
+export interface Invariant {
+  readonly id: InvariantId;
+  readonly watch: () => Watch;
+}
+
+/** An invariant of a rule that judges observations: `undefined` from it where an observation is none of its business. */
+export function invariant(
+  id: InvariantId,
+  make: () => (observation: Observation, facts: Facts) => Judgement,
+): Invariant {
+  return {
+    id,
+    watch: () => {
+      const judge = make();
+      let checks = 0;
+      return {
+        get checks() {
+          return checks;
+        },
+        look(observation, facts) {
+          const judgement = judge(observation, facts);
+          if (judgement === undefined) return undefined;
+          checks++;
+          return judgement === 'ok' ? undefined : judgement.wrong;
+        },
+      };
+    },
+  };
+}
+
+/** What a rule says of an observation. */
+export type Judgement = undefined | 'ok' | { readonly wrong: string };
+
+/** A judgement: what is wrong, or that nothing is. */
+export function judged(wrong: string | undefined | false): Judgement {
+  return wrong ? { wrong } : 'ok';
+}

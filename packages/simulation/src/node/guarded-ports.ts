@@ -1,0 +1,85 @@
+import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { FileHandle, FileSystem } from '@node-agent/host';
+import type { Fetch } from '@node-agent/pod-config';
+import type { Mounter } from '@node-agent/volumes';
+import type { Lease, PortKind } from './lease.ts';
+
+type Method = (...args: unknown[]) => unknown;
+
+/** RPCs that answer with a stream. */
+const STREAMS = new Set([
+  'getContainerEvents',
+  'streamContainers',
+  'streamPodSandboxes',
+  'streamContainerStats',
+  'streamPodSandboxStats',
+  'streamPodSandboxMetrics',
+  'streamImages',
+]);
+
+/** `target` with each of its methods made by `guard`. */
+function guarded<T extends object>(target: T, guard: (name: string, method: Method) => Method): T {
+  const methods = new Map<string | symbol, Method>();
+  return new Proxy(target, {
+    get(inner, name) {
+      const known = methods.get(name);
+      if (known !== undefined) return known;
+      const value: unknown = Reflect.get(inner, name, inner);
+      if (typeof value !== 'function' || typeof name === 'symbol') return value;
+      const method = guard(name, (...args) => Reflect.apply(value, inner, args));
+      methods.set(name, method);
+      return method;
+    },
+  });
+}
+
+/** The runtime, as a process sees it that may be killed. */
+export function guardedCri<T extends RuntimeService & ImageService>(lease: Lease, cri: T): T {
+  return guarded(cri, (name, method) => (request, signal) => {
+    const call = { port: 'cri', name, args: [request] } as const;
+    if (STREAMS.has(name)) {
+      return lease.stream(call, asSignal(signal), (linked) => method(request, linked) as AsyncIterable<unknown>);
+    }
+    return lease.call(call, asSignal(signal), (linked) => method(request, linked) as Promise<unknown>);
+  });
+}
+
+/** The files, as a process sees them that may be killed. */
+export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
+  return guarded(fs, (name, method) => async (...args) => {
+    const call = { port: 'fs', name, args } as const;
+    if (name === 'watch') {
+      const [path, onChange, signal] = args as Parameters<FileSystem['watch']>;
+      const unlessDead = (changed: string | undefined): void => {
+        if (!lease.dead) onChange(changed);
+      };
+      return lease.call(call, signal, () => fs.watch(path, unlessDead, lease.untilDeath(signal)));
+    }
+    const result = await lease.call(call, undefined, () => method(...args) as Promise<unknown>);
+    return name === 'open' ? guardedPort<FileHandle>(lease, 'fs', result as FileHandle) : result;
+  });
+}
+
+/** The mounts, as a process sees them that may be killed. */
+export function guardedMounter(lease: Lease, mounter: Mounter): Mounter {
+  return guardedPort(lease, 'mount', mounter);
+}
+
+/** Requests of a process that may be killed. */
+export function guardedFetch(lease: Lease, fetch: Fetch): Fetch {
+  return (url, init) =>
+    lease.call({ port: 'http', name: 'fetch', args: [url] }, init.signal, (signal) => fetch(url, { ...init, signal }));
+}
+
+function guardedPort<T extends object>(lease: Lease, port: PortKind, target: T): T {
+  return guarded(
+    target,
+    (name, method) =>
+      (...args) =>
+        lease.call({ port, name, args }, undefined, () => method(...args) as Promise<unknown>),
+  );
+}
+
+function asSignal(value: unknown): AbortSignal | undefined {
+  return value instanceof AbortSignal ? value : undefined;
+}

@@ -1,0 +1,139 @@
+import { type Clock, linkAbort, type Timer } from '@node-agent/async';
+
+/** Which kind of port a call went through. */
+export type PortKind = 'cri' | 'fs' | 'mount' | 'http';
+
+/** One call of a kubelet to the outside. */
+export interface PortCall {
+  readonly port: PortKind;
+  readonly name: string;
+  readonly args: readonly unknown[];
+}
+
+/**
+ * A kubelet process' hold on the machine. Once it is ended, as by `kill -9`, nothing that the process does has any
+ * effect, and nothing that it waits for ever comes: its timers are gone, and its calls neither resolve nor reject.
+ */
+export class Lease {
+  readonly #clock: Clock;
+  readonly #bootMs: number;
+  readonly #onCall: (call: PortCall) => void;
+  readonly #timers = new Set<Timer>();
+  readonly #death = new AbortController();
+  readonly #callsDeath = new AbortController();
+  #dead = false;
+  #plannedKill: { left: number; readonly effect: 'before' | 'after'; readonly kill: () => void } | undefined;
+
+  /** @param onCall told of each call before it is made */
+  constructor(clock: Clock, onCall: (call: PortCall) => void) {
+    this.#clock = clock;
+    this.#bootMs = clock.monotonic();
+    this.#onCall = onCall;
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** How many timers the process has: a leak check. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** The process' clock: its monotonic time begins with the process, as Node's does. */
+  get clock(): Clock {
+    return {
+      now: () => this.#clock.now(),
+      monotonic: () => this.#clock.monotonic() - this.#bootMs,
+      setTimer: (delayMs, callback) => this.#setTimer(delayMs, callback),
+    };
+  }
+
+  /** Ends the process. `inFlight`: what becomes of calls under way; streams end in any case. */
+  end(inFlight: 'cancelled' | 'completed'): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#plannedKill = undefined;
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+    this.#death.abort();
+    if (inFlight === 'cancelled') this.#callsDeath.abort();
+  }
+
+  /** Has `kill` called at the call of this number from now on. */
+  planKill(afterCalls: number, effect: 'before' | 'after', kill: () => void): void {
+    this.#plannedKill = { left: afterCalls, effect, kill };
+  }
+
+  /** Makes one call, for as long as the process lives. */
+  call<T>(call: PortCall, signal: AbortSignal | undefined, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#dead) return never();
+    const plan = this.#plannedKill;
+    const strikes = plan !== undefined && --plan.left <= 0;
+    if (strikes && plan.effect === 'before') {
+      plan.kill();
+      return never();
+    }
+    this.#onCall(call);
+    if (this.#dead) return never();
+    const link = linkAbort(signal, this.#callsDeath.signal);
+    const made = make(link.signal);
+    if (strikes) plan.kill();
+    return new Promise<T>((resolve, reject) => {
+      made.then(
+        (value) => {
+          link[Symbol.dispose]();
+          if (!this.#dead) resolve(value);
+        },
+        (error: unknown) => {
+          link[Symbol.dispose]();
+          if (!this.#dead) reject(error);
+        },
+      );
+    });
+  }
+
+  /** Reads a stream, for as long as the process lives. */
+  async *stream<T>(
+    call: PortCall,
+    signal: AbortSignal | undefined,
+    open: (signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    if (this.#dead) await never();
+    this.#onCall(call);
+    using link = linkAbort(signal, this.#death.signal);
+    try {
+      for await (const item of open(link.signal)) {
+        if (this.#dead) await never();
+        yield item;
+      }
+    } catch (error) {
+      if (this.#dead) await never();
+      throw error;
+    }
+  }
+
+  /** A signal that follows `signal`, and the end of the process. */
+  untilDeath(signal: AbortSignal): AbortSignal {
+    return linkAbort(signal, this.#death.signal).signal;
+  }
+
+  #setTimer(delayMs: number, callback: () => void): Timer {
+    if (this.#dead) return { cancel() {} };
+    const timer = this.#clock.setTimer(delayMs, () => {
+      this.#timers.delete(timer);
+      callback();
+    });
+    this.#timers.add(timer);
+    return {
+      cancel: () => {
+        this.#timers.delete(timer);
+        timer.cancel();
+      },
+    };
+  }
+}
+
+function never<T>(): Promise<T> {
+  return new Promise<T>(() => {});
+}

@@ -1,0 +1,240 @@
+import { seededRandom } from '@node-agent/async';
+import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import { type AssembledKubelet, type AssemblySettings, assembleKubelet, type PodSourcePort } from '@node-agent/kubelet-assembly';
+import type { PodSyncer } from '@node-agent/kubelet-core';
+import { FileSource, HttpSource } from '@node-agent/pod-config';
+import { type Logger, noEvents, noMetrics } from '@node-agent/telemetry';
+import type { Happening, WorkerStep } from '../observation.ts';
+import type { NodePlan } from '../scenario/actions.ts';
+import { NODE_NAME } from '../scenario/manifest.ts';
+import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
+import { guardedCri, guardedFetch, guardedFiles, guardedMounter } from './guarded-ports.ts';
+import { Lease } from './lease.ts';
+
+/** What stands between the kubelet and the world; tests break rules with it, to see them caught. */
+export interface Decorations {
+  /** The runtime as the kubelet sees it. */
+  readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
+  /** The steps that pod workers take. */
+  readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
+}
+
+/** What a {@link SimulatedNode} is made from. */
+export interface SimulatedNodeComponents {
+  readonly world: World;
+  readonly logger: Logger;
+  readonly tell: (happening: Happening) => void;
+  readonly decorations: Decorations;
+}
+
+interface Process {
+  readonly lease: Lease;
+  readonly stop: AbortController;
+  readonly assembled: AssembledKubelet<undefined>;
+  sourcesReady: boolean;
+}
+
+/** A node whose kubelet comes and goes, on a machine that stays. */
+export class SimulatedNode {
+  readonly #components: SimulatedNodeComponents;
+  readonly #seed: number;
+  readonly #plan: NodePlan;
+  #process: Process | undefined;
+  #lives = 0;
+
+  constructor(components: SimulatedNodeComponents, seed: number, plan: NodePlan) {
+    this.#components = components;
+    this.#seed = seed;
+    this.#plan = plan;
+  }
+
+  /** How many kubelets there were, the one that runs among them. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** The kubelet that runs. */
+  get kubelet(): AssembledKubelet<undefined> | undefined {
+    return this.#process?.assembled;
+  }
+
+  /** How many timers the kubelet has that runs. */
+  get pendingTimers(): number {
+    return this.#process?.lease.pendingTimers ?? 0;
+  }
+
+  /** Starts a kubelet that knows nothing; does nothing where one runs. */
+  start(): void {
+    if (this.#process !== undefined) return;
+    const { world, logger, tell, decorations } = this.#components;
+    this.#lives++;
+    const lease = new Lease(world.clock, (call) => tell({ kind: 'call', call }));
+    const fs = guardedFiles(lease, world.fs);
+    const { clock } = lease;
+    const runtime = decorations.cri?.(world.runtime, world) ?? world.runtime;
+    const syncers = decorations.podSyncer;
+    const assembled = assembleKubelet(
+      {
+        clock,
+        random: seededRandom(this.#seed * 31 + this.#lives),
+        logger,
+        metrics: noMetrics,
+        recorder: noEvents,
+        cri: guardedCri(lease, runtime),
+        fs,
+        mounter: guardedMounter(lease, world.mounter),
+      },
+      this.#settings(lease, fs, logger),
+      { podSyncer: (syncer) => observedSyncer(syncers?.(syncer) ?? syncer, lease, tell) },
+    );
+    const stop = new AbortController();
+    const process: Process = { lease, stop, assembled, sourcesReady: false };
+    this.#process = process;
+    tell({ kind: 'kubeletStarted' });
+    const { kubelet } = assembled;
+    Promise.all([kubelet.run(stop.signal), kubelet.startGarbageCollection(stop.signal)]).then(
+      () => this.#ended(process, undefined),
+      (error: unknown) => this.#ended(process, error),
+    );
+  }
+
+  /** `kill -9`. */
+  kill(inFlight: 'cancelled' | 'completed'): void {
+    const process = this.#process;
+    if (process === undefined) return;
+    this.#process = undefined;
+    process.lease.end(inFlight);
+    this.#components.tell({ kind: 'kubeletEnded', how: 'killed' });
+  }
+
+  /** Has it killed at one of its next calls; `then` is called when that has happened. */
+  planKill(
+    options: { readonly afterCalls: number; readonly effect: 'before' | 'after' },
+    inFlight: 'cancelled' | 'completed',
+    then: () => void,
+  ): void {
+    const process = this.#process;
+    if (process === undefined) return;
+    process.lease.planKill(options.afterCalls, options.effect, () => {
+      this.kill(inFlight);
+      then();
+    });
+  }
+
+  /** Tells the kubelet to end, as SIGTERM does; it is gone when it has ended, or at the latest when it is killed. */
+  stop(): void {
+    this.#process?.stop.abort(new DOMException('SIGTERM', 'AbortError'));
+  }
+
+  /** Looks whether all sources have become ready. */
+  poll(): void {
+    const process = this.#process;
+    if (process === undefined || process.sourcesReady || !process.assembled.podConfig.seenAllSources()) return;
+    process.sourcesReady = true;
+    this.#components.tell({ kind: 'sourcesReady' });
+  }
+
+  #ended(process: Process, error: unknown): void {
+    if (this.#process !== process) return;
+    if (!process.stop.signal.aborted) this.#components.tell({ kind: 'kubeletFailed', error });
+    this.#process = undefined;
+    process.lease.end('cancelled');
+    this.#components.tell({ kind: 'kubeletEnded', how: 'stopped' });
+  }
+
+  #settings(
+    lease: Lease,
+    fs: ReturnType<typeof guardedFiles>,
+    logger: Logger,
+  ): AssemblySettings<undefined> {
+    const { clock } = lease;
+    const { world } = this.#components;
+    const sources: PodSourcePort[] = [
+      {
+        name: 'file',
+        make: (set) => new FileSource({ fs, clock, logger, set }, { path: MANIFEST_DIRECTORY, nodeName: NODE_NAME }),
+      },
+    ];
+    if (this.#plan.http) {
+      const { httpDelayMs } = this.#plan;
+      const fetch = guardedFetch(lease, world.fetch);
+      sources.push({
+        name: 'http',
+        make: (set) =>
+          new HttpSource(
+            {
+              fetch: async (url, init) => {
+                if (clock.monotonic() < httpDelayMs) throw new Error('fetch failed');
+                return fetch(url, init);
+              },
+              clock,
+              logger,
+              set,
+            },
+            { url: MANIFEST_URL, nodeName: NODE_NAME, periodMs: 3000 },
+          ),
+      });
+    }
+    return {
+      configuration: undefined,
+      servers: {},
+      nodeName: NODE_NAME,
+      nodeIps: ['192.0.2.10'],
+      rootDirectory: ROOT_DIRECTORY,
+      containerLogsDirectory: '/var/log/containers',
+      node: {
+        podLogsDirectory: POD_LOGS_DIRECTORY,
+        seccompProfileRoot: `${ROOT_DIRECTORY}/seccomp`,
+        seccompDefault: false,
+        extraMaskedPaths: [],
+        containerStopSignals: false,
+        resources: {
+          cgroupVersion: 2,
+          cpuCfsQuota: true,
+          cpuCfsQuotaPeriodUs: 100_000,
+          memoryCapacityBytes: 2 ** 34,
+          swapCapacityBytes: 0,
+          swapControllerAvailable: false,
+          swapBehavior: 'NoSwap',
+          hugePageSizes: [],
+          singleProcessOomKill: false,
+        },
+      },
+      sources,
+      admitHandlers: [],
+      dns: { resolvConfPath: '/etc/resolv.conf', clusterDns: [], clusterDomain: 'cluster.local' },
+      syncFrequencyMs: 60_000,
+      backOff: this.#plan.backOff,
+      pulls: { serialize: false, maxParallel: undefined, qps: 5, burst: 10 },
+      logs: { maxSizeBytes: -1, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
+      containerGc: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },
+      startConcurrency: 4,
+    };
+  }
+}
+
+/** Tells of each step's begin and end. */
+function observedSyncer(inner: PodSyncer, lease: Lease, tell: (happening: Happening) => void): PodSyncer {
+  const watch = async <T>(step: WorkerStep, uid: string, work: () => Promise<T>): Promise<T> => {
+    if (!lease.dead) tell({ kind: 'stepBegan', step, uid });
+    let ok = false;
+    let isTerminal = false;
+    try {
+      const result = await work();
+      ok = true;
+      isTerminal = typeof result === 'object' && result !== null && 'isTerminal' in result && result.isTerminal === true;
+      return result;
+    } finally {
+      if (!lease.dead) tell({ kind: 'stepEnded', step, uid, ok, isTerminal });
+    }
+  };
+  return {
+    syncPod: (type, pod, ...rest) => watch('syncPod', pod.metadata.uid, () => inner.syncPod(type, pod, ...rest)),
+    syncTerminatingPod: (pod, ...rest) =>
+      watch('syncTerminatingPod', pod.metadata.uid, () => inner.syncTerminatingPod(pod, ...rest)),
+    syncTerminatingRuntimePod: (pod, signal) =>
+      watch('syncTerminatingRuntimePod', pod.uid, () => inner.syncTerminatingRuntimePod(pod, signal)),
+    syncTerminatedPod: (pod, ...rest) =>
+      watch('syncTerminatedPod', pod.metadata.uid, () => inner.syncTerminatedPod(pod, ...rest)),
+  };
+}

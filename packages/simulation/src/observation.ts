@@ -1,0 +1,52 @@
+import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import type { VersionedStatus } from '@node-agent/status';
+import type { PortCall } from './node/lease.ts';
+import type { Action } from './scenario/actions.ts';
+import type { Life } from './world/ledger.ts';
+
+/** The steps that a pod worker takes. */
+export type WorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRuntimePod' | 'syncTerminatedPod';
+
+/** Something that was seen to happen. */
+export type Happening =
+  | { readonly kind: 'action'; readonly action: Action }
+  | { readonly kind: 'faultsEnded' }
+  | { readonly kind: 'kubeletStarted' }
+  | { readonly kind: 'kubeletEnded'; readonly how: 'killed' | 'stopped' }
+  /** The kubelet's `run` ended by itself. */
+  | { readonly kind: 'kubeletFailed'; readonly error: unknown }
+  | { readonly kind: 'sourcesReady' }
+  | { readonly kind: 'runtimeDown' }
+  | { readonly kind: 'runtimeUp' }
+  | { readonly kind: 'sandboxLost'; readonly id: string }
+  | { readonly kind: 'containerStarted'; readonly life: Life }
+  | { readonly kind: 'containerSignalled'; readonly life: Life }
+  | { readonly kind: 'containerEnded'; readonly life: Life }
+  | { readonly kind: 'call'; readonly call: PortCall }
+  | { readonly kind: 'stepBegan'; readonly step: WorkerStep; readonly uid: string; readonly status?: RuntimePodStatus }
+  | {
+      readonly kind: 'stepEnded';
+      readonly step: WorkerStep;
+      readonly uid: string;
+      readonly ok: boolean;
+      readonly isTerminal: boolean;
+    }
+  | { readonly kind: 'status'; readonly status: VersionedStatus }
+  /** All that can happen at this instant has happened. */
+  | { readonly kind: 'settled' }
+  /** The quiet is over; what is left is in the last look. */
+  | { readonly kind: 'end'; readonly look: LastLook };
+
+/** What there is at the end. */
+export interface LastLook {
+  /** All paths of the file system. */
+  readonly paths: readonly string[];
+  readonly mountPoints: readonly string[];
+  readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
+  readonly containers: readonly { readonly id: string; readonly podUid: string; readonly name: string }[];
+  readonly kubeletTimers: number;
+  readonly cachedUids: readonly string[];
+}
+
+/** A happening, when it was, and in which of the kubelet's lives (0: before the first). */
+export type Observation = Happening & { readonly atMs: number; readonly kubelet: number };

@@ -1,0 +1,125 @@
+import type { SimulatedNode } from './node/simulated-node.ts';
+import type { Happening } from './observation.ts';
+import type { Action } from './scenario/actions.ts';
+import { manifestOf, manifestOfAll } from './scenario/manifest.ts';
+import { MANIFEST_DIRECTORY, type World } from './world/world.ts';
+
+/** What actions are performed on. */
+export interface Stage {
+  readonly world: World;
+  readonly node: SimulatedNode;
+  readonly tell: (happening: Happening) => void;
+}
+
+/** Does what an action says, now. Ends of faults are timers of the world's clock. */
+export async function perform(action: Action, stage: Stage): Promise<void> {
+  const { world, node } = stage;
+  const { fs, runtime, clock } = world;
+  switch (action.do) {
+    case 'writeManifest':
+      return fs.writeFileAtomic(`${MANIFEST_DIRECTORY}/${action.file}`, manifestOf(action.pod));
+    case 'breakManifest':
+      return fs.writeFile(`${MANIFEST_DIRECTORY}/${action.file}`, action.content);
+    case 'removeManifest':
+      return fs.removeAll(`${MANIFEST_DIRECTORY}/${action.file}`);
+    case 'serve':
+      return world.serve(200, manifestOfAll(action.pods));
+    case 'serveError': {
+      const { served } = world;
+      world.serve(action.status, 'no');
+      clock.setTimer(action.forMs, () => {
+        if (world.served?.status === action.status && served !== undefined) world.serve(served.status, served.body);
+      });
+      return;
+    }
+    case 'rpcFault': {
+      const { rpc, fault, skip, times } = action;
+      runtime.faults.add({ rpc, fault, skip, times });
+      return;
+    }
+    case 'eventFault':
+      runtime.faults.add({ event: action.event, fault: action.fault, times: action.times });
+      return;
+    case 'fileFault': {
+      const { code, operation, path, forMs } = action;
+      const times = Number.POSITIVE_INFINITY;
+      const injected = fs.injectFault({ code, path, times, ...(operation && { operation }) });
+      clock.setTimer(forMs, () => injected.remove());
+      return;
+    }
+    case 'killContainer':
+      return killContainer(stage, action);
+    case 'killSandbox':
+      return killSandbox(stage, action.nth);
+    case 'crashRuntime':
+      return crashRuntime(stage, action);
+    case 'networkDown':
+      runtime.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
+      clock.setTimer(action.forMs, () => runtime.setCondition('NetworkReady', true));
+      return;
+    case 'killKubelet': {
+      const restart = (): void => void clock.setTimer(action.downMs, () => node.start());
+      if (action.afterCalls > 0) return node.planKill(action, action.inFlight, restart);
+      node.kill(action.inFlight);
+      return restart();
+    }
+    case 'restartKubelet':
+      node.stop();
+      // As a service manager does: what has not ended by then is killed.
+      clock.setTimer(action.downMs, () => {
+        node.kill('cancelled');
+        node.start();
+      });
+      return;
+    case 'jumpClock':
+      return clock.jumpWallClock(action.ms);
+  }
+}
+
+/** Ends every fault, and has everything up. */
+export function endFaults({ world, node, tell }: Stage): void {
+  world.runtime.faults.clear();
+  world.runtime.setCondition('NetworkReady', true);
+  if (world.runtime.down) {
+    world.runtime.recover();
+    tell({ kind: 'runtimeUp' });
+  }
+  node.start();
+}
+
+function killContainer(
+  { world }: Stage,
+  { nth, exitCode, oomKilled }: Extract<Action, { do: 'killContainer' }>,
+): void {
+  const live = world.runtime.liveContainers();
+  const victim = live[nth % Math.max(live.length, 1)];
+  if (victim === undefined) return;
+  world.ledger.markLost(victim.id, exitCode);
+  world.runtime.killContainer(victim.id, { exitCode, oomKilled });
+}
+
+function killSandbox({ world, tell }: Stage, nth: number): void {
+  const ids = [...new Set(world.runtime.liveContainers().map(({ sandboxId }) => sandboxId))];
+  const id = ids[nth % Math.max(ids.length, 1)];
+  if (id === undefined) return;
+  world.runtime.killSandbox(id);
+  tell({ kind: 'sandboxLost', id });
+}
+
+function crashRuntime({ world, tell }: Stage, { downMs, lost }: Extract<Action, { do: 'crashRuntime' }>): void {
+  if (world.runtime.down) return;
+  world.runtime.crash();
+  tell({ kind: 'runtimeDown' });
+  world.clock.setTimer(downMs, () => {
+    if (!world.runtime.down) return;
+    let n = 0;
+    world.runtime.recover({
+      died: ({ id }) => {
+        const dies = lost === 'all' || (lost === 'half' && n++ % 2 === 0);
+        if (dies) world.ledger.markLost(id, 255);
+        return dies;
+      },
+    });
+    tell({ kind: 'runtimeUp' });
+  });
+}

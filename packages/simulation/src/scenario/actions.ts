@@ -1,0 +1,79 @@
+import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
+import type { FileOperation } from '@node-agent/host/testing';
+import type { PodPlan } from './plans.ts';
+
+/** What is done to the machine at an instant; all of it is data, so that a trace can be kept, replayed and cut down. */
+export type Action = { readonly atMs: number } & (
+  | { readonly do: 'writeManifest'; readonly file: string; readonly pod: PodPlan }
+  | { readonly do: 'breakManifest'; readonly file: string; readonly content: string }
+  | { readonly do: 'removeManifest'; readonly file: string }
+  /** What the manifest URL serves from now on; an empty list says that there are no pods. */
+  | { readonly do: 'serve'; readonly pods: readonly PodPlan[] }
+  /** The manifest URL answers with this status for so long. */
+  | { readonly do: 'serveError'; readonly status: number; readonly forMs: number }
+  | {
+      readonly do: 'rpcFault';
+      readonly rpc: RpcName;
+      readonly fault: RpcFault;
+      readonly skip: number;
+      readonly times: number;
+    }
+  | {
+      readonly do: 'eventFault';
+      readonly event: EventFaultRule['event'];
+      readonly fault: EventFaultRule['fault'];
+      readonly times: number;
+    }
+  | {
+      readonly do: 'fileFault';
+      readonly code: 'ENOSPC' | 'EIO' | 'EACCES';
+      readonly operation?: FileOperation;
+      readonly path: string;
+      readonly forMs: number;
+    }
+  /** The live container of this number, counted around, dies by itself. */
+  | { readonly do: 'killContainer'; readonly nth: number; readonly exitCode: number; readonly oomKilled: boolean }
+  | { readonly do: 'killSandbox'; readonly nth: number }
+  /** The runtime dies, and comes back. `lost`: of its containers, which have died meanwhile. */
+  | { readonly do: 'crashRuntime'; readonly downMs: number; readonly lost: 'none' | 'half' | 'all' }
+  | { readonly do: 'networkDown'; readonly forMs: number }
+  /**
+   * `kill -9` of the kubelet: at its call to the outside of this number from now on (0: at once), before the call has
+   * any effect or after it has begun. `inFlight`: what becomes of the calls that the runtime has begun.
+   */
+  | {
+      readonly do: 'killKubelet';
+      readonly afterCalls: number;
+      readonly effect: 'before' | 'after';
+      readonly inFlight: 'cancelled' | 'completed';
+      readonly downMs: number;
+    }
+  /** The kubelet is told to end, and started again. */
+  | { readonly do: 'restartKubelet'; readonly downMs: number }
+  | { readonly do: 'jumpClock'; readonly ms: number }
+);
+
+/** What does not change during a run. */
+export interface NodePlan {
+  /** What the first delay of a crashing container is, and the longest. */
+  readonly backOff: { readonly initialMs: number; readonly maxMs: number };
+  /** Whether the runtime has container events (containerd 1.6 has none). */
+  readonly events: boolean;
+  /** Whether the runtime takes its usual time for what it does. */
+  readonly latencies: boolean;
+  /** Whether pods come from a URL, too. */
+  readonly http: boolean;
+  /** How long after the kubelet's start the URL answers for the first time. */
+  readonly httpDelayMs: number;
+}
+
+/** A whole run, as data. */
+export interface Scenario {
+  readonly seed: number;
+  readonly node: NodePlan;
+  readonly actions: readonly Action[];
+  /** Faults end here at the latest, and the quiet begins in which everything has to become as it is wanted. */
+  readonly faultsEndMs: number;
+  /** How long the quiet is. */
+  readonly quietMs: number;
+}

@@ -1,0 +1,50 @@
+import type { ContainerPlan, PodPlan } from './plans.ts';
+
+/** The first word of a simulated container's command; its plan as JSON is the second. */
+export const SIMULATED_COMMAND = 'simulated';
+
+/** The name of the node; static pods have it at the end of their names. */
+export const NODE_NAME = 'node';
+
+const IMAGE = 'registry.example/app:1';
+/** Its pull takes long. */
+export const SLOW_IMAGE = 'registry.example/slow';
+
+/** The manifest of a pod, as a user would write it. */
+export function manifestOf(pod: PodPlan): string {
+  return JSON.stringify(podObject(pod));
+}
+
+/** A manifest of several pods. */
+export function manifestOfAll(pods: readonly PodPlan[]): string {
+  return JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: pods.map(podObject) });
+}
+
+function podObject(pod: PodPlan): object {
+  const mounts = pod.emptyDir ? { volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] } : {};
+  const container = (plan: ContainerPlan): object => ({
+    name: plan.name,
+    image: plan.slowImage ? `${SLOW_IMAGE}:${pod.uid}` : IMAGE,
+    command: [SIMULATED_COMMAND, JSON.stringify(plan)],
+    ...(plan.restartPolicy && { restartPolicy: plan.restartPolicy }),
+    ...(plan.restartRule && {
+      restartPolicyRules: [
+        { action: 'Restart', exitCodes: { operator: plan.restartRule.operator, values: plan.restartRule.codes } },
+      ],
+    }),
+    ...mounts,
+  });
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: pod.name, uid: pod.uid },
+    spec: {
+      restartPolicy: pod.restartPolicy,
+      terminationGracePeriodSeconds: pod.graceSeconds,
+      ...(pod.hostNetwork && { hostNetwork: true }),
+      ...(pod.emptyDir && { volumes: [{ name: 'scratch', emptyDir: {} }] }),
+      ...(pod.init.length > 0 && { initContainers: pod.init.map(container) }),
+      containers: pod.containers.map(container),
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/** What one run of a container does. */
+export interface RunPlan {
+  /** Exits by itself so long after its start; never where absent. */
+  readonly exitAfterMs?: number;
+  /** 0 where absent. */
+  readonly exitCode?: number;
+}
+
+/** A rule of `restartPolicyRules` (KEP-5307). */
+export interface RestartRulePlan {
+  readonly operator: 'In' | 'NotIn';
+  readonly codes: readonly number[];
+}
+
+/** A container of a simulated pod: its spec, and what its processes do. */
+export interface ContainerPlan {
+  readonly name: string;
+  /** What each attempt does; the last one stands for all that follow. */
+  readonly runs: readonly RunPlan[];
+  readonly ignoreTerm?: boolean;
+  /** How long it goes on after SIGTERM. */
+  readonly stopDelayMs?: number;
+  /** How long StartContainer takes. */
+  readonly startDelayMs?: number;
+  /** The container's own policy: `Always` makes an init container a sidecar. */
+  readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
+  /** Exit codes for which it is restarted whatever the policy. */
+  readonly restartRule?: RestartRulePlan;
+  /** Its image is slow to pull. */
+  readonly slowImage?: boolean;
+  /** Changing it changes the container's spec, and nothing else. */
+  readonly version: number;
+}
+
+/** A simulated pod, as data. */
+export interface PodPlan {
+  readonly name: string;
+  readonly uid: string;
+  readonly restartPolicy: 'Always' | 'OnFailure' | 'Never';
+  readonly graceSeconds: number;
+  readonly hostNetwork?: boolean;
+  readonly emptyDir?: boolean;
+  readonly init: readonly ContainerPlan[];
+  readonly containers: readonly ContainerPlan[];
+}
+
+/** The policy that holds for a container. */
+export function restartPolicyOf(pod: PodPlan, container: ContainerPlan): 'Always' | 'OnFailure' | 'Never' {
+  return container.restartPolicy ?? pod.restartPolicy;
+}
+
+/** Whether an init container stays up beside the main ones. */
+export function isSidecar(pod: PodPlan, name: string): boolean {
+  return pod.init.some((container) => container.name === name && container.restartPolicy === 'Always');
+}
+
+/** Whether a container that ended with this code is to run again: written anew here, not asked of what is tested. */
+export function mayRestart(pod: PodPlan, container: ContainerPlan, exitCode: number): boolean {
+  const rule = container.restartRule;
+  if (rule !== undefined && rule.codes.includes(exitCode) === (rule.operator === 'In')) return true;
+  const policy = restartPolicyOf(pod, container);
+  return policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0);
+}

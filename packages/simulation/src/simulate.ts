@@ -1,0 +1,167 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { InjectedFault } from '@node-agent/fake-cri';
+import { type Logger, silentLogger } from '@node-agent/telemetry';
+import { Facts } from './facts.ts';
+import { allInvariants } from './invariants/all.ts';
+import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
+import { type Decorations, SimulatedNode } from './node/simulated-node.ts';
+import type { Happening, Observation } from './observation.ts';
+import { endFaults, perform } from './perform.ts';
+import type { Action, Scenario } from './scenario/actions.ts';
+import { Statuses } from './statuses.ts';
+import { describe } from './describe.ts';
+import { World } from './world/world.ts';
+
+/** A rule that was broken. */
+export interface Violation {
+  readonly invariant: InvariantId;
+  readonly message: string;
+  /** Milliseconds of virtual time since the start. */
+  readonly atMs: number;
+  /** The last things that happened before, the newest last. */
+  readonly history: readonly string[];
+}
+
+/** How a run went. */
+export interface SimulationResult {
+  readonly scenario: Scenario;
+  readonly violation: Violation | undefined;
+  /** Faults that struck, by kind. */
+  readonly faults: ReadonlyMap<string, number>;
+  /** How often each invariant had something to judge. */
+  readonly checks: ReadonlyMap<InvariantId, number>;
+  /** Of all that was observed: the same for the same scenario. */
+  readonly traceHash: string;
+  /** Virtual time that has passed. */
+  readonly elapsedMs: number;
+}
+
+/** How to run. */
+export interface SimulateOptions {
+  /** What stands between kubelet and world: nothing by default. */
+  readonly decorations?: Decorations;
+  /** All by default. */
+  readonly invariants?: readonly Invariant[];
+  /** Where the kubelet's log goes: nowhere by default. */
+  readonly logger?: Logger;
+  /** Told of all that is observed, as it happens. */
+  readonly onObservation?: (text: string) => void;
+}
+
+const HISTORY = 60;
+
+/** Runs a scenario to its end, or to the first rule that is broken. Does no I/O; the same scenario gives the same result. */
+export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
+  return new Run(scenario, options).run();
+}
+
+class Run {
+  readonly #scenario: Scenario;
+  readonly #options: SimulateOptions;
+  readonly #world: World;
+  readonly #node: SimulatedNode;
+  readonly #facts: Facts;
+  readonly #watches: readonly { readonly id: InvariantId; readonly watch: Watch }[];
+  readonly #hash: Hash = createHash('sha1');
+  readonly #history: string[] = [];
+  readonly #faults = new Map<string, number>();
+  readonly #statuses = new Statuses();
+  #violation: Violation | undefined;
+
+  constructor(scenario: Scenario, options: SimulateOptions) {
+    this.#scenario = scenario;
+    this.#options = options;
+    this.#facts = new Facts(scenario.node);
+    this.#watches = (options.invariants ?? allInvariants).map(({ id, watch }) => ({ id, watch: watch() }));
+    const tell = (happening: Happening): void => this.#tell(happening);
+    this.#world = new World(scenario.seed, scenario.node, (kind, life) => tell({ kind, life }));
+    this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));
+    const { logger = silentLogger, decorations = {} } = options;
+    this.#node = new SimulatedNode({ world: this.#world, logger, tell, decorations }, scenario.seed, scenario.node);
+  }
+
+  async run(): Promise<SimulationResult> {
+    const { actions, faultsEndMs, quietMs } = this.#scenario;
+    const { clock } = this.#world;
+    await this.#world.prepare();
+    const stage = { world: this.#world, node: this.#node, tell: (it: Happening) => this.#tell(it) };
+    for (const action of actions) clock.setTimer(action.atMs, () => this.#act(action, stage));
+    let over = false;
+    clock.setTimer(faultsEndMs, () => {
+      endFaults(stage);
+      this.#tell({ kind: 'faultsEnded' });
+    });
+    clock.setTimer(faultsEndMs + quietMs, () => {
+      over = true;
+    });
+    this.#node.start();
+    await clock.settle();
+    while (!over && this.#violation === undefined && (await clock.advanceToNext())) this.#afterStep();
+    if (this.#violation === undefined) await this.#lastLook();
+    const elapsedMs = clock.monotonic();
+    this.#node.kill('cancelled');
+    return {
+      scenario: this.#scenario,
+      violation: this.#violation,
+      faults: this.#faults,
+      checks: new Map(this.#watches.map(({ id, watch }) => [id, watch.checks])),
+      traceHash: this.#hash.digest('hex'),
+      elapsedMs,
+    };
+  }
+
+  #act(action: Action, stage: Parameters<typeof perform>[1]): void {
+    this.#tell({ kind: 'action', action });
+    if (action.do !== 'rpcFault' && action.do !== 'eventFault') this.#count(action.do);
+    void perform(action, stage);
+  }
+
+  #afterStep(): void {
+    this.#node.poll();
+    for (const status of this.#statuses.changed(this.#node)) this.#tell({ kind: 'status', status });
+    this.#tell({ kind: 'settled' });
+  }
+
+  async #lastLook(): Promise<void> {
+    const { fs, mounter } = this.#world;
+    const [truth, mountPoints] = await Promise.all([this.#world.truth(), mounter.mountPoints()]);
+    const kubelet = this.#node.kubelet;
+    this.#tell({
+      kind: 'end',
+      look: {
+        ...truth,
+        paths: fs.paths(),
+        mountPoints: [...mountPoints.keys()],
+        kubeletTimers: this.#node.pendingTimers,
+        cachedUids: this.#facts.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
+      },
+    });
+  }
+
+  #tell(happening: Happening): void {
+    if (this.#violation !== undefined) return;
+    const observation: Observation = { ...happening, atMs: this.#world.clock.monotonic(), kubelet: this.#node.lives };
+    const text = describe(observation);
+    if (text !== undefined) {
+      this.#hash.update(text);
+      this.#history.push(text);
+      if (this.#history.length > HISTORY) this.#history.shift();
+      this.#options.onObservation?.(text);
+    }
+    this.#facts.observe(observation);
+    for (const { id, watch } of this.#watches) {
+      const wrong = watch.look(observation, this.#facts);
+      if (wrong === undefined) continue;
+      this.#violation = { invariant: id, message: wrong, atMs: observation.atMs, history: [...this.#history] };
+      return;
+    }
+  }
+
+  #countFault({ target, fault }: InjectedFault): void {
+    this.#count(target === 'event' ? `event ${fault.kind}` : `rpc ${fault.kind}`);
+  }
+
+  #count(kind: string): void {
+    this.#faults.set(kind, (this.#faults.get(kind) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,143 @@
+import type { Clock } from '@node-agent/async';
+import type { Behaviour, ProcessContext, Program, ScriptedContainer } from '@node-agent/fake-cri';
+import { SIMULATED_COMMAND } from '../scenario/manifest.ts';
+import type { ContainerPlan } from '../scenario/plans.ts';
+
+const SIGTERM = 15;
+const SIGTERM_EXIT_CODE = 143;
+
+/** How a container's process ended. */
+export type LifeEnd =
+  /** By itself. */
+  | 'exited'
+  /** Because of SIGTERM. */
+  | 'terminated'
+  /** By SIGKILL, from the runtime. */
+  | 'killed'
+  /** By a fault of the simulation. */
+  | 'lost';
+
+/** One run of a container's process: what really happened, whatever the runtime or the kubelet say. */
+export interface Life {
+  readonly id: string;
+  readonly podUid: string;
+  readonly podName: string;
+  readonly name: string;
+  readonly attempt: number;
+  readonly plan: ContainerPlan;
+  readonly sandboxId: string;
+  readonly startedAtMs: number;
+  termAtMs: number | undefined;
+  endedAtMs: number | undefined;
+  end: LifeEnd | undefined;
+  exitCode: number | undefined;
+}
+
+/** What the ledger tells of a life. */
+export type LifeEvent = 'containerStarted' | 'containerSignalled' | 'containerEnded';
+
+/** What the ledger is made from. */
+export interface LedgerComponents {
+  readonly clock: Clock;
+  /** In which sandbox a container is that has just started. */
+  readonly sandboxOf: (containerId: string) => string;
+  readonly tell: (kind: LifeEvent, life: Life) => void;
+}
+
+/** Keeps book of all processes of all containers, from inside of them. */
+export class Ledger {
+  readonly #components: LedgerComponents;
+  readonly #live = new Map<string, Life>();
+  readonly #lost = new Map<string, number>();
+
+  constructor(components: LedgerComponents) {
+    this.#components = components;
+  }
+
+  /** The processes that run, in the order of their starts. */
+  get live(): readonly Life[] {
+    return [...this.#live.values()];
+  }
+
+  /** Notes that a container is about to die by a fault. */
+  markLost(containerId: string, exitCode: number): void {
+    this.#lost.set(containerId, exitCode);
+  }
+
+  /** What a container does: as its plan says, under this ledger's eyes. */
+  behaviour(container: ScriptedContainer): Behaviour | undefined {
+    const [word, json] = container.command;
+    if (word !== SIMULATED_COMMAND || json === undefined) return undefined;
+    const plan = JSON.parse(json) as ContainerPlan;
+    return { startDelayMs: plan.startDelayMs ?? 0, program: this.#program(container, plan) };
+  }
+
+  #program(container: ScriptedContainer, plan: ContainerPlan): Program {
+    const { clock, sandboxOf, tell } = this.#components;
+    return async (process) => {
+      const { metadata } = container.sandboxConfig;
+      const life: Life = {
+        id: container.id,
+        podUid: metadata?.uid ?? '',
+        podName: metadata?.name ?? '',
+        name: container.name,
+        attempt: container.attempt,
+        plan,
+        sandboxId: sandboxOf(container.id),
+        startedAtMs: clock.monotonic(),
+        termAtMs: undefined,
+        endedAtMs: undefined,
+        end: undefined,
+        exitCode: undefined,
+      };
+      this.#live.set(life.id, life);
+      tell('containerStarted', life);
+      try {
+        const { end, exitCode } = await run(process, plan, container.attempt, () => {
+          life.termAtMs = clock.monotonic();
+          tell('containerSignalled', life);
+        });
+        this.#ended(life, end, exitCode);
+        return exitCode;
+      } catch (killed) {
+        const lost = this.#lost.get(life.id);
+        this.#ended(life, lost === undefined ? 'killed' : 'lost', lost ?? 137);
+        throw killed;
+      }
+    };
+  }
+
+  #ended(life: Life, end: LifeEnd, exitCode: number): void {
+    life.end = end;
+    life.exitCode = exitCode;
+    life.endedAtMs = this.#components.clock.monotonic();
+    this.#live.delete(life.id);
+    this.#components.tell('containerEnded', life);
+  }
+}
+
+/** @throws where the process is killed */
+async function run(
+  process: ProcessContext,
+  plan: ContainerPlan,
+  attempt: number,
+  onTerm: () => void,
+): Promise<{ readonly end: LifeEnd; readonly exitCode: number }> {
+  const chosen = plan.runs[Math.min(attempt, plan.runs.length - 1)] ?? {};
+  process.setDisposition(SIGTERM, 'handle');
+  const byItself = async (): Promise<{ end: LifeEnd; exitCode: number }> => {
+    if (chosen.exitAfterMs === undefined) return process.forever();
+    await process.sleep(chosen.exitAfterMs);
+    return { end: 'exited', exitCode: chosen.exitCode ?? 0 };
+  };
+  const onSignal = async (): Promise<{ end: LifeEnd; exitCode: number }> => {
+    await process.pause();
+    onTerm();
+    if (plan.ignoreTerm) return process.forever();
+    if (plan.stopDelayMs !== undefined) await process.sleep(plan.stopDelayMs);
+    return { end: 'terminated', exitCode: SIGTERM_EXIT_CODE };
+  };
+  const outcomes = [byItself(), onSignal()];
+  for (const outcome of outcomes) outcome.catch(() => {});
+  return Promise.race(outcomes);
+}

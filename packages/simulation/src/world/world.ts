@@ -1,0 +1,119 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { ContainerState, PodSandboxState } from '@node-agent/cri-client';
+import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Fetch } from '@node-agent/pod-config';
+import type { NodePlan } from '../scenario/actions.ts';
+import { SLOW_IMAGE } from '../scenario/manifest.ts';
+import { Ledger, type Life, type LifeEvent } from './ledger.ts';
+import { MemoryMounter } from './memory-mounter.ts';
+
+/** Where manifests are. */
+export const MANIFEST_DIRECTORY = '/etc/kubernetes/manifests';
+/** The kubelet's root directory. */
+export const ROOT_DIRECTORY = '/var/lib/kubelet';
+/** Pods' logs. */
+export const POD_LOGS_DIRECTORY = '/var/log/pods';
+/** Where manifests are served. */
+export const MANIFEST_URL = 'http://manifests.example/pods';
+
+const SLOW_PULL_MS = 45_000;
+
+/** A sandbox or container that the runtime has, without asking it over its API. */
+export interface RuntimeTruth {
+  readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
+  readonly containers: readonly { readonly id: string; readonly podUid: string; readonly name: string }[];
+}
+
+/** The machine around the kubelet, which survives it: time, files, mounts, the runtime and what runs in it. */
+export class World {
+  readonly clock: FakeClock = new FakeClock();
+  readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
+  readonly mounter: MemoryMounter = new MemoryMounter({ fs: this.fs });
+  readonly runtime: FakeRuntime;
+  readonly ledger: Ledger;
+  /** What the manifest URL answers; `undefined` where nobody listens. */
+  served: { status: number; body: string } | undefined;
+  #etag = 0;
+
+  /** @param tell told of each start, signal and end of a container */
+  constructor(seed: number, plan: NodePlan, tell: (kind: LifeEvent, life: Life) => void) {
+    const sandboxes = new Map<string, string>();
+    this.ledger = new Ledger({
+      clock: this.clock,
+      sandboxOf: (id) => {
+        for (const live of this.runtime.liveContainers()) sandboxes.set(live.id, live.sandboxId);
+        return sandboxes.get(id) ?? '';
+      },
+      tell,
+    });
+    this.runtime = new FakeRuntime(
+      { clock: this.clock, fs: this.fs, random: seededRandom(seed) },
+      {
+        script: (container) => this.ledger.behaviour(container),
+        latencies: plan.latencies ? typicalLatencies : {},
+        registry: (reference) => ({
+          image: { tags: [reference] },
+          pullMs: reference.includes(SLOW_IMAGE) ? SLOW_PULL_MS : plan.latencies ? 300 : 0,
+        }),
+        unimplemented: plan.events ? [] : ['getContainerEvents'],
+      },
+    );
+  }
+
+  /** Makes the directories that a machine has. */
+  async prepare(): Promise<void> {
+    for (const directory of [MANIFEST_DIRECTORY, ROOT_DIRECTORY, POD_LOGS_DIRECTORY, '/var/log/containers']) {
+      await this.fs.mkdir(directory);
+    }
+    await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
+  }
+
+  /** Serves this at the manifest URL. */
+  serve(status: number, body: string): void {
+    this.served = { status, body };
+    this.#etag++;
+  }
+
+  /** The server of manifests, as far as a client needs it. */
+  get fetch(): Fetch {
+    return async () => {
+      if (this.served === undefined) throw new Error('fetch failed');
+      const { status, body } = this.served;
+      const etag = `"${this.#etag}"`;
+      return {
+        status,
+        headers: { get: (name) => (name.toLowerCase() === 'etag' ? etag : null) },
+        body: chunks(body),
+      };
+    };
+  }
+
+  /** What the runtime has. Its faults must be cleared, and it must be up. */
+  async truth(): Promise<RuntimeTruth> {
+    const [{ items }, { containers }] = await Promise.all([
+      this.runtime.listPodSandbox({}),
+      this.runtime.listContainers({}),
+    ]);
+    const uidOf = new Map(items.map(({ id, metadata }) => [id, metadata?.uid ?? '']));
+    return {
+      sandboxes: items.map(({ id, metadata, state }) => ({
+        id,
+        podUid: metadata?.uid ?? '',
+        ready: state === PodSandboxState.SANDBOX_READY,
+      })),
+      containers: containers
+        .filter(({ state }) => state !== ContainerState.CONTAINER_UNKNOWN)
+        .map(({ id, podSandboxId, metadata }) => ({
+          id,
+          podUid: uidOf.get(podSandboxId) ?? '',
+          name: metadata?.name ?? '',
+        })),
+    };
+  }
+}
+
+async function* chunks(body: string): AsyncGenerator<Uint8Array> {
+  if (body !== '') yield new TextEncoder().encode(body);
+}
