@@ -67,6 +67,7 @@ export class World {
     for (const directory of [MANIFEST_DIRECTORY, ROOT_DIRECTORY, POD_LOGS_DIRECTORY, '/var/log/containers']) {
       await this.fs.mkdir(directory);
     }
+    await this.fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
   }
 
