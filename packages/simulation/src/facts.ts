@@ -104,7 +104,8 @@ export class Facts {
     this.nowMs = observation.atMs;
     switch (observation.kind) {
       case 'action':
-        return this.#onAction(observation.action);
+        this.#onAction(observation.action);
+        return;
       case 'kubeletStarted':
         this.kubelet++;
         this.kubeletUp = true;
@@ -151,18 +152,22 @@ export class Facts {
     switch (action.do) {
       case 'writeManifest':
         this.#files.set(action.file, { content: action.pod, lastGood: action.pod });
-        return this.#updateWanted();
+        this.#updateWanted();
+        return;
       case 'breakManifest': {
         const lastGood = this.kubeletUp ? this.#files.get(action.file)?.lastGood : undefined;
         this.#files.set(action.file, { content: undefined, lastGood });
-        return this.#updateWanted();
+        this.#updateWanted();
+        return;
       }
       case 'removeManifest':
         this.#files.delete(action.file);
-        return this.#updateWanted();
+        this.#updateWanted();
+        return;
       case 'serve':
         this.#served = action.pods;
-        return this.#updateWanted();
+        this.#updateWanted();
+        return;
       case 'jumpClock':
         this.clockJumpedAtMs = this.nowMs;
         return;

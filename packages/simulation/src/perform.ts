@@ -87,10 +87,7 @@ export function endFaults({ world, node, tell }: Stage): void {
   node.start();
 }
 
-function killContainer(
-  { world }: Stage,
-  { nth, exitCode, oomKilled }: Extract<Action, { do: 'killContainer' }>,
-): void {
+function killContainer({ world }: Stage, { nth, exitCode, oomKilled }: Extract<Action, { do: 'killContainer' }>): void {
   const live = world.runtime.liveContainers();
   const victim = live[nth % Math.max(live.length, 1)];
   if (victim === undefined) return;

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { InjectedFault } from '@node-agent/fake-cri';
 import { type Logger, silentLogger } from '@node-agent/telemetry';
+import { describe } from './describe.ts';
 import { Facts } from './facts.ts';
 import { allInvariants } from './invariants/all.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
@@ -9,7 +10,6 @@ import type { Happening, Observation } from './observation.ts';
 import { endFaults, perform } from './perform.ts';
 import type { Action, Scenario } from './scenario/actions.ts';
 import { Statuses } from './statuses.ts';
-import { describe } from './describe.ts';
 import { World } from './world/world.ts';
 
 /** A rule that was broken. */

@@ -9,7 +9,8 @@ const LATE_MS = 20_000;
 
 /** P7: when faults are over, all that is wanted runs, and all that is not is gone. */
 export const convergence: Invariant = invariant('P7', () => (observation, facts) => {
-  if (observation.kind === 'kubeletFailed') return { wrong: `the kubelet ended by itself: ${String(observation.error)}` };
+  if (observation.kind === 'kubeletFailed')
+    return { wrong: `the kubelet ended by itself: ${String(observation.error)}` };
   if (observation.kind !== 'end') return undefined;
   return judged(missing(facts) ?? leftOver(facts, observation.look));
 });
@@ -76,7 +77,8 @@ function leftOver(facts: Facts, look: LastLook): string | undefined {
   for (const uid of facts.knownUids) {
     if (facts.wanted.has(uid)) continue;
     const path = look.paths.find(
-      (name) => name === `${ROOT_DIRECTORY}/pods/${uid}` || (name.startsWith(POD_LOGS_DIRECTORY) && name.endsWith(`_${uid}`)),
+      (name) =>
+        name === `${ROOT_DIRECTORY}/pods/${uid}` || (name.startsWith(POD_LOGS_DIRECTORY) && name.endsWith(`_${uid}`)),
     );
     if (path !== undefined) return `${path} is left on disk`;
   }

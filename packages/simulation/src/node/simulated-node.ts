@@ -1,6 +1,11 @@
 import { seededRandom } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
-import { type AssembledKubelet, type AssemblySettings, assembleKubelet, type PodSourcePort } from '@node-agent/kubelet-assembly';
+import {
+  type AssembledKubelet,
+  type AssemblySettings,
+  assembleKubelet,
+  type PodSourcePort,
+} from '@node-agent/kubelet-assembly';
 import type { PodSyncer } from '@node-agent/kubelet-core';
 import { FileSource, HttpSource } from '@node-agent/pod-config';
 import { type Logger, noEvents, noMetrics } from '@node-agent/telemetry';
@@ -142,11 +147,7 @@ export class SimulatedNode {
     this.#components.tell({ kind: 'kubeletEnded', how: 'stopped' });
   }
 
-  #settings(
-    lease: Lease,
-    fs: ReturnType<typeof guardedFiles>,
-    logger: Logger,
-  ): AssemblySettings<undefined> {
+  #settings(lease: Lease, fs: ReturnType<typeof guardedFiles>, logger: Logger): AssemblySettings<undefined> {
     const { clock } = lease;
     const { world } = this.#components;
     const sources: PodSourcePort[] = [
@@ -222,7 +223,8 @@ function observedSyncer(inner: PodSyncer, lease: Lease, tell: (happening: Happen
     try {
       const result = await work();
       ok = true;
-      isTerminal = typeof result === 'object' && result !== null && 'isTerminal' in result && result.isTerminal === true;
+      isTerminal =
+        typeof result === 'object' && result !== null && 'isTerminal' in result && result.isTerminal === true;
       return result;
     } finally {
       if (!lease.dead) tell({ kind: 'stepEnded', step, uid, ok, isTerminal });

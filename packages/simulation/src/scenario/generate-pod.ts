@@ -17,7 +17,8 @@ export function generatePod(dice: Dice, name: string, uid: string): PodPlan {
     [2, 2],
     [1, 3],
   ]);
-  for (let n = 0; n < inits; n++) init.push(dice.chance(0.4) ? sidecar(dice, `side${n}`) : initContainer(dice, `init${n}`));
+  for (let n = 0; n < inits; n++)
+    init.push(dice.chance(0.4) ? sidecar(dice, `side${n}`) : initContainer(dice, `init${n}`));
   const containers: ContainerPlan[] = [];
   for (let n = dice.between(1, 3); n > 0; n--) containers.push(mainContainer(dice, `main${n}`, restartPolicy));
   return {

@@ -36,7 +36,13 @@ const WRITES = [
   'pullImage',
 ] as const;
 
-const BROKEN = ['{"apiVersion": "v1", "kind": "Po', 'apiVersion: v1\nkind: Pod\nmetadata: {}\n', '', '- 1\n- 2\n', '\t:'] as const;
+const BROKEN = [
+  '{"apiVersion": "v1", "kind": "Po',
+  'apiVersion: v1\nkind: Pod\nmetadata: {}\n',
+  '',
+  '- 1\n- 2\n',
+  '\t:',
+] as const;
 
 /** The scenario of a seed: the same one each time. */
 export function generateScenario(seed: number, size: ScenarioSize = {}): Scenario {
@@ -90,7 +96,9 @@ class Actions {
     if (this.#node.http) this.#serve(0);
     let atMs = 0;
     const calm = dice.chance(0.3);
-    const times = Array.from({ length: events }, () => dice.between(calm ? 20_000 : 0, LAST_ACTION_MS)).sort((a, b) => a - b);
+    const times = Array.from({ length: events }, () => dice.between(calm ? 20_000 : 0, LAST_ACTION_MS)).sort(
+      (a, b) => a - b,
+    );
     for (const time of times) {
       // Some things fall together.
       atMs = dice.chance(0.15) ? atMs : time;
@@ -133,7 +141,8 @@ class Actions {
       [1, (at) => this.#do({ atMs: at, do: 'restartKubelet', downMs: dice.between(0, 3000) })],
       [
         0.5,
-        (at) => this.#do({ atMs: at, do: 'jumpClock', ms: dice.pick([-3_600_000, -5000, 7000, 3_600_000, 86_400_000]) }),
+        (at) =>
+          this.#do({ atMs: at, do: 'jumpClock', ms: dice.pick([-3_600_000, -5000, 7000, 3_600_000, 86_400_000]) }),
       ],
     ]);
     act(atMs);
@@ -148,14 +157,20 @@ class Actions {
   /** The same pod with another spec, or the same name under another UID, or as it was before. */
   #changePod(atMs: number): void {
     const entry = this.#anyFile();
-    if (entry === undefined) return this.#addPod(atMs);
+    if (entry === undefined) {
+      this.#addPod(atMs);
+      return;
+    }
     const [file, pod] = entry;
     this.#write(atMs, file, this.#dice.chance(0.5) ? changePod(pod) : { ...pod, uid: `${pod.name}-u${++this.#uids}` });
   }
 
   #removePod(atMs: number): void {
     const entry = this.#anyFile();
-    if (entry === undefined) return this.#addPod(atMs);
+    if (entry === undefined) {
+      this.#addPod(atMs);
+      return;
+    }
     const [file, pod] = entry;
     this.#files.delete(file);
     this.#gone.push(pod);
@@ -167,13 +182,19 @@ class Actions {
   /** A pod that was there before comes back, under another file's name. */
   #replacePod(atMs: number): void {
     const pod = this.#gone.pop();
-    if (pod === undefined) return this.#changePod(atMs);
+    if (pod === undefined) {
+      this.#changePod(atMs);
+      return;
+    }
     this.#write(atMs, this.#dice.chance(0.5) ? `${pod.name}.yaml` : `z-${pod.name}.yaml`, pod);
   }
 
   #breakManifest(atMs: number): void {
     const entry = this.#anyFile();
-    if (entry === undefined) return this.#addPod(atMs);
+    if (entry === undefined) {
+      this.#addPod(atMs);
+      return;
+    }
     const [file, pod] = entry;
     this.#do({ atMs, do: 'breakManifest', file, content: this.#dice.pick(BROKEN) });
     this.#write(atMs + this.#dice.between(1000, 30_000), file, this.#dice.chance(0.7) ? pod : changePod(pod));
