@@ -84,7 +84,6 @@ export {
 } from './resource-list.ts';
 export {
   defaultRestartFeatures,
-  doneForGood,
   failed,
   matchingRestartRule,
   type RestartFeatures,

@@ -78,17 +78,6 @@ export function restartsAfterKill(pod: Pod, container: Container, features: Rest
   return (own ?? pod.spec.restartPolicy) !== 'Never';
 }
 
-/** Whether a container that has run once in a pod whose sandbox is gone counts as done: policy OnFailure and success. */
-export function doneForGood(
-  pod: Pod,
-  container: Container,
-  status: Ended | undefined,
-  features: RestartFeatures,
-): boolean {
-  const own = features.containerRestartRules ? container.restartPolicy : undefined;
-  return (own ?? pod.spec.restartPolicy) === 'OnFailure' && status !== undefined && succeeded(status);
-}
-
 function byPolicy(policy: string | undefined, status: Ended): boolean | undefined {
   switch (policy) {
     case 'Always':

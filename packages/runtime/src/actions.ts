@@ -1,7 +1,6 @@
 import {
   type Container,
   defaultRestartFeatures,
-  doneForGood,
   type Pod,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
@@ -63,15 +62,16 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
   return actions;
 }
 
-/** The pod starts over in a new sandbox, unless it has nothing left to do there. */
-function computeNewSandboxActions({ pod, status, features }: Situation, actions: PodActionsDraft): void {
-  if (pod.spec.restartPolicy === 'Never' && actions.attempt !== 0 && status.containers.length > 0) {
-    actions.createSandbox = false;
-    return;
-  }
+/**
+ * The pod starts over in a new sandbox, unless it has nothing left to do there. What has run is asked by its own rules
+ * and its own policy, what has not is still to run: upstream gives a pod of policy Never no second sandbox, and so
+ * leaves one waiting for ever whose sandbox died before all of its containers had run.
+ */
+function computeNewSandboxActions(situation: Situation, actions: PodActionsDraft): void {
+  const { pod, status } = situation;
   const toStart: number[] = [];
   for (const [index, container] of pod.spec.containers.entries()) {
-    if (!doneForGood(pod, container, currentStatus(status.containers, container.name), features)) toStart.push(index);
+    if (runsInNewSandbox(situation, container)) toStart.push(index);
   }
   if (toStart.length === 0 && hasAnyMainContainer(pod, status)) {
     actions.createSandbox = false;
@@ -79,6 +79,13 @@ function computeNewSandboxActions({ pod, status, features }: Situation, actions:
   }
   if ((pod.spec.initContainers ?? []).length > 0) actions.initContainersToStart = [0];
   else actions.containersToStart = toStart;
+}
+
+function runsInNewSandbox({ pod, status, features }: Situation, container: Container): boolean {
+  const current = currentStatus(status.containers, container.name);
+  // What runs is killed first: it has no exit code yet.
+  const killed = current?.state === 'running' || current?.state === 'unknown';
+  return killed ? restartsAfterKill(pod, container, features) : shouldStart(pod, container, current, features);
 }
 
 function hasAnyMainContainer(pod: Pod, status: RuntimePodStatus): boolean {

@@ -91,8 +91,35 @@ describe('sandbox', () => {
     [
       'policy Never: a pod that has run gets no second sandbox',
       two('Never'),
-      status([record('a', 'exited')], [dead]),
+      status([record('a', 'exited'), record('b', 'exited', { exitCode: 1 })], [dead]),
       { killPod: true, attempt: 1 },
+    ],
+    [
+      'policy Never: what was running when the sandbox died does not run again',
+      two('Never'),
+      status([record('a', 'exited'), record('b', 'running')], [dead]),
+      { killPod: true, attempt: 1 },
+    ],
+    [
+      'P7: policy Never: a container that has not run yet still does, in a second sandbox',
+      two('Never'),
+      status([record('a', 'exited')], [dead]),
+      { ...newSandbox, attempt: 1, containersToStart: [1] },
+    ],
+    [
+      'C6: a container with a policy of its own goes by that in a new sandbox, too',
+      pod({
+        restartPolicy: 'Never',
+        containers: [container('a'), { ...container('b'), restartPolicy: 'OnFailure' }],
+      }),
+      status([record('a', 'exited'), record('b', 'exited', { exitCode: 1 })], [dead]),
+      { ...newSandbox, attempt: 1, containersToStart: [1] },
+    ],
+    [
+      'C6: a container of policy Never does not run again in a new sandbox of a pod of policy Always',
+      pod({ restartPolicy: 'Always', containers: [container('a'), { ...container('b'), restartPolicy: 'Never' }] }),
+      status([record('a', 'exited'), record('b', 'exited', { exitCode: 1 })], [dead]),
+      { ...newSandbox, attempt: 1, containersToStart: [0] },
     ],
     [
       'policy Never: a pod that never got a container does',
