@@ -1,0 +1,36 @@
+/** What the configuration file of a run's kubelet says. */
+export interface KubeletSettings {
+  readonly endpoint: string;
+  readonly manifests: string;
+  readonly podLogs: string;
+  readonly resolvConf: string;
+  readonly readOnlyPort: number;
+  readonly healthzPort: number;
+}
+
+/** The kubelet's configuration file: a node without a cluster, beside whatever else runs on the machine. */
+export function kubeletConfiguration(settings: KubeletSettings): string {
+  const text = (value: string): string => JSON.stringify(value);
+  return `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+containerRuntimeEndpoint: ${text(settings.endpoint)}
+staticPodPath: ${text(settings.manifests)}
+podLogsDir: ${text(settings.podLogs)}
+resolvConf: ${text(settings.resolvConf)}
+readOnlyPort: ${settings.readOnlyPort}
+healthzBindAddress: 127.0.0.1
+healthzPort: ${settings.healthzPort}
+# Any machine will do: with swap, and with either version of cgroups, which are left to the runtime.
+failSwapOn: false
+failCgroupV1: false
+cgroupsPerQOS: false
+enforceNodeAllocatable: []
+`;
+}
+
+/** The resolver configuration that pods get: systemd-resolved's stub listens on the node's loopback, which pods do not share. */
+export function resolvConfOf(files: { readonly etcResolvConf: string; readonly hasSystemdResolved: boolean }): string {
+  const servers = [...files.etcResolvConf.matchAll(/^\s*nameserver\s+(\S+)/gm)].map((match) => match[1] ?? '');
+  const onlyStub = servers.length > 0 && servers.every((server) => server.startsWith('127.'));
+  return onlyStub && files.hasSystemdResolved ? '/run/systemd/resolve/resolv.conf' : '/etc/resolv.conf';
+}

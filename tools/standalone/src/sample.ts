@@ -1,0 +1,94 @@
+/** A manifest that is written where the user has none. */
+export interface SampleManifest {
+  readonly fileName: string;
+  readonly text: string;
+}
+
+/** The image that the sample's containers run. */
+export interface SampleImage {
+  readonly name: string;
+  /** `Never` where the image is there already and no registry has it. */
+  readonly pullPolicy: 'Never' | 'IfNotPresent';
+}
+
+/**
+ * The sample: a pod that runs and logs, one whose container fails every minute, and one whose init container prepares
+ * what two containers then share in an emptyDir. What they run is understood by the fake runtime too.
+ */
+export function sampleManifests(image: SampleImage): readonly SampleManifest[] {
+  const container = `image: ${image.name}\n    imagePullPolicy: ${image.pullPolicy}`;
+  return [
+    {
+      fileName: 'clock.yaml',
+      text: `# Says every five seconds how often it has done so.
+apiVersion: v1
+kind: Pod
+metadata:
+  name: clock
+spec:
+  terminationGracePeriodSeconds: 5
+  containers:
+  - name: clock
+    ${container}
+    command: [sh, -c]
+    args:
+    - |
+      trap 'echo told to end; exit 0' TERM
+      n=0
+      while true; do
+        n=$((n + 1))
+        echo "tick $n"
+        sleep 5 & wait $!
+      done
+`,
+    },
+    {
+      fileName: 'crasher.yaml',
+      text: `# Fails half a minute after its start: the kubelet starts it again, later each time.
+apiVersion: v1
+kind: Pod
+metadata:
+  name: crasher
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: crasher
+    ${container}
+    command: [sh, -c, 'echo begins; sleep 30; echo "out of ideas"; exit 3']
+`,
+    },
+    {
+      fileName: 'shared.yaml',
+      text: `# An init container writes into a volume; two containers, started after it, read and write there.
+apiVersion: v1
+kind: Pod
+metadata:
+  name: shared
+  labels:
+    app: shared
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes:
+  - name: data
+    emptyDir: {}
+  initContainers:
+  - name: prepare
+    ${container}
+    command: [sh, -c, 'echo prepared > /data/state; sleep 1']
+    volumeMounts:
+    - {name: data, mountPath: /data}
+  containers:
+  - name: reader
+    ${container}
+    command: [sh, -c, 'while true; do cat /data/state; sleep 10; done']
+    volumeMounts:
+    - {name: data, mountPath: /data, readOnly: true}
+  - name: writer
+    ${container}
+    command: [sh, -c, 'n=0; while true; do n=$((n + 1)); echo "written $n times" > /data/state; sleep 10; done']
+    volumeMounts:
+    - {name: data, mountPath: /data}
+`,
+    },
+  ];
+}

@@ -1,0 +1,56 @@
+/** An event of a pod, as the kubelet logs it. */
+export interface PodEvent {
+  readonly atMs: number;
+  readonly podUid: string;
+  /** `default/web`; for people who read the event when the pod is gone. */
+  readonly pod: string;
+  /** The container it is about. */
+  readonly container?: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Reads a line of the kubelet's log; `undefined` where it is no event of a pod. */
+export function parseEventLine(line: string): PodEvent | undefined {
+  if (!line.includes('"Event occurred"')) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined; // Another program's line, or one that was cut off when the kubelet was killed.
+  }
+  if (!isRecord(value) || value.msg !== 'Event occurred' || !isRecord(value.object)) return undefined;
+  const { object } = value;
+  if (object.kind !== 'Pod' || typeof object.name !== 'string') return undefined;
+  const container = /\{(.+)\}$/.exec(text(object.fieldPath))?.[1];
+  return {
+    atMs: Date.parse(text(value.time)),
+    podUid: text(object.uid),
+    pod: `${text(object.namespace)}/${object.name}`,
+    ...(container !== undefined && { container }),
+    type: text(value.type),
+    reason: text(value.reason),
+    message: text(value.message),
+  };
+}
+
+/** Takes a growing log apart into lines, whatever pieces it arrives in. */
+export class LineSplitter {
+  #rest = '';
+
+  /** The lines that are complete with this piece. */
+  push(piece: string): readonly string[] {
+    const lines = `${this.#rest}${piece}`.split('\n');
+    this.#rest = lines.pop() ?? '';
+    return lines;
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,72 @@
+import type { Pod } from '@node-agent/pod-spec';
+
+/** A container as it is shown. */
+export interface ContainerView {
+  readonly name: string;
+  /** `running`, `waiting(CrashLoopBackOff)`, `exited(0)`. */
+  readonly state: string;
+}
+
+/** What is shown of a pod. */
+export interface PodView {
+  readonly uid: string;
+  /** With its namespace, but for the usual one. */
+  readonly name: string;
+  readonly phase: string;
+  /** `1/2`: of the containers that go on running, how many are ready. */
+  readonly ready: string;
+  /** Those that matter now: init containers only until they are through. */
+  readonly containers: readonly ContainerView[];
+  readonly restarts: number;
+  readonly ip: string;
+  readonly startedAtMs: number | undefined;
+}
+
+type ContainerStatus = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number];
+
+/** Reads what is shown of a pod out of what the kubelet serves of it. */
+export function podView({ metadata, spec, status }: Pod): PodView {
+  const main = spec.containers.map(({ name }) => viewOf(name, find(status?.containerStatuses, name)));
+  const restartable = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
+  const init = (spec.initContainers ?? []).flatMap(({ name, restartPolicy }) => {
+    const found = find(status?.initContainerStatuses, name);
+    const done = restartPolicy !== 'Always' && found?.state?.terminated?.exitCode === 0;
+    return done ? [] : [viewOf(name, found)];
+  });
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const lasting = [
+    ...restartable.map(({ name }) => find(status?.initContainerStatuses, name)),
+    ...spec.containers.map(({ name }) => find(status?.containerStatuses, name)),
+  ];
+  return {
+    uid: metadata.uid,
+    name: metadata.namespace === 'default' ? metadata.name : `${metadata.namespace}/${metadata.name}`,
+    phase: status?.reason ? `${status.phase ?? 'Pending'}(${status.reason})` : (status?.phase ?? 'Pending'),
+    ready: `${lasting.filter((container) => container?.ready).length}/${lasting.length}`,
+    containers: [...init, ...main],
+    restarts: all.reduce((sum, { restartCount }) => sum + (restartCount ?? 0), 0),
+    ip: status?.podIP ?? '',
+    startedAtMs: status?.startTime === undefined ? undefined : Date.parse(String(status.startTime)),
+  };
+}
+
+function find(statuses: readonly ContainerStatus[] | undefined, name: string): ContainerStatus | undefined {
+  return statuses?.find((status) => status.name === name);
+}
+
+function viewOf(name: string, status: ContainerStatus | undefined): ContainerView {
+  const { waiting, running, terminated } = status?.state ?? {};
+  if (running) return { name, state: 'running' };
+  if (terminated) return { name, state: `exited(${terminated.exitCode})` };
+  return { name, state: waiting?.reason ? `waiting(${waiting.reason})` : 'waiting' };
+}
+
+/** Whether a pod is as far as its manifest can bring it. */
+export function isSettled({ phase }: PodView): boolean {
+  return phase === 'Running' || phase === 'Succeeded';
+}
+
+/** The pods, by name. */
+export function podViews(pods: readonly Pod[]): readonly PodView[] {
+  return pods.map(podView).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
