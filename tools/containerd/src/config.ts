@@ -9,6 +9,8 @@ export interface ConfigOptions {
   readonly cniBinDir: string;
   readonly cniConfDir: string;
   readonly sandboxImage: string;
+  /** How images and containers are laid out on disk: `overlayfs`, or `native` where that cannot be mounted. */
+  readonly snapshotter: string;
 }
 
 /** `config.toml` of a containerd that shares nothing with another one on the machine. */
@@ -35,6 +37,8 @@ export function containerdConfig(options: ConfigOptions): string {
       `[${cri}.cni]`,
       `bin_dir = ${quoted(options.cniBinDir)}`,
       `conf_dir = ${quoted(options.cniConfDir)}`,
+      `[${cri}.containerd]`,
+      `snapshotter = ${quoted(options.snapshotter)}`,
       `[${cri}.containerd.runtimes.runc]`,
       ...runc,
       `[${cri}.containerd.runtimes.runc.options]`,
@@ -46,6 +50,8 @@ export function containerdConfig(options: ConfigOptions): string {
   return lines([
     'version = 3',
     ...head,
+    `[${images}]`,
+    `snapshotter = ${quoted(options.snapshotter)}`,
     `[${images}.pinned_images]`,
     `sandbox = ${quoted(options.sandboxImage)}`,
     `[${cri}]`,
@@ -63,8 +69,11 @@ export function containerdConfig(options: ConfigOptions): string {
   ]);
 }
 
-/** A CNI configuration of a bridge of its own, whose addresses are recorded in `dataDir`. */
-export function cniConfig(bridge: string, subnet: string, dataDir: string): string {
+/**
+ * A CNI configuration of a bridge of its own, whose addresses are recorded in `dataDir`.
+ * @param masquerade whether pods reach what the machine reaches, which takes iptables
+ */
+export function cniConfig(bridge: string, subnet: string, dataDir: string, masquerade: boolean): string {
   return JSON.stringify({
     cniVersion: '0.4.0',
     name: bridge,
@@ -73,7 +82,7 @@ export function cniConfig(bridge: string, subnet: string, dataDir: string): stri
         type: 'bridge',
         bridge,
         isGateway: true,
-        ipMasq: false,
+        ipMasq: masquerade,
         ipam: { type: 'host-local', dataDir, ranges: [[{ subnet }]], routes: [{ dst: '0.0.0.0/0' }] },
       },
     ],

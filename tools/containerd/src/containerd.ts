@@ -5,10 +5,19 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CriClient } from '@node-agent/cri-client';
 import { cniConfig, containerdConfig } from './config.ts';
-import type { ContainerdBinaries } from './find.ts';
-import { buildImage } from './image.ts';
-import { killCgroup, killShims, removeCgroup, unmountBelow } from './leftovers.ts';
+import { type ContainerdBinaries, exists } from './find.ts';
+import { buildImage, importImage } from './image.ts';
+import {
+  containerIds,
+  killCgroup,
+  killProcesses,
+  removeCgroup,
+  removeCgroupIfEmpty,
+  removeMasquerade,
+  unmountBelow,
+} from './leftovers.ts';
 import { attempt, run } from './run.ts';
+import { snapshotterFor } from './snapshotter.ts';
 
 /** The image that a private containerd has, and uses for its pause containers. */
 export const PAUSE_IMAGE = 'node-agent.local/busybox:1';
@@ -22,6 +31,12 @@ export interface ContainerdOptions {
   readonly subnet?: string;
   /** How long it may take until it answers, in milliseconds; 30 s by default. */
   readonly startTimeoutMs?: number;
+  /** Where its output goes, beside the directory if it is to outlive `stop`; `containerd.txt` in it by default. */
+  readonly logFile?: string;
+  /** Whether pods reach what the machine reaches, which takes iptables; they do not by default. */
+  readonly masquerade?: boolean;
+  /** Whether the terminal's Ctrl-C passes it by, so that its user can end pods first; it does not by default. */
+  readonly ownProcessGroup?: boolean;
 }
 
 /**
@@ -31,7 +46,9 @@ export interface ContainerdOptions {
 export class Containerd {
   readonly #options: ContainerdOptions;
   readonly #bridge: string;
+  #snapshotter: 'overlayfs' | 'native' = 'overlayfs';
   #child: ChildProcess | undefined;
+  #exit: Promise<string> = Promise.resolve('it was not started');
 
   constructor(options: ContainerdOptions) {
     this.#options = options;
@@ -69,11 +86,12 @@ export class Containerd {
 
   /** Starts the process again after {@link killProcess}. @throws Error with the end of its log */
   async startProcess(): Promise<void> {
-    const { binaries, directory, startTimeoutMs = 30_000 } = this.#options;
+    const { binaries, startTimeoutMs = 30_000, ownProcessGroup = false } = this.#options;
     const log = openSync(this.#log, 'a');
     // Its own shim comes first: one of another version may be installed.
-    const child = spawn(binaries.containerd, ['--config', join(directory, 'config.toml')], {
+    const child = spawn(binaries.containerd, ['--config', this.#configFile], {
       stdio: ['ignore', log, log],
+      detached: ownProcessGroup,
       env: {
         ...process.env,
         PATH: `${dirname(binaries.containerd)}:${dirname(binaries.runc)}:${process.env.PATH ?? ''}:/usr/sbin:/sbin`,
@@ -81,7 +99,7 @@ export class Containerd {
     });
     closeSync(log);
     this.#child = child;
-    const ended = new Promise<string>((resolve) => {
+    this.#exit = new Promise<string>((resolve) => {
       const end = (how: string): void => {
         if (this.#child === child) this.#child = undefined;
         resolve(how);
@@ -91,11 +109,16 @@ export class Containerd {
     });
     const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs: startTimeoutMs });
     try {
-      const problem = await Promise.race([ended, answers(client, startTimeoutMs, () => this.#child === child)]);
+      const problem = await Promise.race([this.#exit, answers(client, startTimeoutMs, () => this.#child === child)]);
       if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
     } finally {
       await client.close();
     }
+  }
+
+  /** How the process that was started last ends, when it does: `it ended with SIGKILL`. */
+  get exit(): Promise<string> {
+    return this.#exit;
   }
 
   /** Ends the process alone; containers run on under their shims. */
@@ -110,7 +133,8 @@ export class Containerd {
 
   /** Imports an image archive for pods, and waits until CRI knows the image that is `tag`. */
   async importImage(archive: string, tag: string = PAUSE_IMAGE): Promise<void> {
-    await run(this.#options.binaries.ctr, ['--address', this.#socket, '-n', 'k8s.io', 'images', 'import', archive]);
+    const { ctr } = this.#options.binaries;
+    await importImage({ ctr, socket: this.#socket, archive, snapshotter: this.#snapshotter });
     const client = new CriClient({}, { endpoint: this.endpoint });
     try {
       for (let tries = 0; tries < 200; tries++) {
@@ -127,13 +151,36 @@ export class Containerd {
   async stop(): Promise<void> {
     if (this.#child !== undefined) await this.#removePods().catch(() => {});
     await this.killProcess('SIGTERM');
-    await killShims(this.#socket);
-    // Containers outlive their shims.
-    await killCgroup(basename(this.cgroupParent));
-    await unmountBelow(this.#options.directory);
+    await this.#takeAway();
+  }
+
+  /**
+   * Takes away what an earlier one with the same directory has left when it was killed, its process too. That is
+   * started once more, where it can be: it knows best how its pods and their networks are removed.
+   * @returns whether there was anything
+   */
+  async removeLeftovers(): Promise<boolean> {
+    if (!(await exists(this.#options.directory))) return false;
+    await killProcesses([this.#configFile]);
+    if (await exists(this.#configFile)) await this.startProcess().catch(() => {});
+    await this.stop();
+    return true;
+  }
+
+  async #takeAway(): Promise<void> {
+    const { directory } = this.#options;
+    // A containerd has the configuration among its arguments, a shim the socket.
+    await killProcesses([this.#configFile, this.#socket]);
+    // Containers outlive their shims. Those without a parent of their own are in the runtime's.
+    const ids = await containerIds(join(directory, 'state'));
+    const cgroups = [basename(this.cgroupParent), ...ids.map((id) => join('k8s.io', id))];
+    for (const cgroup of cgroups) await killCgroup(cgroup);
+    await unmountBelow(directory);
     await attempt('ip', ['link', 'delete', this.#bridge]);
-    await removeCgroup(basename(this.cgroupParent));
-    await rm(this.#options.directory, { recursive: true, force: true });
+    await removeMasquerade(this.#bridge);
+    for (const cgroup of cgroups) await removeCgroup(cgroup);
+    await removeCgroupIfEmpty('k8s.io');
+    await rm(directory, { recursive: true, force: true });
   }
 
   get #socket(): string {
@@ -145,27 +192,34 @@ export class Containerd {
   }
 
   get #log(): string {
-    return join(this.#options.directory, 'containerd.txt');
+    return this.#options.logFile ?? join(this.#options.directory, 'containerd.txt');
+  }
+
+  get #configFile(): string {
+    return join(this.#options.directory, 'config.toml');
   }
 
   async #prepareAndStart(): Promise<void> {
-    const { binaries, directory, subnet = '10.199.0.0/24' } = this.#options;
+    const { binaries, directory, subnet = '10.199.0.0/24', masquerade = false } = this.#options;
     const cniConfDir = join(directory, 'cni');
-    for (const path of [cniConfDir, join(directory, 'root'), this.#netns]) await mkdir(path, { recursive: true });
+    const root = join(directory, 'root');
+    for (const path of [cniConfDir, root, this.#netns]) await mkdir(path, { recursive: true });
     await this.#shareNetns();
+    this.#snapshotter = await snapshotterFor(root);
     const config = containerdConfig({
       version: binaries.version,
-      root: join(directory, 'root'),
+      root,
       state: join(directory, 'state'),
       socket: this.#socket,
       runc: binaries.runc,
       cniBinDir: binaries.cniBinDir,
       cniConfDir,
       sandboxImage: PAUSE_IMAGE,
+      snapshotter: this.#snapshotter,
     });
-    await writeFile(join(directory, 'config.toml'), config);
+    await writeFile(this.#configFile, config);
     const addresses = join(directory, 'addresses');
-    await writeFile(join(cniConfDir, '10-bridge.conflist'), cniConfig(this.#bridge, subnet, addresses));
+    await writeFile(join(cniConfDir, '10-bridge.conflist'), cniConfig(this.#bridge, subnet, addresses, masquerade));
     await this.startProcess();
     const archive = join(directory, 'image.tar');
     await buildImage({ tag: PAUSE_IMAGE, file: archive });

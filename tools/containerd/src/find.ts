@@ -119,7 +119,7 @@ async function which(name: string): Promise<string | undefined> {
   return undefined;
 }
 
-async function exists(path: string): Promise<boolean> {
+export async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

@@ -60,6 +60,18 @@ export async function buildImage({
   );
 }
 
+/** Imports an image archive into the images that a containerd has for pods. */
+export async function importImage(options: {
+  readonly ctr: string;
+  readonly socket: string;
+  readonly archive: string;
+  /** The snapshotter that pods use; `overlayfs` by default. */
+  readonly snapshotter?: string;
+}): Promise<void> {
+  const { ctr, socket, archive, snapshotter = 'overlayfs' } = options;
+  await run(ctr, ['--address', socket, '-n', 'k8s.io', 'images', 'import', '--snapshotter', snapshotter, archive]);
+}
+
 function sha256(data: Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }

@@ -6,4 +6,5 @@ export {
   findContainerd,
   findOrBuildContainerd24,
 } from './find.ts';
-export { type BuildImageOptions, buildImage } from './image.ts';
+export { type BuildImageOptions, buildImage, importImage } from './image.ts';
+export { mountsBelow, unmountBelow } from './leftovers.ts';

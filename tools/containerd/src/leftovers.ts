@@ -1,36 +1,74 @@
 import { readdir, readFile, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { attempt } from './run.ts';
+import { basename, join } from 'node:path';
+import { attempt, run } from './run.ts';
 
-/** Kills the shims that belong to the containerd at this socket, by their process ids, and waits for their end. */
-export async function killShims(socket: string): Promise<void> {
+/**
+ * Kills the containerds and shims that have one of these paths among their arguments, by their process ids, and waits
+ * for their end.
+ */
+export async function killProcesses(paths: readonly string[]): Promise<void> {
   for (let tries = 0; tries < 50; tries++) {
-    const pids = await shimsOf(socket);
+    const pids = await processesWith(paths);
     if (pids.length === 0) return;
     killAll(pids);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
-async function shimsOf(socket: string): Promise<number[]> {
+async function processesWith(paths: readonly string[]): Promise<number[]> {
   const pids: number[] = [];
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    const line = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
-    const args = line.split('\0');
-    if (args[0]?.includes('containerd-shim') && args.includes(socket)) pids.push(Number(name));
+    const [program = '', ...args] = (await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    if (basename(program).startsWith('containerd') && args.some((arg) => paths.includes(arg))) pids.push(Number(name));
   }
   return pids;
 }
 
+/** The ids of the containers that a containerd with this state directory has, or has left. */
+export function containerIds(state: string): Promise<readonly string[]> {
+  return readdir(join(state, 'io.containerd.runtime.v2.task', 'k8s.io')).catch(() => []);
+}
+
+/**
+ * Removes the rules by which the bridge plugin lets the pods of a network out, where pods went without it: those that
+ * bear the network's name in their comment, and the chains that they lead to.
+ */
+export async function removeMasquerade(network: string): Promise<void> {
+  const rules = await run('iptables', ['-t', 'nat', '-S']).catch(() => ''); // No iptables, no rules of it.
+  for (const [chain, args] of masqueradeRules(rules, network)) {
+    await attempt('iptables', ['-t', 'nat', ...args]);
+    await attempt('iptables', ['-t', 'nat', '-F', chain]);
+    await attempt('iptables', ['-t', 'nat', '-X', chain]);
+  }
+}
+
+/** The chains of a network's pods in what `iptables -S` prints, each with the arguments that delete its rule. */
+export function masqueradeRules(rules: string, network: string): readonly (readonly [string, readonly string[]])[] {
+  return rules.split('\n').flatMap((line) => {
+    if (!line.startsWith('-A POSTROUTING ') || !line.includes(`name: \\"${network}\\" id: `)) return [];
+    const chain = / -j (CNI-\S+)$/.exec(line)?.[1];
+    if (chain === undefined) return [];
+    const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)];
+    const args = words.map(([, quoted, bare]) => quoted?.replace(/\\(.)/g, '$1') ?? bare ?? '');
+    return [[chain, ['-D', ...args.slice(1)]] as const];
+  });
+}
+
 /** Unmounts whatever is mounted in a directory, the last mounted first. */
 export async function unmountBelow(directory: string): Promise<void> {
+  for (const point of (await mountsBelow(directory)).reverse()) await attempt('umount', ['--lazy', point]);
+}
+
+/** What is mounted in a directory, in the order of mounting. */
+export async function mountsBelow(directory: string): Promise<string[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
-  const points = table
+  return table
     .split('\n')
-    .map((line) => line.split(' ')[4] ?? '')
+    .map((line) =>
+      (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8))),
+    )
     .filter((point) => point.startsWith(`${directory}/`));
-  for (const point of points.reverse()) await attempt('umount', ['--lazy', point]);
 }
 
 /** Kills every process in a cgroup and those below it, by their process ids, and waits for their end. */
@@ -69,7 +107,12 @@ function killAll(pids: Iterable<number>): void {
 
 /** Removes a cgroup and those below it, in each hierarchy; what still has processes stays. */
 export async function removeCgroup(name: string): Promise<void> {
-  for (const directory of await hierarchies()) await removeTree(join(directory, name));
+  for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, name));
+}
+
+/** Removes a cgroup in each hierarchy where nothing is below it: other containerds on the machine use it too. */
+export async function removeCgroupIfEmpty(name: string): Promise<void> {
+  for (const hierarchy of await hierarchies()) await rmdir(join(hierarchy, name)).catch(() => {});
 }
 
 async function removeTree(path: string): Promise<void> {

@@ -9,6 +9,7 @@ const options = {
   cniBinDir: '/usr/lib/cni',
   cniConfDir: '/t/cni',
   sandboxImage: 'node-agent.local/busybox:1',
+  snapshotter: 'native',
 };
 
 test('1.x and 2.x get the sections that each reads', () => {
@@ -20,6 +21,7 @@ test('1.x and 2.x get the sections that each reads', () => {
   expect(recent).toContain('[plugins."io.containerd.cri.v1.images".pinned_images]');
   expect(recent).toContain('[plugins."io.containerd.nri.v1.nri"]\ndisable = true');
   for (const text of [old, recent]) {
+    expect(text).toContain('snapshotter = "native"');
     expect(text).toContain('restrict_oom_score_adj = true');
     expect(text).toContain('netns_mounts_under_state_dir = true');
     expect(text).toContain('address = "/t/c.sock"');
@@ -27,9 +29,10 @@ test('1.x and 2.x get the sections that each reads', () => {
 });
 
 test('the network is a bridge of its own', () => {
-  const [plugin] = JSON.parse(cniConfig('na-1', '10.0.0.0/24', '/t/addresses')).plugins;
+  const [plugin] = JSON.parse(cniConfig('na-1', '10.0.0.0/24', '/t/addresses', true)).plugins;
   expect(plugin).toMatchObject({
     bridge: 'na-1',
+    ipMasq: true,
     ipam: { dataDir: '/t/addresses', ranges: [[{ subnet: '10.0.0.0/24' }]] },
   });
 });

@@ -3,9 +3,7 @@ import { parseArgs } from 'node:util';
 /** Which container runtime the node is to run over. */
 export type RuntimeChoice =
   /** One of its own where that is possible, else the fake one. */
-  | { readonly kind: 'auto' }
-  | { readonly kind: 'fake' }
-  | { readonly kind: 'given'; readonly endpoint: string };
+  { readonly kind: 'auto' } | { readonly kind: 'fake' } | { readonly kind: 'given'; readonly endpoint: string };
 
 /** What the command line of `npm start` says. */
 export interface Flags {

@@ -30,7 +30,7 @@ export function placesIn(runDir: string): Places {
     kubeletLog: at('kubelet.log'),
     kubeletRoot: at('kubelet'),
     manifests: at('manifests'),
-    podLogs: at('pods'),
+    podLogs: at('logs/pods'),
   };
 }
 

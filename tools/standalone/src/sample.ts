@@ -26,6 +26,7 @@ kind: Pod
 metadata:
   name: clock
 spec:
+  dnsPolicy: Default
   terminationGracePeriodSeconds: 5
   containers:
   - name: clock
@@ -50,6 +51,7 @@ kind: Pod
 metadata:
   name: crasher
 spec:
+  dnsPolicy: Default
   terminationGracePeriodSeconds: 1
   containers:
   - name: crasher
@@ -67,6 +69,7 @@ metadata:
   labels:
     app: shared
 spec:
+  dnsPolicy: Default
   terminationGracePeriodSeconds: 1
   volumes:
   - name: data

@@ -11,8 +11,8 @@ export function diffLines(before: readonly PodView[], after: readonly PodView[])
 function changes(before: PodView | undefined, after: PodView): readonly string[] {
   const { name } = after;
   const lines: string[] = [];
-  if (before === undefined) lines.push(`${name}: new`);
-  if (before?.phase !== after.phase) lines.push(`${name}: phase ${arrow(before?.phase, after.phase)}`);
+  if (before === undefined) lines.push(`${name}: new, ${after.phase}`);
+  else if (before.phase !== after.phase) lines.push(`${name}: phase ${arrow(before.phase, after.phase)}`);
   if (after.ip !== '' && before?.ip !== after.ip) lines.push(`${name}: IP ${after.ip}`);
   const states = new Map(before?.containers.map((container) => [container.name, container.state]));
   for (const container of after.containers) {

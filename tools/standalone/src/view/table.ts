@@ -22,7 +22,15 @@ export function renderTable(
   const rows = pods.map((pod) => cellsOf(pod, events.get(pod.uid), nowMs));
   const natural = HEADER.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const widths = fit(natural, width);
-  return [HEADER, ...rows].map((row) => cut(row.map((cell, at) => pad(cell, widths[at] ?? 0)).join(GAP).trimEnd(), width));
+  return [HEADER, ...rows].map((row) =>
+    cut(
+      row
+        .map((cell, at) => pad(cell, widths[at] ?? 0))
+        .join(GAP)
+        .trimEnd(),
+      width,
+    ),
+  );
 }
 
 function cellsOf(pod: PodView, event: PodEvent | undefined, nowMs: number): readonly string[] {

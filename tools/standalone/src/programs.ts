@@ -1,0 +1,83 @@
+import { access, open } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+
+/** What a private runtime takes, and the package of Debian and its kin that each comes in. */
+const NEEDED: readonly { readonly what: string; readonly aptPackage: string; readonly test: () => Promise<boolean> }[] =
+  [
+    {
+      what: 'containerd',
+      aptPackage: 'containerd',
+      test: async () => (await inPath('containerd')) && (await inPath('ctr')),
+    },
+    { what: 'runc', aptPackage: 'runc', test: () => inPath('runc') },
+    { what: 'the CNI plugins', aptPackage: 'containernetworking-plugins', test: hasCniPlugins },
+    { what: 'a static busybox', aptPackage: 'busybox-static', test: hasStaticBusybox },
+    { what: 'ip', aptPackage: 'iproute2', test: () => inPath('ip') },
+    { what: 'iptables', aptPackage: 'iptables', test: () => inPath('iptables') },
+  ];
+
+/** Something that is not there. */
+export interface Missing {
+  readonly what: string;
+  readonly aptPackage: string;
+}
+
+/** What a private runtime takes and this machine lacks. */
+export async function missingPrograms(): Promise<readonly Missing[]> {
+  const checks = await Promise.all(NEEDED.map(({ test }) => test()));
+  return NEEDED.filter((_, index) => checks[index] === false).map(({ what, aptPackage }) => ({ what, aptPackage }));
+}
+
+/** Whether a program is where root finds programs. */
+export async function inPath(name: string): Promise<boolean> {
+  const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/usr/local/sbin${delimiter}/sbin`;
+  const found = await Promise.all(
+    path.split(delimiter).map((directory) => directory !== '' && exists(join(directory, name))),
+  );
+  return found.includes(true);
+}
+
+async function hasCniPlugins(): Promise<boolean> {
+  const found = await Promise.all(
+    ['/usr/lib/cni', '/opt/cni/bin', '/usr/libexec/cni'].map((directory) => exists(join(directory, 'bridge'))),
+  );
+  return found.includes(true);
+}
+
+async function hasStaticBusybox(): Promise<boolean> {
+  let file: Awaited<ReturnType<typeof open>>;
+  try {
+    file = await open('/bin/busybox');
+  } catch {
+    return false;
+  }
+  try {
+    const head = Buffer.alloc(4096);
+    const { bytesRead } = await file.read(head, 0, head.length, 0);
+    return isStaticElf(head.subarray(0, bytesRead));
+  } finally {
+    await file.close();
+  }
+}
+
+const PT_INTERP = 3;
+
+/** Whether the beginning of a 64-bit ELF file names no program interpreter, so that it runs where there is no libc. */
+export function isStaticElf(head: Buffer): boolean {
+  if (head.length < 64 || head.toString('latin1', 0, 4) !== '\x7fELF' || head[4] !== 2 || head[5] !== 1) return false;
+  const tableAt = Number(head.readBigUInt64LE(0x20));
+  const entrySize = head.readUInt16LE(0x36);
+  const entries = head.readUInt16LE(0x38);
+  if (tableAt + entries * entrySize > head.length) return false;
+  for (let index = 0; index < entries; index++) {
+    if (head.readUInt32LE(tableAt + index * entrySize) === PT_INTERP) return false;
+  }
+  return true;
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,229 @@
+import { mkdir, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { findContainerd } from '@node-agent/tools-containerd';
+import { type Flags, parseFlags, USAGE, UsageError } from './flags.ts';
+import { freePorts } from './free-ports.ts';
+import { ensurePrograms } from './install.ts';
+import { KubeletClient } from './kubelet-client.ts';
+import { kubeletConfiguration, resolvConfOf } from './kubelet-configuration.ts';
+import { type KubeletCommand, KubeletProcess } from './kubelet-process.ts';
+import { killStaleKubelet, removeWithMounts } from './leftovers.ts';
+import { lockDirectory } from './lock.ts';
+import { defaultRunDir, type Places, placesIn, runDirProblem } from './places.ts';
+import { startFakeRuntime } from './runtimes/fake.ts';
+import { useGivenRuntime } from './runtimes/given.ts';
+import type { NodeRuntime, Say } from './runtimes/node-runtime.ts';
+import { containerdOf, startPrivateRuntime } from './runtimes/private.ts';
+import { sampleManifests } from './sample.ts';
+import { type Output, Screen } from './view/screen.ts';
+import { watchPods } from './watch.ts';
+
+/** What the process gives to {@link runStandalone}. */
+export interface Surroundings {
+  readonly output: Output;
+  readonly kubelet: KubeletCommand;
+  /** Aborted by the first Ctrl-C or SIGTERM. */
+  readonly ending: AbortSignal;
+  /** Aborted by the second. */
+  readonly hurry: AbortSignal;
+}
+
+/**
+ * What `npm start` does, from its arguments to its exit code: 0 for an end that was asked for, 1 where it could not go
+ * on, 2 where the command line is wrong.
+ */
+export async function runStandalone(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const screen = new Screen(surroundings.output);
+  let flags: Flags;
+  try {
+    flags = parseFlags(args);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    screen.say(`npm start: ${error.message}\n\n${USAGE.trimEnd()}`);
+    return 2;
+  }
+  if (flags.help) {
+    screen.say(USAGE.trimEnd());
+    return 0;
+  }
+  try {
+    return await runNode(flags, screen, surroundings);
+  } catch (error) {
+    screen.freeze();
+    screen.say(`npm start: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
+}
+
+async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings): Promise<number> {
+  const say: Say = (line) => screen.say(line);
+  const places = await makePlaces(flags);
+  const lock = await lockDirectory(places.runDir);
+  if (lock === undefined) throw new Error(`another node runs in ${places.runDir}; --run-dir names another directory`);
+  const startedAt = performance.now();
+  await using cleanUp = new AsyncDisposableStack();
+  cleanUp.defer(() => lock.release());
+
+  const { start, leftovers } = await chooseRuntime(flags, places, say);
+  await removeLeftovers(places, leftovers, say);
+  cleanUp.defer(() => removeWithMounts(places.kubeletRoot));
+
+  const runtime = await start();
+  cleanUp.defer(() => runtime.end(surroundings.hurry));
+  say(`the runtime answers at ${runtime.endpoint} after ${seconds(startedAt)}`);
+  const manifests = await manifestsFor(flags, places, runtime, say);
+
+  const { kubelet, client } = await prepareKubelet(manifests, places, runtime, surroundings.kubelet, say);
+  const watching = linkedTo(surroundings.ending);
+  const kubeletRun = kubelet.run().finally(() => watching.abort());
+  cleanUp.defer(async () => {
+    await kubelet.stop();
+    await kubeletRun.catch(() => {});
+  });
+  for (const line of lookAround(manifests, places, runtime, flags)) say(line);
+
+  const now = (): number => Date.now();
+  const ready = await watchPods({ client, screen, now }, flags, watching.signal);
+  screen.freeze();
+  say(ready ? `every pod runs after ${seconds(startedAt)}` : 'ending the pods; Ctrl-C again kills them at once');
+  const endingAt = performance.now();
+  await cleanUp.disposeAsync();
+  await kubeletRun;
+  say(`ended after ${seconds(endingAt)}; manifests and logs stay in ${places.runDir}, nothing runs or is mounted`);
+  return 0;
+}
+
+async function makePlaces({ runDir, manifests }: Flags): Promise<Places> {
+  if (process.platform !== 'linux') throw new Error('the kubelet runs on Linux');
+  const uid = process.getuid?.() ?? 0;
+  const wanted = resolve(
+    runDir ?? defaultRunDir({ uid, xdgRuntimeDir: process.env.XDG_RUNTIME_DIR, tmpDir: tmpdir() }),
+  );
+  await mkdir(wanted, { recursive: true, mode: 0o755 });
+  const real = await realpath(wanted);
+  const problem = runDirProblem(real);
+  if (problem !== undefined) throw new Error(`--run-dir ${real}: ${problem}`);
+  if (manifests !== undefined && !(await isDirectory(manifests))) {
+    throw new Error(`--manifests ${manifests}: there is no such directory`);
+  }
+  return placesIn(real);
+}
+
+interface Choice {
+  readonly start: () => Promise<NodeRuntime>;
+  /** Removes what a run that was killed has left in the runtime. @returns whether there was anything */
+  readonly leftovers: () => Promise<boolean>;
+}
+
+/** Decides on the runtime, and says so in the first line. */
+async function chooseRuntime(flags: Flags, places: Places, say: Say): Promise<Choice> {
+  const { runtime } = flags;
+  const none = async (): Promise<boolean> => false;
+  if (runtime.kind === 'given') {
+    say(`node-agent: a node over the runtime at ${runtime.endpoint}, in ${places.runDir}`);
+    const needsImage = flags.manifests === undefined;
+    return { start: () => useGivenRuntime(runtime.endpoint, places, { needsImage }, say), leftovers: none };
+  }
+  const fake = (reason: string): Choice => {
+    say(`node-agent: a node over a FAKE runtime (${reason}): no container really runs; in ${places.runDir}`);
+    return { start: () => startFakeRuntime(places.criSocket), leftovers: none };
+  };
+  if (runtime.kind === 'fake') return fake('--runtime fake');
+  const lacking = await ensurePrograms(join(places.runDir, 'apt.log'), say);
+  if (lacking !== undefined) return fake(lacking);
+  const found = await findContainerd();
+  if ('reason' in found) return fake(found.reason);
+  const { binaries } = found;
+  say(
+    `node-agent: a node of its own on this machine, over a private containerd ${binaries.version}, in ${places.runDir}`,
+  );
+  const containerd = containerdOf(places, binaries);
+  return {
+    start: () => startPrivateRuntime(containerd, binaries, say),
+    leftovers: () => containerd.removeLeftovers(),
+  };
+}
+
+async function removeLeftovers(places: Places, ofRuntime: () => Promise<boolean>, say: Say): Promise<void> {
+  const kubelets = await killStaleKubelet(places.kubeletConfig);
+  const runtime = await ofRuntime();
+  if (kubelets > 0 || runtime) say('removed what an earlier run left when it was killed');
+  await removeWithMounts(places.kubeletRoot);
+}
+
+async function manifestsFor(flags: Flags, places: Places, runtime: NodeRuntime, say: Say): Promise<string> {
+  if (flags.manifests !== undefined) return realpath(flags.manifests);
+  if (await isDirectory(places.manifests)) {
+    say(
+      `the manifests in ${places.manifests} are those of an earlier run; remove the directory to get the sample anew`,
+    );
+    return places.manifests;
+  }
+  const draft = `${places.manifests}.new`;
+  await mkdir(draft, { recursive: true });
+  for (const { fileName, text } of sampleManifests(runtime.image)) await writeFile(join(draft, fileName), text);
+  await rename(draft, places.manifests);
+  return places.manifests;
+}
+
+async function prepareKubelet(
+  manifests: string,
+  places: Places,
+  runtime: NodeRuntime,
+  command: KubeletCommand,
+  say: Say,
+): Promise<{ kubelet: KubeletProcess; client: KubeletClient }> {
+  const [readOnlyPort = 0, healthzPort = 0] = await freePorts(2);
+  const resolvConf = resolvConfOf({
+    etcResolvConf: await readFile('/etc/resolv.conf', 'utf8').catch(() => ''),
+    hasSystemdResolved: await isFile('/run/systemd/resolve/resolv.conf'),
+  });
+  const settings = { endpoint: runtime.endpoint, manifests, podLogs: places.podLogs, resolvConf };
+  await writeFile(places.kubeletConfig, kubeletConfiguration({ ...settings, readOnlyPort, healthzPort }));
+  await writeFile(places.kubeletLog, '');
+  const options = { configFile: places.kubeletConfig, rootDir: places.kubeletRoot, logFile: places.kubeletLog };
+  say(
+    `the kubelet answers at http://127.0.0.1:${readOnlyPort} (/pods, /explain/pod/<namespace>/<name>, /metrics, /healthz)`,
+  );
+  return {
+    kubelet: new KubeletProcess(say, { command, ...options }),
+    client: new KubeletClient({ readOnlyPort, logFile: places.kubeletLog }),
+  };
+}
+
+function lookAround(manifests: string, places: Places, runtime: NodeRuntime, flags: Flags): readonly string[] {
+  const sample = flags.manifests === undefined && basename(manifests) === 'manifests';
+  return [
+    `manifests: ${manifests}   edit, add or remove a file, and the pods follow${sample ? ' (start with clock.yaml)' : ''}`,
+    `logs:      ${places.podLogs}/*/*/*.log of containers; ${places.kubeletLog}`,
+    ...runtime.lookAround.map((command) => `look:      ${command}`),
+    'Ctrl-C ends the pods and the runtime.',
+    '',
+  ];
+}
+
+function seconds(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}
+
+function linkedTo(signal: AbortSignal): AbortController {
+  const controller = new AbortController();
+  if (signal.aborted) controller.abort();
+  else signal.addEventListener('abort', () => controller.abort(), { once: true });
+  return controller;
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}

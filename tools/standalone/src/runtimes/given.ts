@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CriClient, CriError } from '@node-agent/cri-client';
+import { buildImage, importImage, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { endPods } from '../end-pods.ts';
+import type { Places } from '../places.ts';
+import type { SampleImage } from '../sample.ts';
+import { isOwn } from './guard.ts';
+import { GuardServer } from './guard-server.ts';
+import type { NodeRuntime, Say } from './node-runtime.ts';
+
+const ANSWER_TIMEOUT_MS = 5_000;
+/** The kubelet's own timeouts end its calls; this is only for when it does not. */
+const GUARD_TIMEOUT_MS = 3_600_000;
+/** Where the runtime cannot be given the image that the sample is made for. */
+const PULLED_IMAGE: SampleImage = { name: 'docker.io/library/busybox:stable', pullPolicy: 'IfNotPresent' };
+
+/** Uses a runtime that is there, beside whoever else uses it. @throws Error where nobody answers */
+export async function useGivenRuntime(
+  endpoint: string,
+  places: Places,
+  { needsImage }: { readonly needsImage: boolean },
+  say: Say,
+): Promise<NodeRuntime> {
+  const run = createHash('sha256').update(places.runDir).digest('hex').slice(0, 16);
+  const client = new CriClient({}, { endpoint, timeoutMs: GUARD_TIMEOUT_MS, waitForRuntime: 'never' });
+  const guard = new GuardServer({ client }, { run, socket: places.criSocket });
+  try {
+    const { runtimeName, runtimeVersion } = await answerOf(endpoint);
+    say(`${runtimeName} ${runtimeVersion} at ${endpoint}: its other pods are not touched`);
+    const stale = await endPods(client, ({ labels }) => isOwn(labels, run), AbortSignal.abort());
+    if (stale > 0) say(`removed ${stale} pods of an earlier run`);
+    const image = needsImage ? await sampleImage(client, endpoint, places, runtimeName, say) : PULLED_IMAGE;
+    await guard.start();
+    return {
+      endpoint: `unix://${places.criSocket}`,
+      image,
+      lookAround: [],
+      async end(hurry) {
+        try {
+          await guard.close();
+          await endPods(client, ({ labels }) => isOwn(labels, run), hurry);
+        } finally {
+          await client.close();
+        }
+      },
+    };
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+async function answerOf(endpoint: string): Promise<{ runtimeName: string; runtimeVersion: string }> {
+  const client = new CriClient({}, { endpoint, timeoutMs: ANSWER_TIMEOUT_MS });
+  try {
+    return await client.connect();
+  } catch (error) {
+    const { details } = CriError.from(error);
+    throw new Error(`--runtime ${endpoint}: no container runtime answers: ${details}`, { cause: error });
+  } finally {
+    await client.close();
+  }
+}
+
+async function sampleImage(
+  client: CriClient,
+  endpoint: string,
+  places: Places,
+  runtimeName: string,
+  say: Say,
+): Promise<SampleImage> {
+  const wanted: SampleImage = { name: PAUSE_IMAGE, pullPolicy: 'Never' };
+  const there = async (): Promise<boolean> => {
+    const { image } = await client.imageStatus({ image: { image: wanted.name } });
+    return image !== null;
+  };
+  if (await there()) return wanted;
+  const archive = join(places.runDir, 'image.tar');
+  try {
+    if (runtimeName !== 'containerd') throw new Error(`${runtimeName} has no tool to import an image with`);
+    await buildImage({ tag: wanted.name, file: archive });
+    await importImage({ ctr: 'ctr', socket: endpoint.slice('unix://'.length), archive });
+    for (let tries = 0; tries < 100 && !(await there()); tries++)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    say(`imported the image ${wanted.name}; it stays there`);
+    return wanted;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    say(`the sample's image cannot be imported (${reason}): its pods pull ${PULLED_IMAGE.name}`);
+    return PULLED_IMAGE;
+  } finally {
+    await rm(archive, { force: true });
+  }
+}

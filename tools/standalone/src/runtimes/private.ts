@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
+import { CriClient } from '@node-agent/cri-client';
+import { Containerd, type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { endPods } from '../end-pods.ts';
+import type { Places } from '../places.ts';
+import { freeSubnet } from '../subnet.ts';
+import type { NodeRuntime, Say } from './node-runtime.ts';
+
+const RESTART_DELAY_MS = 500;
+
+/** The containerd of a run directory, which is not started. */
+export function containerdOf(places: Places, binaries: ContainerdBinaries): Containerd {
+  const taken = Object.values(networkInterfaces()).flatMap(
+    (addresses) => addresses?.map(({ address }) => address) ?? [],
+  );
+  const seed = createHash('sha256').update(places.runDir).digest();
+  return new Containerd({
+    binaries,
+    directory: places.containerdDir,
+    logFile: places.containerdLog,
+    subnet: freeSubnet(seed, taken),
+    masquerade: true,
+    ownProcessGroup: true,
+  });
+}
+
+/** Starts a containerd of its own for a run, and starts it again whenever somebody kills it. */
+export async function startPrivateRuntime(
+  containerd: Containerd,
+  binaries: ContainerdBinaries,
+  say: Say,
+): Promise<NodeRuntime> {
+  try {
+    await containerd.start();
+  } catch (error) {
+    await containerd.stop();
+    throw error;
+  }
+  const ending = new AbortController();
+  const watch = keepRunning(containerd, say, ending.signal);
+  const socket = containerd.endpoint.slice('unix://'.length);
+  return {
+    endpoint: containerd.endpoint,
+    image: { name: PAUSE_IMAGE, pullPolicy: 'Never' },
+    lookAround: [`${binaries.ctr} --address ${socket} -n k8s.io tasks ls`],
+    async end(hurry) {
+      ending.abort();
+      await watch;
+      const client = new CriClient({}, { endpoint: containerd.endpoint });
+      try {
+        await endPods(client, () => true, hurry);
+      } catch (error) {
+        say(`pods could not be ended by containerd (${String(error)}): they are killed`);
+      } finally {
+        await client.close();
+        await containerd.stop();
+      }
+    },
+  };
+}
+
+async function keepRunning(containerd: Containerd, say: Say, signal: AbortSignal): Promise<void> {
+  const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
+  while (!signal.aborted) {
+    const how = await Promise.race([containerd.exit, aborted]);
+    if (how === undefined) return;
+    say(`containerd: ${how}; starting it again (its containers run on)`);
+    await new Promise((resolve) => setTimeout(resolve, RESTART_DELAY_MS));
+    await containerd.startProcess().then(
+      () => say('containerd answers again'),
+      (error: unknown) => say(String(error)),
+    );
+  }
+}

@@ -1,0 +1,63 @@
+import type { KubeletClient } from './kubelet-client.ts';
+import type { PodEvent } from './view/event-log.ts';
+import { diffLines } from './view/lines.ts';
+import { isSettled, type PodView, podViews } from './view/pod-view.ts';
+import type { Screen } from './view/screen.ts';
+import { renderTable } from './view/table.ts';
+
+const PERIOD_MS = 500;
+
+/** Shows the pods until `signal` is aborted, or until all run where `onceReady`. @returns whether all ran then */
+export async function watchPods(
+  { client, screen, now }: { readonly client: KubeletClient; readonly screen: Screen; readonly now: () => number },
+  { onceReady }: { readonly onceReady: boolean },
+  signal: AbortSignal,
+): Promise<boolean> {
+  let shown: readonly PodView[] = [];
+  let problem: string | undefined;
+  // A node that is starting has not fallen ill.
+  let hasAnswered = false;
+  const events = new Map<string, PodEvent>();
+  while (!signal.aborted) {
+    const [pods, newProblem, newEvents] = await Promise.all([client.pods(), client.problem(), client.newEvents()]);
+    for (const event of newEvents) {
+      events.set(event.podUid, event);
+      if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);
+    }
+    hasAnswered ||= pods !== undefined;
+    if (newProblem !== problem && hasAnswered) screen.say(`${time(now())} node: ${newProblem ?? 'well again'}`);
+    if (hasAnswered) problem = newProblem;
+    if (pods !== undefined) {
+      const views = podViews(pods);
+      if (screen.isLive) screen.draw(renderTable(views, events, now(), screen.width - 1));
+      else for (const line of diffLines(shown, views)) screen.say(`${time(now())} ${line}`);
+      shown = views;
+      const known = new Set(views.map(({ uid }) => uid));
+      for (const uid of events.keys()) if (!known.has(uid)) events.delete(uid);
+      if (onceReady && views.length > 0 && views.every(isSettled)) return true;
+    }
+    await sleep(PERIOD_MS, signal);
+  }
+  return false;
+}
+
+function eventLine({ pod, container, type, reason, message }: PodEvent): string {
+  const about = container === undefined ? '' : ` container ${container}`;
+  return `${pod.replace(/^default\//, '')}:${about} ${type === 'Normal' ? '' : `${type} `}${reason}: ${message}`;
+}
+
+function time(atMs: number): string {
+  return new Date(atMs).toTimeString().slice(0, 8);
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { parseFlags, UsageError } from '../src/flags.ts';
+
+describe('the command line', () => {
+  test('says nothing: a runtime is chosen', () => {
+    expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, onceReady: false, help: false });
+  });
+
+  test('names everything', () => {
+    const args = ['--runtime', 'unix:///run/crio.sock', '--manifests=m', '--run-dir', '/r', '--once-ready'];
+    expect(parseFlags(args)).toEqual({
+      runtime: { kind: 'given', endpoint: 'unix:///run/crio.sock' },
+      manifests: 'm',
+      runDir: '/r',
+      onceReady: true,
+      help: false,
+    });
+  });
+
+  test('asks for the fake runtime, and for help', () => {
+    expect(parseFlags(['--runtime=fake', '-h'])).toMatchObject({ runtime: { kind: 'fake' }, help: true });
+  });
+
+  test.each([
+    [['--manifest', 'm'], /--manifest/],
+    [['pods'], /pods/],
+    [['--runtime', 'docker'], /--runtime docker: expected unix:/],
+    [['--runtime', '/run/c.sock'], /expected unix:\/\/\/run\/c\.sock/],
+    [['--runtime', 'unix:///'], /expected/],
+    [['--manifests='], /--manifests: expected a directory/],
+    [['--run-dir='], /--run-dir: expected a directory/],
+    [['--once-ready=yes'], /once-ready/],
+  ])('%j is refused', (args, message) => {
+    expect(() => parseFlags(args)).toThrow(UsageError);
+    expect(() => parseFlags(args)).toThrow(message);
+  });
+});

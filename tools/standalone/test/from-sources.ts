@@ -1,0 +1,12 @@
+// The program with the kubelet's sources in place of its build: what tests run.
+import { fileURLToPath } from 'node:url';
+import { runStandalone } from '../src/run.ts';
+import { endingSignals } from '../src/signals.ts';
+
+const kubelet = fileURLToPath(new URL('../../../apps/kubelet/src/main.ts', import.meta.url));
+const exitCode = await runStandalone(process.argv.slice(2), {
+  output: process.stdout,
+  kubelet: { file: process.execPath, args: ['--conditions=@node-agent/source', kubelet] },
+  ...endingSignals(),
+});
+process.exit(exitCode);

@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest';
+import { defaultRunDir, placesIn, runDirProblem } from '../src/places.ts';
+
+describe('the run directory', () => {
+  test.each([
+    [{ uid: 0, xdgRuntimeDir: '/run/user/0', tmpDir: '/tmp' }, '/var/lib/node-agent'],
+    [{ uid: 7, xdgRuntimeDir: '/run/user/7', tmpDir: '/tmp' }, '/run/user/7/node-agent'],
+    [{ uid: 7, xdgRuntimeDir: undefined, tmpDir: '/tmp' }, '/tmp/node-agent-7'],
+    [{ uid: 7, xdgRuntimeDir: '', tmpDir: '/tmp' }, '/tmp/node-agent-7'],
+  ])('of %j is %s', (user, expected) => {
+    expect(defaultRunDir(user)).toBe(expected);
+  });
+
+  test('may be as long as the sockets in it allow, in bytes', () => {
+    const longest = 107 - '/containerd/c.sock.ttrpc'.length;
+    expect(runDirProblem(`/${'x'.repeat(longest - 1)}`)).toBeUndefined();
+    expect(runDirProblem(`/${'x'.repeat(longest)}`)).toMatch(/too long by 1 bytes/);
+    expect(runDirProblem(`/${'é'.repeat(longest / 2)}x`)).toMatch(/too long/);
+  });
+
+  test('has everything of the run in it', () => {
+    const { runDir, ...rest } = placesIn('/r');
+    expect(runDir).toBe('/r');
+    for (const place of Object.values(rest)) expect(place.startsWith('/r/')).toBe(true);
+  });
+});

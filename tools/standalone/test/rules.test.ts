@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { graceSeconds } from '../src/end-pods.ts';
+import { isStaticElf } from '../src/programs.ts';
+import { guardRequest, isOwnEvent, RUN_LABEL } from '../src/runtimes/guard.ts';
+import { freeSubnet } from '../src/subnet.ts';
+
+describe('the guard of a shared runtime', () => {
+  const mark = { [RUN_LABEL]: 'r1' };
+
+  test.each([
+    [
+      'runPodSandbox',
+      { config: { labels: { a: 'b' }, hostname: 'h' } },
+      { config: { labels: { a: 'b', ...mark }, hostname: 'h' } },
+    ],
+    [
+      'createContainer',
+      { podSandboxId: 'p', config: { labels: {} }, sandboxConfig: null },
+      { podSandboxId: 'p', config: { labels: mark }, sandboxConfig: { labels: mark } },
+    ],
+    ['listPodSandbox', { filter: null }, { filter: { labelSelector: mark } }],
+    [
+      'listContainers',
+      { filter: { id: 'x', labelSelector: { a: 'b' } } },
+      { filter: { id: 'x', labelSelector: { a: 'b', ...mark } } },
+    ],
+    ['streamContainers', {}, { filter: { labelSelector: mark } }],
+    ['stopPodSandbox', { podSandboxId: 'p' }, { podSandboxId: 'p' }],
+    ['listImages', { filter: null }, { filter: null }],
+  ])('%s', (rpc, request, expected) => {
+    expect(guardRequest(rpc, request, 'r1')).toEqual(expected);
+  });
+
+  test('no list goes through without the mark, and the request itself is left as it was', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom('listPodSandbox', 'listContainers'),
+        fc.dictionary(fc.string(), fc.string()),
+        (rpc, labels) => {
+          const request = { filter: { labelSelector: labels } };
+          const before = structuredClone(request);
+          expect(guardRequest(rpc, request, 'r1')).toMatchObject({ filter: { labelSelector: { ...labels, ...mark } } });
+          expect(request).toEqual(before);
+        },
+      ),
+    );
+  });
+
+  test.each([
+    [{ labels: mark }, true],
+    [{ labels: { [RUN_LABEL]: 'r2' } }, false],
+    [{ labels: {} }, false],
+    [null, true],
+  ])('an event of a sandbox %j is passed on: %s', (podSandboxStatus, expected) => {
+    expect(isOwnEvent({ podSandboxStatus } as Parameters<typeof isOwnEvent>[0], 'r1')).toBe(expected);
+  });
+});
+
+describe('the subnet of the pods', () => {
+  const seed = Buffer.from([0, 5]);
+
+  test('comes from the seed, and avoids what the machine has', () => {
+    expect(freeSubnet(seed, [])).toBe('10.200.5.0/24');
+    expect(freeSubnet(seed, ['10.200.5.1', '10.200.6.77', '10.200.70.1'])).toBe('10.200.7.0/24');
+    expect(freeSubnet(Buffer.from([255, 255]), [])).toBe('10.215.255.0/24');
+  });
+
+  test('is always one between 10.200 and 10.247', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 2, maxLength: 2 }), (bytes) => {
+        expect(freeSubnet(bytes, [])).toMatch(/^10\.2([0-3]\d|4[0-7])\.\d{1,3}\.0\/24$/);
+      }),
+    );
+  });
+});
+
+test.each([
+  [{}, 30],
+  [{ 'io.kubernetes.pod.terminationGracePeriod': '0' }, 0],
+  [{ 'io.kubernetes.pod.terminationGracePeriod': '5' }, 5],
+  [{ 'io.kubernetes.pod.terminationGracePeriod': '-5' }, 30],
+  [{ 'io.kubernetes.pod.terminationGracePeriod': 'soon' }, 30],
+])('a container whose annotations are %j gets %d seconds to end', (annotations, expected) => {
+  expect(graceSeconds(annotations)).toBe(expected);
+});
+
+describe('whether a program is static', () => {
+  function elf(...types: readonly number[]): Buffer {
+    const head = Buffer.alloc(64 + types.length * 56);
+    head.write('\x7fELF\x02\x01', 'latin1');
+    head.writeBigUInt64LE(64n, 0x20);
+    head.writeUInt16LE(56, 0x36);
+    head.writeUInt16LE(types.length, 0x38);
+    for (const [index, type] of types.entries()) head.writeUInt32LE(type, 64 + index * 56);
+    return head;
+  }
+
+  test.each([
+    ['without an interpreter', elf(1, 1, 2), true],
+    ['with an interpreter', elf(6, 3, 1), false],
+    ['cut off', elf(1, 1).subarray(0, 100), false],
+    ['a script', Buffer.from(`#!/bin/sh\n${' '.repeat(100)}`), false],
+    ['empty', Buffer.alloc(0), false],
+  ])('%s', (_, head, expected) => {
+    expect(isStaticElf(head)).toBe(expected);
+  });
+
+  test('the running Node.js has an interpreter', async () => {
+    expect(isStaticElf((await readFile(process.execPath)).subarray(0, 4096))).toBe(false);
+  });
+});
