@@ -26,7 +26,7 @@ export function planContainerGc<C extends GcContainer>(
 ): readonly C[] {
   const removed: C[] = [];
   const units: Unit<C>[] = [];
-  for (const unit of groupByUnit(containers, nowMs - policy.minAgeMs)) {
+  for (const unit of groupByUnit(containers, (container) => isTooYoung(container, policy, nowMs))) {
     const [newest] = unit.dead;
     const gone = newest !== undefined && isRemovable(newest.podUid, pods, options.evictNonDeletedPods);
     if (gone && options.allSourcesReady) removed.push(...unit.dead.reverse());
@@ -55,7 +55,15 @@ interface Unit<C> {
   readonly needed: 0 | 1;
 }
 
-function groupByUnit<C extends GcContainer>(containers: readonly C[], newestMs: number): readonly Unit<C>[] {
+/** One that was created in the future is of unknown age, as the clock was set back since: it must not stay for that. */
+function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolicy, nowMs: number): boolean {
+  return createdAtMs <= nowMs && nowMs - createdAtMs < minAgeMs;
+}
+
+function groupByUnit<C extends GcContainer>(
+  containers: readonly C[],
+  isYoung: (container: C) => boolean,
+): readonly Unit<C>[] {
   const units = new Map<string, { readonly dead: C[]; needed: 0 | 1 }>();
   for (const container of [...containers].sort(newestFirst)) {
     const key = `${container.podUid}/${container.name}`;
@@ -63,7 +71,7 @@ function groupByUnit<C extends GcContainer>(containers: readonly C[], newestMs: 
     units.set(key, unit);
     if (container.state === 'running') unit.needed = 0;
     // One that is too young counts as much as if it was not there, and keeps its elders from being the newest.
-    else if (container.createdAtMs > newestMs) unit.needed = 0;
+    else if (isYoung(container)) unit.needed = 0;
     else unit.dead.push(container);
   }
   return [...units.values()];

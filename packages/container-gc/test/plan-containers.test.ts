@@ -19,6 +19,11 @@ function container(text: string): GcContainer {
   return { id: text, podUid, name, createdAtMs: Number(created), state: state as GcContainer['state'] };
 }
 
+/** Old enough, or of unknown age. */
+function isOld(createdAtMs: number, minAgeMs: number): boolean {
+  return createdAtMs <= NOW - minAgeMs || createdAtMs > NOW;
+}
+
 function plan(
   texts: readonly string[],
   policy: Partial<ContainerGcPolicy> = {},
@@ -46,6 +51,11 @@ describe('planContainerGc', () => {
   it('leaves young containers, and does not count them', () => {
     expect(plan(['a/x@950', 'a/x@901', 'a/x@2', 'a/x@1'], { minAgeMs: 100 })).toEqual(['a/x@1']);
     expect(plan(['a/x@900', 'a/x@2'], { minAgeMs: 100 })).toEqual(['a/x@2']);
+  });
+
+  it('does not take what was created in the future, before the clock was set back, for young', () => {
+    expect(plan(['a/x@3600', 'a/x@3000'], {}, pods(['a']))).toEqual(['a/x@3000', 'a/x@3600']);
+    expect(plan(['a/x@3600', 'a/x@3000'], { minAgeMs: 100 }, pods(['a']))).toEqual(['a/x@3000', 'a/x@3600']);
   });
 
   it('removes all of a pod that is gone, but only when every source has reported', () => {
@@ -109,14 +119,14 @@ describe('planContainerGc', () => {
           expect(removed.size).toBe(planned.length);
           for (const { state, createdAtMs } of removed) {
             expect(state).not.toBe('running');
-            expect(createdAtMs).toBeLessThanOrEqual(NOW - policy.minAgeMs);
+            expect(isOld(createdAtMs, policy.minAgeMs)).toBe(true);
           }
           for (const { podUid, name } of all) {
             const unit = all.filter((other) => other.podUid === podUid && other.name === name);
             const left = unit.filter((other) => !removed.has(other));
             if (!gone.includes(podUid) || !isReady) expect(left.length).toBeGreaterThan(0);
             const old = left.filter(
-              ({ state, createdAtMs }) => state !== 'running' && createdAtMs <= NOW - policy.minAgeMs,
+              ({ state, createdAtMs }) => state !== 'running' && isOld(createdAtMs, policy.minAgeMs),
             );
             if (policy.maxPerPodContainer >= 0) {
               expect(old.length).toBeLessThanOrEqual(Math.max(policy.maxPerPodContainer, 1));
