@@ -1,6 +1,13 @@
 import type { FileSystem } from '@node-agent/host';
 import type { Container, Mount, Pod, Volume } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type Gauge, type Logger, type Metrics } from '@node-agent/telemetry';
+import {
+  type EventRecorder,
+  eventReasons,
+  type Gauge,
+  type LogFields,
+  type Logger,
+  type Metrics,
+} from '@node-agent/telemetry';
 import { containerMounts, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import type { Mounter } from './mounter.ts';
@@ -163,21 +170,30 @@ export class VolumeManager {
     await removeOrphanedPod(this.#components, uid);
   }
 
+  /** What cannot be looked at or removed now is taken away with the rest of its pod: no reason not to start. */
   async #finishRemovals(signal: AbortSignal): Promise<void> {
     const { fs, paths, plugins, logger } = this.#components;
-    for (const uid of await podsOnDisk(fs, paths)) {
-      for (const volume of await volumesOnDisk(fs, paths, uid)) {
-        const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
-        if (signal.aborted || !plugin?.isRemoving(volume.name)) continue;
-        try {
-          await plugin.tearDown(uid, volume.name, signal);
-          logger.info({ podUid: uid, volume: volume.name }, 'Volume is removed whose removal had been cut short');
-        } catch (err) {
-          // It is tried again with the rest of the pod's volumes.
-          logger.warn({ err, podUid: uid, volume: volume.name }, 'Volume is still not removed');
-        }
+    const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<void> => {
+      try {
+        await work();
+      } catch (err) {
+        if (!signal.aborted) logger.warn({ err, ...fields }, 'Removals that had been cut short are not ended');
       }
-    }
+    };
+    await attempt({}, async () => {
+      for (const podUid of await podsOnDisk(fs, paths)) {
+        await attempt({ podUid }, async () => {
+          for (const { name, ...volume } of await volumesOnDisk(fs, paths, podUid)) {
+            const plugin = plugins.find((candidate) => isOfPlugin({ name, ...volume }, candidate));
+            if (signal.aborted || !plugin?.isRemoving(name)) continue;
+            await attempt({ podUid, volume: name }, async () => {
+              await plugin.tearDown(podUid, name, signal);
+              logger.info({ podUid, volume: name }, 'Volume is removed whose removal had been cut short');
+            });
+          }
+        });
+      }
+    });
   }
 
   #plugin(volume: Volume): VolumePlugin | undefined {

@@ -178,6 +178,18 @@ describe('taking volumes away', () => {
     expect(mounter.asked).toEqual([]);
   });
 
+  it.each(['', '/u1/volumes'])('starts although %s of the pods directory cannot be read', async (below) => {
+    const { manager, newManager, signal, fs } = setUp();
+    await manager.waitForAttachAndMount(podOf([scratch]), signal);
+    fs.injectFault({ code: 'EIO', operation: 'readdir', path: `${ROOT}/pods${below}`, times: 1 });
+    const controller = new AbortController();
+    const next = newManager();
+    const ended = next.start(controller.signal);
+    await next.waitForAttachAndMount(podOf([scratch]), signal);
+    controller.abort();
+    await expect(ended).resolves.toBeUndefined();
+  });
+
   it('K1: moves a volume aside in one step, and ends a removal that was cut short', async () => {
     const { manager, newManager, signal, fs, under } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
