@@ -1,4 +1,4 @@
-import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
 /** What the cache holds of a pod. */
 export interface PodCacheEntry {
@@ -19,11 +19,13 @@ interface Waiter {
  * The newest known runtime status of each pod (`pkg/kubelet/container/cache.go`). All that it holds is at least as new as the last list of
  * the runtime, but for the pods that this list showed to have changed: those are as old as their own last reading until the next one.
  *
- * Only `Pleg` calls `set`, `setError`, `delete`, `updateTime`, `settle` and `onWait`.
+ * Only `Pleg` calls `set`, `setError`, `delete`, `list`, `updateTime`, `settle` and `onWait`.
  */
 export class PodCache {
   readonly #entries = new Map<string, PodCacheEntry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
+  /** The pods of the last list that were not read since; `undefined` before the first list. */
+  #listed: Map<string, RuntimePod> | undefined;
   #timeMs: number | undefined;
   #changed: ReadonlySet<string> = new Set();
   #wanted: ((uid: string) => void) | undefined;
@@ -71,6 +73,17 @@ export class PodCache {
     });
   }
 
+  /**
+   * The UIDs of the pods of this name of which anything runs, or may run, whoever wants them; `undefined` before the
+   * runtime's pods were listed for the first time.
+   */
+  runningPods(name: string, namespace: string): readonly string[] | undefined {
+    if (this.#listed === undefined) return undefined;
+    const known = [...this.#listed.values(), ...Array.from(this.#entries.values(), ({ status }) => status)];
+    const running = known.filter((pod) => pod.name === name && pod.namespace === namespace && mayRun(pod));
+    return [...new Set(running.map(({ uid }) => uid))];
+  }
+
   /** How many wait for a status: a leak check. */
   get waiting(): number {
     let count = 0;
@@ -99,6 +112,11 @@ export class PodCache {
     if (!this.#put(uid, { status: emptyStatus(uid, observedAtMs), observedAtMs })) return;
     // Not kept: an unknown pod is as new as the last list.
     this.#entries.delete(uid);
+  }
+
+  /** A list showed these pods. */
+  list(pods: readonly RuntimePod[]): void {
+    this.#listed = new Map(pods.map((pod) => [pod.uid, pod]));
   }
 
   /**
@@ -131,6 +149,7 @@ export class PodCache {
     const known = this.#entries.get(uid);
     if (known !== undefined && known.observedAtMs > entry.observedAtMs) return false;
     this.#entries.set(uid, entry);
+    if (entry.error === undefined) this.#listed?.delete(uid);
     this.#notify(uid);
     return true;
   }
@@ -162,6 +181,13 @@ export class PodCache {
     waiters?.delete(waiter);
     if (waiters?.size === 0) this.#waiters.delete(uid);
   }
+}
+
+function mayRun({ containers, sandboxes }: Pick<RuntimePod, 'containers' | 'sandboxes'> | RuntimePodStatus): boolean {
+  return (
+    sandboxes.some(({ state }) => state === 'ready') ||
+    containers.some(({ state }) => state === 'running' || state === 'unknown')
+  );
 }
 
 /** What is known of a pod that the runtime does not have. */

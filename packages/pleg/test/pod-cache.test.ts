@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PodCache } from '../src/index.ts';
-import { toStatus, truth } from './kit.ts';
+import { toPod, toStatus, truth } from './kit.ts';
 
 const state = truth({ c: 'running' });
 let cache: PodCache;
@@ -27,6 +27,25 @@ function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: u
   );
   return asked;
 }
+
+describe('runningPods', () => {
+  it('P4: says of which pods of a name anything runs, from the list and what was read since', () => {
+    const running = (): unknown => cache.runningPods('name-p', 'default');
+    expect(running()).toBeUndefined();
+    cache.list([{ ...toPod('p', state), name: 'name-p', namespace: 'default' }]);
+    expect(running()).toEqual(['p']);
+    expect(cache.runningPods('name-q', 'default')).toEqual([]);
+    cache.setError('p', new Error('unreadable'), 5);
+    expect(running()).toEqual(['p']);
+    cache.set('p', toStatus('p', truth({ c: 'exited' }, { s: 'ready' }), 10), 10);
+    expect(running()).toEqual(['p']);
+    cache.set('p', toStatus('p', truth({ c: 'exited' }, { s: 'notReady' }), 20), 20);
+    expect(running()).toEqual([]);
+    cache.list([{ ...toPod('p', state), name: 'name-p', namespace: 'default' }]);
+    cache.delete('p', 30);
+    expect(running()).toEqual([]);
+  });
+});
 
 describe('getNewerThan', () => {
   it.each([

@@ -13,6 +13,12 @@ export class FullNameTurns {
     else line.push(uid);
   }
 
+  /** Puts a pod that waits before all others: it runs already. */
+  advance(fullName: string, uid: string): void {
+    const line = this.#lines.get(fullName);
+    if (line?.includes(uid)) this.#lines.set(fullName, [uid, ...line.filter((waiting) => waiting !== uid)]);
+  }
+
   /** Gives the name to the pod if nobody has it and no one is before it in line; whether it has the name now. */
   take(fullName: string, uid: string): boolean {
     const holder = this.#holders.get(fullName);

@@ -26,6 +26,9 @@ import type { KillPodOptions, PodWorkerStep, PodWorkerSync, UpdatePodOptions } f
 import { identityOf } from './update-rule.ts';
 import { Worker } from './worker.ts';
 
+/** How often it is looked whether a pod of the same name, known to the runtime alone, still runs. */
+const FULL_NAME_CHECK_MS = 500;
+
 /**
  * One state machine per pod UID (P1): what pods this node runs, and who may run when. The rule is {@link nextPodWorkerState}; this class
  * runs its effects: one step of a pod at a time (P2), retries, turns. Source: `pkg/kubelet/pod_workers.go`.
@@ -268,9 +271,32 @@ export class PodWorkers implements AsyncDisposable {
       worker.scheduled = false;
       const { state } = worker;
       if (this.#lifecycle !== 'started' || this.#workers.get(state.uid) !== worker) return;
-      const turn = !state.static || this.#turns.take(state.fullName, state.uid);
+      const turn = !state.static || this.#takesFullName(worker);
       this.#apply(state.uid, { type: 'begin', turn, nowMs: this.#components.clock.now() });
     });
+  }
+
+  /**
+   * Whether a static pod may have its full name now (P4). Beside the pods that have a worker, those that only the runtime
+   * knows count: after a restart the predecessor may still run, and is to be killed first. A pod that runs itself goes
+   * before those that wait, or it and they would wait for each other.
+   */
+  #takesFullName(worker: Worker): boolean {
+    const { fullName, uid, name, namespace, phase } = worker.state;
+    if (this.#turns.holder(fullName) === uid) return true;
+    const running = this.#components.podCache.runningPods(name, namespace);
+    if (running?.includes(uid)) this.#turns.advance(fullName, uid);
+    else if (phase === 'syncing' && (running === undefined || running.some((other) => this.#disturbs(other)))) {
+      worker.setTimer(this.#components.clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
+      return false;
+    }
+    return this.#turns.take(fullName, uid);
+  }
+
+  /** Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. */
+  #disturbs(uid: string): boolean {
+    const state = this.#state(uid);
+    return state === undefined || state.static || (state.active ?? state.pending)?.pod === undefined;
   }
 
   #run(worker: Worker, step: PodWorkerStep, update: PodUpdate, first: boolean): void {

@@ -73,6 +73,8 @@ export interface PodCacheReader {
   get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
   /** Whether the runtime has been asked about the pod, so that it is known to be unknown where `get` has nothing. */
   hasSeen(uid: string): boolean;
+  /** The UIDs of the pods of this name of which anything runs; `undefined` before the runtime was asked for its pods. */
+  runningPods(name: string, namespace: string): readonly string[] | undefined;
   /** The status as read after `minTimeMs` (monotonic clock); waits for it where need be. Throws the reading's error. */
   getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus>;
 }

@@ -50,6 +50,8 @@ export class FreshCache implements PodCacheReader {
   fail: Error | undefined;
   /** Set: readings wait for this. */
   gate: Promise<void> | undefined;
+  /** What runs of any name, as far as is known. */
+  running: readonly string[] | undefined = [];
   readonly asked: { uid: string; minTimeMs: number }[] = [];
 
   constructor(clock: FakeClock) {
@@ -62,6 +64,10 @@ export class FreshCache implements PodCacheReader {
 
   hasSeen(_uid: string): boolean {
     return this.synced;
+  }
+
+  runningPods(): readonly string[] | undefined {
+    return this.running;
   }
 
   async getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus> {

@@ -346,6 +346,40 @@ describe('static pods of one full name', () => {
     expect(workers.isPodForMirrorPodTerminatingByFullName('web_default')).toBe(false);
   });
 
+  it('P4: one whose predecessor only the runtime knows waits until nothing of that runs', async () => {
+    cache.running = undefined;
+    workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
+    await clock.advance(5000);
+    expect(syncer.steps('new')).toEqual([]);
+    cache.running = ['old'];
+    await clock.advance(5000);
+    expect(syncer.steps('new')).toEqual([]);
+    expect(workers.explain('new')?.activity.kind).toBe('waitingForFullName');
+    workers.updatePod({ updateType: 'kill', runningPod: runtimePod('old') });
+    await clock.advance(100);
+    expect(syncer.steps('old')).toEqual(['syncTerminatingRuntimePod']);
+    cache.running = [];
+    await clock.advance(1000);
+    expect(syncer.steps('new')).toEqual(['syncPod']);
+    workers.updatePod({ updateType: 'kill', pod: pod({ static: true, uid: 'new' }) });
+    await finish('new');
+  });
+
+  it('P4: after a restart the one of two that runs goes on, and the other waits, whichever comes first', async () => {
+    cache.running = ['old'];
+    workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
+    workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'old' }) });
+    await clock.advance(1000);
+    expect(syncer.steps('old')).toEqual(['syncPod']);
+    expect(syncer.steps('new')).toEqual([]);
+    workers.updatePod({ updateType: 'kill', pod: pod({ static: true, uid: 'old' }) });
+    cache.running = [];
+    await clock.advance(1000);
+    expect(syncer.steps('new')).toEqual(['syncPod']);
+    workers.updatePod({ updateType: 'kill', pod: pod({ static: true, uid: 'new' }) });
+    await finish('new');
+  });
+
   it('P4: one that is killed while it waits is finished without a step, and the next in line is not held back', async () => {
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.settle();
