@@ -27,13 +27,15 @@ export type StatusReason = (typeof STATUS_REASONS)[number];
 
 /**
  * Why a request failed: the server's reason, or what happened on this side of the wire. `ConnectionFailed`: no
- * connection, or it broke. `DeadlineExceeded`: no answer in time. `Aborted`: the caller's signal, its reason is the cause.
+ * connection, or it broke. `ConnectionReplaced`: this side ended it, to go on with newer credentials. `DeadlineExceeded`:
+ * no answer in time. `Aborted`: the caller's signal, its reason is the cause.
  * `InvalidResponse`: an answer that is not what was asked for. `InvalidConfig`: a kubeconfig or option that cannot be used.
  * `InvalidRequest`: a request that no server would take. `CredentialsUnavailable`: a file, plugin or provider gave none.
  */
 export type KubeErrorCode =
   | StatusReason
   | 'ConnectionFailed'
+  | 'ConnectionReplaced'
   | 'DeadlineExceeded'
   | 'Aborted'
   | 'InvalidResponse'

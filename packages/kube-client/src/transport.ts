@@ -6,7 +6,7 @@ export interface HttpRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** The answer never ends by itself (a watch): it fails with `ConnectionFailed` when the client certificate changes. */
+  /** The answer never ends by itself (a watch): it fails with `ConnectionReplaced` when the client certificate changes. */
   readonly stream?: boolean;
 }
 

@@ -1,0 +1,68 @@
+import { ChangeFeed, type ObjectChange } from './change-feed.ts';
+import { objectKey } from './object-key.ts';
+import type { KubeObject } from './resource.ts';
+
+/** The objects that a reflector knows, and who is told of their changes. */
+export class ObjectStore<T extends KubeObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #feeds = new Set<ChangeFeed<T>>();
+  #synced = false;
+
+  get objects(): ReadonlyMap<string, T> {
+    return this.#objects;
+  }
+
+  /** Whether all objects that there were have been put in at least once. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  set(object: T): void {
+    const key = objectKey(object);
+    const previous = this.#objects.get(key);
+    this.#objects.set(key, object);
+    if (previous === undefined || !isSameVersion(previous, object))
+      this.#tell({ type: 'changed', key, object, previous });
+  }
+
+  delete(object: T): void {
+    const key = objectKey(object);
+    if (this.#objects.delete(key)) this.#tell({ type: 'deleted', key, object });
+  }
+
+  /** Makes `objects` all that there is; what is not changed by that is not told. */
+  replace(objects: ReadonlyMap<string, T>): void {
+    for (const [key, object] of this.#objects) {
+      if (objects.has(key)) continue;
+      this.#objects.delete(key);
+      this.#tell({ type: 'deleted', key, object });
+    }
+    for (const object of objects.values()) this.set(object);
+    if (this.#synced) return;
+    this.#synced = true;
+    this.#tell({ type: 'synced' });
+  }
+
+  /** A feed that begins with all that is there. */
+  feed(): ChangeFeed<T> {
+    const feed = new ChangeFeed<T>((closed) => void this.#feeds.delete(closed));
+    for (const [key, object] of this.#objects) feed.push({ type: 'changed', key, object, previous: undefined });
+    if (this.#synced) feed.push({ type: 'synced' });
+    this.#feeds.add(feed);
+    return feed;
+  }
+
+  closeFeeds(): void {
+    for (const feed of [...this.#feeds]) feed.close();
+  }
+
+  #tell(change: ObjectChange<T>): void {
+    for (const feed of this.#feeds) feed.push(change);
+  }
+}
+
+/** An object of the same UID and resource version is the same object. */
+function isSameVersion(a: KubeObject, b: KubeObject): boolean {
+  const version = a.metadata.resourceVersion;
+  return version !== undefined && version === b.metadata.resourceVersion && a.metadata.uid === b.metadata.uid;
+}

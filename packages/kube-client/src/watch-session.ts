@@ -1,0 +1,91 @@
+import { type Clock, type LinkedAbort, linkAbort, type Timer } from '@node-agent/async';
+import { KubeError } from './errors.ts';
+import type { WatchEvent } from './watch-events.ts';
+
+/**
+ * One watch, from its request to its end, that is given up when it is silent for too long. Silence while the events that
+ * came are being handled does not count.
+ */
+export class WatchSession<T> implements AsyncDisposable {
+  readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
+  readonly #limitMs: () => number;
+  readonly #link: LinkedAbort;
+  readonly #startedAtMs: number;
+  #events: AsyncIterator<WatchEvent<T>> | undefined;
+  #count = 0;
+  #lastAtMs: number;
+  #timer: Timer | undefined;
+  #armedForMs = 0;
+  #hung: KubeError | undefined;
+
+  /** @param limitMs how long it may be silent; asked again after each event */
+  constructor(clock: Pick<Clock, 'monotonic' | 'setTimer'>, limitMs: () => number, signal: AbortSignal) {
+    this.#clock = clock;
+    this.#limitMs = limitMs;
+    this.#link = linkAbort(signal);
+    this.#startedAtMs = clock.monotonic();
+    this.#lastAtMs = this.#startedAtMs;
+  }
+
+  /** How many events came. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** How long it has been, in milliseconds. */
+  get lastedMs(): number {
+    return this.#clock.monotonic() - this.#startedAtMs;
+  }
+
+  /** Sends the request. @throws KubeError; `DeadlineExceeded` where no answer begins in time */
+  async open(watch: (signal: AbortSignal) => Promise<AsyncIterable<WatchEvent<T>>>): Promise<void> {
+    const events = await this.#guard(() => watch(this.#link.signal));
+    this.#events = events[Symbol.asyncIterator]();
+  }
+
+  /** The next event; `undefined` at the end. @throws KubeError; `DeadlineExceeded` where it is silent for too long */
+  async next(): Promise<WatchEvent<T> | undefined> {
+    const events = this.#events;
+    if (events === undefined) return undefined;
+    const result = await this.#guard(() => events.next());
+    if (result.done) return undefined;
+    this.#count++;
+    return result.value;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    // The request goes before the iterator: a generator that waits for more bytes cannot be left otherwise.
+    this.#link.abort(new KubeError({ code: 'Aborted', message: 'the watch was left' }));
+    await this.#events?.return?.().catch(() => {});
+  }
+
+  async #guard<R>(step: () => Promise<R>): Promise<R> {
+    this.#lastAtMs = this.#clock.monotonic();
+    const limitMs = this.#limitMs();
+    if (limitMs !== this.#armedForMs) this.#arm(limitMs, limitMs);
+    try {
+      return await step();
+    } catch (error) {
+      throw this.#hung ?? error;
+    } finally {
+      this.#lastAtMs = this.#clock.monotonic();
+    }
+  }
+
+  /** One timer for all events: it looks how long ago the last one was, and goes on. */
+  #arm(limitMs: number, delayMs: number): void {
+    this.#timer?.cancel();
+    this.#armedForMs = limitMs;
+    this.#timer = this.#clock.setTimer(delayMs, () => {
+      const leftMs = this.#lastAtMs + limitMs - this.#clock.monotonic();
+      if (leftMs > 0) {
+        this.#arm(limitMs, leftMs);
+        return;
+      }
+      this.#hung = new KubeError({ code: 'DeadlineExceeded', message: `the watch was silent for ${limitMs} ms` });
+      this.#link.abort(this.#hung);
+    });
+  }
+}
