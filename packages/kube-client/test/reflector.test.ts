@@ -1,0 +1,370 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { afterEach, expect, test } from 'vitest';
+import { type ObjectChange, Reflector, type ReflectorOptions, RestClient, resources } from '../src/index.ts';
+import { failure, ScriptedTransport, Stream, systemError } from './scripted-transport.ts';
+
+const stop: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of stop.splice(0)) await end();
+});
+
+function pod(name: string, resourceVersion: string, uid = `${name}-uid`): Pod {
+  return { metadata: { name, namespace: 'ns', uid, resourceVersion }, spec: { containers: [] } };
+}
+
+function podList(resourceVersion: string, ...items: readonly Pod[]): { readonly json: object } {
+  return { json: { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion }, items } };
+}
+
+function setUp(options: Partial<ReflectorOptions<Pod>> = {}) {
+  const clock = new FakeClock();
+  const transport = new ScriptedTransport();
+  const { logger, lines } = captureLogger();
+  const client = new RestClient({ transport, clock });
+  const random = seededRandom(1);
+  const reflector = new Reflector<Pod>({ client, clock, random, logger }, { resource: resources.pods, ...options });
+  const controller = new AbortController();
+  const start = (): void => {
+    const done = reflector.start(controller.signal);
+    stop.push(async () => {
+      controller.abort();
+      await clock.settle();
+      await done;
+    });
+  };
+  return { clock, transport, lines, reflector, start, controller };
+}
+
+const plain = { streamingLists: false };
+const names = (reflector: Reflector<Pod>): readonly string[] => [...reflector.objects.keys()].sort();
+
+test('it begins with a streaming list and follows the same stream', async () => {
+  const { clock, transport, reflector, start } = setUp({ fieldSelector: 'spec.nodeName=a' });
+  const stream = new Stream();
+  transport.script({ stream });
+  start();
+  stream.event('ADDED', pod('b', '7'));
+  stream.event('ADDED', pod('a', '5'));
+  await clock.settle();
+  expect(reflector.hasSynced).toBe(false);
+  expect(names(reflector)).toEqual([]);
+
+  stream.initialEventsEnd('9');
+  await clock.settle();
+  await reflector.waitForSync();
+  expect(names(reflector)).toEqual(['ns/a', 'ns/b']);
+  expect(reflector.lastSyncResourceVersion).toBe('9');
+
+  stream.event('MODIFIED', pod('a', '10'));
+  stream.event('DELETED', pod('b', '11'));
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/a']);
+  expect(reflector.objects.get('ns/a')?.metadata.resourceVersion).toBe('10');
+  expect(reflector.lastSyncResourceVersion).toBe('11');
+  const [path] = transport.paths;
+  expect(path).toMatch(/^\/api\/v1\/pods\?fieldSelector=spec.nodeName=a&resourceVersionMatch=NotOlderThan/);
+  expect(path).toContain('sendInitialEvents=true&allowWatchBookmarks=true');
+  expect(path).toMatch(/timeoutSeconds=[345]\d\d&watch=true/);
+});
+
+test('a server that refuses streaming lists is asked for a plain list at once', async () => {
+  const { clock, transport, reflector, start } = setUp();
+  transport.script(failure(422, 'Invalid'), podList('5', pod('a', '3')), { stream: new Stream() });
+  start();
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/a']);
+  expect(transport.paths[1]).toBe('/api/v1/pods?resourceVersion=0&limit=500');
+  expect(transport.paths[2]).toMatch(/^\/api\/v1\/pods\?resourceVersion=5&allowWatchBookmarks=true/);
+});
+
+test('a server that does not answer a streaming list is asked for a plain one after 30 s', async () => {
+  const { clock, transport, reflector, start } = setUp();
+  transport.script({ stream: new Stream() }, podList('5', pod('a', '3')), { stream: new Stream() });
+  start();
+  await clock.advance(29_999);
+  expect(transport.requests.length).toBe(1);
+  await clock.advance(1);
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/a']);
+});
+
+test('a watch that the server ends is taken up where it ended, with no list', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5'), { stream: first }, { stream: new Stream() });
+  start();
+  first.bookmark('42');
+  await clock.advance(2000);
+  first.end();
+  await clock.settle();
+  expect(transport.paths.length).toBe(3);
+  expect(transport.paths[2]).toContain('resourceVersion=42&');
+  expect(reflector.lastSyncResourceVersion).toBe('42');
+});
+
+test('a watch that ends at once with no event is dialled anew only after a back-off', async () => {
+  const { clock, transport, start } = setUp(plain);
+  const short = new Stream();
+  short.end();
+  transport.script(podList('5'), { stream: short }, { stream: new Stream() });
+  start();
+  await clock.advance(799);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(801);
+  expect(transport.requests.length).toBe(3);
+});
+
+test.each(['Expired', 'Gone'])('a version that is %s is listed anew, no older than what was seen', async (reason) => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5', pod('a', '3'), pod('b', '4')), { stream: first });
+  transport.script(podList('90', pod('b', '80')), { stream: new Stream() });
+  start();
+  await clock.advance(5000);
+  const status = { kind: 'Status', status: 'Failure', code: 410, reason, message: 'too old resource version' };
+  first.event('ERROR', status);
+  await clock.settle();
+  expect(transport.paths[2]).toBe('/api/v1/pods?resourceVersion=5');
+  expect(names(reflector)).toEqual(['ns/b']);
+  expect(transport.paths[3]).toContain('resourceVersion=90');
+});
+
+test('a list of an expired version is made once more for the newest', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5'), { stream: first }, failure(410, 'Expired'));
+  transport.script(podList('90', pod('a', '80')), { stream: new Stream() });
+  start();
+  await clock.settle();
+  first.break();
+  await clock.advance(2000);
+  expect(transport.paths[2]).toBe('/api/v1/pods?resourceVersion=5');
+  expect(transport.paths[3]).toBe('/api/v1/pods?limit=500');
+  expect(names(reflector)).toEqual(['ns/a']);
+});
+
+test('a server that has lost its past (the version is too large for it) is listed from its newest', async () => {
+  const { clock, transport, reflector, start } = setUp();
+  const first = new Stream();
+  const second = new Stream();
+  const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
+  transport.script({ stream: first }, failure(504, 'Timeout', { details: { causes, retryAfterSeconds: 1 } }));
+  transport.script({ stream: second });
+  start();
+  first.event('ADDED', pod('old', '900'));
+  first.initialEventsEnd('1000');
+  await clock.settle();
+  first.break();
+  await clock.advance(3000);
+  expect(transport.paths[1]).toContain('resourceVersion=1000');
+  expect(transport.paths[2]).toMatch(/pods\?resourceVersionMatch/);
+  second.event('ADDED', pod('new', '7'));
+  second.initialEventsEnd('9');
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/new']);
+  expect(reflector.lastSyncResourceVersion).toBe('9');
+});
+
+test('a bookmark that goes back tells that the server has lost its past', async () => {
+  const { clock, transport, reflector, start, lines } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('1000', pod('old', '900')), { stream: first });
+  transport.script(podList('20', pod('new', '7')), { stream: new Stream() });
+  start();
+  await clock.settle();
+  first.bookmark('9');
+  await clock.advance(2000);
+  expect(transport.paths[2]).toBe('/api/v1/pods?limit=500');
+  expect(names(reflector)).toEqual(['ns/new']);
+  expect(lines.map(({ message }) => message)).toContain('The resource version went back; everything is listed anew');
+});
+
+test('K3: while nobody listens the objects stay, and the waits double up to their maximum', async () => {
+  const { clock, transport, reflector, start, lines } = setUp({ ...plain, maxBackOffMs: 4000 });
+  const first = new Stream();
+  transport.script(podList('5', pod('a', '3')), { stream: first });
+  for (let i = 0; i < 6; i++) transport.script({ fail: systemError('ECONNREFUSED') });
+  transport.script(podList('9', pod('a', '3'), pod('b', '8')), { stream: new Stream() });
+  start();
+  await clock.settle();
+  first.break();
+  const times: number[] = [];
+  for (let seen = transport.requests.length; transport.requests.length < 10 && times.length < 8; ) {
+    await clock.advanceToNext();
+    if (transport.requests.length === seen) continue;
+    seen = transport.requests.length;
+    times.push(clock.monotonic());
+    if (reflector.objects.size === 1) expect(reflector.lastError?.code).toBe('ConnectionFailed');
+  }
+  const waits = times.map((time, i) => time - (times[i - 1] ?? 0));
+  for (const [i, leastMs] of [800, 1600, 3200, 4000, 4000, 4000, 4000].entries()) {
+    expect(waits[i]).toBeGreaterThanOrEqual(leastMs);
+    expect(waits[i]).toBeLessThan(leastMs * 2);
+  }
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/a', 'ns/b']);
+  expect(reflector.lastError).toBeUndefined();
+  expect(lines.filter(({ level }) => level === 'warn').length).toBe(1);
+  expect(lines.at(-1)?.message).toBe('The collection is watched again');
+});
+
+test('whoever hears of the server can end the wait', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  transport.script({ fail: systemError('ECONNREFUSED') }, podList('5'), { stream: new Stream() });
+  start();
+  await clock.settle();
+  expect(transport.requests.length).toBe(1);
+  reflector.retryNow();
+  await clock.settle();
+  expect(reflector.hasSynced).toBe(true);
+  expect(clock.monotonic()).toBe(0);
+});
+
+test('a 429 is waited out as long as the server says, and the watch goes on from the same version', async () => {
+  const { clock, transport, start } = setUp(plain);
+  transport.script(podList('5'));
+  transport.script({ ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }, { stream: new Stream() });
+  start();
+  await clock.advance(6999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(1);
+  expect(transport.paths[2]).toContain('resourceVersion=5&');
+});
+
+test('a hung watch is dialled anew once the server is known to send bookmarks', async () => {
+  const { clock, transport, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5'), { stream: first }, { stream: new Stream() });
+  start();
+  await clock.settle();
+  first.bookmark('6');
+  await clock.advance(60_000);
+  first.bookmark('7');
+  await clock.advance(89_999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(2000);
+  expect(first.aborted).toBe(true);
+  expect(transport.paths[2]).toContain('resourceVersion=7&');
+});
+
+test('a quiet watch of a server without bookmarks is left until the server should have ended it', async () => {
+  const { clock, transport, start } = setUp(plain);
+  transport.script(podList('5'), { stream: new Stream() }, { stream: new Stream() });
+  start();
+  await clock.settle();
+  const timeoutMs = Number(/timeoutSeconds=(\d+)/.exec(transport.paths[1] ?? '')?.[1]) * 1000;
+  await clock.advance(timeoutMs + 29_999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(2001);
+  expect(transport.requests.length).toBe(3);
+});
+
+test('half a line is a failure of the watch, not of the reflector', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5', pod('a', '3')), { stream: first }, podList('6', pod('a', '3')), {
+    stream: new Stream(),
+  });
+  start();
+  await clock.settle();
+  first.write('{"type":"ADDED","object":{"metadata":{"na');
+  first.end();
+  await clock.settle();
+  expect(reflector.lastError?.code).toBe('InvalidResponse');
+  await clock.advance(2000);
+  expect(reflector.lastError).toBeUndefined();
+});
+
+test('credentials that change end the watch, and it is dialled at once from where it was', async () => {
+  const { clock, transport, start } = setUp(plain);
+  const { KubeError } = await import('../src/index.ts');
+  const first = new Stream();
+  transport.script(podList('5'), { stream: first }, { stream: new Stream() });
+  start();
+  await clock.advance(5000);
+  first.fail(new KubeError({ code: 'ConnectionReplaced', message: 'the client certificate has changed' }));
+  await clock.settle();
+  expect(transport.paths[2]).toContain('resourceVersion=5&');
+});
+
+test('a paged list goes on page by page, and is made whole where its pages expire', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const page = (next: string | undefined, ...items: readonly Pod[]): object => ({
+    json: { metadata: { resourceVersion: '5', continue: next }, items },
+  });
+  transport.script(page('p2', pod('a', '1')), page('p3', pod('b', '2')), failure(410, 'Expired'));
+  transport.script(podList('8', pod('a', '1'), pod('c', '7')), { stream: new Stream() });
+  start();
+  await clock.settle();
+  expect(transport.paths.slice(0, 4)).toEqual([
+    '/api/v1/pods?resourceVersion=0&limit=500',
+    '/api/v1/pods?limit=500&continue=p2',
+    '/api/v1/pods?limit=500&continue=p3',
+    '/api/v1/pods?resourceVersion=0',
+  ]);
+  expect(names(reflector)).toEqual(['ns/a', 'ns/c']);
+});
+
+test('a feed begins with what is there, gives each object once however often it changed, and ends with the reflector', async () => {
+  const { clock, transport, reflector, start, controller } = setUp(plain);
+  const stream = new Stream();
+  transport.script(podList('5', pod('a', '3'), pod('b', '4')), { stream });
+  start();
+  await clock.settle();
+  const feed = reflector.changes();
+  const take = async (): Promise<ObjectChange<Pod> | undefined> => await feed.take();
+  expect(await take()).toMatchObject({ type: 'changed', key: 'ns/a', previous: undefined });
+  expect(await take()).toMatchObject({ type: 'changed', key: 'ns/b' });
+  expect(await take()).toEqual({ type: 'synced' });
+
+  for (let version = 6; version < 1006; version++) stream.event('MODIFIED', pod('a', String(version)));
+  stream.event('ADDED', pod('c', '1006'));
+  stream.event('DELETED', pod('c', '1007'));
+  stream.event('DELETED', pod('b', '1008'));
+  stream.event('ADDED', pod('b', '1009', 'another-uid'));
+  await clock.settle();
+  expect(feed.size).toBe(2);
+  const a = await take();
+  expect(a).toMatchObject({
+    object: { metadata: { resourceVersion: '1005' } },
+    previous: { metadata: { resourceVersion: '3' } },
+  });
+  const b = await take();
+  expect(b).toMatchObject({ object: { metadata: { uid: 'another-uid' } }, previous: { metadata: { uid: 'b-uid' } } });
+  controller.abort();
+  await clock.settle();
+  expect(await take()).toBeUndefined();
+});
+
+test('a list that finds nothing new tells nothing', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5', pod('a', '3')), { stream: first }, podList('6', pod('a', '3')), {
+    stream: new Stream(),
+  });
+  start();
+  await clock.settle();
+  const feed = reflector.changes();
+  await feed.take();
+  await feed.take();
+  first.break();
+  await clock.advance(2000);
+  expect(transport.requests.length).toBe(4);
+  expect(feed.size).toBe(0);
+});
+
+test('an abort ends it in every phase and leaves no timer', async () => {
+  for (const answers of [[{ hang: true }], [podList('5'), { hang: true }], [podList('5'), { stream: new Stream() }]]) {
+    const { clock, transport, reflector, controller } = setUp(plain);
+    transport.script(...answers);
+    const done = reflector.start(controller.signal);
+    await clock.settle();
+    controller.abort();
+    await done;
+    expect(clock.pendingTimers).toBe(0);
+    expect(transport.requests.length).toBe(answers.length);
+  }
+});
