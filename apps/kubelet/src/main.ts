@@ -1,4 +1,12 @@
 #!/usr/bin/env -S node --max-semi-space-size=2
-import { runKubelet } from './command.ts';
+import { nodeProblem } from './node-version.ts';
 
-process.exitCode = await runKubelet(process.argv.slice(2));
+const problem = nodeProblem(process.versions.node);
+if (problem === undefined) {
+  // Only now: an old Node.js would fall over what is in there, with words that help nobody.
+  const { runKubelet } = await import('./command.ts');
+  process.exitCode = await runKubelet(process.argv.slice(2));
+} else {
+  process.stderr.write(`kubelet: ${problem}\n`);
+  process.exitCode = 1;
+}

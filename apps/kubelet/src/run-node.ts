@@ -50,7 +50,9 @@ export async function runNode(
 
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
   const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
-  const connect = (endpoint: string): CriClient => new CriClient(components, { endpoint, timeoutMs });
+  // A call does not wait for a runtime that is away: what is wrong is known at once, and the kubelet asks again.
+  const connect = (endpoint: string): CriClient =>
+    new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never' });
   await using runtimeClient = connect(configuration.containerRuntimeEndpoint);
   const imageEndpoint = configuration.imageServiceEndpoint || configuration.containerRuntimeEndpoint;
   await using imageClient =

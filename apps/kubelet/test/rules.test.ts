@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Machine } from '../src/machine.ts';
 import { maxPodsHandler } from '../src/max-pods.ts';
 import { nodeIdentity } from '../src/node-identity.ts';
+import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
 import { assemblySettings } from '../src/settings.ts';
 
@@ -29,6 +30,15 @@ describe('the node’s identity', () => {
   ])('%j is refused', (given, message) => {
     expect(() => nodeIdentity(flags(given), machine)).toThrow(message);
   });
+});
+
+test.each([
+  ['20.20.2', 'needs Node.js 22.18 or newer; this is 20.20.2'],
+  ['22.17.9', 'needs Node.js 22.18 or newer; this is 22.17.9'],
+  ['22.18.0', undefined],
+  ['24.0.0', undefined],
+])('Node.js %s: %s', (version, problem) => {
+  expect(nodeProblem(version)).toBe(problem);
 });
 
 describe('maxPods', () => {

@@ -2,6 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { AdmitHandler } from '@node-agent/kubelet-core';
 import { defaultPod, type Pod } from '@node-agent/pod-spec';
 import { MemoryEventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +30,10 @@ async function makeWorld() {
 }
 
 /** A kubelet over the world, with one source that a test speaks for. */
-function startKubelet({ clock, random, fs, cri, events }: Awaited<ReturnType<typeof makeWorld>>) {
+function startKubelet(
+  { clock, random, fs, cri, events }: Awaited<ReturnType<typeof makeWorld>>,
+  admitHandlers: AssemblySettings['admitHandlers'] = [],
+) {
   let set: (pods: readonly Pod[]) => void = () => {};
   const settings: AssemblySettings = {
     configuration: {},
@@ -65,7 +69,7 @@ function startKubelet({ clock, random, fs, cri, events }: Awaited<ReturnType<typ
         },
       },
     ],
-    admitHandlers: [],
+    admitHandlers,
     dns: { resolvConfPath: '', clusterDns: [], clusterDomain: '' },
     syncFrequencyMs: 60_000,
     backOff: { initialMs: 10_000, maxMs: 300_000 },
@@ -148,6 +152,26 @@ describe('a kubelet of all real managers', () => {
     await world.clock.advance(60_000);
     expect(await ids(world.cri)).toEqual(before);
     expect(second.kubelet.getPods().map(({ status }) => status?.phase)).toEqual(['Running', 'Running']);
+    await second.stop();
+  });
+
+  test('N1: what ran before a restart stays, though a pod that is new would take its place', async () => {
+    const oneOnly: AdmitHandler = {
+      admit: (_pod, others) => (others.length === 0 ? { admit: true } : { admit: false, reason: 'Full', message: '' }),
+    };
+    const world = await makeWorld();
+    const first = startKubelet(world, [oneOnly]);
+    first.setPods([makePod('old')]);
+    await world.clock.advance(10_000);
+    const before = await ids(world.cri);
+    await first.stop();
+
+    const second = startKubelet(world, [oneOnly]);
+    second.setPods([makePod('new'), makePod('old')]);
+    await world.clock.advance(60_000);
+    const shown = second.kubelet.getPods().map(({ metadata, status }) => `${metadata.name} ${status?.phase}`);
+    expect(shown.sort()).toEqual(['new Failed', 'old Running']);
+    expect(await ids(world.cri)).toEqual(before);
     await second.stop();
   });
 

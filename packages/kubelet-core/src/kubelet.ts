@@ -153,7 +153,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   health(): KubeletHealth {
     const last = this.#loop.lastEntryMs;
     const idleMs = last === undefined ? 0 : this.#deps.clock.monotonic() - last;
-    const errors = this.#runtimeState.errors();
+    const errors = [...this.#runtimeState.errors()];
+    const { silence } = this.#runtimeState;
+    // Upstream's words say that the runtime is away; whoever asks for the runtime's health has to know why.
+    if (errors.length > 0 && silence !== undefined) errors.push(silence);
     return {
       syncloop:
         idleMs > this.#options.syncLoopThresholdMs
@@ -257,7 +260,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       try {
         this.#runtimeState.update(await runtime.status(signal));
       } catch (err) {
-        if (!signal.aborted) logger.error({ err }, 'Container runtime sanity check failed');
+        // Once for each reason: a runtime that is away is asked every second.
+        const reason = err instanceof Error ? err.message : String(err);
+        if (!signal.aborted && reason !== this.#runtimeState.silence) {
+          logger.error({ err }, 'Container runtime sanity check failed');
+        }
+        this.#runtimeState.silent(reason);
       }
       if (starting && this.#runtimeState.everUp) {
         starting = false;

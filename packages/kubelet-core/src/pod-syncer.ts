@@ -3,14 +3,7 @@ import { eventReasons } from '@node-agent/telemetry';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import type { Dependencies } from './dependencies.ts';
 import { podReference } from './object-reference.ts';
-import {
-  isTerminalPhase,
-  type PodFailure,
-  type PodStatusFunction,
-  type PodSyncer,
-  type PodWorkersPort,
-  type UpdateType,
-} from './ports.ts';
+import { isTerminalPhase, type PodFailure, type PodStatusFunction, type PodSyncer, type UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
 
@@ -31,8 +24,6 @@ type Components = Pick<
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
-  /** The workers are made around this syncer, so they come after it. */
-  workers: Pick<PodWorkersPort, 'isPodTerminationRequested'> | undefined;
 
   constructor(components: Components) {
     this.#deps = components;

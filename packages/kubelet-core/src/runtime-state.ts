@@ -14,6 +14,7 @@ export class RuntimeState {
   readonly #checks = new Map<string, HealthCheck>();
   #lastSeenUpMs: number | undefined;
   #runtimeError: string | undefined;
+  #silence: string | undefined;
   #networkError: string | undefined = 'network state unknown';
 
   /** @param thresholdMs how long the runtime may be silent before it counts as down; 30 s upstream */
@@ -36,6 +37,17 @@ export class RuntimeState {
       ? undefined
       : `container runtime not ready: ${conditionText('RuntimeReady', runtimeReady)}`;
     if (runtimeReady.ok) this.#lastSeenUpMs = this.#clock.monotonic();
+    this.#silence = undefined;
+  }
+
+  /** Takes in that the runtime did not answer, and why. */
+  silent(reason: string): void {
+    this.#silence = reason;
+  }
+
+  /** Why the runtime did not answer when it was last asked; `undefined` where it did. */
+  get silence(): string | undefined {
+    return this.#silence;
   }
 
   /** Whether the runtime has answered that it is ready at least once. */

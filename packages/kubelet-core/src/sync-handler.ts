@@ -41,10 +41,15 @@ export class SyncHandler {
     this.#metrics = new HousekeepingMetrics(components.metrics);
   }
 
-  /** New pods, oldest first: those that may not run here are rejected, the others get a worker. */
+  /**
+   * New pods, oldest first: those that may not run here are rejected, the others get a worker. Pods that run already,
+   * from before a restart of the kubelet, come before all others and are not asked for again (N1).
+   */
   handlePodAdditions(pods: readonly Pod[]): void {
     const { podManager, workers, admitHandlers } = this.#deps;
-    for (const added of oldestFirst(pods)) {
+    const oldest = oldestFirst(pods);
+    const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
+    for (const added of [...fromBefore, ...oldest.filter((pod) => !fromBefore.has(pod))]) {
       // The others must be asked for before this one is among them (N1).
       const others = this.activePods();
       podManager.addPod(added);
@@ -55,7 +60,8 @@ export class SyncHandler {
         continue;
       }
       const { uid } = pod.metadata;
-      if (!workers.isPodTerminationRequested(uid) && !isTerminalPhase(pod.status?.phase)) {
+      const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
+      if (maybeNew && !isTerminalPhase(pod.status?.phase)) {
         const result = admitPod(admitHandlers, pod, others);
         if (!result.admit) {
           this.#reject(pod, result.reason, result.message);
@@ -172,6 +178,12 @@ export class SyncHandler {
   /** The pods that hold resources of the node: admitted, not terminal, not finished (N1). */
   activePods(): readonly Pod[] {
     return this.#deps.podManager.getPods().filter((pod) => this.#isActive(pod));
+  }
+
+  /** The sync loop begins when the pod cache has been filled: what was started before this kubelet shows in it. */
+  #runsAlready(pod: Pod): boolean {
+    const status = this.#deps.podCache.get(pod.metadata.uid)?.status;
+    return status !== undefined && mayRun(status);
   }
 
   #isActive(pod: Pod): boolean {

@@ -69,7 +69,11 @@ export class SyncLoop {
   /** Waits until the runtime is healthy; `false` where the loop is ended before. */
   async #runtimeHealthy(signal: AbortSignal): Promise<boolean> {
     let waitMs = FIRST_WAIT_MS;
-    for (let errors = this.#runtimeState.errors(); errors.length > 0; errors = this.#runtimeState.errors()) {
+    for (
+      let errors = this.#runtimeState.errors();
+      errors.length > 0 && !signal.aborted;
+      errors = this.#runtimeState.errors()
+    ) {
       if (waitMs === FIRST_WAIT_MS) this.#logger.warn({ errors }, 'Skipping pod synchronization');
       if (!(await waited(this.#clock, waitMs, signal))) return false;
       waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2);

@@ -119,13 +119,18 @@ describe('the sync loop', () => {
   });
 
   test('K2: while the runtime is away nothing is synced, and what came meanwhile is not lost', async () => {
-    const { kubelet, clock, updates, workers, state, controller } = setUp();
+    const errors: string[] = [];
+    const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
+    const { kubelet, clock, updates, workers, state, controller } = setUp({ logger });
     state.readiness = new Error('connection refused');
     void kubelet.run(controller.signal);
     updates.push(add('a'));
     await clock.advance(60_000);
     expect(workers.updates).toEqual([]);
-    expect(kubelet.health().runtime).toBe('container runtime status check may not have completed yet');
+    expect(kubelet.health().runtime).toBe(
+      'container runtime status check may not have completed yet; connection refused',
+    );
+    expect(errors).toHaveLength(1);
     state.readiness = { runtimeReady: ok, networkReady: ok };
     await clock.advance(10_000);
     expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create']);

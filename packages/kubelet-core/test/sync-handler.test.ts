@@ -1,12 +1,26 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import type { Pod, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import type { AdmitHandler } from '../src/ports.ts';
+import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
-import { makePod, makeRuntimePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
+import {
+  emptyStatus,
+  makePod,
+  makeRuntimePod,
+  PlainPodManager,
+  PlainStatuses,
+  RecordingWorkers,
+  recordEvents,
+} from './fakes.ts';
 
-function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
+function setUp(
+  options: {
+    admitHandlers?: readonly AdmitHandler[];
+    running?: readonly RuntimePod[];
+    cached?: readonly RuntimePodStatus[];
+  } = {},
+) {
   const parts = {
     workers: new RecordingWorkers(),
     status: new PlainStatuses(),
@@ -28,7 +42,12 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     podManager: parts.podManager,
     podConfig: { updates: (async function* () {})(), seenAllSources: () => parts.sourcesReady },
     admitHandlers: options.admitHandlers ?? [],
-    podCache: { get: () => undefined },
+    podCache: {
+      get(uid) {
+        const status = options.cached?.find((cached) => cached.uid === uid);
+        return status && { status };
+      },
+    },
     containerGc: {
       garbageCollect: async () => {},
       deleteContainersInPod: (status) => void parts.deletedContainers.push(status.uid),
@@ -87,6 +106,28 @@ describe('additions', () => {
     workers.terminated.add('uid-a');
     handler.handlePodAdditions([makePod('b')]);
     expect(seen).toEqual([[], ['a'], []]);
+  });
+
+  test('N1: a pod that ran before a restart of the kubelet keeps its place, whatever came meanwhile', () => {
+    const room = {
+      admit: (_pod: Pod, others: readonly Pod[]): AdmitResult =>
+        others.length === 0 ? { admit: true } : { admit: false, reason: 'OutOfpods', message: 'full' },
+    };
+    const withSandbox = (name: string, state: 'ready' | 'notReady') =>
+      emptyStatus(makePod(name), {
+        sandboxes: [{ id: name, state, attempt: 0, createdAtMs: 1, ips: [], hostNetwork: false, runtimeHandler: '' }],
+      });
+    const { handler, workers, status } = setUp({
+      admitHandlers: [room],
+      cached: [withSandbox('runs', 'ready'), withSandbox('ended', 'notReady')],
+    });
+    handler.handlePodAdditions([makePod('new'), makePod('ended'), makePod('runs')]);
+    expect(told(workers)).toEqual(['create runs']);
+    expect([...status.statuses.keys()]).toEqual(['uid-new', 'uid-ended']);
+    const full = setUp({ admitHandlers: [room], cached: [withSandbox('late', 'ready')] });
+    full.handler.handlePodAdditions([makePod('new')]);
+    full.handler.handlePodAdditions([makePod('late')]);
+    expect(told(full.workers)).toEqual(['create new', 'create late']);
   });
 
   test('a pod that is refused has failed, says why, and gets no worker', () => {
