@@ -181,6 +181,7 @@ export class Pleg implements AsyncDisposable {
     this.#suspicious = false;
     this.#activeAtMs = startMs;
     this.#metrics.lastSeen.set({}, clock.now() / 1000);
+    cache.list(pods);
     this.#compare(pods, beganAt, startMs);
     cache.updateTime(startMs, this.#looks.pending);
     countRunning(this.#metrics, this.#snapshots());

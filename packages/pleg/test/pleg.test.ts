@@ -80,6 +80,18 @@ describe('a runtime without events', () => {
     expect(cache.get('a')?.status.containers[0]?.state).toBe('exited');
   });
 
+  it('P4: the cache knows of which pods of a name anything runs', async () => {
+    expect(cache.runningPods('name-a', 'default')).toBeUndefined();
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
+    start();
+    await clock.advance(0);
+    expect(cache.runningPods('name-a', 'default')).toEqual(['a']);
+    expect(cache.runningPods('name-b', 'default')).toEqual([]);
+    runtime.set('a', truth({ a1: 'exited' }, { s: 'notReady' }));
+    await clock.advance(1000);
+    expect(cache.runningPods('name-a', 'default')).toEqual([]);
+  });
+
   it('a pod that is gone is told of and leaves the cache without being read', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
