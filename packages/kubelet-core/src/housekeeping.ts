@@ -41,7 +41,7 @@ export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
 }
 
 /** Whether anything of the pod may be running: a container that is not dead, or a sandbox that is ready. */
-export function mayRun(pod: Pick<RuntimePod, 'sandboxes' | 'containers'>): boolean {
+export function mayRun(pod: RuntimePod): boolean {
   return (
     pod.sandboxes.some((sandbox) => sandbox.state === 'ready') ||
     pod.containers.some((container) => container.state === 'running' || container.state === 'unknown')

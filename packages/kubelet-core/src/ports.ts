@@ -119,6 +119,8 @@ export interface PlegPort {
 /** The newest that is known of each pod's runtime side: package `pleg`. */
 export interface PodCachePort {
   get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
+  /** The UIDs of the pods of this name of which anything runs; `undefined` before the runtime was asked for its pods. */
+  runningPods(name: string, namespace: string): readonly string[] | undefined;
 }
 
 /** One step of a pod's sync, and how it went. */

@@ -180,10 +180,9 @@ export class SyncHandler {
     return this.#deps.podManager.getPods().filter((pod) => this.#isActive(pod));
   }
 
-  /** The sync loop begins when the pod cache has been filled: what was started before this kubelet shows in it. */
-  #runsAlready(pod: Pod): boolean {
-    const status = this.#deps.podCache.get(pod.metadata.uid)?.status;
-    return status !== undefined && mayRun(status);
+  /** The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. */
+  #runsAlready({ metadata: { uid, name, namespace } }: Pod): boolean {
+    return this.#deps.podCache.runningPods(name, namespace)?.includes(uid) ?? false;
   }
 
   #isActive(pod: Pod): boolean {

@@ -62,7 +62,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
         hint: () => {},
         healthy: () => state.plegFault,
       },
-      podCache: { get: () => ({ status: emptyStatus(makePod('a')) }) },
+      podCache: { get: () => ({ status: emptyStatus(makePod('a')) }), runningPods: () => [] },
       runtime: {
         getPods: async () => [],
         getPodStatus: async () => emptyStatus(makePod('a')),

@@ -1,5 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { Pod, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
@@ -14,13 +14,7 @@ import {
   recordEvents,
 } from './fakes.ts';
 
-function setUp(
-  options: {
-    admitHandlers?: readonly AdmitHandler[];
-    running?: readonly RuntimePod[];
-    cached?: readonly RuntimePodStatus[];
-  } = {},
-) {
+function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
   const parts = {
     workers: new RecordingWorkers(),
     status: new PlainStatuses(),
@@ -43,10 +37,8 @@ function setUp(
     podConfig: { updates: (async function* () {})(), seenAllSources: () => parts.sourcesReady },
     admitHandlers: options.admitHandlers ?? [],
     podCache: {
-      get(uid) {
-        const status = options.cached?.find((cached) => cached.uid === uid);
-        return status && { status };
-      },
+      get: () => undefined,
+      runningPods: (name) => (options.running ?? []).filter((pod) => pod.name === name).map(({ uid }) => uid),
     },
     containerGc: {
       garbageCollect: async () => {},
@@ -113,21 +105,16 @@ describe('additions', () => {
       admit: (_pod: Pod, others: readonly Pod[]): AdmitResult =>
         others.length === 0 ? { admit: true } : { admit: false, reason: 'OutOfpods', message: 'full' },
     };
-    const withSandbox = (name: string, state: 'ready' | 'notReady') =>
-      emptyStatus(makePod(name), {
-        sandboxes: [{ id: name, state, attempt: 0, createdAtMs: 1, ips: [], hostNetwork: false, runtimeHandler: '' }],
-      });
-    const { handler, workers, status } = setUp({
-      admitHandlers: [room],
-      cached: [withSandbox('runs', 'ready'), withSandbox('ended', 'notReady')],
-    });
-    handler.handlePodAdditions([makePod('new'), makePod('ended'), makePod('runs')]);
+    const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
+    const { handler, workers, status } = setUp({ admitHandlers: [room], running });
+    handler.handlePodAdditions([makePod('new'), makePod('runs'), makePod('runs', { uid: 'other' })]);
     expect(told(workers)).toEqual(['create runs']);
-    expect([...status.statuses.keys()]).toEqual(['uid-new', 'uid-ended']);
-    const full = setUp({ admitHandlers: [room], cached: [withSandbox('late', 'ready')] });
+    expect([...status.statuses.keys()]).toEqual(['uid-new', 'other']);
+
+    const full = setUp({ admitHandlers: [room], running });
     full.handler.handlePodAdditions([makePod('new')]);
-    full.handler.handlePodAdditions([makePod('late')]);
-    expect(told(full.workers)).toEqual(['create new', 'create late']);
+    full.handler.handlePodAdditions([makePod('runs')]);
+    expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
   test('a pod that is refused has failed, says why, and gets no worker', () => {
