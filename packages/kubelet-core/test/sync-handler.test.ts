@@ -4,15 +4,7 @@ import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
-import {
-  emptyStatus,
-  makePod,
-  makeRuntimePod,
-  PlainPodManager,
-  PlainStatuses,
-  RecordingWorkers,
-  recordEvents,
-} from './fakes.ts';
+import { makePod, makeRuntimePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
 
 function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
   const parts = {
