@@ -1,9 +1,16 @@
 import { open } from 'node:fs/promises';
 import type { Pod } from '@node-agent/pod-spec';
-import { LineSplitter, type PodEvent, parseEventLine } from './view/event-log.ts';
+import { LineSplitter, type PodEvent, parseEventLine, parseManifestLine } from './view/event-log.ts';
 
 const TIMEOUT_MS = 2_000;
 const PIECE_BYTES = 64 * 1024;
+
+/** What is new in the kubelet's log. */
+export interface News {
+  readonly events: readonly PodEvent[];
+  /** What is wrong with manifests, or is not wrong any longer. */
+  readonly manifests: readonly string[];
+}
 
 /** Reads what the kubelet shows of itself: its read-only port, and the events in its log. */
 export class KubeletClient {
@@ -33,8 +40,8 @@ export class KubeletClient {
     return lines.map((line) => line.slice('[-]'.length)).join('; ') || `/healthz answers ${answer.status}`;
   }
 
-  /** The events of pods since the last call. */
-  async newEvents(): Promise<readonly PodEvent[]> {
+  /** What the log says of pods and manifests since the last call. */
+  async news(): Promise<News> {
     const lines: string[] = [];
     await using file = await open(this.#logFile);
     const buffer = Buffer.alloc(PIECE_BYTES);
@@ -44,7 +51,10 @@ export class KubeletClient {
       this.#offset += bytesRead;
       lines.push(...this.#splitter.push(this.#decoder.decode(buffer.subarray(0, bytesRead), { stream: true })));
     }
-    return lines.flatMap((line) => parseEventLine(line) ?? []);
+    return {
+      events: lines.flatMap((line) => parseEventLine(line) ?? []),
+      manifests: lines.flatMap((line) => parseManifestLine(line) ?? []),
+    };
   }
 
   async #get(path: string): Promise<Response | undefined> {

@@ -19,11 +19,12 @@ export async function watchPods(
   let hasAnswered = false;
   const events = new Map<string, PodEvent>();
   while (!signal.aborted) {
-    const [pods, newProblem, newEvents] = await Promise.all([client.pods(), client.problem(), client.newEvents()]);
-    for (const event of newEvents) {
+    const [pods, newProblem, news] = await Promise.all([client.pods(), client.problem(), client.news()]);
+    for (const event of news.events) {
       events.set(event.podUid, event);
       if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);
     }
+    for (const line of news.manifests) screen.say(`${time(now())} manifest: ${line}`);
     hasAnswered ||= pods !== undefined;
     if (newProblem !== problem && hasAnswered) screen.say(`${time(now())} node: ${newProblem ?? 'well again'}`);
     if (hasAnswered) problem = newProblem;

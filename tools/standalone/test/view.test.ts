@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter, type PodEvent, parseEventLine } from '../src/view/event-log.ts';
+import { LineSplitter, type PodEvent, parseEventLine, parseManifestLine } from '../src/view/event-log.ts';
 import { diffLines } from '../src/view/lines.ts';
 import { isSettled, type PodView, podView, podViews } from '../src/view/pod-view.ts';
 import { Screen } from '../src/view/screen.ts';
@@ -226,6 +226,15 @@ describe('events in the log', () => {
     ['"Event occurred"', 'no object'],
   ])('%j is %s', (text) => {
     expect(parseEventLine(text)).toBeUndefined();
+  });
+
+  test.each([
+    ['Manifest has a problem', '/m/a.yaml:4:1: no'],
+    ['Manifest problem is gone', 'no longer so: /m/a.yaml:4:1: no'],
+    ['Something else', undefined],
+  ])('of a manifest: %s', (msg, expected) => {
+    const problem = '/m/a.yaml:4:1: no';
+    expect(parseManifestLine(JSON.stringify({ component: 'pod-source', problem, msg }))).toBe(expected);
   });
 
   test('lines are put together from any pieces', () => {

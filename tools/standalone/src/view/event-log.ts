@@ -14,13 +14,8 @@ export interface PodEvent {
 /** Reads a line of the kubelet's log; `undefined` where it is no event of a pod. */
 export function parseEventLine(line: string): PodEvent | undefined {
   if (!line.includes('"Event occurred"')) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined; // Another program's line, or one that was cut off when the kubelet was killed.
-  }
-  if (!isRecord(value) || value.msg !== 'Event occurred' || !isRecord(value.object)) return undefined;
+  const value = parseObject(line);
+  if (value === undefined || value.msg !== 'Event occurred' || !isRecord(value.object)) return undefined;
   const { object } = value;
   if (object.kind !== 'Pod' || typeof object.name !== 'string') return undefined;
   const container = /\{(.+)\}$/.exec(text(object.fieldPath))?.[1];
@@ -35,6 +30,14 @@ export function parseEventLine(line: string): PodEvent | undefined {
   };
 }
 
+/** Reads what the kubelet logs of a manifest that it cannot use, or can use again; `undefined` for any other line. */
+export function parseManifestLine(line: string): string | undefined {
+  const gone = line.includes('"Manifest problem is gone"');
+  if (!gone && !line.includes('"Manifest has a problem"')) return undefined;
+  const value = parseObject(line);
+  return value === undefined ? undefined : `${gone ? 'no longer so: ' : ''}${text(value.problem)}`;
+}
+
 /** Takes a growing log apart into lines, whatever pieces it arrives in. */
 export class LineSplitter {
   #rest = '';
@@ -44,6 +47,15 @@ export class LineSplitter {
     const lines = `${this.#rest}${piece}`.split('\n');
     this.#rest = lines.pop() ?? '';
     return lines;
+  }
+}
+
+function parseObject(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined; // Another program's line, or one that was cut off when the kubelet was killed.
   }
 }
 

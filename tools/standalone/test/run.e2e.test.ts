@@ -1,0 +1,209 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CriClient } from '@node-agent/cri-client';
+import { cannotRun, findContainerd } from '@node-agent/tools-containerd';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { placesIn } from '../src/places.ts';
+import { containerdOf } from '../src/runtimes/private.ts';
+
+const PROGRAM = fileURLToPath(new URL('./from-sources.ts', import.meta.url));
+const TIMEOUT_MS = 90_000;
+
+/** The program, its output read line by line. */
+class Run {
+  readonly child: ChildProcess;
+  readonly exit: Promise<number | null>;
+  output = '';
+
+  constructor(args: readonly string[]) {
+    const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', PROGRAM];
+    this.child = spawn(process.execPath, [...flags, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+      });
+    }
+    this.exit = new Promise((resolve) => this.child.on('close', resolve));
+  }
+
+  async says(pattern: RegExp): Promise<void> {
+    const until = performance.now() + TIMEOUT_MS;
+    while (!pattern.test(this.output)) {
+      if (performance.now() > until || this.child.exitCode !== null)
+        throw new Error(`no ${pattern} in:\n${this.output}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+let runDir = '';
+let runs: Run[] = [];
+
+beforeEach(async () => {
+  // Not below a deep temporary directory: sockets are in it.
+  runDir = await mkdtemp('/tmp/na-run-');
+});
+
+afterEach(async () => {
+  for (const { child, exit } of runs) {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+    await exit;
+  }
+  runs = [];
+  await rm(runDir, { recursive: true, force: true });
+});
+
+function start(...args: readonly string[]): Run {
+  const run = new Run(['--run-dir', runDir, ...args]);
+  runs.push(run);
+  return run;
+}
+
+/** Everything on the machine that bears the run directory's name. */
+async function leftovers(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
+    const line = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    if (line.includes(runDir)) found.push(`process ${name}: ${line.replaceAll('\0', ' ')}`);
+  }
+  const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line.includes(runDir));
+  return [...found, ...mounts];
+}
+
+const SETTLED = ['clock', 'crasher', 'shared'].map(running);
+
+/** The line of a pod that has come up; it may have done so between two looks at it. */
+function running(pod: string): RegExp {
+  return new RegExp(`${pod}-\\S+: (new, |phase \\S+ -> )Running`);
+}
+
+describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
+  test('runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
+    const run = start('--runtime', 'fake');
+    for (const pattern of SETTLED) await run.says(pattern);
+    run.child.kill('SIGINT');
+    expect(await run.exit).toBe(0);
+    expect(run.output.split('\n')[0]).toMatch(/FAKE runtime .*no container really runs/);
+    expect(run.output).toMatch(/shared-\S+: ready 0\/2 -> 2\/2/);
+    expect(run.output).not.toContain('\x1b');
+    expect(await leftovers()).toEqual([]);
+    expect((await readdir(runDir)).sort()).toEqual(['kubelet.log', 'kubelet.yaml', 'logs', 'manifests']);
+  });
+
+  test("runs the user's own manifests, follows them, and says what is wrong with them", async () => {
+    const manifests = join(runDir, 'mine');
+    const pod = (name: string): string =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name },
+        spec: {
+          terminationGracePeriodSeconds: 1,
+          containers: [{ name: 'c', image: 'busybox', command: ['sleep', 'infinity'] }],
+        },
+      });
+    const missing = start('--runtime', 'fake', '--manifests', manifests);
+    expect(await missing.exit).toBe(1);
+    expect(missing.output).toMatch(/--manifests .*mine: there is no such directory/);
+    await mkdir(manifests);
+    await writeFile(join(manifests, 'one.json'), pod('one'));
+    const run = start('--runtime', 'fake', '--manifests', manifests);
+    await run.says(running('one'));
+    await writeFile(join(manifests, 'two.json'), pod('two'));
+    await run.says(running('two'));
+    await writeFile(join(manifests, 'three.json'), '{');
+    await run.says(/manifest: .*three\.json/);
+    await rm(join(manifests, 'one.json'));
+    await run.says(/one-\S+: gone/);
+    run.child.kill('SIGTERM');
+    expect(await run.exit).toBe(0);
+    expect(await readdir(manifests)).toEqual(['three.json', 'two.json']);
+  });
+
+  test('one run at a time has a run directory', async () => {
+    const first = start('--runtime', 'fake');
+    await first.says(/the runtime answers/);
+    const second = start('--runtime', 'fake');
+    expect(await second.exit).toBe(1);
+    expect(second.output).toMatch(/another node runs in/);
+  });
+
+  test('--once-ready ends by itself', async () => {
+    const run = start('--runtime', 'fake', '--once-ready');
+    expect(await run.exit).toBe(0);
+    expect(run.output).toMatch(/every pod runs after/);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  test('an unknown flag is refused with the usage; a runtime that is not there with its name', async () => {
+    const typo = start('--runtimes', 'fake');
+    expect(await typo.exit).toBe(2);
+    expect(typo.output).toMatch(/--runtimes[\s\S]*Usage:/);
+    const absent = start('--runtime', `unix://${runDir}/none.sock`);
+    expect(await absent.exit).toBe(1);
+    expect(absent.output).toMatch(/none\.sock: no container runtime answers/);
+  });
+});
+
+describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
+  test('a private one: all pods run; SIGINT leaves no process, mount, bridge or rule', async (context) => {
+    const found = await findContainerd();
+    if ('reason' in found) return context.skip(found.reason);
+    const run = start();
+    for (const pattern of SETTLED) await run.says(pattern);
+    expect((await leftovers()).length).toBeGreaterThan(5);
+    run.child.kill('SIGINT');
+    expect(await run.exit, run.output).toBe(0);
+    expect(run.output.split('\n')[0]).toMatch(/a private containerd \d/);
+    expect(await leftovers()).toEqual([]);
+    expect((await readdir(runDir)).sort()).toEqual([
+      'containerd.log',
+      'kubelet.log',
+      'kubelet.yaml',
+      'logs',
+      'manifests',
+    ]);
+  });
+
+  test('after a kill -9 of all of it, the next run takes away what is left and starts anew', async (context) => {
+    const found = await findContainerd();
+    if ('reason' in found) return context.skip(found.reason);
+    const first = start();
+    for (const pattern of SETTLED) await first.says(pattern);
+    first.child.kill('SIGKILL');
+    await first.exit;
+    expect(await leftovers()).not.toEqual([]);
+    const second = start('--once-ready');
+    expect(await second.exit, second.output).toBe(0);
+    expect(second.output).toMatch(/removed what an earlier run left/);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  test('one that is there: the pods of others stay, those of the run end', async (context) => {
+    const found = await findContainerd();
+    if ('reason' in found || cannotRun() !== undefined)
+      return context.skip('reason' in found ? found.reason : 'no root');
+    const shared = await mkdtemp('/tmp/na-cri-');
+    const containerd = containerdOf(placesIn(shared), found.binaries);
+    await containerd.start();
+    await using client = new CriClient({}, { endpoint: containerd.endpoint });
+    try {
+      const metadata = { name: 'foreign', namespace: 'x', uid: 'foreign-uid', attempt: 0 };
+      await client.runPodSandbox({ config: { metadata, logDirectory: '/tmp', linux: {} } });
+      const run = start('--runtime', containerd.endpoint);
+      for (const pattern of SETTLED) await run.says(pattern);
+      expect((await client.listPodSandbox({})).items).toHaveLength(4);
+      run.child.kill('SIGINT');
+      expect(await run.exit, run.output).toBe(0);
+      const { items } = await client.listPodSandbox({});
+      expect(items.map((sandbox) => [sandbox.metadata?.name, sandbox.state])).toEqual([['foreign', 0]]);
+      expect(await leftovers()).toEqual([]);
+    } finally {
+      await containerd.stop();
+      await rm(shared, { recursive: true, force: true });
+    }
+  });
+});
