@@ -5,6 +5,12 @@ import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 
 const faults = [];
 let count = 0;
+/** What the changesets name, so that no package's first version goes out without a word in its changelog. */
+const changesets = fs
+  .readdirSync(path.join(root, '.changeset'))
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => fs.readFileSync(path.join(root, '.changeset', file), 'utf8'))
+  .join('\n');
 for (const file of workspaceManifests()) {
   const directory = path.dirname(file);
   const manifest = JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
@@ -13,6 +19,10 @@ for (const file of workspaceManifests()) {
   const want = (condition, text) => condition || faults.push(`${file}: ${text}`);
   const base = directory === 'apps/kubelet' ? 'kubelet' : path.basename(directory);
   want(manifest.name === `@node-agent/${base}`, `name: want @node-agent/${base}`);
+  want(
+    manifest.version !== '0.0.0' || changesets.includes(`'${manifest.name}': minor`),
+    'no changeset names its first version: add it to .changeset/first-release.md',
+  );
   want(manifest.type === 'module', 'type: want module');
   want(manifest.license === 'Apache-2.0', 'license: want Apache-2.0');
   want(manifest.sideEffects === false, 'sideEffects: want false');
