@@ -1,0 +1,213 @@
+import { type Clock, linkAbort, type Random, sleep, withTimeout } from '@node-agent/async';
+import type { Counter, EventRecorder, EventType, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
+import { type CorrelationLimits, Correlator, defaultCorrelationLimits } from './correlator.ts';
+import { type CoreEvent, type EventSource, newEvent } from './event.ts';
+import { EventNames } from './event-names.ts';
+import { EventQueue, type PendingEvent } from './event-queue.ts';
+import { type EventSink, writeEvent } from './event-sink.ts';
+import { EventSinkError } from './sink-error.ts';
+import { borrowed, filled, type TokenBucket } from './token-bucket.ts';
+
+/** What an {@link ApiEventRecorder} works with. */
+export interface ApiEventRecorderComponents {
+  readonly sink: EventSink;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The limits are upstream's where absent. */
+export interface ApiEventRecorderOptions {
+  /** The node's name: `source.host` and `reportingInstance`. */
+  readonly host: string;
+  /** `source.component` and `reportingComponent`; `kubelet` where absent. */
+  readonly component?: string;
+  /** Requests per second, `eventRecordQPS`; 50 where absent, 0: no limit. */
+  readonly qps?: number;
+  /** Requests at once, `eventBurst`; 100 where absent. */
+  readonly burst?: number;
+  /** How many events wait for the API server at most; 1000 where absent. */
+  readonly queueLimit?: number;
+  /** How often an event is tried; 12 where absent. */
+  readonly maxTries?: number;
+  /** The pause between two tries, in milliseconds; 10,000 where absent. */
+  readonly retryMs?: number;
+  /** How long disposing may take to write what waits, in milliseconds; 2,000 where absent. */
+  readonly flushTimeoutMs?: number;
+  readonly correlation?: Partial<CorrelationLimits>;
+}
+
+type DropReason = 'queue_full' | 'rejected' | 'retries_exceeded' | 'shutdown' | 'spam_filter';
+
+/**
+ * Writes events to the API server, as client-go's recorder does (`tools/record`): one by one, in order, each tried again
+ * while the server is away. Nobody waits for it: events are counted and filtered when they happen, and wait in a queue
+ * that drops its oldest.
+ */
+export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
+  readonly #components: ApiEventRecorderComponents;
+  readonly #options: Required<Omit<ApiEventRecorderOptions, 'component' | 'host' | 'correlation'>>;
+  readonly #source: EventSource;
+  readonly #names: EventNames;
+  readonly #correlator: Correlator;
+  readonly #queue: EventQueue;
+  readonly #stop = new AbortController();
+  readonly #dropped: Counter<'reason'>;
+  readonly #written: Counter;
+  #running: Promise<void> | undefined;
+  #bucket: TokenBucket | undefined;
+  #droppedInOutage = 0;
+
+  constructor(components: ApiEventRecorderComponents, options: ApiEventRecorderOptions) {
+    const { host, component = 'kubelet', correlation, ...limits } = options;
+    this.#components = components;
+    this.#source = { component, host };
+    this.#options = {
+      qps: 50,
+      burst: 100,
+      queueLimit: 1000,
+      maxTries: 12,
+      retryMs: 10_000,
+      flushTimeoutMs: 2_000,
+      ...limits,
+    };
+    this.#names = new EventNames(components);
+    this.#correlator = new Correlator({ ...defaultCorrelationLimits, ...correlation });
+    this.#queue = new EventQueue(this.#options.queueLimit);
+    this.#dropped = components.metrics.counter({
+      name: 'kubelet_events_dropped_total',
+      help: 'Events that were not written to the API server, by reason.',
+      labels: ['reason'],
+    });
+    this.#written = components.metrics.counter({
+      name: 'kubelet_events_written_total',
+      help: 'Writes of events to the API server that succeeded.',
+    });
+  }
+
+  /** Never blocks, never throws. What happens before {@link start} waits for it. */
+  event(object: ObjectReference, type: EventType, reason: string, message: string): void {
+    const { clock } = this.#components;
+    const name = this.#names.next(object.name);
+    const occurrence = { object, type, reason, message, source: this.#source, atMs: clock.now(), name };
+    const event = this.#correlator.correlate(newEvent(occurrence), clock.monotonic());
+    if (event === undefined) {
+      this.#dropped.inc({ reason: 'spam_filter' });
+      return;
+    }
+    const dropped = this.#queue.push(event);
+    if (dropped !== undefined) this.#drop(dropped, this.#queue.closed ? 'shutdown' : 'queue_full');
+  }
+
+  /** Writes until `signal` is aborted, or this is disposed of. To be called once. */
+  start(signal: AbortSignal): Promise<void> {
+    this.#running ??= this.#run(signal);
+    return this.#running;
+  }
+
+  /** Ends the writing; what waits is tried once more, until the API server fails or the time is over. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#queue.close();
+    this.#stop.abort();
+    await this.#running;
+    await this.#flush();
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    using link = linkAbort(signal, this.#stop.signal);
+    let pending: PendingEvent | undefined;
+    try {
+      for (;;) {
+        pending = await this.#queue.take(link.signal);
+        if (pending === undefined) return;
+        await this.#write(pending, link.signal);
+        pending = undefined;
+      }
+    } catch (error) {
+      if (!link.signal.aborted) throw error;
+      if (pending !== undefined) this.#queue.putBack(pending);
+    }
+  }
+
+  /** Returns when the event is written or given up. @throws the signal's reason */
+  async #write(pending: PendingEvent, signal: AbortSignal): Promise<void> {
+    const { clock, logger, random } = this.#components;
+    const { maxTries, retryMs } = this.#options;
+    for (let tries = 1; ; tries++) {
+      const error = await this.#try(pending, signal);
+      if (error === undefined) return;
+      if (error.code !== 'Unavailable') {
+        this.#drop(pending.event, 'rejected', error);
+        return;
+      }
+      if (tries >= maxTries) {
+        this.#drop(pending.event, 'retries_exceeded', error);
+        return;
+      }
+      logger.debug({ err: error, event: pending.event }, 'Unable to write event (may retry after sleeping)');
+      // The first pause is a random part, so that the nodes of a cluster do not come back all at once.
+      const pauseMs = tries === 1 ? retryMs * random.next() : retryMs;
+      await sleep(clock, Math.max(pauseMs, error.retryAfterMs ?? 0), signal);
+    }
+  }
+
+  async #try(pending: PendingEvent, signal: AbortSignal): Promise<EventSinkError | undefined> {
+    await this.#takeTurn(signal);
+    try {
+      await writeEvent(this.#components.sink, pending, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return EventSinkError.from(error);
+    }
+    this.#written.inc({});
+    if (this.#droppedInOutage > 0) {
+      this.#components.logger.warn(
+        { count: this.#droppedInOutage },
+        'Events were dropped while the API server was away',
+      );
+      this.#droppedInOutage = 0;
+    }
+    return undefined;
+  }
+
+  async #takeTurn(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    if (this.#options.qps <= 0) return;
+    const { bucket, waitMs } = borrowed(filled(this.#bucket, this.#options, clock.monotonic()), this.#options);
+    if (waitMs > 0) await sleep(clock, waitMs, signal);
+    this.#bucket = bucket;
+  }
+
+  async #flush(): Promise<void> {
+    const { clock, logger } = this.#components;
+    try {
+      await withTimeout(clock, this.#options.flushTimeoutMs, async (signal) => {
+        for (let next = this.#queue.shiftNow(); next !== undefined; next = this.#queue.shiftNow()) {
+          const error = await this.#try(next, signal).catch((cause: unknown) => EventSinkError.from(cause));
+          if (error !== undefined) this.#drop(next.event, 'shutdown', error);
+          if (error?.code === 'Unavailable') return;
+        }
+      });
+    } catch (error) {
+      logger.debug({ err: error }, 'Flushing events was cut short');
+    }
+    if (this.#queue.size > 0) {
+      logger.warn({ count: this.#queue.size }, 'Unable to write all events (recorder is shut down)');
+    }
+    for (let next = this.#queue.shiftNow(); next !== undefined; next = this.#queue.shiftNow()) {
+      this.#drop(next.event, 'shutdown');
+    }
+  }
+
+  #drop(event: CoreEvent, reason: DropReason, error?: EventSinkError): void {
+    this.#dropped.inc({ reason });
+    const fields = { event, reason, ...(error !== undefined && { err: error }) };
+    // An outage is told once when it begins to cost events, and once when it is over.
+    const outage = reason === 'queue_full' || reason === 'retries_exceeded';
+    const quiet = reason === 'shutdown' || error?.code === 'NamespaceTerminating';
+    const known = outage && this.#droppedInOutage > 0;
+    if (outage) this.#droppedInOutage++;
+    this.#components.logger[quiet || known ? 'debug' : 'warn'](fields, 'Unable to write event (will not retry!)');
+  }
+}

@@ -1,0 +1,20 @@
+import type { CoreEvent } from './event.ts';
+
+// Parts are joined with what no name can hold, so that different parts never give one key.
+const join = (...parts: readonly (string | undefined)[]): string => parts.map((part) => part ?? '').join('\0');
+
+/** Events of one key are one Event that is counted (`getEventKey` in `tools/record/events_cache.go`). */
+export function eventKey(event: CoreEvent): string {
+  return join(spamKey(event), event.involvedObject.fieldPath, event.reason, event.message);
+}
+
+/** Events that share it differ by message only: too many of them become one (`EventAggregatorByReasonFunc`). */
+export function aggregateKey(event: CoreEvent): string {
+  return join(spamKey(event), event.reason, event.reportingComponent, event.reportingInstance);
+}
+
+/** One source telling of one object: what the spam filter counts (`getSpamKey`). */
+export function spamKey({ source, involvedObject, type }: CoreEvent): string {
+  const { kind, namespace, name, uid, apiVersion } = involvedObject;
+  return join(source.component, source.host, kind, namespace, name, uid, apiVersion, type);
+}

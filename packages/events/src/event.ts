@@ -1,0 +1,79 @@
+import { dns1123SubdomainProblem } from '@node-agent/pod-spec';
+import type { EventType, ObjectReference } from '@node-agent/telemetry';
+
+/** Who reports: a component and the node that it runs on. */
+export interface EventSource {
+  readonly component: string;
+  readonly host: string;
+}
+
+/**
+ * A core/v1 Event as its JSON is on the wire, with the fields that the kubelet writes. The `events.k8s.io` API serves the
+ * same object: `involvedObject` is its `regarding`, `message` its `note`, `count` its `deprecatedCount`.
+ */
+export interface CoreEvent {
+  readonly apiVersion: 'v1';
+  readonly kind: 'Event';
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly involvedObject: ObjectReference;
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+  readonly source: EventSource;
+  /** `reportingController` of `events.k8s.io`. */
+  readonly reportingComponent: string;
+  readonly reportingInstance: string;
+  readonly count: number;
+  /** RFC 3339, in whole seconds. */
+  readonly firstTimestamp: string;
+  readonly lastTimestamp: string;
+}
+
+/** What is known of an event when it happens. */
+export interface Occurrence {
+  readonly object: ObjectReference;
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+  readonly source: EventSource;
+  /** By the wall clock. */
+  readonly atMs: number;
+  readonly name: string;
+}
+
+/**
+ * The Event of one occurrence; one about an object without a namespace goes to `default` (`makeEvent` in
+ * `tools/record/event.go`).
+ */
+export function newEvent({ object, type, reason, message, source, atMs, name }: Occurrence): CoreEvent {
+  const at = eventTime(atMs);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: object.namespace || 'default' },
+    involvedObject: { ...object, apiVersion: object.apiVersion ?? 'v1' },
+    type,
+    reason,
+    message,
+    source,
+    reportingComponent: source.component,
+    reportingInstance: source.host,
+    count: 1,
+    firstTimestamp: at,
+    lastTimestamp: at,
+  };
+}
+
+/**
+ * `<object>.<hex of the instant in ns>`, or what `fallback` gives where that is no name that the API takes
+ * (`GenerateEventName` in `tools/record/util/util.go`).
+ */
+export function eventName(objectName: string, atNs: bigint, fallback: () => string): string {
+  const name = `${objectName}.${atNs.toString(16)}`;
+  return dns1123SubdomainProblem(name).length === 0 ? name : fallback();
+}
+
+/** A time as the API has it. */
+export function eventTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

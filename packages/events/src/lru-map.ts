@@ -1,0 +1,29 @@
+/** A map of at most `limit` entries: one more drops the entry that was used longest ago. */
+export class LruMap<K, V> {
+  readonly #limit: number;
+  readonly #entries = new Map<K, V>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Counts as a use. */
+  get(key: K): V | undefined {
+    const value = this.#entries.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#limit) break;
+      this.#entries.delete(oldest);
+    }
+  }
+}

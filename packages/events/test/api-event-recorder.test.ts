@@ -1,0 +1,272 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ApiEventRecorder, type ApiEventRecorderOptions } from '../src/api-event-recorder.ts';
+import type { CoreEvent } from '../src/event.ts';
+import type { EventPatch } from '../src/event-sink.ts';
+import { countingMetrics, pod } from './builders.ts';
+
+const unreachable = (): Error => Object.assign(new Error('connection refused'), { code: 'ConnectionFailed' });
+const answered = (httpStatus: number, code: string): Error => Object.assign(new Error(code), { httpStatus, code });
+
+/** An API server that holds events, and fails while `failure` is set. */
+class FakeSink {
+  readonly events = new Map<string, CoreEvent>();
+  readonly calls: string[] = [];
+  failure: (() => Error) | undefined;
+  hang = false;
+
+  async createEvent(event: CoreEvent, signal: AbortSignal): Promise<void> {
+    await this.#call(`create ${event.reason} x${event.count}`, signal);
+    if (this.events.has(event.metadata.name)) throw answered(409, 'AlreadyExists');
+    this.events.set(event.metadata.name, event);
+  }
+
+  async patchEvent(_namespace: string, name: string, patch: EventPatch, signal: AbortSignal): Promise<void> {
+    await this.#call(`patch x${patch.count}`, signal);
+    const event = this.events.get(name);
+    if (event === undefined) throw answered(404, 'NotFound');
+    this.events.set(name, { ...event, ...patch });
+  }
+
+  /** Reasons with their counts, as they are in the API. */
+  get stored(): readonly (readonly [string, number])[] {
+    return [...this.events.values()].map(({ reason, count }) => [reason, count] as const);
+  }
+
+  async #call(text: string, signal: AbortSignal): Promise<void> {
+    this.calls.push(text);
+    if (this.hang) {
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    }
+    if (this.failure !== undefined) throw this.failure();
+  }
+}
+
+const running: AbortController[] = [];
+afterEach(() => {
+  for (const controller of running.splice(0)) controller.abort();
+});
+
+function setUp(options: Partial<ApiEventRecorderOptions> = {}) {
+  const clock = new FakeClock();
+  const sink = new FakeSink();
+  const { metrics, counts } = countingMetrics();
+  const { logger, lines } = captureLogger();
+  const random = { next: () => 0.5 };
+  const recorder = new ApiEventRecorder({ sink, clock, random, logger, metrics }, { host: 'node-1', ...options });
+  const controller = new AbortController();
+  running.push(controller);
+  const started = recorder.start(controller.signal);
+  const tell = (reason: string, message = 'text') => recorder.event(pod, 'Normal', reason, message);
+  return { clock, sink, counts, lines, recorder, controller, started, tell };
+}
+
+test('an event is made at once, and patched when it happens again', async () => {
+  const { clock, sink, tell, counts } = setUp();
+  tell('Started');
+  await clock.settle();
+  tell('Started');
+  await clock.settle();
+  expect(sink.calls).toEqual(['create Started x1', 'patch x2']);
+  expect(sink.stored).toEqual([['Started', 2]]);
+  expect(counts.get('kubelet_events_written_total')).toBe(2);
+});
+
+test('an event whose record in the API is gone is made again', async () => {
+  const { clock, sink, tell } = setUp();
+  tell('Started');
+  await clock.settle();
+  sink.events.clear();
+  tell('Started');
+  await clock.settle();
+  expect(sink.stored).toEqual([['Started', 2]]);
+});
+
+describe('while the API server is away', () => {
+  test('the first pause is a random part of 10 s, the others are whole, and then everything goes in order', async () => {
+    const { clock, sink, tell } = setUp();
+    sink.failure = unreachable;
+    tell('Pulling');
+    tell('Started');
+    await clock.settle();
+    await clock.advance(4_999);
+    expect(sink.calls).toHaveLength(1);
+    await clock.advance(1);
+    expect(sink.calls).toHaveLength(2);
+    await clock.advance(9_999);
+    expect(sink.calls).toHaveLength(2);
+    sink.failure = undefined;
+    await clock.advance(1);
+    expect(sink.stored).toEqual([
+      ['Pulling', 1],
+      ['Started', 1],
+    ]);
+  });
+
+  test('an event is tried 12 times and given up, and counted', async () => {
+    const { clock, sink, tell, counts } = setUp();
+    sink.failure = unreachable;
+    tell('Pulling');
+    await clock.advance(3_600_000);
+    expect(sink.calls).toHaveLength(12);
+    expect(counts.get('kubelet_events_dropped_total retries_exceeded')).toBe(1);
+  });
+
+  test('the oldest go, they are counted, the log says so once, and nobody waits', async () => {
+    const { clock, sink, tell, counts, lines } = setUp({ queueLimit: 3 });
+    sink.failure = unreachable;
+    for (let number = 1; number <= 20; number++) tell(`Reason${number}`);
+    await clock.settle();
+    sink.failure = undefined;
+    await clock.advance(20_000);
+    expect(sink.stored.map(([reason]) => reason)).toEqual(['Reason18', 'Reason19', 'Reason20']);
+    expect(counts.get('kubelet_events_dropped_total queue_full')).toBe(17);
+    expect(lines.filter(({ level }) => level === 'warn').map(({ message, fields }) => [message, fields.count])).toEqual(
+      [
+        ['Unable to write event (will not retry!)', undefined],
+        ['Events were dropped while the API server was away', 17],
+      ],
+    );
+  });
+
+  test('the same again takes no room: it is made with its count when the server is back', async () => {
+    const { clock, sink, tell, counts } = setUp({ queueLimit: 2 });
+    sink.failure = unreachable;
+    tell('First');
+    await clock.settle();
+    for (let times = 0; times < 20; times++) tell('BackOff');
+    sink.failure = undefined;
+    await clock.advance(20_000);
+    expect(sink.stored).toEqual([
+      ['First', 1],
+      ['BackOff', 20],
+    ]);
+    expect(sink.calls.filter((call) => call.includes('BackOff'))).toEqual(['create BackOff x20']);
+    expect(counts.get('kubelet_events_dropped_total queue_full')).toBeUndefined();
+  });
+
+  test('a Retry-After that is longer than the pause is waited for', async () => {
+    const { clock, sink, tell } = setUp();
+    sink.failure = () => Object.assign(answered(429, 'TooManyRequests'), { retryAfterMs: 30_000 });
+    tell('Started');
+    await clock.advance(29_999);
+    expect(sink.calls).toHaveLength(1);
+    await clock.advance(1);
+    expect(sink.calls).toHaveLength(2);
+  });
+
+  test('a create whose answer was lost and that came through is no failure', async () => {
+    const { clock, sink, tell, counts } = setUp();
+    const create = sink.createEvent.bind(sink);
+    let lost = 1;
+    sink.createEvent = async (event, signal) => {
+      await create(event, signal);
+      if (lost-- > 0) throw unreachable();
+    };
+    tell('Started');
+    await clock.advance(60_000);
+    expect(sink.stored).toEqual([['Started', 1]]);
+    expect(sink.calls).toHaveLength(2);
+    expect(counts.get('kubelet_events_written_total')).toBe(1);
+  });
+});
+
+test.each([
+  ['is refused', 'warn', answered(422, 'Invalid')],
+  [
+    'is in a namespace that goes',
+    'debug',
+    Object.assign(answered(403, 'Forbidden'), { details: { causes: [{ reason: 'NamespaceTerminating' }] } }),
+  ],
+])('an event that %s is dropped without a retry, and the next one is written', async (_name, level, error) => {
+  const { clock, sink, tell, counts, lines } = setUp();
+  sink.failure = () => error;
+  tell('Bad');
+  await clock.settle();
+  sink.failure = undefined;
+  tell('Good');
+  await clock.settle();
+  expect(sink.stored).toEqual([['Good', 1]]);
+  expect(counts.get('kubelet_events_dropped_total rejected')).toBe(1);
+  expect(lines.map((line) => line.level)).toEqual([level]);
+});
+
+describe('limits', () => {
+  test('a burst goes at once, the rest at the rate', async () => {
+    const { clock, sink, tell } = setUp({ qps: 10, burst: 5 });
+    for (let number = 0; number < 20; number++) tell(`Reason${number}`);
+    await clock.settle();
+    expect(sink.calls).toHaveLength(5);
+    await clock.advance(1_000);
+    expect(sink.calls).toHaveLength(15);
+  });
+
+  test('a rate of 0 is no limit', async () => {
+    const { clock, sink, recorder } = setUp({ qps: 0, burst: 1 });
+    for (let number = 0; number < 500; number++) {
+      recorder.event({ ...pod, uid: `u${number}` }, 'Normal', 'Started', 'text');
+    }
+    await clock.settle();
+    expect(sink.calls).toHaveLength(500);
+  });
+
+  test('what the spam filter holds back is counted', async () => {
+    const { clock, sink, tell, counts } = setUp();
+    for (let number = 0; number < 30; number++) tell(`Reason${number}`);
+    await clock.settle();
+    expect(sink.calls).toHaveLength(25);
+    expect(counts.get('kubelet_events_dropped_total spam_filter')).toBe(5);
+  });
+});
+
+describe('the end', () => {
+  test('an abort ends the writing; disposing writes what waits, and what was under way', async () => {
+    const { clock, sink, recorder, controller, started, tell } = setUp();
+    sink.failure = unreachable;
+    tell('Killing');
+    tell('Stopped');
+    await clock.settle();
+    controller.abort();
+    await started;
+    sink.failure = undefined;
+    await recorder[Symbol.asyncDispose]();
+    expect(sink.stored.map(([reason]) => reason)).toEqual(['Killing', 'Stopped']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('disposing does not wait for a server that is away', async () => {
+    const { clock, sink, recorder, tell, counts } = setUp();
+    sink.failure = unreachable;
+    for (const reason of ['A', 'B', 'C']) tell(reason);
+    await clock.settle();
+    await recorder[Symbol.asyncDispose]();
+    expect(sink.calls).toEqual(['create A x1', 'create A x1']);
+    expect(counts.get('kubelet_events_dropped_total shutdown')).toBe(3);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('disposing waits no longer than its time for one that hangs', async () => {
+    const { clock, sink, recorder, tell, counts } = setUp({ flushTimeoutMs: 2_000 });
+    sink.hang = true;
+    for (const reason of ['A', 'B']) tell(reason);
+    await clock.settle();
+    let disposed = false;
+    const disposing = recorder[Symbol.asyncDispose]().then(() => {
+      disposed = true;
+    });
+    await clock.advance(1_999);
+    expect(disposed).toBe(false);
+    await clock.advance(1);
+    await disposing;
+    expect(counts.get('kubelet_events_dropped_total shutdown')).toBe(2);
+  });
+
+  test('what happens afterwards is counted and nothing else', async () => {
+    const { recorder, tell, counts, sink } = setUp();
+    await recorder[Symbol.asyncDispose]();
+    tell('Late');
+    expect(counts.get('kubelet_events_dropped_total shutdown')).toBe(1);
+    expect(sink.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Correlator, defaultCorrelationLimits } from '../src/correlator.ts';
+import { aggregateKey, eventKey, spamKey } from '../src/event-keys.ts';
+import { LruMap } from '../src/lru-map.ts';
+import { makeEvent, pod } from './builders.ts';
+
+/** No filter, so that what is looked at is the counting. */
+const unfiltered = { ...defaultCorrelationLimits, spamBurst: 10_000 };
+const numbered = (number: number) => makeEvent({ message: `no. ${number}` });
+
+describe('keys', () => {
+  const base = makeEvent();
+  const inContainer = makeEvent({ object: { ...pod, fieldPath: 'spec.containers{main}' } });
+  test.each([
+    ['the same again', makeEvent(), { event: true, aggregate: true, spam: true }],
+    ['another message', makeEvent({ message: 'other' }), { event: false, aggregate: true, spam: true }],
+    ['another container', inContainer, { event: false, aggregate: true, spam: true }],
+    ['another reason', makeEvent({ reason: 'Killing' }), { event: false, aggregate: false, spam: true }],
+    ['another type', makeEvent({ type: 'Normal' }), { event: false, aggregate: false, spam: false }],
+    ['another pod', makeEvent({ object: { ...pod, uid: 'u2' } }), { event: false, aggregate: false, spam: false }],
+  ])('%s', (_name, event, same) => {
+    expect({
+      event: eventKey(event) === eventKey(base),
+      aggregate: aggregateKey(event) === aggregateKey(base),
+      spam: spamKey(event) === spamKey(base),
+    }).toEqual(same);
+  });
+});
+
+describe('the same again', () => {
+  test('is the first event with a count, its first time kept', () => {
+    const correlator = new Correlator(unfiltered);
+    const first = correlator.correlate(makeEvent(), 0);
+    correlator.correlate(makeEvent({ atMs: Date.UTC(2026, 0, 1, 0, 1) }), 60_000);
+    const third = correlator.correlate(makeEvent({ atMs: Date.UTC(2026, 0, 1, 0, 2) }), 120_000);
+    expect(third).toEqual({ ...first, count: 3, lastTimestamp: '2026-01-01T00:02:00Z' });
+  });
+
+  test('is a new event once 4096 others came between', () => {
+    const correlator = new Correlator(unfiltered);
+    const other = (number: number) => correlator.correlate(makeEvent({ reason: `Reason${number}` }), 0);
+    correlator.correlate(makeEvent(), 0);
+    for (let number = 1; number < 4096; number++) other(number);
+    expect(correlator.correlate(makeEvent(), 0)?.count).toBe(2);
+    for (let number = 0; number < 4096; number++) other(number);
+    expect(correlator.correlate(makeEvent(), 0)?.count).toBe(1);
+  });
+});
+
+describe('events that differ by message only', () => {
+  const correlateAll = (gapMs: number, count = 12) => {
+    const correlator = new Correlator(unfiltered);
+    return Array.from({ length: count }, (_, index) => correlator.correlate(numbered(index + 1), index * gapMs));
+  };
+
+  test('are combined from the tenth on, and counted', () => {
+    const events = correlateAll(1_000);
+    expect(events[8]).toMatchObject({ message: 'no. 9', count: 1 });
+    expect(events.slice(9).map((event) => [event?.message, event?.count])).toEqual([
+      ['(combined from similar events): no. 10', 1],
+      ['(combined from similar events): no. 11', 2],
+      ['(combined from similar events): no. 12', 3],
+    ]);
+    expect(new Set(events.slice(9).map((event) => event?.metadata.name)).size).toBe(1);
+  });
+
+  test.each([
+    ['600 s apart are still similar', 600_000, true],
+    ['more than 600 s apart are not', 600_001, false],
+  ])('%s', (_name, gapMs, combined) => {
+    expect(correlateAll(gapMs).at(-1)?.message.startsWith('(combined')).toBe(combined);
+  });
+
+  test('ten times the same message is not ten messages', () => {
+    const correlator = new Correlator(unfiltered);
+    const events = Array.from({ length: 20 }, () => correlator.correlate(makeEvent(), 0));
+    expect(events.at(-1)).toMatchObject({ count: 20, message: makeEvent().message });
+  });
+});
+
+describe('who tells too much', () => {
+  const accepted = (correlator: Correlator, times: number, nowMs: number, object = pod) =>
+    Array.from({ length: times }, () => correlator.correlate(makeEvent({ object }), nowMs)).filter(Boolean).length;
+
+  test('of one object is heard 25 times, then once every 5 minutes; other objects are not concerned', () => {
+    const correlator = new Correlator();
+    expect(accepted(correlator, 40, 0)).toBe(25);
+    expect(accepted(correlator, 5, 0, { ...pod, uid: 'u2' })).toBe(5);
+    expect(accepted(correlator, 1, 299_000)).toBe(0);
+    expect(accepted(correlator, 5, 300_000)).toBe(1);
+    expect(accepted(correlator, 100, 300_000 + 100 * 300_000)).toBe(25);
+  });
+
+  test('and is heard again tells how often it happened meanwhile', () => {
+    const correlator = new Correlator();
+    accepted(correlator, 40, 0);
+    expect(correlator.correlate(makeEvent(), 600_000)?.count).toBe(41);
+  });
+});
+
+test('over any sequence: never more than the burst and its refill, and counts of one name only grow', () => {
+  const step = fc.record({ message: fc.integer({ min: 0, max: 14 }), gapMs: fc.integer({ min: 0, max: 400_000 }) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const correlator = new Correlator();
+      const counts = new Map<string, number>();
+      let nowMs = 0;
+      let written = 0;
+      for (const { message, gapMs } of steps) {
+        nowMs += gapMs;
+        const event = correlator.correlate(numbered(message), nowMs);
+        if (event === undefined) continue;
+        written++;
+        expect(event.count).toBeGreaterThan(counts.get(event.metadata.name) ?? 0);
+        counts.set(event.metadata.name, event.count);
+      }
+      expect(written).toBeLessThanOrEqual(25 + nowMs / 300_000 + 1e-6);
+    }),
+  );
+});
+
+test('an LRU map keeps what was used last', () => {
+  const map = new LruMap<string, number>(2);
+  map.set('a', 1);
+  map.set('b', 2);
+  map.get('a');
+  map.set('c', 3);
+  expect([map.get('a'), map.get('b'), map.get('c'), map.size]).toEqual([1, undefined, 3, 2]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { EventSinkError } from '../src/sink-error.ts';
+
+const failure = (fields: object): Error => Object.assign(new Error('no'), fields);
+
+test.each([
+  ['no answer', failure({ code: 'ConnectionFailed' }), 'Unavailable'],
+  ['no answer in time', failure({ code: 'DeadlineExceeded' }), 'Unavailable'],
+  ['half a JSON', failure({ code: 'InvalidResponse' }), 'Unavailable'],
+  ['what is no error', 'no', 'Unavailable'],
+  ['a request that cannot be made', failure({ code: 'InvalidRequest' }), 'Rejected'],
+  ['401', failure({ httpStatus: 401, code: 'Unauthorized' }), 'Unavailable'],
+  ['403', failure({ httpStatus: 403, code: 'Forbidden' }), 'Rejected'],
+  ['404', failure({ httpStatus: 404, code: 'NotFound' }), 'NotFound'],
+  ['409 on a name', failure({ httpStatus: 409, code: 'AlreadyExists' }), 'Exists'],
+  ['409 on a version', failure({ httpStatus: 409, code: 'Conflict' }), 'Unavailable'],
+  ['413', failure({ httpStatus: 413 }), 'Rejected'],
+  ['422', failure({ httpStatus: 422, code: 'Invalid' }), 'Rejected'],
+  ['429', failure({ httpStatus: 429, code: 'TooManyRequests' }), 'Unavailable'],
+  ['500', failure({ httpStatus: 500, code: 'InternalError' }), 'Unavailable'],
+  ['a 200 that cannot be read', failure({ httpStatus: 200, code: 'InvalidResponse' }), 'Unavailable'],
+  [
+    'a namespace that goes',
+    failure({ httpStatus: 403, details: { causes: [{ reason: 'NamespaceTerminating' }] } }),
+    'NamespaceTerminating',
+  ],
+])('%s', (_name, error, code) => {
+  const known = EventSinkError.from(error);
+  expect(known.code).toBe(code);
+  expect(known.cause).toBe(error);
+  expect(EventSinkError.from(known)).toBe(known);
+});
+
+test('how long the server asks to wait is kept', () => {
+  expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs: 7_000 })).retryAfterMs).toBe(7_000);
+});
