@@ -22,6 +22,11 @@ export interface PlegOptions {
   readonly repairPeriodMs?: number;
   /** How long after the next list was due the runtime may be silent before `healthy()` complains. Default: 180,000. */
   readonly relistThresholdMs?: number;
+  /**
+   * How long after news that something was made or removed its pod is read, where nobody asks for it before: who starts
+   * containers hints when it has started them. News of an end is read at once. Default: 200.
+   */
+  readonly settleMs?: number;
   /** How many pods are read at once. Default: 10. */
   readonly maxConcurrentReads?: number;
 }

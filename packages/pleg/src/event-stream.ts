@@ -14,7 +14,7 @@ export interface EventStreamComponents {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: PlegMetrics;
-  readonly onEvent: (podUid: string) => void;
+  readonly onEvent: (event: PlegRuntimeEvent) => void;
   /** Events may be missing from now on. */
   readonly onLost: () => void;
 }
@@ -83,11 +83,11 @@ export class EventStream {
       // Not `for await`: a stream that does not hear the signal must not hold up the end.
       const next = events && (await abortable(events.next(), signal));
       if (next === undefined || next.done) return;
-      const { podUid, createdAtMs } = next.value;
+      const { createdAtMs } = next.value;
       if (createdAtMs !== undefined) {
         metrics.connectionLatency.observe({}, Math.max(0, clock.now() - createdAtMs) / 1000);
       }
-      onEvent(podUid);
+      onEvent(next.value);
     }
   }
 }

@@ -18,12 +18,12 @@ export interface LooksComponents {
 
 interface Look {
   state: 'waiting' | 'running';
-  /** Asked for while one runs: that one may have passed what it is about. */
-  again: boolean;
+  /** Asked for while one runs, which may have passed what it is about: how long after it the next one begins. */
+  againInMs: number | undefined;
   failures: number;
   timer: Timer | undefined;
-  /** The timer is for the next turn of the event loop. */
-  soon: boolean;
+  /** When the timer is due. */
+  dueMs: number;
 }
 
 /**
@@ -55,15 +55,19 @@ export class Looks {
   /** Asks for a look that begins from now on. Before {@link start} it is kept. */
   request(uid: string): void {
     const look = this.#lookOf(uid);
-    if (look.state === 'running') look.again = true;
+    if (look.state === 'running') look.againInMs = 0;
     this.#begin(uid);
   }
 
-  /** As {@link request}, but in the next turn of the event loop: what comes in a burst is one look then. */
-  requestSoon(uid: string): void {
+  /**
+   * As {@link request}, but what comes in a burst is one look.
+   * @param withinMs how long it may take until the look begins; 0 for the next turn of the event loop
+   */
+  requestSoon(uid: string, withinMs = 0): void {
     const look = this.#lookOf(uid);
-    if (look.state === 'running') look.again = true;
-    else if (this.#signal !== undefined && !look.soon) this.#beginIn(uid, look, 0);
+    if (look.state === 'running') look.againInMs = Math.min(look.againInMs ?? withinMs, withinMs);
+    else if (this.#signal !== undefined && look.dueMs > this.#components.clock.monotonic() + withinMs)
+      this.#beginIn(uid, look, withinMs);
   }
 
   /** Tries again at once what waits because it failed. */
@@ -85,7 +89,10 @@ export class Looks {
   }
 
   #lookOf(uid: string): Look {
-    const look = this.#looks.get(uid) ?? { state: 'waiting', again: false, failures: 0, timer: undefined, soon: false };
+    const known = this.#looks.get(uid);
+    if (known !== undefined) return known;
+    const idle = { againInMs: undefined, failures: 0, timer: undefined, dueMs: Number.POSITIVE_INFINITY };
+    const look: Look = { state: 'waiting', ...idle };
     this.#looks.set(uid, look);
     return look;
   }
@@ -96,7 +103,7 @@ export class Looks {
     if (look === undefined || look.state === 'running' || signal === undefined || signal.aborted) return;
     look.timer?.cancel();
     look.timer = undefined;
-    look.soon = false;
+    look.dueMs = Number.POSITIVE_INFINITY;
     look.state = 'running';
     const running = this.#run(uid, look, signal).finally(() => this.#running.delete(running));
     this.#running.add(running);
@@ -111,8 +118,8 @@ export class Looks {
       this.#beginIn(uid, look, 1);
     } else if (ok) {
       look.failures = 0;
-      if (look.again) {
-        this.#beginIn(uid, look, 0);
+      if (look.againInMs !== undefined) {
+        this.#beginIn(uid, look, look.againInMs);
       } else {
         this.#looks.delete(uid);
         settled(uid);
@@ -128,7 +135,7 @@ export class Looks {
     const { clock, notBefore } = this.#components;
     try {
       using _turn = await this.#turns.acquire(signal);
-      look.again = false;
+      look.againInMs = undefined;
       const notBeforeMs = notBefore(uid);
       if (notBeforeMs !== undefined && clock.monotonic() <= notBeforeMs) return 'too early';
       return await this.#components.look(uid, signal);
@@ -140,7 +147,7 @@ export class Looks {
 
   #beginIn(uid: string, look: Look, delayMs: number): void {
     look.timer?.cancel();
-    look.soon = delayMs === 0;
+    look.dueMs = this.#components.clock.monotonic() + delayMs;
     look.timer = this.#components.clock.setTimer(delayMs, () => {
       look.timer = undefined;
       this.#begin(uid);

@@ -51,6 +51,7 @@ export class Pleg implements AsyncDisposable {
       relistPeriodMs: 1000,
       repairPeriodMs: 300_000,
       relistThresholdMs: 180_000,
+      settleMs: 200,
       maxConcurrentReads: 10,
       ...options,
     };
@@ -68,7 +69,10 @@ export class Pleg implements AsyncDisposable {
       {
         ...components,
         metrics: this.#metrics,
-        onEvent: (uid) => this.#looks.requestSoon(uid),
+        onEvent: ({ podUid, kind }) => {
+          const urgent = kind === undefined || kind === 'stopped';
+          this.#looks.requestSoon(podUid, urgent ? 0 : this.#options.settleMs);
+        },
         onLost: () => this.#onStreamLost(clock.monotonic()),
       },
       this.#options.repairPeriodMs,

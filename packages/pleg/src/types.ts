@@ -22,6 +22,8 @@ export interface PodLifecycleEvent {
 /** News of the runtime's event stream: something changed in this pod. What changed is read, not taken from the news. */
 export interface PlegRuntimeEvent {
   readonly podUid: string;
+  /** What happened to a container or sandbox of it; where absent, the pod is read at once. */
+  readonly kind?: 'created' | 'started' | 'stopped' | 'deleted' | undefined;
   /** When the runtime made the news, wall clock, for `kubelet_evented_pleg_connection_latency_seconds`. */
   readonly createdAtMs?: number;
 }

@@ -117,8 +117,8 @@ export class ScriptedRuntime implements PlegRuntime {
     if (!quiet) this.say(uid);
   }
 
-  say(podUid: string): void {
-    this.#listener?.({ podUid, createdAtMs: this.#clock.now() - 5 });
+  say(podUid: string, kind?: PlegRuntimeEvent['kind']): void {
+    this.#listener?.({ podUid, kind, createdAtMs: this.#clock.now() - 5 });
   }
 
   get streaming(): boolean {

@@ -225,6 +225,58 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s']);
   });
 
+  it('news of what was made or removed wait a little, for the hint of who made it', async () => {
+    await rely();
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
+    for (const kind of ['created', 'started', 'deleted'] as const) runtime.say('a', kind);
+    await clock.advance(199);
+    expect(calls()).toEqual([]);
+    await clock.advance(1);
+    expect(calls()).toEqual(['getPodStatus a']);
+    expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s']);
+    runtime.say('a', 'started');
+    await clock.advance(50);
+    pleg.hint('a');
+    await clock.advance(1000);
+    expect(calls()).toEqual(['getPodStatus a']);
+  });
+
+  it.each([['stopped'], [undefined]] as const)(
+    'news of kind %s are read at once, whatever else is waited for',
+    async (kind) => {
+      await rely();
+      runtime.say('a', 'started');
+      await clock.advance(10);
+      runtime.say('a', kind);
+      await clock.advance(0);
+      expect(calls()).toEqual(['getPodStatus a']);
+      await clock.advance(1000);
+      expect(calls()).toEqual([]);
+    },
+  );
+
+  it('news of an end that come while a pod is read lead to a reading right after it, those of a start to a later one', async () => {
+    await rely();
+    runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
+    for (const [kinds, waitMs] of [
+      [['started'], 200],
+      [['started', 'stopped'], 0],
+      [['stopped', 'started'], 0],
+    ] as const) {
+      pleg.hint('a');
+      await clock.advance(5);
+      for (const kind of kinds) runtime.say('a', kind);
+      await clock.advance(14);
+      calls();
+      await clock.advance(waitMs);
+      expect(calls()).toEqual([]);
+      await clock.advance(1);
+      expect(calls()).toEqual(['getPodStatus a']);
+      await clock.advance(1000);
+      expect(calls()).toEqual([]);
+    }
+  });
+
   it('an event does not wait for the back-off of a failed reading, and a flood of them does not put it off', async () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});

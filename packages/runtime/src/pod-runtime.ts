@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@node-agent/async';
-import { CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import { ContainerEventType, CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import {
   defaultRestartFeatures,
@@ -102,6 +102,13 @@ export interface PodRuntimeOptions {
   readonly features?: RestartFeatures;
   readonly selinuxEnabled?: boolean;
 }
+
+const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
+  [ContainerEventType.CONTAINER_CREATED_EVENT]: 'created',
+  [ContainerEventType.CONTAINER_STARTED_EVENT]: 'started',
+  [ContainerEventType.CONTAINER_STOPPED_EVENT]: 'stopped',
+  [ContainerEventType.CONTAINER_DELETED_EVENT]: 'deleted',
+};
 
 const DEFAULT_BACK_OFF: BackOffLimits = { initialMs: 10_000, maxMs: 300_000 };
 const DEFAULT_START_CONCURRENCY = 4;
@@ -206,11 +213,12 @@ export class PodRuntime {
    * @throws CriError `UNIMPLEMENTED` where the runtime has no events
    */
   async *containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
-    for await (const { podSandboxStatus, createdAt } of this.#components.cri.getContainerEvents({}, signal)) {
+    for await (const event of this.#components.cri.getContainerEvents({}, signal)) {
+      const { podSandboxStatus, createdAt, containerEventType } = event;
       const metadata = podSandboxStatus?.metadata;
       if (!metadata?.uid) continue;
       const { uid: podUid, name: podName, namespace: podNamespace } = metadata;
-      yield { podUid, podName, podNamespace, createdAtMs: criTimeMs(createdAt) };
+      yield { podUid, podName, podNamespace, kind: EVENT_KINDS[containerEventType], createdAtMs: criTimeMs(createdAt) };
     }
   }
 
@@ -278,6 +286,8 @@ export class PodRuntime {
 /** Something happened to a pod in the runtime. */
 export interface ContainerNews {
   readonly podUid: string;
+  /** What happened to a container or sandbox of it; `undefined` where the runtime says something unknown. */
+  readonly kind: 'created' | 'started' | 'stopped' | 'deleted' | undefined;
   readonly podName: string;
   readonly podNamespace: string;
   /** By the runtime's wall clock. */
