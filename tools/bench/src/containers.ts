@@ -1,4 +1,5 @@
-import { ContainerState, type CriClient } from '@node-agent/cri-client';
+import { ContainerState, type CriClient, CriError } from '@node-agent/cri-client';
+import { until } from './waiting.ts';
 
 /**
  * Kills the first process of a container, as a crash would.
@@ -23,6 +24,18 @@ export async function runningContainers(client: CriClient, signal: AbortSignal):
   return new Map(containers.map(({ id, labels }) => [labels['io.kubernetes.pod.name'] ?? '', id]));
 }
 
+/** @returns whether it is gone */
+async function removePod(client: CriClient, podSandboxId: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.stopPodSandbox({ podSandboxId }, signal);
+    await client.removePodSandbox({ podSandboxId }, signal);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    return CriError.from(error).code === 'NOT_FOUND';
+  }
+}
+
 /** How many pods are removed at once. */
 const REMOVALS = 4;
 
@@ -32,8 +45,8 @@ export async function removeAllPods(client: CriClient, signal: AbortSignal): Pro
   const queue = items.map(({ id }) => id);
   const worker = async (): Promise<void> => {
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-      await client.stopPodSandbox({ podSandboxId: id }, signal);
-      await client.removePodSandbox({ podSandboxId: id }, signal);
+      // A kubelet may be removing parts of it at the same time, and the runtime refuses the second one of the two.
+      await until(`pod sandbox ${id} is removed`, () => removePod(client, id, signal), signal, { timeoutMs: 20_000 });
     }
   };
   await Promise.all(Array.from({ length: REMOVALS }, worker));
