@@ -1,4 +1,21 @@
 export { ChangeFeed, type ObjectChange } from './change-feed.ts';
+export { KubeClients, type KubeClientsComponents, type KubeClientsOptions, type RateLimit } from './clients.ts';
+export {
+  type ClusterConfig,
+  type ConnectionConfig,
+  connectionOfKubeConfig,
+  type ExecConfig,
+  type PemSource,
+  type UserConfig,
+} from './connection-config.ts';
+export {
+  ConfiguredCredentials,
+  type CredentialComponents,
+  type CredentialSource,
+  type Credentials,
+  type TlsMaterial,
+} from './credentials.ts';
+export { Discovery, type ServerVersion } from './discovery.ts';
 export {
   KubeError,
   type KubeErrorCode,
@@ -7,11 +24,18 @@ export {
   type StatusDetails,
   type StatusReason,
 } from './errors.ts';
+export type { ExecResult, ExecRunner } from './exec-credentials.ts';
+export { inClusterConfig } from './in-cluster.ts';
+export { connectionOf, loadKubeconfig } from './kubeconfig.ts';
+export { nodeExec } from './node-exec.ts';
+export { NodeTransport, type NodeTransportComponents, type NodeTransportOptions } from './node-transport.ts';
 export { objectKey } from './object-key.ts';
 export type { JsonPatchOperation, Patch } from './patch.ts';
+export { type Environment, proxyFor } from './proxy.ts';
 export { fieldSelector, type ListOptions, type ResourceVersionMatch, type WatchOptions } from './query.ts';
 export { type RateLimiter, type TokenBucketOptions, TokenBucketRateLimiter } from './rate-limiter.ts';
 export { Reflector, type ReflectorComponents, type ReflectorOptions } from './reflector.ts';
+export type { CredentialFiles } from './reloading-file.ts';
 export { apiVersionOf, type KubeObject, type Resource } from './resource.ts';
 export { type ObjectOf, type Resources, resources } from './resources.ts';
 export {

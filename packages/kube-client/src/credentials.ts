@@ -1,0 +1,162 @@
+import { createSecureContext } from 'node:tls';
+import { type Clock, KeyedMutex } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import { AuthProvider } from './auth-provider.ts';
+import type { ConnectionConfig, PemSource, UserConfig } from './connection-config.ts';
+import { KubeError } from './errors.ts';
+import { ExecCredentials, type ExecRunner } from './exec-credentials.ts';
+import type { Environment } from './proxy.ts';
+import { type CredentialFiles, ReloadingFile } from './reloading-file.ts';
+
+/** What a connection is made with; PEM texts. */
+export interface TlsMaterial {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** What requests are made with at a time. */
+export interface Credentials {
+  /** The same object for as long as nothing in it has changed. */
+  readonly tls: TlsMaterial;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+}
+
+/** Where a transport gets its credentials from, before each request and from time to time during long ones. */
+export interface CredentialSource {
+  /** @throws KubeError `CredentialsUnavailable` */
+  current(signal?: AbortSignal): Promise<Credentials>;
+  /** The server did not accept these (401): what can be had anew is. */
+  reject(credentials: Credentials): void;
+}
+
+/** What {@link ConfiguredCredentials} works with. */
+export interface CredentialComponents {
+  readonly fs: CredentialFiles;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Runs exec plugins. */
+  readonly exec: ExecRunner;
+  /** What exec plugins get as their environment. */
+  readonly environment: Environment;
+}
+
+/** How often files are looked at, in milliseconds: as often as the kubelet looks whether its certificate was rotated. */
+const FILE_PERIOD_MS = 10_000;
+
+/**
+ * The credentials of a kubeconfig: data, files that are read again when they change, an exec plugin, or a provider of the
+ * client library. Files that are unreadable for a while, or of which one half is new and the other is not, change nothing.
+ */
+export class ConfiguredCredentials implements CredentialSource {
+  readonly #logger: Logger;
+  readonly #ca: () => Promise<string | undefined>;
+  readonly #pair: { readonly cert: () => Promise<string>; readonly key: () => Promise<string> } | undefined;
+  readonly #token: () => Promise<string | undefined>;
+  readonly #tokenFile: ReloadingFile | undefined;
+  readonly #exec: ExecCredentials | undefined;
+  readonly #provider: AuthProvider | undefined;
+  readonly #fixedHeaders: Readonly<Record<string, string | readonly string[]>>;
+  readonly #oneAtATime = new KeyedMutex<'current'>();
+  #last: Credentials | undefined;
+  #complained = false;
+
+  constructor(components: CredentialComponents, { cluster, user }: ConnectionConfig) {
+    const { fs, clock, logger } = components;
+    const read = (source: PemSource): ReloadingFile | string =>
+      'data' in source ? source.data : new ReloadingFile(fs, clock, source.file, FILE_PERIOD_MS);
+    this.#logger = logger;
+    this.#ca = reader(cluster.ca === undefined ? undefined : read(cluster.ca));
+    const pair = user.clientCertificate;
+    this.#pair = pair === undefined ? undefined : { cert: reader(read(pair.cert)), key: reader(read(pair.key)) };
+    const token = user.token === undefined ? undefined : read(user.token);
+    this.#tokenFile = token instanceof ReloadingFile ? token : undefined;
+    this.#token = reader(token);
+    const hasOwn = user.token !== undefined || user.basic !== undefined || pair !== undefined;
+    this.#exec =
+      user.exec !== undefined && !hasOwn ? new ExecCredentials(components, user.exec, cluster, this.#ca) : undefined;
+    this.#provider = user.authProvider === undefined ? undefined : new AuthProvider(user.authProvider);
+    this.#fixedHeaders = fixedHeaders(user);
+  }
+
+  async current(signal?: AbortSignal): Promise<Credentials> {
+    return await this.#oneAtATime.run('current', async () => await this.#current(signal), signal);
+  }
+
+  reject(credentials: Credentials): void {
+    if (credentials !== this.#last) return;
+    this.#tokenFile?.expire();
+    this.#exec?.expire();
+  }
+
+  async #current(signal: AbortSignal | undefined): Promise<Credentials> {
+    let next: Credentials;
+    try {
+      next = await this.#read(signal);
+    } catch (error) {
+      if (this.#last === undefined || signal?.aborted) throw error;
+      if (!this.#complained) this.#logger.warn({ err: error }, 'Credentials cannot be read; the last ones are kept');
+      this.#complained = true;
+      return this.#last;
+    }
+    this.#complained = false;
+    const last = this.#last;
+    if (last !== undefined && sameHeaders(last.headers, next.headers) && last.tls === next.tls) return last;
+    this.#last = next;
+    return next;
+  }
+
+  async #read(signal: AbortSignal | undefined): Promise<Credentials> {
+    const ca = await this.#ca();
+    const plugin = await this.#exec?.current(signal);
+    const cert = plugin?.cert ?? (await this.#pair?.cert());
+    const key = plugin?.key ?? (await this.#pair?.key());
+    const token = (await this.#token()) ?? plugin?.token;
+    const authorization = token === undefined ? await this.#provider?.authorization() : `Bearer ${token}`;
+    const tls = this.#tls({ ca, cert, key });
+    return {
+      tls,
+      headers: authorization === undefined ? this.#fixedHeaders : { ...this.#fixedHeaders, authorization },
+    };
+  }
+
+  #tls(next: TlsMaterial): TlsMaterial {
+    const last = this.#last?.tls;
+    if (last !== undefined && last.ca === next.ca && last.cert === next.cert && last.key === next.key) return last;
+    try {
+      createSecureContext({ ca: next.ca, cert: next.cert, key: next.key });
+    } catch (cause) {
+      const message = `the certificate, key or CA is not usable: ${cause instanceof Error ? cause.message : String(cause)}`;
+      throw new KubeError({ code: 'CredentialsUnavailable', message, cause });
+    }
+    return next;
+  }
+}
+
+function reader(source: ReloadingFile): () => Promise<string>;
+function reader(source: ReloadingFile | string): () => Promise<string>;
+function reader(source: ReloadingFile | string | undefined): () => Promise<string | undefined>;
+function reader(source: ReloadingFile | string | undefined): () => Promise<string | undefined> {
+  return source instanceof ReloadingFile ? () => source.read() : () => Promise.resolve(source);
+}
+
+function fixedHeaders({ basic, impersonate }: UserConfig): Record<string, string | readonly string[]> {
+  const headers: Record<string, string | readonly string[]> = {};
+  if (basic !== undefined) {
+    headers.authorization = `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString('base64')}`;
+  }
+  if (impersonate === undefined) return headers;
+  headers['impersonate-user'] = impersonate.user;
+  if (impersonate.uid !== undefined) headers['impersonate-uid'] = impersonate.uid;
+  if (impersonate.groups !== undefined && impersonate.groups.length > 0)
+    headers['impersonate-group'] = impersonate.groups;
+  for (const [name, values] of Object.entries(impersonate.extra ?? {})) {
+    headers[`impersonate-extra-${encodeURIComponent(name.toLowerCase())}`] = values;
+  }
+  return headers;
+}
+
+function sameHeaders(a: Credentials['headers'], b: Credentials['headers']): boolean {
+  return a === b || a.authorization === b.authorization;
+}

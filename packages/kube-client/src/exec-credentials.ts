@@ -1,0 +1,139 @@
+import type { Clock } from '@node-agent/async';
+import { type ClusterConfig, type ExecConfig, record } from './connection-config.ts';
+import { KubeError } from './errors.ts';
+import type { Environment } from './proxy.ts';
+
+/** What a program that has ended printed. */
+export interface ExecResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs programs. @throws where the program cannot be started; `ENOENT` where it is not there */
+export type ExecRunner = (
+  command: string,
+  args: readonly string[],
+  environment: Environment,
+  signal?: AbortSignal,
+) => Promise<ExecResult>;
+
+/** What a plugin gave. */
+export interface PluginCredentials {
+  readonly token: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  /** Wall clock, milliseconds since the epoch; `undefined`: they last as long as the process. */
+  readonly expiresAtMs: number | undefined;
+}
+
+/** The credentials that an exec plugin gives, kept until they expire or are refused (`plugin/pkg/client/auth/exec`). */
+export class ExecCredentials {
+  readonly #components: {
+    readonly clock: Pick<Clock, 'now'>;
+    readonly exec: ExecRunner;
+    readonly environment: Environment;
+  };
+  readonly #config: ExecConfig;
+  readonly #cluster: ClusterConfig;
+  readonly #ca: () => Promise<string | undefined>;
+  #kept: PluginCredentials | undefined;
+
+  constructor(
+    components: { readonly clock: Pick<Clock, 'now'>; readonly exec: ExecRunner; readonly environment: Environment },
+    config: ExecConfig,
+    cluster: ClusterConfig,
+    ca: () => Promise<string | undefined>,
+  ) {
+    this.#components = components;
+    this.#config = config;
+    this.#cluster = cluster;
+    this.#ca = ca;
+  }
+
+  /** Runs the plugin at the next need. */
+  expire(): void {
+    this.#kept = undefined;
+  }
+
+  /** @throws KubeError `CredentialsUnavailable`, with what the plugin said */
+  async current(signal?: AbortSignal): Promise<PluginCredentials> {
+    const { clock, exec, environment } = this.#components;
+    const kept = this.#kept;
+    if (kept !== undefined && (kept.expiresAtMs === undefined || clock.now() < kept.expiresAtMs)) return kept;
+    const { command, args, env, installHint } = this.#config;
+    const info = JSON.stringify(await this.#request());
+    const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+    let result: ExecResult;
+    try {
+      result = await exec(command, args, { ...environment, ...own, KUBERNETES_EXEC_INFO: info }, signal);
+    } catch (cause) {
+      if (signal?.aborted) throw cause;
+      const missing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+      const what = missing ? `executable ${command} not found` : String(cause);
+      throw unavailable(`exec: ${what}${missing && installHint !== undefined ? `\n\n${installHint}` : ''}`, cause);
+    }
+    if (result.exitCode !== 0) {
+      const said = result.stderr.trim().slice(-2048);
+      throw unavailable(
+        `exec: executable ${command} failed with exit code ${result.exitCode}${said === '' ? '' : `: ${said}`}`,
+      );
+    }
+    this.#kept = parseExecCredential(result.stdout, this.#config.apiVersion);
+    return this.#kept;
+  }
+
+  /** What the plugin is told, in KUBERNETES_EXEC_INFO. */
+  async #request(): Promise<object> {
+    const { apiVersion, provideClusterInfo } = this.#config;
+    const { server, tlsServerName, skipTlsVerify, proxyUrl, execConfig } = this.#cluster;
+    const spec: Record<string, unknown> = { interactive: false };
+    if (provideClusterInfo) {
+      const ca = await this.#ca();
+      spec.cluster = {
+        server,
+        'tls-server-name': tlsServerName,
+        'insecure-skip-tls-verify': skipTlsVerify || undefined,
+        'certificate-authority-data': ca === undefined ? undefined : Buffer.from(`${ca}\n`).toString('base64'),
+        'proxy-url': proxyUrl,
+        config: execConfig ?? null,
+      };
+    }
+    return { kind: 'ExecCredential', apiVersion, spec };
+  }
+}
+
+/** What a plugin printed. @throws KubeError `CredentialsUnavailable` */
+export function parseExecCredential(stdout: string, apiVersion: string): PluginCredentials {
+  let parsed: Readonly<Record<string, unknown>>;
+  try {
+    parsed = record(JSON.parse(stdout));
+  } catch (cause) {
+    // What was printed may be a secret: it is not told.
+    throw unavailable('exec: the plugin did not print JSON', cause);
+  }
+  if (parsed.kind !== 'ExecCredential' || parsed.apiVersion !== apiVersion) {
+    const got = `${String(parsed.apiVersion)}, ${String(parsed.kind)}`;
+    throw unavailable(`exec: plugin is configured to use API version ${apiVersion}, it returned ${got}`);
+  }
+  const status = record(parsed.status);
+  if (parsed.status === undefined) throw unavailable("exec: plugin didn't return a status field");
+  const text = (key: string): string | undefined => {
+    const value = status[key];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const [token, cert, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
+  if ((cert === undefined) !== (key === undefined)) {
+    throw unavailable('exec: plugin returned only certificate or key, not both');
+  }
+  if (token === undefined && cert === undefined)
+    throw unavailable("exec: plugin didn't return a token or cert/key pair");
+  const expiry = text('expirationTimestamp');
+  const expiresAtMs = expiry === undefined ? undefined : Date.parse(expiry);
+  if (Number.isNaN(expiresAtMs)) throw unavailable('exec: status.expirationTimestamp is no timestamp');
+  return { token, cert, key, expiresAtMs };
+}
+
+function unavailable(message: string, cause?: unknown): KubeError {
+  return new KubeError({ code: 'CredentialsUnavailable', message, cause });
+}

@@ -1,0 +1,29 @@
+import type { ExecRunner } from './exec-credentials.ts';
+
+/** Runs programs as child processes, with no input. What they print on stderr is kept for the error, should there be one. */
+export const nodeExec: ExecRunner = async (command, args, environment, signal) => {
+  const { spawn } = await import('node:child_process');
+  signal?.throwIfAborted();
+  return await new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    const onAbort = (): void => {
+      child.kill('SIGKILL');
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-8192);
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      signal?.removeEventListener('abort', onAbort);
+      // A signal's death has no exit code; a shell would say 128 and more.
+      resolve({ exitCode: code ?? 128, stdout, stderr });
+    });
+  });
+};

@@ -1,0 +1,54 @@
+import type { Clock } from '@node-agent/async';
+import type { FileSystem } from '@node-agent/host';
+import { KubeError } from './errors.ts';
+
+/** The files that credentials are in. */
+export type CredentialFiles = Pick<FileSystem, 'readFile' | 'stat'>;
+
+/** A text file that is read again when it has changed, which is looked for at most once in a while. */
+export class ReloadingFile {
+  readonly #fs: CredentialFiles;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #path: string;
+  readonly #periodMs: number;
+  #text: string | undefined;
+  #stamp = '';
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** @param periodMs how long it is believed to be unchanged */
+  constructor(fs: CredentialFiles, clock: Pick<Clock, 'monotonic'>, path: string, periodMs: number) {
+    this.#fs = fs;
+    this.#clock = clock;
+    this.#path = path;
+    this.#periodMs = periodMs;
+  }
+
+  /** Looks at the file at the next read, however short the last look is ago. */
+  expire(): void {
+    this.#checkedAtMs = Number.NEGATIVE_INFINITY;
+    this.#stamp = '';
+  }
+
+  /** Its text, trimmed. @throws KubeError `CredentialsUnavailable` where it cannot be read or is empty */
+  async read(): Promise<string> {
+    const nowMs = this.#clock.monotonic();
+    if (this.#text !== undefined && nowMs - this.#checkedAtMs < this.#periodMs) return this.#text;
+    try {
+      const { inode, device, sizeBytes, modifiedAtMs } = await this.#fs.stat(this.#path);
+      const stamp = [device, inode, sizeBytes, modifiedAtMs].join();
+      if (this.#text === undefined || stamp !== this.#stamp) {
+        const text = Buffer.from(await this.#fs.readFile(this.#path))
+          .toString('utf8')
+          .trim();
+        if (text === '') throw new Error('it is empty');
+        this.#text = text;
+        this.#stamp = stamp;
+      }
+    } catch (cause) {
+      const message = `${this.#path}: cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+      throw new KubeError({ code: 'CredentialsUnavailable', message, cause });
+    }
+    this.#checkedAtMs = nowMs;
+    return this.#text;
+  }
+}
