@@ -6,11 +6,8 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import type { TlsMaterial } from './credentials.ts';
 import { openTunnel, type TunnelTarget } from './tunnel.ts';
 
-/**
- * Connections are kept for the next request, and dropped when they were idle for 90 s, as client-go does. The kernel probes
- * them after 30 s of silence, and finds a peer that vanished in 40 s.
- */
-const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, timeout: 90_000, scheduling: 'lifo' } as const;
+/** Connections are kept for the next request, and dropped when they were idle for 90 s, as client-go does. */
+const AGENT_OPTIONS = { keepAlive: true, timeout: 90_000, scheduling: 'lifo' } as const;
 
 /** How the server's certificate is looked at. */
 export interface ServerTls {

@@ -64,8 +64,14 @@ export class ConfiguredCredentials implements CredentialSource {
 
   constructor(components: CredentialComponents, { cluster, user }: ConnectionConfig) {
     const { fs, clock, logger } = components;
-    const read = (source: PemSource): ReloadingFile | string =>
-      'data' in source ? source.data : new ReloadingFile(fs, clock, source.file, FILE_PERIOD_MS);
+    // A file that has both certificate and key is read once for both, so that they are of one version.
+    const files = new Map<string, ReloadingFile>();
+    const read = (source: PemSource): ReloadingFile | string => {
+      if ('data' in source) return source.data;
+      const file = files.get(source.file) ?? new ReloadingFile(fs, clock, source.file, FILE_PERIOD_MS);
+      files.set(source.file, file);
+      return file;
+    };
     this.#logger = logger;
     this.#ca = reader(cluster.ca === undefined ? undefined : read(cluster.ca));
     const pair = user.clientCertificate;

@@ -94,7 +94,7 @@ export class ExecCredentials {
         server,
         'tls-server-name': tlsServerName,
         'insecure-skip-tls-verify': skipTlsVerify || undefined,
-        'certificate-authority-data': ca === undefined ? undefined : Buffer.from(`${ca}\n`).toString('base64'),
+        'certificate-authority-data': ca === undefined ? undefined : Buffer.from(`${ca.trim()}\n`).toString('base64'),
         'proxy-url': proxyUrl,
         config: execConfig ?? null,
       };

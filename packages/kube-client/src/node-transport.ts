@@ -11,6 +11,9 @@ import { proxyAuthorization } from './tunnel.ts';
 /** How often the credentials are looked at while a stream is open, in milliseconds (`pkg/kubelet/certificate/transport.go`). */
 const CREDENTIAL_PERIOD_MS = 10_000;
 
+/** After so much silence the kernel probes a connection, and finds a peer that vanished 10 s later. */
+const KEEP_ALIVE_MS = 30_000;
+
 /** Methods that may be sent again where a kept connection turned out to be closed by the server. */
 const REPEATABLE = new Set(['GET', 'PUT', 'DELETE']);
 
@@ -147,6 +150,8 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
       signal?.removeEventListener('abort', onAbort);
       generation.streams.delete(end);
     });
+    // A watch's connection is seldom idle in the pool, where Node would see to this.
+    outgoing.on('socket', (socket) => void socket.setKeepAlive(true, KEEP_ALIVE_MS));
     const response = new Promise<HttpResponse>((resolve, reject) => {
       outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
       outgoing.on('response', (message) => {
