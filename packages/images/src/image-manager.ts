@@ -1,9 +1,8 @@
 import type { Clock } from '@node-agent/async';
 import type { AuthConfig, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
-import { type Container, type Pod, parseImageReference } from '@node-agent/pod-spec';
+import { type Container, containerReference, type Pod, parseImageReference } from '@node-agent/pod-spec';
 import type { EventRecorder, EventType, Histogram, Logger, Metrics } from '@node-agent/telemetry';
 import { eventReasons } from '@node-agent/telemetry';
-import { containerReference } from './container-reference.ts';
 import { ImageError, pullError } from './errors.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';

@@ -1,5 +1,5 @@
-import type { Pod, RuntimePod } from '@node-agent/pod-spec';
-import { isTerminalPhase, type PodWorkerSync } from './ports.ts';
+import { isTerminalPhase, type Pod, type RuntimePod } from '@node-agent/pod-spec';
+import type { PodWorkerSync } from './ports.ts';
 
 /** What one pass of housekeeping sees. */
 export interface HousekeepingView {
@@ -38,12 +38,4 @@ export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
       !running.has(pod.metadata.uid),
   );
   return { restart, finish, killOrphans: view.runningPods.filter((pod) => !known.has(pod.uid)) };
-}
-
-/** Whether anything of the pod may be running: a container that is not dead, or a sandbox that is ready. */
-export function mayRun(pod: RuntimePod): boolean {
-  return (
-    pod.sandboxes.some((sandbox) => sandbox.state === 'ready') ||
-    pod.containers.some((container) => container.state === 'running' || container.state === 'unknown')
-  );
 }

@@ -1,8 +1,7 @@
-import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference } from '@node-agent/telemetry';
 import type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
-import { mayRun } from './housekeeping.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
 import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort } from './ports.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';

@@ -1,9 +1,15 @@
-import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import {
+  isTerminalPhase,
+  type Pod,
+  type PodStatus,
+  podReference,
+  type RuntimePod,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
 import { eventReasons } from '@node-agent/telemetry';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import type { Dependencies } from './dependencies.ts';
-import { podReference } from './object-reference.ts';
-import { isTerminalPhase, type PodFailure, type PodStatusFunction, type PodSyncer, type UpdateType } from './ports.ts';
+import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
 

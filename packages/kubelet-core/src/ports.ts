@@ -1,4 +1,4 @@
-import type { Pod, PodPhase, PodSource, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { Pod, PodSource, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
 /** What happened to the set of pods of one source since the last update of it. */
 export interface PodUpdate {
@@ -235,8 +235,3 @@ export interface AdmitHandler {
 export type AdmitResult =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
-
-/** The phases that a pod never leaves (S1). */
-export function isTerminalPhase(phase: PodPhase | string | undefined): boolean {
-  return phase === 'Succeeded' || phase === 'Failed';
-}

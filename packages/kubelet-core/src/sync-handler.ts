@@ -1,11 +1,10 @@
-import type { Pod } from '@node-agent/pod-spec';
+import { isTerminalPhase, mayRun, type Pod, podReference } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
 import { admitPod } from './admission.ts';
 import type { Dependencies } from './dependencies.ts';
-import { mayRun, planHousekeeping } from './housekeeping.ts';
+import { planHousekeeping } from './housekeeping.ts';
 import { HousekeepingMetrics } from './housekeeping-metrics.ts';
-import { podReference } from './object-reference.ts';
-import { isTerminalPhase, type PodWorkersPort, type UpdateType } from './ports.ts';
+import type { PodWorkersPort, UpdateType } from './ports.ts';
 
 /** Orphans get this long to end; see {@link SyncHandler.handlePodCleanups}. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;

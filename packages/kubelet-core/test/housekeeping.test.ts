@@ -1,6 +1,5 @@
-import type { RuntimeContainer } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { type HousekeepingView, mayRun, planHousekeeping } from '../src/housekeeping.ts';
+import { type HousekeepingView, planHousekeeping } from '../src/housekeeping.ts';
 import type { PodWorkerSync } from '../src/ports.ts';
 import { makePod, makeRuntimePod } from './fakes.ts';
 
@@ -45,30 +44,5 @@ describe('planHousekeeping', () => {
     const running = planHousekeeping(view({ ...inactive, runningPods: [makeRuntimePod('uid-gone')] }));
     expect(running.finish).toEqual([]);
     expect(running.killOrphans).toHaveLength(1);
-  });
-});
-
-describe('mayRun', () => {
-  const container = (state: RuntimeContainer['state']): RuntimeContainer => ({
-    id: 'c',
-    name: 'main',
-    state,
-    sandboxId: 's',
-    image: '',
-    imageId: '',
-    hash: '',
-    restartCount: 0,
-    createdAtMs: 1,
-  });
-  const dead = makeRuntimePod('a', 'notReady');
-
-  test.each([
-    ['a ready sandbox', makeRuntimePod('a'), true],
-    ['nothing but a stopped sandbox', dead, false],
-    ['a running container in a stopped sandbox', { ...dead, containers: [container('running')] }, true],
-    ['a container in a state that nobody knows', { ...dead, containers: [container('unknown')] }, true],
-    ['an exited container', { ...dead, containers: [container('exited')] }, false],
-  ])('%s', (_name, pod, expected) => {
-    expect(mayRun(pod)).toBe(expected);
   });
 });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Container, Mount, Pod } from '@node-agent/pod-spec';
+import { type Container, type Mount, type Pod, podReference } from '@node-agent/pod-spec';
 import type { EventRecorder, Logger, ObjectReference } from '@node-agent/telemetry';
 import { resolvConfProblem } from './dns-limits.ts';
 import { NetworkError } from './errors.ts';
@@ -163,10 +163,6 @@ export class PodNetwork {
   #nodeReference(): ObjectReference {
     return { kind: 'Node', name: this.#options.nodeName, uid: this.#options.nodeName };
   }
-}
-
-function podReference({ metadata: { namespace, name, uid } }: Pod): ObjectReference {
-  return { kind: 'Pod', apiVersion: 'v1', namespace, name, uid };
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,4 +1,4 @@
-import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { mayRun, type RuntimePod, type RuntimePodStatus } from '@node-agent/pod-spec';
 
 /** What the cache holds of a pod. */
 export interface PodCacheEntry {
@@ -181,13 +181,6 @@ export class PodCache {
     waiters?.delete(waiter);
     if (waiters?.size === 0) this.#waiters.delete(uid);
   }
-}
-
-function mayRun({ containers, sandboxes }: Pick<RuntimePod, 'containers' | 'sandboxes'> | RuntimePodStatus): boolean {
-  return (
-    sandboxes.some(({ state }) => state === 'ready') ||
-    containers.some(({ state }) => state === 'running' || state === 'unknown')
-  );
 }
 
 /** What is known of a pod that the runtime does not have. */

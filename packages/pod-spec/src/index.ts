@@ -59,7 +59,8 @@ export {
   labelValueProblem,
   qualifiedNameProblem,
 } from './names.ts';
-export { formatPod, isCriticalPod, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
+export { containerReference, type PodReference, podReference } from './object-reference.ts';
+export { formatPod, isCriticalPod, isTerminalPhase, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';
 export {
   CONFIG_HASH_ANNOTATION,
@@ -92,14 +93,15 @@ export {
   shouldStart,
   succeeded,
 } from './restart-policy.ts';
-export type {
-  RuntimeContainer,
-  RuntimeContainerResources,
-  RuntimeContainerState,
-  RuntimeContainerStatus,
-  RuntimePod,
-  RuntimePodStatus,
-  RuntimeSandbox,
-  RuntimeSandboxStatus,
+export {
+  mayRun,
+  type RuntimeContainer,
+  type RuntimeContainerResources,
+  type RuntimeContainerState,
+  type RuntimeContainerStatus,
+  type RuntimePod,
+  type RuntimePodStatus,
+  type RuntimeSandbox,
+  type RuntimeSandboxStatus,
 } from './runtime-status.ts';
 export { validatePod } from './validate-pod.ts';

@@ -37,3 +37,8 @@ export function normalizeSysctlName(name: string): string {
   if (/[./]/.exec(name)?.[0] !== '/') return name;
   return name.replace(/[./]/g, (separator) => (separator === '.' ? '/' : '.'));
 }
+
+/** Whether a pod never leaves this phase: it has succeeded or failed (S1). */
+export function isTerminalPhase(phase: string | undefined): phase is 'Succeeded' | 'Failed' {
+  return phase === 'Succeeded' || phase === 'Failed';
+}

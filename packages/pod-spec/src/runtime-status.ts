@@ -104,3 +104,11 @@ export interface RuntimePod {
   readonly containers: readonly RuntimeContainer[];
   readonly sandboxes: readonly RuntimeSandbox[];
 }
+
+/** Whether anything of the pod may be running: a container that is not known to be dead, or a sandbox that is ready. */
+export function mayRun({ containers, sandboxes }: Pick<RuntimePod, 'containers' | 'sandboxes'>): boolean {
+  return (
+    sandboxes.some(({ state }) => state === 'ready') ||
+    containers.some(({ state }) => state === 'running' || state === 'unknown')
+  );
+}

@@ -7,6 +7,7 @@ import {
   isCriticalPod,
   isMirrorPod,
   isStaticPod,
+  isTerminalPhase,
   normalizeSysctlName,
   parseContainerId,
   podFullName,
@@ -17,6 +18,11 @@ import {
 import { makePod } from './make-pod.ts';
 
 describe('facts about pods', () => {
+  it('S1: knows the phases that a pod never leaves', () => {
+    const phases = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown', undefined];
+    expect(phases.filter(isTerminalPhase)).toEqual(['Succeeded', 'Failed']);
+  });
+
   it('tells where a pod came from', () => {
     const of = (annotations: Record<string, string>): ReturnType<typeof makePod> => makePod({}, { annotations });
     expect(podSource(makePod())).toBe('api');

@@ -1,8 +1,7 @@
 import type { Clock } from '@node-agent/async';
-import type { Pod } from '@node-agent/pod-spec';
+import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
 import { PodWorkersError } from './errors.ts';
-import { podReference } from './step.ts';
 import type { KillPodOptions, UpdatePodOptions } from './types.ts';
 
 const MIN_TIMEOUT_SECONDS = 10;

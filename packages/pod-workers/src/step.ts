@@ -1,5 +1,5 @@
-import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type ObjectReference } from '@node-agent/telemetry';
+import { type Pod, podReference, type RuntimePodStatus } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
 import type { PodUpdate, PodWorkerState } from './record.ts';
 import type { PodCacheReader, PodStatusFn, PodSyncer, PodWorkerStep } from './types.ts';
 
@@ -74,10 +74,4 @@ export function nothingRuns(uid: string, podCache: PodCacheReader): boolean {
 /** One function that applies all; the last has the last word. */
 function inOrder(fns: readonly PodStatusFn[]): PodStatusFn | undefined {
   return fns.length === 0 ? undefined : (status) => fns.reduce((so, fn) => fn(so), status);
-}
-
-/** What an event about a pod refers to. */
-export function podReference(pod: Pod): ObjectReference {
-  const { name, namespace, uid } = pod.metadata;
-  return { kind: 'Pod', apiVersion: 'v1', name, namespace, uid };
 }

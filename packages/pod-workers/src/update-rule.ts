@@ -1,4 +1,4 @@
-import { isStaticPod, type Pod } from '@node-agent/pod-spec';
+import { isStaticPod, isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 import { effectiveGracePeriodSeconds } from './grace-period.ts';
 import {
   complete,
@@ -70,7 +70,7 @@ function startTermination(
   nowMs: number,
 ): PodWorkerState {
   const deleted = runtimeOnly || pod?.metadata.deletionTimestamp !== undefined;
-  if (!deleted && !hasTerminalPhase(pod) && options.updateType !== 'kill') return state;
+  if (!deleted && !isTerminalPhase(pod?.status?.phase) && options.updateType !== 'kill') return state;
   return { ...state, phase: 'terminating', terminatingAtMs: nowMs, deleted: state.deleted || deleted };
 }
 
@@ -79,7 +79,7 @@ function newRecord({ options, nothingRunning, nowMs }: UpdateEvent): PodWorkerSt
   const { uid, name, namespace } = identityOf(options);
   // A pod that had terminated before the kubelet was restarted must not count as active again, but its status and what it
   // holds must still be brought to an end (k/k#105523).
-  const terminated = hasTerminalPhase(options.pod) && nothingRunning;
+  const terminated = isTerminalPhase(options.pod?.status?.phase) && nothingRunning;
   return {
     uid,
     name,
@@ -123,10 +123,6 @@ export function identityOf(options: UpdatePodOptions): { uid: string; name: stri
   if (options.pod !== undefined) return options.pod.metadata;
   if (options.runningPod !== undefined) return options.runningPod;
   throw new TypeError('an update of a pod needs pod or runningPod');
-}
-
-function hasTerminalPhase(pod: Pod | undefined): boolean {
-  return pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed';
 }
 
 function oldest(a: number | undefined, b: number | undefined): number | undefined {

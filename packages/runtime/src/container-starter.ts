@@ -6,7 +6,14 @@ import {
   type PodSandboxConfig,
   type RuntimeService,
 } from '@node-agent/cri-client';
-import type { AnyContainer, ContainerType, Pod, RuntimeContainer, RuntimePodStatus } from '@node-agent/pod-spec';
+import {
+  type AnyContainer,
+  type ContainerType,
+  containerReference,
+  type Pod,
+  type RuntimeContainer,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { beforeCreate } from './before-create.ts';
@@ -18,7 +25,6 @@ import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { currentStatus } from './current-status.ts';
-import { containerReference } from './describe.ts';
 import { errorText, PodRuntimeError } from './errors.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';

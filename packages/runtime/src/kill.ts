@@ -1,9 +1,15 @@
 import { type Clock, sleep } from '@node-agent/async';
 import { CriError, type RuntimeService } from '@node-agent/cri-client';
-import { type AnyContainer, findContainer, isRestartableInit, type Pod, type RuntimePod } from '@node-agent/pod-spec';
+import {
+  type AnyContainer,
+  containerReference,
+  findContainer,
+  isRestartableInit,
+  type Pod,
+  type RuntimePod,
+} from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
-import { containerReference } from './describe.ts';
 import { errorText, PodRuntimeError } from './errors.ts';
 import { remainingGraceSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
 import type { KillReason } from './pod-actions.ts';

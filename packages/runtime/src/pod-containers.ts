@@ -1,12 +1,20 @@
 import type { Clock } from '@node-agent/async';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { AnyContainer, Container, ContainerType, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import {
+  type AnyContainer,
+  type Container,
+  type ContainerType,
+  containerReference,
+  formatPod,
+  type Pod,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerStarter, PullOutcome } from './container-starter.ts';
-import { containerReference, goDuration, podText } from './describe.ts';
 import { errorText } from './errors.ts';
+import { goDuration } from './go-duration.ts';
 import type { ImagePuller } from './ports.ts';
 import type { SyncFailure, SyncResults } from './sync-result.ts';
 
@@ -62,7 +70,7 @@ export class PodContainers {
     const { backOff, clock, recorder } = this.#components;
     const held = backOff.check(pod, container, containerHash(container), status.containers);
     if (held === undefined) return { container, type, pull: this.#pull(pod, container, sandboxConfig, signal) };
-    const text = podText(pod);
+    const text = formatPod(pod);
     const event = `Back-off restarting failed container ${container.name} in pod ${text}`;
     recorder.event(containerReference(pod, container.name), 'Warning', eventReasons.backOffStartContainer, event);
     const message = `back-off ${goDuration(held.delayMs)} restarting failed container=${container.name} pod=${text}`;

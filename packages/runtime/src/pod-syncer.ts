@@ -2,8 +2,10 @@ import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
   type ContainerType,
+  formatPod,
   isRestartableInit,
   type Pod,
+  podReference,
   type RestartFeatures,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
@@ -12,7 +14,6 @@ import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telem
 import { computePodActions } from './actions.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerRemover } from './container-remover.ts';
-import { podReference, podText } from './describe.ts';
 import { errorText, PodRuntimeError } from './errors.ts';
 import type { Killer } from './kill.ts';
 import type { RuntimeMetrics } from './metrics.ts';
@@ -204,14 +205,14 @@ export class PodSyncer {
       return await contexts.sandboxConfig(pod, attempt);
     } catch (err) {
       if (!actions.createSandbox) {
-        const message = `GeneratePodSandboxConfig for pod "${podText(pod)}" failed: ${errorText(err)}`;
+        const message = `GeneratePodSandboxConfig for pod "${formatPod(pod)}" failed: ${errorText(err)}`;
         results.fail(new PodRuntimeError('SyncPod', message, { cause: err }));
         return undefined;
       }
       metrics.startedPods.inc({});
       metrics.startedPodErrors.inc({});
-      const message = `Failed to generate sandbox config for pod "${podText(pod)}": ${errorText(err)}`;
-      results.add('CreatePodSandbox', podText(pod), { reason: 'CreatePodSandboxError', message });
+      const message = `Failed to generate sandbox config for pod "${formatPod(pod)}": ${errorText(err)}`;
+      results.add('CreatePodSandbox', formatPod(pod), { reason: 'CreatePodSandboxError', message });
       const text = `Failed to create pod sandbox: ${errorText(err)}`;
       recorder.event(podReference(pod), 'Warning', eventReasons.failedCreatePodSandBox, text);
       return undefined;
@@ -224,7 +225,7 @@ export class PodSyncer {
     sandboxConfig: Init<PodSandboxConfig>,
   ): Promise<Place | undefined> {
     const { sandboxes, recorder, metrics, logger, tried } = this.#components;
-    const target = podText(pod);
+    const target = formatPod(pod);
     metrics.startedPods.inc({});
     let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
     try {

@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { restartCountFromLogs } from '../src/container-files.ts';
-import { containerReference, goDuration, podText } from '../src/describe.ts';
+import { goDuration } from '../src/go-duration.ts';
 import { LastErrors } from '../src/last-errors.ts';
 import { surplusInitContainers } from '../src/prune-rule.ts';
 import { SyncResults } from '../src/sync-result.ts';
@@ -31,18 +31,6 @@ test.each([
   [3_600_000, '1h0m0s'],
 ])('%d ms is %s in Go’s words', (ms, expected) => {
   expect(goDuration(ms)).toBe(expected);
-});
-
-test('events name the container by its place in the pod', () => {
-  const web = pod({ initContainers: [container('i')], ephemeralContainers: [{ name: 'd' }] });
-  const path = (name: string) => containerReference(web, name).fieldPath;
-  expect([path('app'), path('i'), path('d'), path('x')]).toEqual([
-    'spec.containers{app}',
-    'spec.initContainers{i}',
-    'spec.ephemeralContainers{d}',
-    'implicitly required container x',
-  ]);
-  expect(podText(web)).toBe('web_default(uid-1)');
 });
 
 describe('C3: records of init containers', () => {

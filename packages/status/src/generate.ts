@@ -1,4 +1,5 @@
 import {
+  isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodPhase,
@@ -92,7 +93,7 @@ function settledPhase(pod: Pod, old: PodStatus | undefined, computed: PodPhase, 
 }
 
 function terminal(phase: string | undefined): PodPhase | undefined {
-  return phase === 'Succeeded' || phase === 'Failed' ? phase : undefined;
+  return isTerminalPhase(phase) ? phase : undefined;
 }
 
 /** The reason and message of the phase are kept as long as the phase is. */

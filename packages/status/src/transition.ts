@@ -4,6 +4,7 @@ import {
   type ContainerStatus,
   defaultRestartFeatures,
   isRestartableInit,
+  isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodStatus,
@@ -105,7 +106,7 @@ export function terminatedStatus(status: PodStatus, isStatic: boolean): PodStatu
   const ran = init.findLastIndex(
     ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
   );
-  const terminal = status.phase === 'Succeeded' || status.phase === 'Failed';
+  const terminal = isTerminalPhase(status.phase);
   return {
     ...status,
     ...(status.containerStatuses && { containerStatuses: hasRun ? main.map(withTermination) : main }),

@@ -1,0 +1,24 @@
+import type { Pod } from './api.ts';
+import { findContainer } from './containers.ts';
+
+/** What an event about a pod, or about a container of it, refers to (v1 ObjectReference). */
+export interface PodReference {
+  readonly kind: 'Pod';
+  readonly apiVersion: 'v1';
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** For a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
+  readonly fieldPath?: string;
+}
+
+/** What events about a pod refer to. */
+export function podReference({ metadata: { namespace, name, uid } }: Pick<Pod, 'metadata'>): PodReference {
+  return { kind: 'Pod', apiVersion: 'v1', namespace, name, uid };
+}
+
+/** What events about a container refer to: its pod, and where in it the container is (`GenerateContainerRef` in `pkg/kubelet/container/ref.go`). */
+export function containerReference(pod: Pod, containerName: string): PodReference {
+  const fieldPath = findContainer(pod, containerName)?.fieldPath ?? `implicitly required container ${containerName}`;
+  return { ...podReference(pod), fieldPath };
+}

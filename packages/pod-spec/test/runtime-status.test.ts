@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { mayRun, type RuntimeContainer, type RuntimePod, type RuntimeSandbox } from '../src/index.ts';
+
+const container = (state: RuntimeContainer['state']): RuntimeContainer => ({
+  id: 'c',
+  name: 'main',
+  state,
+  sandboxId: 's',
+  image: '',
+  imageId: '',
+  hash: '',
+  restartCount: 0,
+  createdAtMs: 1,
+});
+const sandbox = (state: RuntimeSandbox['state']): RuntimeSandbox => ({
+  id: 's',
+  state,
+  attempt: 0,
+  createdAtMs: 1,
+  runtimeHandler: '',
+});
+const pod = (containers: readonly RuntimeContainer[], state: RuntimeSandbox['state'] = 'notReady'): RuntimePod => ({
+  uid: 'u',
+  name: 'p',
+  namespace: 'default',
+  createdAtMs: 1,
+  containers,
+  sandboxes: [sandbox(state)],
+});
+
+describe('mayRun', () => {
+  it.each([
+    ['a ready sandbox', pod([], 'ready'), true],
+    ['nothing but a stopped sandbox', pod([]), false],
+    ['a running container in a stopped sandbox', pod([container('running')]), true],
+    ['a container in a state that nobody knows', pod([container('unknown')]), true],
+    ['an exited container', pod([container('exited')]), false],
+  ])('%s', (_name, of, expected) => {
+    expect(mayRun(of)).toBe(expected);
+  });
+});
