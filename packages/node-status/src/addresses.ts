@@ -1,0 +1,81 @@
+import { NodeStatusError } from './errors.ts';
+import { type IpAddress, isUnspecified, parseIp } from './ip.ts';
+import type { Node, NodeAddress } from './node.ts';
+import { withStatus } from './node.ts';
+import { nodeIpProblem } from './node-ips.ts';
+
+/** Where --node-ip is told to a cloud controller manager. */
+const PROVIDED_NODE_IP = 'alpha.kubernetes.io/provided-node-ip';
+
+/** What is known of the host's network. */
+export interface NetworkFacts {
+  /** Every address of the host's interfaces. */
+  readonly hostAddresses: readonly string[];
+  /** What DNS and /etc/hosts know under the node's name; empty where nothing. */
+  readonly namedAddresses: readonly string[];
+  /** The address of the default route's interface, in the family that --node-ip prefers. */
+  readonly defaultAddress?: string | undefined;
+}
+
+/** How a node's addresses are chosen. */
+export interface AddressSettings {
+  readonly hostname: string;
+  /** --node-ip: see `parseNodeIps`. An unspecified address chooses a family. */
+  readonly nodeIps: readonly IpAddress[];
+  readonly externalCloudProvider: boolean;
+}
+
+/**
+ * The node with its addresses (`nodestatus/setters.go`, NodeAddress): what --node-ip says, else a hostname that is an
+ * address, else what the node's name resolves to, else the default route's address. Addresses that an external cloud
+ * provider has set stay.
+ *
+ * @throws NodeStatusError `InvalidNodeIp` where --node-ip is not this host's, `NoAddress` where none is found
+ */
+export function setAddresses(node: Node, network: NetworkFacts, settings: AddressSettings): Node {
+  const { hostname, nodeIps, externalCloudProvider } = settings;
+  const [first, second] = nodeIps;
+  const specified = nodeIps.filter((ip) => !isUnspecified(ip));
+  for (const ip of specified) {
+    const problem = nodeIpProblem(ip, network.hostAddresses);
+    const which = ip === first ? 'nodeIP' : 'secondaryNodeIP';
+    if (problem !== undefined) throw new NodeStatusError('InvalidNodeIp', `failed to validate ${which}: ${problem}`);
+  }
+  const specifiedFirst = first !== undefined && !isUnspecified(first);
+  const provided = externalCloudProvider && specifiedFirst ? specified.map(({ text }) => text).join(',') : undefined;
+  const annotated = annotate(node, provided);
+  const host: NodeAddress = { type: 'Hostname', address: hostname };
+  if (externalCloudProvider) {
+    if ((node.status?.addresses ?? []).length > 0) return annotated;
+    // Without --node-ip the cloud provider alone knows the addresses.
+    if (first === undefined) return withStatus(annotated, { addresses: [host] });
+  }
+  const internal = specifiedFirst
+    ? [first, second].filter((ip) => ip !== undefined)
+    : [foundIp(node, network, settings)];
+  return withStatus(annotated, {
+    addresses: [...internal.map(({ text }): NodeAddress => ({ type: 'InternalIP', address: text })), host],
+  });
+}
+
+function annotate(node: Node, provided: string | undefined): Node {
+  const { [PROVIDED_NODE_IP]: present, ...others } = node.metadata.annotations ?? {};
+  if (present === provided) return node;
+  const annotations = provided === undefined ? others : { ...others, [PROVIDED_NODE_IP]: provided };
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}
+
+function foundIp(node: Node, network: NetworkFacts, { hostname, nodeIps }: AddressSettings): IpAddress {
+  const preferred = nodeIps[0]?.family ?? 4;
+  const named = network.namedAddresses
+    .flatMap((text) => parseIp(text) ?? [])
+    .filter((ip) => nodeIpProblem(ip, network.hostAddresses) === undefined);
+  const found =
+    parseIp(hostname) ??
+    named.find(({ family }) => family === preferred) ??
+    named[0] ??
+    (network.defaultAddress === undefined ? undefined : parseIp(network.defaultAddress));
+  if (found !== undefined) return found;
+  const why = 'unable to select an IP from default routes.';
+  throw new NodeStatusError('NoAddress', `can't get ip address of node ${node.metadata.name}. error: ${why}`);
+}

@@ -1,0 +1,71 @@
+import { type IpAddress, isGlobalUnicast, parseIp } from './ip.ts';
+
+/** A network interface of the host that is up. */
+export interface HostInterface {
+  readonly name: string;
+  readonly loopback: boolean;
+  /** Without prefix lengths. */
+  readonly addresses: readonly string[];
+}
+
+/** The interface that a default route leaves by. */
+export interface DefaultRoute {
+  readonly interface: string;
+  readonly family: 4 | 6;
+}
+
+/** What `os.networkInterfaces()` says, as {@link HostInterface}s: Node lists interfaces that are up, and no others. */
+export function hostInterfaces(
+  listed: Readonly<Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>>,
+): readonly HostInterface[] {
+  return Object.entries(listed).map(([name, addresses = []]) => ({
+    name,
+    loopback: addresses.some(({ internal }) => internal),
+    addresses: addresses.map(({ address }) => address.replace(/%.*$/, '')),
+  }));
+}
+
+const ZERO_V6 = '0'.repeat(32);
+
+/**
+ * The default routes of `/proc/net/route` and `/proc/net/ipv6_route`, in their order. As upstream
+ * (`apimachinery/pkg/util/net/interface.go`) has it, an IPv6 one must have a gateway.
+ */
+export function parseDefaultRoutes(ipv4: string, ipv6: string): readonly DefaultRoute[] {
+  const table = (text: string): readonly string[][] => text.split('\n').map((line) => line.trim().split(/\s+/));
+  const v4 = table(ipv4).flatMap(([name, destination]): readonly DefaultRoute[] =>
+    name !== undefined && destination === '00000000' ? [{ interface: name, family: 4 }] : [],
+  );
+  const v6 = table(ipv6).flatMap((fields): readonly DefaultRoute[] => {
+    const [destination, , , , gateway = ZERO_V6, , , , , name] = fields;
+    return destination === ZERO_V6 && gateway !== ZERO_V6 && name !== undefined ? [{ interface: name, family: 6 }] : [];
+  });
+  return [...v4, ...v6];
+}
+
+/**
+ * The address of the interface that the default route uses; of the loopback interface where that one has link-local
+ * addresses only. The preferred family is searched first, then the other. `undefined` where there is none.
+ *
+ * @param routes `undefined` where the host has no table of routes: then any interface but the loopback one will do
+ */
+export function defaultIp(
+  interfaces: readonly HostInterface[],
+  routes: readonly DefaultRoute[] | undefined,
+  preferred: 4 | 6,
+): IpAddress | undefined {
+  const loopbacks = interfaces.filter(({ loopback }) => loopback);
+  for (const family of preferred === 4 ? ([4, 6] as const) : ([6, 4] as const)) {
+    const candidates =
+      routes === undefined
+        ? interfaces.filter(({ loopback }) => !loopback)
+        : routes
+            .filter((route) => route.family === family)
+            .flatMap((route) => [...interfaces.filter(({ name }) => name === route.interface), ...loopbacks]);
+    const found = candidates
+      .flatMap(({ addresses }) => addresses.flatMap((text) => parseIp(text) ?? []))
+      .find((ip) => ip.family === family && isGlobalUnicast(ip));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

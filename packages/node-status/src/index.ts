@@ -1,0 +1,27 @@
+export type { NetworkFacts } from './addresses.ts';
+export type { DevicePluginResources } from './capacity.ts';
+export { type DefaultRoute, defaultIp, type HostInterface, hostInterfaces, parseDefaultRoutes } from './default-ip.ts';
+export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
+export { type IpAddress, parseIp } from './ip.ts';
+export { NODE_LEASE_NAMESPACE } from './lease.ts';
+export type { HugePages, MachineInfo } from './machine-info.ts';
+export { type MachineFiles, readMachineInfo } from './machine-reader.ts';
+export type { Lease, Node, Taint } from './node.ts';
+export type { NodeFactSources } from './node-facts.ts';
+export type { NodeImage } from './node-images.ts';
+export { type NodeIps, parseNodeIps } from './node-ips.ts';
+export { NodeLease, type NodeLeaseComponents, type NodeLeaseOptions } from './node-lease.ts';
+export { type NodeStatusComponents, NodeStatusManager } from './node-status-manager.ts';
+export type { NodeStatusOptions } from './options.ts';
+export type { LeaseClient, NodeClient, ReadOptions } from './ports.ts';
+export type { PressureFacts } from './pressure.ts';
+export type { ReadinessFacts } from './readiness.ts';
+export {
+  parseReservations,
+  type ReservationSettings,
+  type Reservations,
+  reservationProblems,
+  type Threshold,
+} from './reservation.ts';
+export type { RuntimeFeatures, RuntimeHandler } from './runtime-features.ts';
+export { goArchitecture, type RuntimeVersion } from './system-info.ts';

@@ -1,0 +1,40 @@
+import type { EventRecorder, EventType, ObjectReference } from '@node-agent/telemetry';
+import type { Node } from './node.ts';
+import { pressureEvents } from './pressure.ts';
+import { readyEvents } from './readiness.ts';
+
+/** An event about the node. */
+export interface NodeEvent {
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The events that a written change of the node's status means (`kubelet_node_status.go`, `nodestatus/setters.go`). */
+export function nodeEvents(name: string, before: Node, after: Node): readonly NodeEvent[] {
+  const reasons = [...pressureEvents(before, after), ...readyEvents(before, after)];
+  const events = reasons.map((reason): NodeEvent => statusEvent(name, reason));
+  const [oldBoot, boot] = [before.status?.nodeInfo?.bootID ?? '', after.status?.nodeInfo?.bootID ?? ''];
+  if (oldBoot === '' || boot === '' || oldBoot === boot) return events;
+  const message = `Node ${name} has been rebooted, boot id: ${boot}`;
+  return [{ type: 'Warning', reason: 'NodeRebooted', message }, ...events];
+}
+
+/** The event that tells that pods may, or may not, be scheduled to the node any more. */
+export function schedulableEvent(name: string, unschedulable: boolean): NodeEvent {
+  return statusEvent(name, unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable');
+}
+
+function statusEvent(name: string, reason: string): NodeEvent {
+  return { type: 'Normal', reason, message: `Node ${name} status is now: ${reason}` };
+}
+
+/** What an event about a node refers to: its name stands for its UID, as with upstream's events. */
+export function nodeReference(name: string): ObjectReference {
+  return { kind: 'Node', name, uid: name };
+}
+
+/** Tells the events to a recorder. */
+export function recordNodeEvents(recorder: EventRecorder, name: string, events: readonly NodeEvent[]): void {
+  for (const { type, reason, message } of events) recorder.event(nodeReference(name), type, reason, message);
+}

@@ -1,0 +1,29 @@
+import type { ContainerImage } from './node.ts';
+
+/** An image that the runtime has. */
+export interface NodeImage {
+  readonly repoDigests: readonly string[];
+  readonly repoTags: readonly string[];
+  readonly sizeBytes: number;
+}
+
+const MAX_NAMES = 5;
+
+/**
+ * The images as the node shows them, so that a scheduler can prefer nodes that have one: the largest first, at most
+ * `maxImages` (-1: all), at most five names of each, digests before tags (`nodestatus/setters.go`, Images).
+ */
+export function nodeImages(images: readonly NodeImage[], maxImages: number): readonly ContainerImage[] {
+  // Of images of one size the names decide, so that two looks at the same images give the same list.
+  const sorted = images
+    .map(({ repoDigests, repoTags, sizeBytes }) => ({
+      names: [...repoDigests, ...repoTags].slice(0, MAX_NAMES),
+      sizeBytes,
+    }))
+    .sort((a, b) => b.sizeBytes - a.sizeBytes || compareText(a.names[0] ?? '', b.names[0] ?? ''));
+  return maxImages < 0 ? sorted : sorted.slice(0, maxImages);
+}
+
+function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

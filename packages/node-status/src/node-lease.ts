@@ -1,0 +1,204 @@
+import { type Clock, every, type Random, sleep, withTimeout } from '@node-agent/async';
+import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
+import { reasonOf } from './errors.ts';
+import { type LeaseContent, newLease, renewedLease } from './lease.ts';
+import type { Lease } from './node.ts';
+import type { LeaseClient, NodeClient } from './ports.ts';
+
+/** What a {@link NodeLease} works with. The clients should share nothing with others that could be slow (N6). */
+export interface NodeLeaseComponents {
+  readonly leases: LeaseClient;
+  readonly nodes: Pick<NodeClient, 'getNode'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Called from the second failed renewal in a row on: connections that hang should be closed. */
+  readonly onRepeatedHeartbeatFailure?: () => void;
+}
+
+export interface NodeLeaseOptions {
+  readonly nodeName: string;
+  /** 40 s where absent; it is renewed after a quarter of that. */
+  readonly leaseDurationSeconds?: number;
+  /** How long a request may take; 10 s where absent. */
+  readonly requestTimeoutMs?: number;
+}
+
+const RENEW_FRACTION = 0.25;
+const PERIOD_JITTER = 0.04;
+const MAX_ATTEMPTS = 5;
+const FIRST_DELAY_MS = 200;
+const MAX_DELAY_MS = 7_000;
+
+/**
+ * Says every 10 s that the node is alive, by renewing its Lease, whatever else is slow or stuck (N6). It makes the lease where there
+ * is none, with the node as its owner. (`component-helpers/apimachinery/lease/controller.go`, KEP-589)
+ */
+export class NodeLease {
+  readonly #components: NodeLeaseComponents;
+  readonly #options: Required<NodeLeaseOptions>;
+  readonly #failures: Counter;
+  #latest: Lease | undefined;
+  #ownerUid: string | undefined;
+  #lookingForOwner = false;
+  #renewedAtMs: number | undefined;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(components: NodeLeaseComponents, options: NodeLeaseOptions) {
+    const { metrics } = components;
+    this.#components = components;
+    this.#options = { leaseDurationSeconds: 40, requestTimeoutMs: 10_000, ...options };
+    const name = 'node_agent_node_lease_renewal_failures_total';
+    this.#failures = metrics.counter({
+      name,
+      help: 'Number of requests to create or renew the node lease that failed.',
+    });
+  }
+
+  /** When the lease was made or renewed last, by the monotonic clock; `undefined` before that. */
+  get renewedAtMs(): number | undefined {
+    return this.#renewedAtMs;
+  }
+
+  /** Runs until `signal` is aborted. Let it run while the node shuts down: the node is alive until it is not. */
+  start(signal: AbortSignal): Promise<void> {
+    const { clock, random, logger } = this.#components;
+    const periodMs = this.#options.leaseDurationSeconds * 1000 * RENEW_FRACTION;
+    const round = async (): Promise<void> => {
+      try {
+        await this.#sync(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        logger.error({ err: error, retryInMs: periodMs }, 'Failed to renew the node lease');
+      }
+    };
+    this.#ended = every(clock, periodMs, round, signal, { jitter: { random, maxFactor: PERIOD_JITTER } });
+    return this.#ended;
+  }
+
+  /** Waits until the round under way has ended, once the signal of {@link start} is aborted. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ended;
+  }
+
+  async #sync(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#components;
+    if (this.#latest !== undefined) {
+      try {
+        // Nobody else writes it as a rule: what was written last serves without another look.
+        await this.#renew(this.#latest, signal);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        logger.info({ err: error }, 'Failed to renew the latest lease, looking for what there is');
+      }
+    }
+    const { lease, created } = await this.#ensure(signal);
+    this.#latest = lease;
+    if (!created) await this.#renew(lease, signal);
+  }
+
+  /** Up to five times at once (retryUpdateLease). @throws the last failure */
+  async #renew(base: Lease, signal: AbortSignal): Promise<void> {
+    const { leases, clock, logger, onRepeatedHeartbeatFailure } = this.#components;
+    let lease = base;
+    let last: unknown;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      try {
+        const renewed = renewedLease(lease, this.#renewal(lease, signal), clock.now());
+        this.#latest = await this.#call((limit) => leases.updateLease(renewed, limit), signal);
+        this.#renewedAtMs = clock.monotonic();
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        last = error;
+        this.#failures.inc({});
+        logger.error({ err: error, attempt }, 'Failed to update lease');
+        if (reasonOf(error) === 'Conflict') {
+          lease = (await this.#ensure(signal)).lease;
+          this.#latest = lease;
+          continue;
+        }
+        if (reasonOf(error) === 'NotFound') break;
+      }
+      if (attempt > 0) onRepeatedHeartbeatFailure?.();
+    }
+    throw last;
+  }
+
+  /** The lease that is there, or a new one; tries again after 200 ms, doubling to 7 s (backoffEnsureLease). */
+  async #ensure(signal: AbortSignal): Promise<{ readonly lease: Lease; readonly created: boolean }> {
+    for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
+      try {
+        return await this.#getOrCreate(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#failures.inc({});
+        this.#components.logger.error({ err: error, retryInMs: delayMs }, 'Failed to ensure lease exists, will retry');
+      }
+      await sleep(this.#components.clock, delayMs, signal);
+    }
+  }
+
+  async #getOrCreate(signal: AbortSignal): Promise<{ readonly lease: Lease; readonly created: boolean }> {
+    const { leases, clock } = this.#components;
+    const { nodeName } = this.#options;
+    try {
+      return { lease: await this.#call((limit) => leases.getLease(nodeName, limit), signal), created: false };
+    } catch (error) {
+      if (reasonOf(error) !== 'NotFound') throw error;
+    }
+    const content = this.#content(await this.#ownerOfNewLease(signal));
+    const lease = await this.#call((limit) => leases.createLease(newLease(content, clock.now()), limit), signal);
+    this.#renewedAtMs = clock.monotonic();
+    return { lease, created: true };
+  }
+
+  /**
+   * The node's UID, for a lease without which the node counts as dead: where it cannot be had now, the lease is made without an owner,
+   * and gets one with a later renewal. Only a node that is not there gets no lease, which nothing would ever remove.
+   */
+  async #ownerOfNewLease(signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await this.#nodeUid(signal);
+    } catch (error) {
+      if (signal.aborted || reasonOf(error) === 'NotFound') throw error;
+      this.#components.logger.warn({ err: error }, 'Failed to get node when trying to set owner ref to the node lease');
+      return undefined;
+    }
+  }
+
+  /** What a renewal says; it waits for nothing: an owner that is missing is looked up beside it, for the next one. */
+  #renewal(lease: Lease, signal: AbortSignal): LeaseContent {
+    const owned = (lease.metadata.ownerReferences ?? []).length > 0;
+    if (!owned && this.#ownerUid === undefined && !this.#lookingForOwner) {
+      this.#lookingForOwner = true;
+      this.#nodeUid(signal)
+        .catch((error: unknown) => {
+          const text = 'Failed to get node when trying to set owner ref to the node lease';
+          if (!signal.aborted) this.#components.logger.warn({ err: error }, text);
+        })
+        .finally(() => {
+          this.#lookingForOwner = false;
+        });
+    }
+    return this.#content(this.#ownerUid);
+  }
+
+  async #nodeUid(signal: AbortSignal): Promise<string | undefined> {
+    const { nodes } = this.#components;
+    const node = await this.#call((limit) => nodes.getNode(this.#options.nodeName, { fresh: true }, limit), signal);
+    this.#ownerUid = node.metadata.uid;
+    return this.#ownerUid;
+  }
+
+  #content(nodeUid: string | undefined): LeaseContent {
+    const { nodeName, leaseDurationSeconds } = this.#options;
+    return { nodeName, durationSeconds: leaseDurationSeconds, nodeUid };
+  }
+
+  #call<T>(request: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return withTimeout(this.#components.clock, this.#options.requestTimeoutMs, request, signal);
+  }
+}

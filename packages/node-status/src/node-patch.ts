@@ -1,0 +1,136 @@
+import { parseQuantity } from '@node-agent/pod-spec';
+import type { Node, NodeAddress, NodeCondition, NodeStatus } from './node.ts';
+
+type Json = { readonly [key: string]: unknown };
+
+/**
+ * The strategic merge patch that turns a node's metadata and status into what they should be, with nothing in it that did not change
+ * (component-helpers' `node/util/status.go`, PatchNodeStatus). Conditions merge by type, so that those of others stay whatever
+ * happened to them meanwhile; addresses, wrongly declared to merge by type in the API, are replaced.
+ * The patch names the node's UID: a node that was deleted and made anew refuses it.
+ *
+ * @returns `undefined` where nothing changed
+ */
+export function nodePatch(before: Node, after: Node): object | undefined {
+  const metadata = metadataPatch(before, after);
+  const status = statusPatch(before.status ?? {}, after.status ?? {});
+  if (metadata === undefined && status === undefined) return undefined;
+  const uid = before.metadata.uid;
+  return {
+    ...((metadata !== undefined || uid !== undefined) && {
+      metadata: { ...(uid !== undefined && { uid }), ...metadata },
+    }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+/**
+ * Whether a patch is worth sending at once: something but heartbeats changed (nodeStatusHasChanged). Quantities are compared
+ * as amounts, and what is empty is as good as absent.
+ */
+export function hasNodeChanged(before: Node, after: Node): boolean {
+  const stamped = (node: Node): Node => ({ ...node, status: { ...node.status, ...withoutHeartbeats(node.status) } });
+  return nodePatch(stamped(before), stamped(after)) !== undefined;
+}
+
+function withoutHeartbeats(status: NodeStatus | undefined): Partial<NodeStatus> {
+  const conditions = status?.conditions?.map(({ lastHeartbeatTime: _, ...rest }): NodeCondition => rest);
+  return conditions === undefined ? {} : { conditions };
+}
+
+function metadataPatch(before: Node, after: Node): Json | undefined {
+  const labels = mapPatch(before.metadata.labels, after.metadata.labels);
+  const annotations = mapPatch(before.metadata.annotations, after.metadata.annotations);
+  return labels || annotations ? { ...(labels && { labels }), ...(annotations && { annotations }) } : undefined;
+}
+
+/** As {@link objectPatch}, but an empty value is a value: labels have them. */
+function mapPatch(
+  before: Readonly<Record<string, string>> = {},
+  after: Readonly<Record<string, string>> = {},
+): Json | undefined {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (key) => before[key] !== after[key],
+  );
+  return keys.length === 0 ? undefined : Object.fromEntries(keys.map((key) => [key, after[key] ?? null]));
+}
+
+function statusPatch(before: NodeStatus, after: NodeStatus): Json | undefined {
+  const { conditions: oldConditions = [], addresses: oldAddresses = [], ...oldRest } = before;
+  const { conditions = [], addresses = [], ...rest } = after;
+  const merged = conditionsPatch(oldConditions, conditions);
+  const patch = {
+    ...objectPatch(withEqualQuantities(oldRest, rest), rest),
+    ...(merged && {
+      '$setElementOrder/conditions': conditions.map(({ type }) => ({ type })),
+      conditions: merged,
+    }),
+    ...(!same(oldAddresses, addresses) && { addresses: addressesPatch(oldAddresses, addresses) }),
+  };
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+function conditionsPatch(
+  before: readonly NodeCondition[],
+  after: readonly NodeCondition[],
+): readonly object[] | undefined {
+  const changed = after.flatMap((condition) => {
+    const old = before.find(({ type }) => type === condition.type);
+    if (old === undefined) return [condition];
+    const patch = objectPatch({ ...old }, { ...condition });
+    return patch === undefined ? [] : [{ ...patch, type: condition.type }];
+  });
+  return changed.length === 0 ? undefined : changed;
+}
+
+function addressesPatch(before: readonly NodeAddress[], after: readonly NodeAddress[]): readonly object[] {
+  return before.length === 0 ? after : [...after, { $patch: 'replace' }];
+}
+
+/** The old status with resources in the new one's words where the amounts are the same. */
+function withEqualQuantities(before: NodeStatus, after: NodeStatus): Json {
+  const reword = (own: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): object =>
+    Object.fromEntries(
+      Object.entries(own).map(([name, text]) => {
+        const other = wanted[name];
+        return [name, other !== undefined && parseQuantity(other).equals(parseQuantity(text)) ? other : text];
+      }),
+    );
+  return {
+    ...before,
+    ...(before.capacity && { capacity: reword(before.capacity, after.capacity) }),
+    ...(before.allocatable && { allocatable: reword(before.allocatable, after.allocatable) }),
+  };
+}
+
+/** What differs, member by member; lists are replaced as a whole, what is gone becomes `null`. */
+function objectPatch(before: Json, after: Json): Json | undefined {
+  const patch: Record<string, unknown> = {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, wanted] = [before[key], after[key]];
+    if (same(old, wanted)) continue;
+    if (wanted === undefined || wanted === null) patch[key] = null;
+    else patch[key] = isObject(old) && isObject(wanted) ? objectPatch(old, wanted) : wanted;
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+/** Equality of JSON values in which what is empty is as good as absent, as Go's types make it. */
+function same(a: unknown, b: unknown): boolean {
+  if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => same(item, b[i]));
+  if (isObject(a) && isObject(b)) {
+    return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => same(a[key], b[key]));
+  }
+  return a === b;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isObject(value) && Object.values(value).every(isEmpty);
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,82 @@
+import { type Clock, sleep, withTimeout } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import { reasonOf } from './errors.ts';
+import { registrationConflict } from './identity.ts';
+import type { Node } from './node.ts';
+import { nodePatch } from './node-patch.ts';
+import type { NodeClient } from './ports.ts';
+import { reconcileNode } from './reconcile-node.ts';
+
+/** A node that is registered. */
+export interface Registration {
+  readonly node: Node;
+  /** Whether it was not there before. */
+  readonly created: boolean;
+  /** Why the node that was there is another machine's. */
+  readonly conflict?: string | undefined;
+}
+
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 7_000;
+
+/** Creates the node, or takes over the one of its name that is there (`kubelet_node_status.go`, registerWithAPIServer). */
+export class NodeRegistrar {
+  readonly #nodes: NodeClient;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #options: { readonly requestTimeoutMs: number; readonly resetExtendedResources: () => boolean };
+
+  constructor(
+    components: { readonly nodes: NodeClient; readonly clock: Clock; readonly logger: Logger },
+    options: { readonly requestTimeoutMs: number; readonly resetExtendedResources: () => boolean },
+  ) {
+    this.#nodes = components.nodes;
+    this.#clock = components.clock;
+    this.#logger = components.logger;
+    this.#options = options;
+  }
+
+  /**
+   * Tries until it is done, after 100 ms, doubling to 7 s.
+   * @param makeNode the node as it is at this try
+   * @throws the signal's reason
+   */
+  async register(makeNode: (signal: AbortSignal) => Promise<Node>, signal: AbortSignal): Promise<Registration> {
+    for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
+      try {
+        const registration = await this.#try(await makeNode(signal), signal);
+        this.#logger.info(
+          { node: registration.node.metadata.name, created: registration.created },
+          'Successfully registered node',
+        );
+        return registration;
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#logger.error({ err: error, retryInMs: delayMs }, 'Unable to register node with API server');
+      }
+      await sleep(this.#clock, delayMs, signal);
+    }
+  }
+
+  async #try(node: Node, signal: AbortSignal): Promise<Registration> {
+    const name = node.metadata.name ?? '';
+    try {
+      return { node: await this.#call((limit) => this.#nodes.createNode(node, limit), signal), created: true };
+    } catch (error) {
+      // Where creating is forbidden somebody else may have made the node.
+      if (!['AlreadyExists', 'Forbidden'].includes(reasonOf(error) ?? '')) throw error;
+    }
+    const existing = await this.#call((limit) => this.#nodes.getNode(name, { fresh: true }, limit), signal);
+    this.#logger.info({ node: name }, 'Node was previously registered');
+    const patch = nodePatch(existing, reconcileNode(node, existing, this.#options.resetExtendedResources()));
+    const reconciled =
+      patch === undefined
+        ? existing
+        : await this.#call((limit) => this.#nodes.patchNodeStatus(name, patch, limit), signal);
+    return { node: reconciled, created: false, conflict: registrationConflict(existing, node) };
+  }
+
+  #call<T>(request: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return withTimeout(this.#clock, this.#options.requestTimeoutMs, request, signal);
+  }
+}

@@ -1,0 +1,290 @@
+import { abortable, type Clock, jitter, type Random, sleep, type Timer, withTimeout } from '@node-agent/async';
+import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import { NodeStatusError, reasonOf } from './errors.ts';
+import { foreignWriter } from './identity.ts';
+import { initialNode, withRequiredLabels } from './initial-node.ts';
+import { conditionOf, type Node } from './node.ts';
+import { nodeEvents, recordNodeEvents, schedulableEvent } from './node-events.ts';
+import { NodeFactCollector, type NodeFactSources } from './node-facts.ts';
+import { hasNodeChanged, nodePatch } from './node-patch.ts';
+import { NodeRegistrar } from './node-registrar.ts';
+import { type NodeStatusOptions, type NodeStatusSettings, settingsOf } from './options.ts';
+import type { NodeClient } from './ports.ts';
+import { isReportDue, type LastReport, nextReportDelayMs } from './report-schedule.ts';
+import { setNodeStatus } from './set-node-status.ts';
+import { StartupMetrics } from './startup-metrics.ts';
+
+/** What a {@link NodeStatusManager} works with. */
+export interface NodeStatusComponents {
+  readonly nodes: NodeClient;
+  readonly sources: NodeFactSources;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  /** Tells the runtime the node's range of pod addresses, several with a comma. */
+  readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
+  /** Tells the volume manager which volumes the API server knows to be in use. */
+  readonly onVolumesReported?: (names: readonly string[]) => void;
+  /** Called from the second failure in a row on: connections that hang should be closed. */
+  readonly onRepeatedHeartbeatFailure?: () => void;
+}
+
+const MAX_ATTEMPTS = 5;
+const PERIOD_JITTER = 0.04;
+// Until the node is ready for the first time, for at most 30 s, its state is looked at ten times a second (fastStatusUpdateOnce).
+const STARTING_MS = 30_000;
+const STARTING_LOOK_MS = 100;
+/** The least time between two rounds, however often it is woken. */
+const SPACING_MS = 100;
+const LOOK_MS = 1_000;
+
+/**
+ * Keeps the node's object in the API: registers it, and writes its status at once when something changed, at least every
+ * `reportFrequencyMs`. A node that is deleted is registered again. Nothing that is slow keeps it from writing what it knows (N6),
+ * and the lease is not its business: see `NodeLease`. (`kubelet_node_status.go`)
+ */
+export class NodeStatusManager {
+  readonly #components: NodeStatusComponents;
+  readonly #settings: NodeStatusSettings;
+  readonly #facts: NodeFactCollector;
+  readonly #registrar: NodeRegistrar;
+  readonly #startup: StartupMetrics;
+  #registered = false;
+  /** Whether it is over that the node's first becoming ready is waited for. */
+  #started = false;
+  #wake: (() => void) | undefined;
+  #woken = false;
+  #ended: Promise<void> = Promise.resolve();
+  #report: LastReport | undefined;
+  /** The node as the last write left it, and the version that was written on. */
+  #written: { readonly node: Node; readonly basedOn: string | undefined } | undefined;
+  #node: Node | undefined;
+  #unschedulable = false;
+  #podCidr = '';
+  #conflict: string | undefined;
+
+  constructor(components: NodeStatusComponents, options: NodeStatusOptions) {
+    this.#components = components;
+    this.#settings = settingsOf(options);
+    const { clock, logger, metrics } = components;
+    this.#facts = new NodeFactCollector(components, { patienceMs: this.#settings.factPatienceMs });
+    this.#registrar = new NodeRegistrar({ nodes: components.nodes, clock, logger }, this.#settings);
+    this.#startup = new StartupMetrics(metrics, this.#settings.nodeName, clock.monotonic());
+  }
+
+  /** The node as it was seen or written last; `undefined` before it is registered. */
+  get node(): Node | undefined {
+    return this.#node;
+  }
+
+  /** Why another machine seems to use this node's name, or has since this kubelet started; `undefined` where nothing said so. */
+  get conflict(): string | undefined {
+    return this.#conflict;
+  }
+
+  /** The node as it would be registered now: what there is of it without an API server. @throws the signal's reason */
+  async localNode(signal: AbortSignal): Promise<Node> {
+    return this.#withStatus(initialNode(this.#settings), await this.#facts.collect(signal));
+  }
+
+  /** Says that something changed, so that the status is written now and not at the next look. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake?.();
+  }
+
+  /** Runs until `signal` is aborted. */
+  start(signal: AbortSignal): Promise<void> {
+    this.#ended = this.#run(signal);
+    return this.#ended;
+  }
+
+  /** Waits until the round under way has ended, once the signal of {@link start} is aborted. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ended;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, random, logger } = this.#components;
+    const startedMs = clock.monotonic() + STARTING_MS;
+    try {
+      // Without it the first status would say that the runtime is not there.
+      await this.#facts.checkRuntime(signal);
+      while (!signal.aborted) {
+        const seen = this.#facts.fingerprint();
+        this.#woken = false;
+        await this.#sync(signal).catch((error: unknown) => {
+          signal.throwIfAborted();
+          logger.error({ err: error }, 'Unable to update node status');
+        });
+        const dueMs = clock.monotonic() + jitter(random, this.#settings.updateFrequencyMs, PERIOD_JITTER);
+        await sleep(clock, SPACING_MS, signal);
+        if (conditionOf(this.#node ?? EMPTY, 'Ready')?.status === 'True') this.#started = true;
+        while (!this.#started && !this.#woken && clock.monotonic() < Math.min(startedMs, dueMs)) {
+          await this.#lookWhileStarting(signal);
+        }
+        await this.#waitForChange(seen, dueMs, signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Asks the runtime how it is; wakes the manager, once, where that makes the node ready. */
+  async #lookWhileStarting(signal: AbortSignal): Promise<void> {
+    await this.#pause(STARTING_LOOK_MS, signal);
+    await this.#facts.checkRuntime(signal);
+    if (!this.#facts.ready()) return;
+    this.#started = true;
+    this.#woken = true;
+  }
+
+  /** Comes back when a look is due, when it was woken, or when what was seen has changed. */
+  async #waitForChange(seen: string, dueMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    for (let leftMs = dueMs - clock.monotonic(); leftMs > 0 && !this.#woken; leftMs = dueMs - clock.monotonic()) {
+      await this.#pause(Math.min(leftMs, LOOK_MS), signal);
+      if (this.#facts.fingerprint() !== seen) return;
+    }
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    let timer: Timer | undefined;
+    const elapsed = new Promise<void>((resolve) => {
+      timer = this.#components.clock.setTimer(ms, resolve);
+      this.#wake = resolve;
+    });
+    try {
+      await abortable(elapsed, signal);
+    } finally {
+      timer?.cancel();
+      this.#wake = undefined;
+    }
+  }
+
+  /** Up to five attempts at once; the first may lean on a cached node (updateNodeStatus). */
+  async #sync(signal: AbortSignal): Promise<void> {
+    const { logger, onRepeatedHeartbeatFailure } = this.#components;
+    let last: unknown;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      if (this.#settings.registerNode && !this.#registered) await this.#register(signal);
+      try {
+        await this.#tryUpdate(attempt > 0, signal);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        last = error;
+        // A cache may not have the node yet; that the server has not got it means that it was deleted.
+        if (attempt > 0 && reasonOf(error) === 'NotFound') this.#registered = false;
+        if (attempt > 0) onRepeatedHeartbeatFailure?.();
+        logger.error({ err: error, attempt }, 'Error updating node status, will retry');
+      }
+    }
+    throw new NodeStatusError('UpdateFailed', 'update node status exceeds retry count', { cause: last });
+  }
+
+  async #register(signal: AbortSignal): Promise<void> {
+    const { clock, recorder } = this.#components;
+    const { nodeName } = this.#settings;
+    this.#startup.registrationAttempted(clock.monotonic());
+    const initial = initialNode(this.#settings);
+    const { node, created, conflict } = await this.#registrar.register((limit) => this.localNode(limit), signal);
+    this.#registered = true;
+    this.#written = { node, basedOn: node.metadata.resourceVersion };
+    this.#node = node;
+    this.#reportConflict(conflict);
+    if (!created) return;
+    this.#startup.nodeCreated(clock.monotonic());
+    recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, initial, node));
+  }
+
+  async #tryUpdate(fresh: boolean, signal: AbortSignal): Promise<void> {
+    const { clock, random, recorder, nodes, onVolumesReported } = this.#components;
+    const { nodeName, reportFrequencyMs } = this.#settings;
+    const original = await this.#read(fresh, signal);
+    const cidrChanged = await this.#takePodCidr(original, signal);
+    const node = this.#withStatus(withRequiredLabels(original, this.#settings), await this.#facts.collect(signal));
+    const changed = cidrChanged || hasNodeChanged(original, node);
+    this.#takeSchedulable(original);
+    this.#node = original;
+    if (!changed && !isReportDue(this.#report, clock.monotonic(), reportFrequencyMs)) {
+      onVolumesReported?.(original.status?.volumesInUse ?? []);
+      return;
+    }
+    const delayMs = nextReportDelayMs(changed, this.#report === undefined, reportFrequencyMs, random);
+    const patch = nodePatch(original, node);
+    const written =
+      patch === undefined
+        ? original
+        : await this.#call((limit) => nodes.patchNodeStatus(nodeName, patch, limit), signal);
+    this.#report = { atMs: clock.monotonic(), delayMs };
+    this.#written = { node: written, basedOn: original.metadata.resourceVersion };
+    this.#node = written;
+    if (conditionOf(written, 'Ready')?.status === 'True') this.#startup.nodeReady(clock.monotonic());
+    recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, original, node));
+    onVolumesReported?.(written.status?.volumesInUse ?? []);
+  }
+
+  async #read(fresh: boolean, signal: AbortSignal): Promise<Node> {
+    const { nodes } = this.#components;
+    const get = (now: boolean): Promise<Node> =>
+      this.#call((limit) => nodes.getNode(this.#settings.nodeName, { fresh: now }, limit), signal);
+    const seen = await get(fresh);
+    // A cache that has not seen the last write yet would have it written once more.
+    if (!fresh && this.#written !== undefined && seen.metadata.resourceVersion === this.#written.basedOn) {
+      return this.#written.node;
+    }
+    if (this.#written === undefined || foreignWriter(this.#written.node, seen) === undefined) return seen;
+    const newest = fresh ? seen : await get(true);
+    this.#reportConflict(foreignWriter(this.#written.node, newest));
+    return newest;
+  }
+
+  /** Two machines under one name: said once, and again when it is another one. */
+  #reportConflict(conflict: string | undefined): void {
+    const { recorder, logger } = this.#components;
+    const { nodeName } = this.#settings;
+    if (conflict === undefined || conflict === this.#conflict) return;
+    this.#conflict = conflict;
+    logger.error({ node: nodeName, conflict }, 'Another machine uses the name of this node');
+    recordNodeEvents(recorder, nodeName, [{ type: 'Warning', reason: 'NodeNameConflict', message: conflict }]);
+  }
+
+  async #takePodCidr(node: Node, signal: AbortSignal): Promise<boolean> {
+    const cidr = (node.spec?.podCIDRs ?? []).join(',');
+    if (cidr === '' || cidr === this.#podCidr) return false;
+    const { onPodCidr, logger } = this.#components;
+    try {
+      await this.#call(async (limit) => onPodCidr?.(cidr, limit), signal);
+      this.#podCidr = cidr;
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.error({ err: error, cidr }, 'Error updating pod CIDR');
+    }
+    return true;
+  }
+
+  #takeSchedulable(node: Node): void {
+    const unschedulable = node.spec?.unschedulable ?? false;
+    if (unschedulable === this.#unschedulable) return;
+    this.#unschedulable = unschedulable;
+    const { nodeName } = this.#settings;
+    recordNodeEvents(this.#components.recorder, nodeName, [schedulableEvent(nodeName, unschedulable)]);
+  }
+
+  #withStatus(node: Node, facts: Parameters<typeof setNodeStatus>[1]): Node {
+    const outcome = setNodeStatus(node, facts, this.#settings, this.#components.clock.now());
+    for (const problem of outcome.problems) {
+      this.#components.logger.error({ err: problem }, 'Failed to set some node status fields');
+    }
+    return outcome.node;
+  }
+
+  #call<T>(request: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return withTimeout(this.#components.clock, this.#settings.requestTimeoutMs, request, signal);
+  }
+}
+
+const EMPTY: Node = { metadata: {} };

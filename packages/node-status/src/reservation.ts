@@ -1,0 +1,107 @@
+import { addResources, parseQuantity, parseResourceList, Quantity, type ResourceList } from '@node-agent/pod-spec';
+import { NodeStatusError } from './errors.ts';
+
+/** What is kept back from pods, as the configuration file has it. */
+export interface ReservationSettings {
+  readonly kubeReserved: Readonly<Record<string, string>>;
+  readonly systemReserved: Readonly<Record<string, string>>;
+  /** Hard eviction thresholds by signal: `memory.available` and `nodefs.available` are kept back too. */
+  readonly evictionHard: Readonly<Record<string, string>>;
+  /** Leaves the hard eviction thresholds out (--experimental-allocatable-ignore-eviction). */
+  readonly ignoreEviction?: boolean;
+}
+
+/** A hard eviction threshold: an amount, or a part of the capacity. */
+export type Threshold = { readonly quantity: Quantity } | { readonly fraction: number };
+
+/** What is kept back from pods, in a form that is ready to be used. */
+export interface Reservations {
+  readonly reserved: ResourceList;
+  readonly thresholds: ReadonlyMap<'memory' | 'ephemeral-storage', Threshold>;
+}
+
+const SIGNALS = { memory: 'memory.available', 'ephemeral-storage': 'nodefs.available' } as const;
+
+/** @throws NodeStatusError `InvalidReservation` or `InvalidThreshold`, naming the field */
+export function parseReservations(settings: ReservationSettings): Reservations {
+  const reserved = addResources(
+    reservationOf('systemReserved', settings.systemReserved),
+    reservationOf('kubeReserved', settings.kubeReserved),
+  );
+  const thresholds = new Map<'memory' | 'ephemeral-storage', Threshold>();
+  if (settings.ignoreEviction !== true) {
+    for (const resource of ['memory', 'ephemeral-storage'] as const) {
+      const text = settings.evictionHard[SIGNALS[resource]];
+      const threshold = text === undefined ? undefined : parseThreshold(SIGNALS[resource], text);
+      if (threshold !== undefined) thresholds.set(resource, threshold);
+    }
+  }
+  return { reserved, thresholds };
+}
+
+function reservationOf(field: string, list: Readonly<Record<string, string>>): ResourceList {
+  try {
+    return parseResourceList(list);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new NodeStatusError('InvalidReservation', `${field}: ${why}`, { cause });
+  }
+}
+
+/**
+ * Reads a threshold: `100Mi`, `10%`. `0%` and `100%` switch it off: `undefined` (`eviction/helpers.go`).
+ * @throws NodeStatusError `InvalidThreshold`, naming the signal
+ */
+export function parseThreshold(signal: string, text: string): Threshold | undefined {
+  const refuse = (why: string, cause?: unknown): never => {
+    const shown = `evictionHard[${JSON.stringify(signal)}]: ${JSON.stringify(text)} ${why}`;
+    throw new NodeStatusError('InvalidThreshold', shown, { cause });
+  };
+  if (text === '0%' || text === '100%') return undefined;
+  if (text.endsWith('%')) {
+    const percent = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
+    if (!(percent >= 0 && percent <= 100)) return refuse('is no percentage from 0% to 100%');
+    // Go reads it into 32 bits: what is kept back shows those roundings, to the byte.
+    return { fraction: Math.fround(Math.fround(percent) / 100) };
+  }
+  try {
+    const quantity = parseQuantity(text);
+    return quantity.compare(Quantity.zero) > 0 ? { quantity } : refuse('must be positive');
+  } catch (cause) {
+    if (cause instanceof NodeStatusError) throw cause;
+    return refuse(`is no quantity: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+}
+
+/**
+ * How much of each resource pods cannot have (`cm/node_container_manager_linux.go`, GetNodeAllocatableReservation). A percentage is
+ * of the capacity.
+ */
+export function reservationOfCapacity(capacity: ResourceList, { reserved, thresholds }: Reservations): ResourceList {
+  const sums = new Map<string, Quantity>();
+  for (const name of capacity.keys()) {
+    const eviction = name === 'memory' || name === 'ephemeral-storage' ? thresholds.get(name) : undefined;
+    const kept = eviction === undefined ? Quantity.zero : thresholdQuantity(eviction, capacity.get(name));
+    const sum = (reserved.get(name) ?? Quantity.zero).add(kept);
+    if (!sum.isZero) sums.set(name, sum);
+  }
+  return sums;
+}
+
+function thresholdQuantity(threshold: Threshold, capacity: Quantity = Quantity.zero): Quantity {
+  if ('quantity' in threshold) return threshold.quantity;
+  return Quantity.of(Math.trunc(Number(capacity.value()) * threshold.fraction), 'BinarySI');
+}
+
+/**
+ * What is wrong with the reservations on a machine of this capacity, resource by resource (validateNodeAllocatable): a kubelet does
+ * not start then. Empty where nothing is.
+ */
+export function reservationProblems(capacity: ResourceList, reservations: Reservations): readonly string[] {
+  return [...reservationOfCapacity(capacity, reservations)].flatMap(([name, kept]) => {
+    const available = capacity.get(name) ?? Quantity.zero;
+    if (available.compare(kept) >= 0) return [];
+    const text = `has a reservation of ${kept} but capacity of ${available}. Expected capacity >= reservation.`;
+    return [`Resource ${JSON.stringify(name)} ${text}`];
+  });
+}
