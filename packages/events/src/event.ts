@@ -74,6 +74,6 @@ export function eventName(objectName: string, atNs: bigint, fallback: () => stri
 }
 
 /** A time as the API has it. */
-export function eventTime(ms: number): string {
+function eventTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

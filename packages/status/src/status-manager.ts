@@ -8,7 +8,7 @@ import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts
 export interface VersionedStatus {
   readonly pod: Pod;
   readonly status: PodStatus;
-  /** Grows by one with each change: an older one never replaces a newer one (S3). */
+  /** Grows with each change, of this pod or another: an older one never replaces a newer one (S3). */
   readonly version: number;
   /** The pod has no containers, volumes or anything else left: its API object may be deleted (S5). */
   readonly finished: boolean;
@@ -21,6 +21,8 @@ export interface StatusManagerComponents {
   readonly metrics: Metrics;
   /** Told of each change, after it is in effect; must not block. */
   readonly onChange?: (change: VersionedStatus) => void;
+  /** The mirror pod of a static pod, which shows its status before it has been seen here; none where absent. */
+  readonly getMirrorPodByPod?: (pod: Pod) => Pod | undefined;
 }
 
 /**
@@ -31,13 +33,18 @@ export class StatusManager {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #onChange: (change: VersionedStatus) => void;
+  readonly #mirrorPodOf: (pod: Pod) => Pod | undefined;
   readonly #statuses = new Map<string, VersionedStatus>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
-  constructor({ clock, logger, metrics, onChange = () => {} }: StatusManagerComponents) {
+  #version = 0;
+
+  constructor(components: StatusManagerComponents) {
+    const { clock, logger, metrics, onChange = () => {}, getMirrorPodByPod = () => undefined } = components;
     this.#clock = clock;
     this.#logger = logger;
     this.#onChange = onChange;
+    this.#mirrorPodOf = getMirrorPodByPod;
     this.#terminated = metrics.counter({
       name: 'kubelet_terminated_containers_total',
       help: 'Containers that were seen to end.',
@@ -48,6 +55,11 @@ export class StatusManager {
   /** The status that was set last; `undefined` before the first time. */
   getPodStatus(uid: string): PodStatus | undefined {
     return this.#statuses.get(uid)?.status;
+  }
+
+  /** As {@link getPodStatus}, with its version. */
+  getVersionedStatus(uid: string): VersionedStatus | undefined {
+    return this.#statuses.get(uid);
   }
 
   /** All pods that have a status, with it. */
@@ -74,7 +86,7 @@ export class StatusManager {
   #update(pod: Pod, status: PodStatus, finished: boolean): void {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
-    const old = cached?.status ?? pod.status;
+    const old = cached?.status ?? this.#mirrorPodOf(pod)?.status ?? pod.status;
     const fault = illegalTransition(pod, old, status);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
@@ -83,7 +95,7 @@ export class StatusManager {
     const next = nextStatus(pod, old, status, this.#clock.now());
     this.#countTerminated(old, next);
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
-    const change = { pod, status: next, version: (cached?.version ?? 0) + 1, finished };
+    const change = { pod, status: next, version: ++this.#version, finished };
     this.#statuses.set(uid, change);
     this.#logReadiness(change, old);
     this.#onChange(change);

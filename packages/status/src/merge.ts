@@ -1,0 +1,142 @@
+import type { ContainerStatus, Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
+import { isKubeletCondition } from './conditions.ts';
+import { apiTime } from './time.ts';
+
+/** What {@link mergePodStatus} must know beside the two statuses. */
+export interface MergeContext {
+  /** S2: containers run, or may be started. */
+  readonly couldHaveRunningContainers: boolean;
+  /** By the wall clock. */
+  readonly nowMs: number;
+}
+
+/** The fields of a status that the kubelet writes; all others are kept as the API has them (S4). */
+const OWN_FIELDS = [
+  'observedGeneration',
+  'phase',
+  'conditions',
+  'message',
+  'reason',
+  'hostIP',
+  'hostIPs',
+  'podIP',
+  'podIPs',
+  'startTime',
+  'initContainerStatuses',
+  'containerStatuses',
+  'ephemeralContainerStatuses',
+  'qosClass',
+  'allocatedResources',
+  'resources',
+] as const satisfies readonly (keyof PodStatus)[];
+
+/** Both kubelet and others write it. */
+const SHARED_CONDITION = 'DisruptionTarget';
+
+/** Whether a pod of this phase has ended for good. */
+export function isTerminalPhase(phase: string | undefined): phase is 'Succeeded' | 'Failed' {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
+
+/** Whether a condition's newest value may come from the kubelet. */
+export function isWrittenCondition(type: string): boolean {
+  return isKubeletCondition(type) || type === SHARED_CONDITION;
+}
+
+/**
+ * The status that the API should show: what the kubelet says, within what others wrote (`mergePodStatus` in
+ * `pkg/kubelet/status/status_manager.go`). A terminal phase of the API stays (S1), though upstream writes over one that
+ * somebody else set; a new one waits until nothing can run any more (S2).
+ * @param pod as the API has it
+ * @param next as the kubelet made it
+ */
+export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext): PodStatus {
+  const api = pod.status ?? {};
+  const own: Draft = Object.fromEntries(OWN_FIELDS.map((field) => [field, next[field]]));
+  const observedGeneration = Math.max(api.observedGeneration ?? 0, next.observedGeneration ?? 0);
+  const qosClass = next.qosClass ?? api.qosClass;
+  const merged = compact({
+    ...api,
+    ...own,
+    ...mergedPhase(api, next, context),
+    conditions: mergedConditions(api, next, context),
+    ...withRestartCounts(api, next),
+    ...(observedGeneration > 0 && { observedGeneration }),
+    ...(qosClass !== undefined && { qosClass }),
+  });
+  return isTerminalPhase(merged.phase) ? withoutReadiness(pod, merged, context.nowMs) : merged;
+}
+
+type Draft = { readonly [K in keyof PodStatus]: PodStatus[K] | undefined };
+
+function compact(draft: Draft): PodStatus {
+  return Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined)) as PodStatus;
+}
+
+function mergedPhase(api: PodStatus, next: PodStatus, context: MergeContext): Draft {
+  const wanted = next.phase ?? api.phase;
+  const settled = isTerminalPhase(api.phase) && wanted !== api.phase;
+  const tooEarly = !isTerminalPhase(api.phase) && isTerminalPhase(wanted) && context.couldHaveRunningContainers;
+  const { phase, reason, message } = settled || tooEarly ? api : { ...next, phase: wanted };
+  return { phase, reason, message };
+}
+
+function mergedConditions(api: PodStatus, next: PodStatus, context: MergeContext): readonly PodCondition[] {
+  const others = (api.conditions ?? []).filter(({ type }) => !isKubeletCondition(type));
+  const own = (next.conditions ?? []).filter(({ type }) => isKubeletCondition(type));
+  const shared = next.conditions?.find(({ type }) => type === SHARED_CONDITION);
+  const ends = !isTerminalPhase(api.phase) && isTerminalPhase(next.phase) && !context.couldHaveRunningContainers;
+  if (shared === undefined || !ends) return [...others, ...own];
+  // It is told together with the end of the pod: the time at which it was noted may be long ago.
+  const stamped = withTransitionTime(shared, api.conditions, context.nowMs);
+  const has = others.some(({ type }) => type === SHARED_CONDITION);
+  const replaced = others.map((condition) => (condition.type === SHARED_CONDITION ? stamped : condition));
+  return [...(has ? replaced : [...others, stamped]), ...own];
+}
+
+/** A pod that has ended is not ready, whatever was found last (k/k#108594). */
+function withoutReadiness(pod: Pod, status: PodStatus, nowMs: number): PodStatus {
+  const conditions = status.conditions ?? [];
+  const types = ['ContainersReady', 'Ready'];
+  if (!conditions.some(({ type, status: value }) => types.includes(type) && value === 'True')) return status;
+  const reason = status.phase === 'Failed' ? 'PodFailed' : 'PodCompleted';
+  const { generation } = pod.metadata;
+  const ended = types.map((type) => ({
+    type,
+    status: 'False',
+    reason,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  }));
+  const stamped = ended.map((condition) => withTransitionTime(condition, conditions, nowMs));
+  const replaced = conditions.map((condition) => stamped.find(({ type }) => type === condition.type) ?? condition);
+  const added = stamped.filter(({ type }) => !conditions.some((condition) => condition.type === type));
+  return { ...status, conditions: [...replaced, ...added] };
+}
+
+function withTransitionTime(
+  condition: PodCondition,
+  before: readonly PodCondition[] | undefined,
+  nowMs: number,
+): PodCondition {
+  const old = before?.find(({ type }) => type === condition.type);
+  const time = old?.status === condition.status ? old.lastTransitionTime : undefined;
+  return { ...condition, lastTransitionTime: time ?? apiTime(nowMs) ?? '' };
+}
+
+/** S3: restart counts do not go back, though the records they were counted from are lost. */
+function withRestartCounts(api: PodStatus, next: PodStatus): Partial<PodStatus> {
+  const keep = (
+    before: readonly ContainerStatus[] = [],
+    after: readonly ContainerStatus[] | undefined,
+  ): readonly ContainerStatus[] | undefined =>
+    after?.map((status) => {
+      const restartCount = before.find(({ name }) => name === status.name)?.restartCount ?? 0;
+      return restartCount > status.restartCount ? { ...status, restartCount } : status;
+    });
+  const main = keep(api.containerStatuses, next.containerStatuses);
+  const init = keep(api.initContainerStatuses, next.initContainerStatuses);
+  return {
+    ...(main && { containerStatuses: main }),
+    ...(init && { initContainerStatuses: init }),
+  };
+}

@@ -1,0 +1,340 @@
+import { type Clock, every, linkAbort, type Random, Semaphore, WorkQueue } from '@node-agent/async';
+import { isStaticPod, type Pod } from '@node-agent/pod-spec';
+import type { Histogram, Logger, Metrics } from '@node-agent/telemetry';
+import { StatusApiError } from './api-error.ts';
+import { mergePodStatus } from './merge.ts';
+import type { VersionedStatus } from './status-manager.ts';
+import { needsReconcile, podStatusPatch } from './status-patch.ts';
+import type { PodDeletionSafety, StatusApi, StatusPods, StatusSource } from './status-writer-ports.ts';
+import { canBeDeleted, isNewer, retryDelayMs, type WriteTarget, type Written, writeTarget } from './write-rules.ts';
+
+/** What a {@link StatusWriter} works with. */
+export interface StatusWriterComponents {
+  readonly statuses: StatusSource;
+  readonly api: StatusApi;
+  readonly pods: StatusPods;
+  readonly safety: PodDeletionSafety;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface StatusWriterOptions {
+  /** How often all statuses are compared with the API's, in milliseconds; 10,000 where absent. */
+  readonly syncPeriodMs?: number;
+  /** How many pods are written at the same time; 16 where absent. */
+  readonly concurrency?: number;
+  /** The pause after a first failure of a pod's write, in milliseconds, doubling with each; 200 where absent. */
+  readonly initialBackOffMs?: number;
+  /** The longest pause, in milliseconds; 5,000 where absent. */
+  readonly maxBackOffMs?: number;
+  /** How often this node is asked whether it has let go of a pod that is to end, in milliseconds; 250 where absent. */
+  readonly recheckMs?: number;
+}
+
+/** What is known of the writes of one pod. */
+interface WriteState {
+  /** What the API has; also what it need not get any more, because the pod is gone there. */
+  written: Written | undefined;
+  /** Since when something waits to be written, by the monotonic clock. */
+  changedAtMs: number | undefined;
+  running: boolean;
+  /** There is news since the running write began. */
+  again: boolean;
+  failures: number;
+  /** Nothing but this node's own state is waited for; the API need not be asked meanwhile. */
+  waitsFor: 'containers' | 'resources' | undefined;
+  deleted: boolean;
+}
+
+/**
+ * Writes the newest status of each pod to the API server: at once when it changes, and again when the API shows something
+ * else (`syncBatch` and `syncPod` in `pkg/kubelet/status/status_manager.go`). One write of a pod at a time, none of them
+ * waits for another pod's. A failed one is tried again for ever, with whatever is newest by then (S8). It also deletes the
+ * objects of pods that have ended (S5).
+ */
+export class StatusWriter implements AsyncDisposable {
+  readonly #components: StatusWriterComponents;
+  readonly #options: Required<StatusWriterOptions>;
+  readonly #queue: WorkQueue<string>;
+  readonly #slots: Semaphore;
+  readonly #states = new Map<string, WriteState>();
+  readonly #inFlight = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  readonly #duration: Histogram;
+  #running: Promise<void> | undefined;
+
+  constructor(components: StatusWriterComponents, options: StatusWriterOptions = {}) {
+    this.#components = components;
+    this.#options = {
+      syncPeriodMs: 10_000,
+      concurrency: 16,
+      initialBackOffMs: 200,
+      maxBackOffMs: 5_000,
+      recheckMs: 250,
+      ...options,
+    };
+    this.#queue = new WorkQueue(components);
+    this.#slots = new Semaphore(this.#options.concurrency);
+    this.#duration = components.metrics.histogram({
+      name: 'kubelet_pod_status_sync_duration_seconds',
+      help: 'How long it took from the first change of a pod status until the API server had it, in seconds.',
+      buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
+    });
+  }
+
+  /** How many pods it keeps a record of: a leak check for tests. */
+  get size(): number {
+    return this.#states.size;
+  }
+
+  /** A pod's status changed: the `onChange` of the status manager. Never blocks. */
+  statusChanged({ pod }: Pick<VersionedStatus, 'pod'>): void {
+    const state = this.#state(pod.metadata.uid);
+    state.changedAtMs ??= this.#components.clock.monotonic();
+    this.#look(pod.metadata.uid, state);
+  }
+
+  /**
+   * Something else about a pod changed: the API shows another status, its mirror pod was made, its containers have stopped,
+   * or its resources are gone. Without it that is noticed a little later. Takes the UID of the pod, not of its mirror.
+   */
+  hint(uid: string): void {
+    const state = this.#states.get(uid);
+    if (state !== undefined && this.#isDue(uid, state)) this.#look(uid, state);
+  }
+
+  /** Writes until `signal` is aborted. To be called once. */
+  start(signal: AbortSignal): Promise<void> {
+    this.#running ??= this.#run(signal);
+    return this.#running;
+  }
+
+  /** Ends it, and waits for what is under way. What was not written is written by the next run of the kubelet. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    this.#queue.close();
+    await this.#running;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    using link = linkAbort(signal, this.#stop.signal);
+    const { clock } = this.#components;
+    const parts = [
+      this.#dispatch(link.signal),
+      every(clock, this.#options.syncPeriodMs, () => this.#repair(), link.signal, { immediate: false }),
+    ];
+    const results = await Promise.allSettled(
+      parts.map((part) =>
+        part.catch((error: unknown) => {
+          link.abort(error);
+          throw error;
+        }),
+      ),
+    );
+    await Promise.allSettled(this.#inFlight);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  async #dispatch(signal: AbortSignal): Promise<void> {
+    try {
+      for (;;) {
+        const uid = await this.#queue.take(signal);
+        if (uid === undefined) return;
+        const state = this.#state(uid);
+        // From here on news does not queue the pod again: it must not be written twice at once.
+        state.running = true;
+        const slot = await this.#slots.acquire(signal);
+        const write = this.#write(uid, state, signal).finally(() => {
+          slot[Symbol.dispose]();
+          this.#inFlight.delete(write);
+        });
+        this.#inFlight.add(write);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** One try, and when the next one is. */
+  async #write(uid: string, state: WriteState, signal: AbortSignal): Promise<void> {
+    state.again = false;
+    let nextInMs: number | undefined;
+    const changedAtMs = state.changedAtMs;
+    try {
+      nextInMs = await this.#sync(uid, state, signal);
+      state.failures = 0;
+      if (state.again) nextInMs = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      nextInMs = this.#afterFailure(uid, state, StatusApiError.from(error));
+      state.changedAtMs = changedAtMs ?? state.changedAtMs;
+    } finally {
+      state.running = false;
+    }
+    if (nextInMs !== undefined) this.#queue.enqueue(uid, nextInMs);
+  }
+
+  /** @returns in how many milliseconds to look again; `undefined`: when something changes */
+  async #sync(uid: string, state: WriteState, signal: AbortSignal): Promise<number | undefined> {
+    const newest = this.#components.statuses.getVersionedStatus(uid);
+    if (newest === undefined || state.deleted) return undefined;
+    const target = this.#target(newest.pod);
+    // A static pod whose mirror pod is not there yet: the repair pass or a hint comes back to it.
+    if (target === undefined) return undefined;
+    if (!this.#isDue(uid, state, newest, target)) return state.waitsFor && this.#options.recheckMs;
+
+    const { changedAtMs } = state;
+    state.changedAtMs = undefined;
+    state.waitsFor = undefined;
+    const pod = await this.#writeStatus(newest, target, signal);
+    state.written = { version: newest.version, uid: target.uid };
+    if (pod === undefined) return undefined;
+    if (changedAtMs !== undefined) {
+      this.#duration.observe({}, (this.#components.clock.monotonic() - changedAtMs) / 1000);
+    }
+    return await this.#afterWrite(uid, state, newest, pod, signal);
+  }
+
+  /** The pod as the API has it afterwards; `undefined` where it is gone there, or another has taken its name. */
+  async #writeStatus(
+    { pod: local, status, version }: VersionedStatus,
+    { namespace, name, uid }: WriteTarget,
+    signal: AbortSignal,
+  ): Promise<Pod | undefined> {
+    const { api, logger } = this.#components;
+    const fields = { pod: `${namespace}/${name}`, podUid: local.metadata.uid, statusVersion: version };
+    const pod = await unlessGone(api.getPod(namespace, name, signal));
+    if (pod === undefined) {
+      logger.debug(fields, 'Pod does not exist on the server');
+      return undefined;
+    }
+    if (pod.metadata.uid !== uid) {
+      logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
+      return undefined;
+    }
+    const merged = mergePodStatus(pod, status, this.#mergeContext(local.metadata.uid));
+    const patch = podStatusPatch(uid, pod.status ?? {}, merged);
+    if (patch === undefined) return pod;
+    const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal));
+    logger.debug({ ...fields, patch }, 'Status for pod updated successfully');
+    return patched;
+  }
+
+  /** What is left to do once the status is written: wait for the containers (S2), delete the object (S5), or nothing. */
+  async #afterWrite(
+    uid: string,
+    state: WriteState,
+    { status, finished }: VersionedStatus,
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { api, logger, safety } = this.#components;
+    const { name, namespace } = pod.metadata;
+    if (!canBeDeleted(pod, finished)) {
+      const heldBack = status.phase !== pod.status?.phase && safety.couldHaveRunningContainers(uid);
+      state.waitsFor = heldBack ? 'containers' : undefined;
+      return heldBack ? this.#options.recheckMs : undefined;
+    }
+    // Also where the deletion fails: then the next try begins here.
+    state.waitsFor = 'resources';
+    if (!safety.podResourcesAreReclaimed(uid)) return this.#options.recheckMs;
+    await unlessGone(api.deletePod(namespace, name, { uid: pod.metadata.uid, gracePeriodSeconds: 0 }, signal));
+    state.deleted = true;
+    logger.debug({ pod: `${namespace}/${name}`, podUid: uid }, 'Pod fully terminated and removed from etcd');
+    return undefined;
+  }
+
+  #afterFailure(uid: string, state: WriteState, error: StatusApiError): number {
+    const { logger, random, statuses } = this.#components;
+    const { initialBackOffMs, maxBackOffMs } = this.#options;
+    state.failures++;
+    const metadata = statuses.getVersionedStatus(uid)?.pod.metadata;
+    const fields = {
+      err: error,
+      podUid: uid,
+      pod: `${metadata?.namespace}/${metadata?.name}`,
+      failures: state.failures,
+    };
+    // The first failure is news, and so is one that goes on; what lies between would fill the log.
+    const isNews = error.code === 'Failed' && (state.failures & (state.failures - 1)) === 0;
+    logger[isNews ? 'error' : 'debug'](fields, 'Failed to update status for pod');
+    const back = { initialMs: initialBackOffMs, maxMs: maxBackOffMs };
+    return retryDelayMs(state.failures, back, random.next(), error.retryAfterMs);
+  }
+
+  /** Whether anything of the pod concerns the API server now. */
+  #isDue(uid: string, state: WriteState, newest?: VersionedStatus, target?: WriteTarget): boolean {
+    const { safety, statuses } = this.#components;
+    const status = newest ?? statuses.getVersionedStatus(uid);
+    const to = target ?? (status && this.#target(status.pod));
+    if (status === undefined || to === undefined || state.deleted) return false;
+    if (isNewer(status.version, to.uid, state.written)) return true;
+    if (state.waitsFor === 'containers') return !safety.couldHaveRunningContainers(uid);
+    if (state.waitsFor === 'resources') return safety.podResourcesAreReclaimed(uid);
+    return this.#needsRepair(status);
+  }
+
+  /** Whether the API's watch shows something else than it should. */
+  #needsRepair({ pod, status, finished }: VersionedStatus): boolean {
+    const { pods } = this.#components;
+    const known = isStaticPod(pod) ? pods.getMirrorPodByPod(pod) : pods.getPodByUid(pod.metadata.uid);
+    if (known === undefined) return false;
+    return canBeDeleted(known, finished) || needsReconcile(known, status, this.#mergeContext(pod.metadata.uid));
+  }
+
+  #repair(): void {
+    const { statuses } = this.#components;
+    for (const [uid, state] of this.#states) {
+      if (state.running || statuses.getVersionedStatus(uid) !== undefined) continue;
+      this.#queue.delete(uid);
+      this.#states.delete(uid);
+    }
+    for (const { pod } of statuses.getStatuses()) {
+      const { uid } = pod.metadata;
+      const state = this.#state(uid);
+      if (this.#isDue(uid, state)) this.#look(uid, state);
+    }
+  }
+
+  /** Has the pod looked at, unless that is so anyway: now, or after the pause that a failure left. */
+  #look(uid: string, state: WriteState): void {
+    if (state.running) state.again = true;
+    else if (state.failures === 0 || this.#queue.dueInMs(uid) === undefined) this.#queue.enqueue(uid, 0);
+  }
+
+  #target(pod: Pod): WriteTarget | undefined {
+    return writeTarget(pod, isStaticPod(pod) ? this.#components.pods.getMirrorPodByPod(pod) : undefined);
+  }
+
+  #mergeContext(uid: string): Parameters<typeof mergePodStatus>[2] {
+    const { clock, safety } = this.#components;
+    return { couldHaveRunningContainers: safety.couldHaveRunningContainers(uid), nowMs: clock.now() };
+  }
+
+  #state(uid: string): WriteState {
+    const known = this.#states.get(uid);
+    if (known !== undefined) return known;
+    const state: WriteState = {
+      written: undefined,
+      changedAtMs: undefined,
+      running: false,
+      again: false,
+      failures: 0,
+      waitsFor: undefined,
+      deleted: false,
+    };
+    this.#states.set(uid, state);
+    return state;
+  }
+}
+
+async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (StatusApiError.from(error).code === 'NotFound') return undefined;
+    throw error;
+  }
+}

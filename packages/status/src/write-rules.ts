@@ -1,0 +1,72 @@
+import {
+  CONFIG_HASH_ANNOTATION,
+  CONFIG_MIRROR_ANNOTATION,
+  isMirrorPod,
+  isStaticPod,
+  type Pod,
+} from '@node-agent/pod-spec';
+import { isTerminalPhase } from './merge.ts';
+
+/** Which object of the API shows a pod's status. */
+export interface WriteTarget {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+
+/**
+ * The object that a pod's status is written to: its own, or a static pod's mirror pod. `undefined` where there is none
+ * yet, or only that of an older version of the manifest, which is about to be replaced.
+ */
+export function writeTarget(pod: Pod, mirrorPod: Pod | undefined): WriteTarget | undefined {
+  const shown = isStaticPod(pod) ? mirrorPod : pod;
+  if (shown === undefined) return undefined;
+  const hash = pod.metadata.annotations?.[CONFIG_HASH_ANNOTATION];
+  const mirrored = shown.metadata.annotations?.[CONFIG_MIRROR_ANNOTATION];
+  if (mirrored !== undefined && hash !== undefined && mirrored !== hash) return undefined;
+  const { name, namespace, uid } = shown.metadata;
+  return { name, namespace, uid };
+}
+
+/**
+ * S5: whether the object of the API may be deleted for good: somebody asked for it, the API shows that the pod has ended,
+ * and this node is through with it. Mirror pods go with their static pod (`canBeDeleted` in
+ * `pkg/kubelet/status/status_manager.go`).
+ */
+export function canBeDeleted(pod: Pod, finished: boolean): boolean {
+  if (pod.metadata.deletionTimestamp == null || isMirrorPod(pod)) return false;
+  return finished && isTerminalPhase(pod.status?.phase);
+}
+
+/** What is known of the last write of a pod's status. */
+export interface Written {
+  readonly version: number;
+  /** The UID of the object that was written to: another mirror pod knows nothing yet. */
+  readonly uid: string;
+}
+
+/** S3: whether there is something newer than what was written (`needsUpdate`). */
+export function isNewer(version: number, targetUid: string, written: Written | undefined): boolean {
+  return written === undefined || written.uid !== targetUid || written.version < version;
+}
+
+/** How retries are spaced. */
+export interface RetryOptions {
+  readonly initialMs: number;
+  readonly maxMs: number;
+}
+
+/**
+ * The pause after the n-th failure in a row, in milliseconds: doubling up to the maximum, and somewhere in the upper half
+ * of that, so that pods do not come back all at once. What the server asks for is kept.
+ * @param chance from 0 to 1
+ */
+export function retryDelayMs(
+  failures: number,
+  { initialMs, maxMs }: RetryOptions,
+  chance: number,
+  retryAfterMs = 0,
+): number {
+  const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(failures - 1, 30));
+  return Math.max(fullMs * (0.5 + chance / 2), retryAfterMs);
+}
