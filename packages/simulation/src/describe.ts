@@ -51,6 +51,7 @@ function body(observation: Observation): string | undefined {
     case 'sandboxLost':
       return `sandbox ${observation.id.slice(0, 8)} dies`;
     case 'settled':
+    case 'health':
       return undefined;
     case 'end':
       return 'end';

@@ -34,7 +34,11 @@ export class Facts {
   #served: readonly PodPlan[] = [];
   #wanted: ReadonlyMap<string, PodPlan> = new Map();
   readonly #lastUnwantedAtMs = new Map<string, number>();
+  readonly #unwantedSinceMs = new Map<string, number>();
   readonly #wantedSinceMs = new Map<string, number>();
+  readonly #livesById = new Map<string, Life>();
+  readonly #sandboxUids = new Map<string, string>();
+  #filePods: ReadonlySet<string> = new Set();
   readonly #plans = new Map<string, { readonly atMs: number; readonly pod: PodPlan }[]>();
   readonly #lives = new Map<string, Life[]>();
   readonly #live = new Map<string, Life>();
@@ -64,6 +68,31 @@ export class Facts {
   /** When the pod was last not wanted; -1 where it is, and always was. */
   lastUnwantedAtMs(uid: string): number {
     return this.#wanted.has(uid) ? (this.#lastUnwantedAtMs.get(uid) ?? -1) : this.nowMs;
+  }
+
+  /** Since when the pod is not wanted any more; infinite where it is. */
+  unwantedSinceMs(uid: string): number {
+    return this.#wanted.has(uid) ? Number.POSITIVE_INFINITY : (this.#unwantedSinceMs.get(uid) ?? 0);
+  }
+
+  /** Whether the pod's manifest is a file that is broken now. */
+  isBroken(uid: string): boolean {
+    return [...this.#files.values()].some(({ content, lastGood }) => content === undefined && lastGood?.uid === uid);
+  }
+
+  /** Whether a manifest file says that the pod is wanted. */
+  isFilePod(uid: string): boolean {
+    return this.#filePods.has(uid);
+  }
+
+  /** The run of a container. */
+  lifeOf(containerId: string): Life | undefined {
+    return this.#livesById.get(containerId);
+  }
+
+  /** Whose sandbox this is, where a container has ever run in it. */
+  uidOfSandbox(id: string): string | undefined {
+    return this.#sandboxUids.get(id);
   }
 
   /** Since when the pod is wanted as it is. */
@@ -139,6 +168,8 @@ export class Facts {
         lives.push(life);
         this.#lives.set(key, lives);
         this.#live.set(life.id, life);
+        this.#livesById.set(life.id, life);
+        this.#sandboxUids.set(life.sandboxId, life.podUid);
         return;
       }
       case 'containerEnded':
@@ -185,8 +216,13 @@ export class Facts {
       wanted.set(lastGood.uid, lastGood);
       names.add(lastGood.name);
     }
+    this.#filePods = new Set(wanted.keys());
     for (const pod of this.node.http ? this.#served : []) if (!wanted.has(pod.uid)) wanted.set(pod.uid, pod);
-    for (const uid of this.#wanted.keys()) if (!wanted.has(uid)) this.#wantedSinceMs.delete(uid);
+    for (const uid of this.#wanted.keys()) {
+      if (wanted.has(uid)) continue;
+      this.#wantedSinceMs.delete(uid);
+      this.#unwantedSinceMs.set(uid, this.nowMs);
+    }
     for (const [uid, pod] of wanted) {
       const before = this.#wanted.get(uid);
       if (before === undefined) this.#lastUnwantedAtMs.set(uid, this.nowMs);

@@ -1,4 +1,3 @@
-import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { VersionedStatus } from '@node-agent/status';
 import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
@@ -23,7 +22,7 @@ export type Happening =
   | { readonly kind: 'containerSignalled'; readonly life: Life }
   | { readonly kind: 'containerEnded'; readonly life: Life }
   | { readonly kind: 'call'; readonly call: PortCall }
-  | { readonly kind: 'stepBegan'; readonly step: WorkerStep; readonly uid: string; readonly status?: RuntimePodStatus }
+  | { readonly kind: 'stepBegan'; readonly step: WorkerStep; readonly uid: string }
   | {
       readonly kind: 'stepEnded';
       readonly step: WorkerStep;
@@ -32,6 +31,8 @@ export type Happening =
       readonly isTerminal: boolean;
     }
   | { readonly kind: 'status'; readonly status: VersionedStatus }
+  /** From time to time: what the kubelet says of the runtime, and which pods it knows. */
+  | { readonly kind: 'health'; readonly runtime: string | undefined; readonly podUids: readonly string[] }
   /** All that can happen at this instant has happened. */
   | { readonly kind: 'settled' }
   /** The quiet is over; what is left is in the last look. */

@@ -4,9 +4,10 @@ import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { describe } from './describe.ts';
 import { Facts } from './facts.ts';
 import { allInvariants } from './invariants/all.ts';
+import { unconverged } from './invariants/convergence.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
 import { type Decorations, SimulatedNode } from './node/simulated-node.ts';
-import type { Happening, Observation } from './observation.ts';
+import type { Happening, LastLook, Observation } from './observation.ts';
 import { endFaults, perform } from './perform.ts';
 import type { Action, Scenario } from './scenario/actions.ts';
 import { Statuses } from './statuses.ts';
@@ -49,6 +50,9 @@ export interface SimulateOptions {
 }
 
 const HISTORY = 60;
+const LOOK_PERIOD_MS = 5000;
+/** So many looks in a row must find everything as it is wanted before a run ends early. */
+const QUIET_LOOKS = 4;
 
 /** Runs a scenario to its end, or to the first rule that is broken. Does no I/O; the same scenario gives the same result. */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
@@ -67,6 +71,7 @@ class Run {
   readonly #faults = new Map<string, number>();
   readonly #statuses = new Statuses();
   #violation: Violation | undefined;
+  #quietLooks = 0;
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.#scenario = scenario;
@@ -87,6 +92,12 @@ class Run {
     const stage = { world: this.#world, node: this.#node, tell: (it: Happening) => this.#tell(it) };
     for (const action of actions) clock.setTimer(action.atMs, () => this.#act(action, stage));
     let over = false;
+    let lookDue = false;
+    const lookFromTimeToTime = (): void => {
+      lookDue = true;
+      clock.setTimer(LOOK_PERIOD_MS, lookFromTimeToTime);
+    };
+    lookFromTimeToTime();
     clock.setTimer(faultsEndMs, () => {
       endFaults(stage);
       this.#tell({ kind: 'faultsEnded' });
@@ -96,8 +107,15 @@ class Run {
     });
     this.#node.start();
     await clock.settle();
-    while (!over && this.#violation === undefined && (await clock.advanceToNext())) this.#afterStep();
-    if (this.#violation === undefined) await this.#lastLook();
+    while (!over && this.#violation === undefined && (await clock.advanceToNext())) {
+      this.#afterStep();
+      if (!lookDue) continue;
+      lookDue = false;
+      this.#health();
+      // What is as it is wanted for a while need not be watched for longer.
+      if (this.#facts.faultsEnded) over = await this.#isQuiet();
+    }
+    if (this.#violation === undefined) this.#tell({ kind: 'end', look: await this.#look() });
     const elapsedMs = clock.monotonic();
     this.#node.kill('cancelled');
     return {
@@ -122,20 +140,30 @@ class Run {
     this.#tell({ kind: 'settled' });
   }
 
-  async #lastLook(): Promise<void> {
+  #health(): void {
+    const kubelet = this.#node.kubelet?.kubelet;
+    if (kubelet === undefined) return;
+    const podUids = kubelet.getPods().map((pod) => pod.metadata.uid);
+    this.#tell({ kind: 'health', runtime: kubelet.health().runtime, podUids });
+  }
+
+  async #isQuiet(): Promise<boolean> {
+    const converged = unconverged(this.#facts, await this.#look()) === undefined;
+    this.#quietLooks = converged ? this.#quietLooks + 1 : 0;
+    return this.#quietLooks > QUIET_LOOKS;
+  }
+
+  async #look(): Promise<LastLook> {
     const { fs, mounter } = this.#world;
     const [truth, mountPoints] = await Promise.all([this.#world.truth(), mounter.mountPoints()]);
     const kubelet = this.#node.kubelet;
-    this.#tell({
-      kind: 'end',
-      look: {
-        ...truth,
-        paths: fs.paths(),
-        mountPoints: [...mountPoints.keys()],
-        kubeletTimers: this.#node.pendingTimers,
-        cachedUids: this.#facts.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
-      },
-    });
+    return {
+      ...truth,
+      paths: fs.paths(),
+      mountPoints: [...mountPoints.keys()],
+      kubeletTimers: this.#node.pendingTimers,
+      cachedUids: this.#facts.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
+    };
   }
 
   #tell(happening: Happening): void {

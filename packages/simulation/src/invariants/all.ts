@@ -1,7 +1,43 @@
-import { oneOfAName } from './containers.ts';
+import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
-import { oneOfAFullName } from './pods.ts';
+import { nothingIsKept, promptStart, runtimeIsReported, uidsStay } from './node.ts';
+import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
+import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
+import {
+  lastGood,
+  noNeedlessStop,
+  sourcesFirst,
+  survivesKubelet,
+  survivesRuntime,
+  unknownIsKnownLate,
+} from './stops.ts';
 
 /** All invariants that are checked, in the order in which they are asked. */
-export const allInvariants: readonly Invariant[] = [oneOfAName, oneOfAFullName, convergence];
+export const allInvariants: readonly Invariant[] = [
+  oneWay,
+  oneAtATime,
+  uidsAreFreed,
+  oneOfAFullName,
+  unknownIsKnownLate,
+  orphansNeverStart,
+  oneOfAName,
+  backOff,
+  initOrder,
+  sidecarOrder,
+  gracefulStop,
+  restartPolicies,
+  noNeedlessStop,
+  promptStart,
+  terminalStays,
+  terminalIsStopped,
+  versionsGrow,
+  sourcesFirst,
+  lastGood,
+  uidsStay,
+  survivesKubelet,
+  survivesRuntime,
+  runtimeIsReported,
+  nothingIsKept,
+  convergence,
+];

@@ -1,4 +1,14 @@
+import type { Facts } from '../facts.ts';
+import { isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
+import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** What virtual time may be off by. */
+const TOLERANCE_MS = 50;
+/** Every container gets so long to stop. */
+const LEAST_GRACE_MS = 2000;
+/** A run of this length ends a row of crashes. */
+const LONG_RUN_MS = 600_000;
 
 /** C1: never two live containers of the same name in one pod. */
 export const oneOfAName: Invariant = invariant('C1', () => (observation, facts) => {
@@ -10,3 +20,136 @@ export const oneOfAName: Invariant = invariant('C1', () => (observation, facts) 
       `container ${life.name} of pod ${life.podUid} starts as attempt ${life.attempt} while attempt ${twin.attempt} runs`,
   );
 });
+
+/** C2: a container that crashes again and again is restarted no sooner than its back-off allows. */
+export const backOff: Invariant = invariant('C2', () => (observation, facts) => {
+  if (observation.kind !== 'containerStarted') return undefined;
+  const { life } = observation;
+  const crashes = crashesInARow(life, facts);
+  const last = crashes.at(-1);
+  if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= last.endedAtMs) return undefined;
+  const { initialMs, maxMs } = facts.node.backOff;
+  const least = crashes.length < 2 ? 0 : Math.min(initialMs * 2 ** (crashes.length - 2), maxMs);
+  const waitedMs = life.startedAtMs - last.endedAtMs;
+  return judged(
+    waitedMs < least - TOLERANCE_MS &&
+      `container ${life.name} of pod ${life.podUid} starts ${waitedMs} ms after crash ${crashes.length} in a row, which is to be followed by ${least} ms of back-off`,
+  );
+});
+
+/** The crashes right before a start, which no change of its spec and no absence of its pod stands between. */
+function crashesInARow(life: Life, facts: Facts): readonly Life[] {
+  const crashes: Life[] = [];
+  for (const earlier of facts.livesOf(life.podUid, life.name).toReversed()) {
+    if (earlier === life) continue;
+    const crashed = earlier.end === 'exited' || earlier.end === 'lost';
+    const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
+    const same = JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
+    if (!crashed || long || !same || facts.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    crashes.unshift(earlier);
+  }
+  return crashes;
+}
+
+/** C3: init containers run one at a time and in order, before the main ones, and once per sandbox. */
+export const initOrder: Invariant = invariant('C3', () => (observation, facts) => {
+  if (observation.kind !== 'containerStarted') return undefined;
+  const { life } = observation;
+  const pod = facts.planOf(life.podUid);
+  if (pod === undefined || isSidecar(pod, life.name)) return undefined;
+  const index = pod.init.findIndex(({ name }) => name === life.name);
+  const before = index < 0 ? pod.init : pod.init.slice(0, index);
+  const here = (name: string): readonly Life[] =>
+    facts.livesOf(life.podUid, name).filter(({ sandboxId }) => sandboxId === life.sandboxId);
+  const who = `container ${life.name} of pod ${life.podUid}`;
+  for (const { name } of before) {
+    if (isSidecar(pod, name)) continue;
+    const passed = here(name).some(({ end, exitCode }) => end !== undefined && exitCode === 0);
+    if (!passed) return { wrong: `${who} starts before init container ${name} has done its work` };
+  }
+  if (index < 0) return 'ok';
+  const started = pod.containers.find(({ name }) => here(name).length > 0);
+  if (started !== undefined) return { wrong: `init ${who} starts after main container ${started.name} has` };
+  const again = here(life.name).some((earlier) => earlier !== life && earlier.exitCode === 0);
+  return judged(again && `init ${who} starts again in its sandbox, though it has done its work there`);
+});
+
+/** C4: a sidecar holds back what comes after it until it has started, and ends after the main containers. */
+export const sidecarOrder: Invariant = invariant('C4', () => (observation, facts) => {
+  if (observation.kind === 'containerStarted') {
+    const { life } = observation;
+    const pod = facts.planOf(life.podUid);
+    if (pod === undefined) return undefined;
+    const index = pod.init.findIndex(({ name }) => name === life.name);
+    const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
+    if (before.length === 0) return undefined;
+    const missing = before.find(
+      ({ name }) => !facts.livesOf(life.podUid, name).some(({ sandboxId }) => sandboxId === life.sandboxId),
+    );
+    return judged(
+      missing && `container ${life.name} of pod ${life.podUid} starts before sidecar ${missing.name} has started`,
+    );
+  }
+  if (observation.kind !== 'containerSignalled') return undefined;
+  return sidecarSignalled(observation.life, facts);
+});
+
+/** A sidecar may be told to stop when all that needs it has ended, or has had its time. */
+function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> | undefined {
+  const pod = facts.planOf(life.podUid);
+  // A pod that only the runtime knows has no order; neither has one whose sandbox is gone.
+  const lost = facts.sandboxLostAtMs(life.sandboxId) !== undefined;
+  if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
+  const index = pod.init.findIndex(({ name }) => name === life.name);
+  const later = new Set([...pod.init.slice(index + 1), ...pod.containers].map(({ name }) => name));
+  const needy = facts.liveOf(life.podUid).find((other) => {
+    if (!later.has(other.name) || other.sandboxId !== life.sandboxId) return false;
+    const grace = leastGraceSeconds(facts, life.podUid) * 1000;
+    return other.termAtMs === undefined || facts.nowMs - other.termAtMs < grace - TOLERANCE_MS;
+  });
+  return judged(
+    needy && `sidecar ${life.name} of pod ${life.podUid} is told to stop while container ${needy.name} still runs`,
+  );
+}
+
+/** C5: a container that is stopped gets SIGTERM, and SIGKILL no sooner than its grace period is over. */
+export const gracefulStop: Invariant = invariant('C5', () => (observation, facts) => {
+  if (observation.kind !== 'containerEnded' || observation.life.end !== 'killed') return undefined;
+  const { life } = observation;
+  const who = `container ${life.name} of pod ${life.podUid}`;
+  if (life.termAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
+  const pod = facts.planOf(life.podUid);
+  const short = pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid);
+  const graceMs = short ? LEAST_GRACE_MS : leastGraceSeconds(facts, life.podUid) * 1000;
+  const hadMs = facts.nowMs - life.termAtMs;
+  return judged(hadMs < graceMs - TOLERANCE_MS && `${who} is killed ${hadMs} ms after SIGTERM, not ${graceMs}`);
+});
+
+function leastGraceSeconds(facts: Facts, uid: string): number {
+  return Math.min(...facts.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
+}
+
+/** C6: restart rules and policies decide whether what has ended runs again. */
+export const restartPolicies: Invariant = invariant('C6', () => (observation, facts) => {
+  if (observation.kind !== 'containerStarted') return undefined;
+  const { life } = observation;
+  const pod = facts.planOf(life.podUid);
+  const last = facts.livesOf(life.podUid, life.name).at(-2);
+  if (pod === undefined || last?.exitCode === undefined) return undefined;
+  if (facts.lastUnwantedAtMs(life.podUid) >= last.startedAtMs) return undefined;
+  if (JSON.stringify(last.plan) !== JSON.stringify(life.plan)) return undefined;
+  const isInit = pod.init.some(({ name }) => name === life.name);
+  if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
+  return judged(
+    !allowed(pod, last, isInit) &&
+      `container ${life.name} of pod ${life.podUid} runs again after ${last.end} ${last.exitCode}, against its policy`,
+  );
+});
+
+function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {
+  const { plan, end, exitCode = 0 } = last;
+  if (mayRestart(pod, plan, exitCode)) return !isInit || exitCode !== 0;
+  // What the kubelet stopped, as its sandbox was gone, is started again unless its policy is Never.
+  const stopped = end === 'terminated' || end === 'killed';
+  return stopped && restartPolicyOf(pod, plan) !== 'Never';
+}

@@ -12,8 +12,13 @@ export const convergence: Invariant = invariant('P7', () => (observation, facts)
   if (observation.kind === 'kubeletFailed')
     return { wrong: `the kubelet ended by itself: ${String(observation.error)}` };
   if (observation.kind !== 'end') return undefined;
-  return judged(missing(facts) ?? leftOver(facts, observation.look));
+  return judged(unconverged(facts, observation.look));
 });
+
+/** What is not as it is wanted. */
+export function unconverged(facts: Facts, look: LastLook): string | undefined {
+  return missing(facts) ?? leftOver(facts, look);
+}
 
 /** What should run and does not. */
 function missing(facts: Facts): string | undefined {

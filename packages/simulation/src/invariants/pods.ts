@@ -1,4 +1,76 @@
+import type { WorkerStep } from '../observation.ts';
+import { calledFor } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** Longer than any source needs to see a change: the file source looks every 20 s at the latest. */
+const SEEN_MS = 35_000;
+
+type Phase = 'syncing' | 'terminating' | 'terminated' | 'finished';
+
+const PHASE_OF: Readonly<Record<WorkerStep, Phase>> = {
+  syncPod: 'syncing',
+  syncTerminatingPod: 'terminating',
+  syncTerminatingRuntimePod: 'terminating',
+  syncTerminatedPod: 'terminated',
+};
+
+/** P1: a pod's steps go one way: syncing, terminating, terminated. P3 says when a UID may begin again. */
+export const oneWay: Invariant = invariant('P1', () => {
+  const phases = new Map<string, Phase>();
+  return (observation) => {
+    if (observation.kind === 'kubeletStarted') phases.clear();
+    if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
+    const { uid, step } = observation;
+    const phase = phases.get(uid);
+    if (observation.kind === 'stepEnded') {
+      if (step === 'syncTerminatedPod' && observation.ok) phases.set(uid, 'finished');
+      else if (step === 'syncTerminatingRuntimePod' && observation.ok) phases.delete(uid);
+      else if (step === 'syncTerminatingPod' && observation.ok) phases.set(uid, 'terminated');
+      return 'ok';
+    }
+    const next = PHASE_OF[step];
+    const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
+    const back = phase !== 'finished' && order.indexOf(next) < order.indexOf(phase);
+    const skips = next === 'terminated' && phase !== 'terminated';
+    if (phase !== next || next === 'syncing') phases.set(uid, next);
+    return judged((back || skips) && `${step} of pod ${uid} begins, which was ${phase ?? 'unknown'}`);
+  };
+});
+
+/** P2: at most one step of a UID runs at a time. */
+export const oneAtATime: Invariant = invariant('P2', () => {
+  const running = new Map<string, WorkerStep>();
+  return (observation) => {
+    if (observation.kind === 'kubeletStarted') running.clear();
+    if (observation.kind === 'stepEnded') running.delete(observation.uid);
+    if (observation.kind !== 'stepBegan') return undefined;
+    const { uid, step } = observation;
+    const other = running.get(uid);
+    running.set(uid, step);
+    return judged(other && `${step} of pod ${uid} begins while its ${other} runs`);
+  };
+});
+
+/** P3: after its last step a UID is used again only where it was out of the configuration since it began to end. */
+export const uidsAreFreed: Invariant = invariant('P3', () => {
+  const endings = new Map<string, { readonly beganAtMs: number; finished: boolean }>();
+  return (observation, facts) => {
+    if (observation.kind === 'kubeletStarted') endings.clear();
+    if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
+    const { uid, step, atMs } = observation;
+    const ending = endings.get(uid);
+    if (observation.kind === 'stepEnded') {
+      if (step === 'syncTerminatedPod' && observation.ok && ending !== undefined) ending.finished = true;
+      return undefined;
+    }
+    if (step === 'syncTerminatingPod' && ending === undefined) endings.set(uid, { beganAtMs: atMs, finished: false });
+    if (step !== 'syncPod' || ending === undefined) return undefined;
+    endings.delete(uid);
+    if (!ending.finished) return { wrong: `syncPod of pod ${uid} begins before its last life was over` };
+    const freed = facts.lastUnwantedAtMs(uid) >= ending.beganAtMs - SEEN_MS;
+    return judged(!freed && `syncPod of pod ${uid} begins anew, though it never left the configuration`);
+  };
+});
 
 /** P4: one running pod per static pod full name. */
 export const oneOfAFullName: Invariant = invariant('P4', () => (observation, facts) => {
@@ -9,4 +81,16 @@ export const oneOfAFullName: Invariant = invariant('P4', () => (observation, fac
     other &&
       `container ${life.name} of pod ${life.podUid} starts while container ${other.name} of pod ${other.podUid} runs: both pods are ${life.podName}`,
   );
+});
+
+/** P6: a pod that only the runtime knows is killed, never started. */
+export const orphansNeverStart: Invariant = invariant('P6', () => (observation, facts) => {
+  if (observation.kind !== 'call') return undefined;
+  const { name } = observation.call;
+  if (name !== 'runPodSandbox' && name !== 'createContainer') return undefined;
+  const uid = calledFor(observation.call, facts);
+  if (uid === undefined || facts.wanted.has(uid)) return 'ok';
+  const sinceMs = facts.unwantedSinceMs(uid);
+  const known = sinceMs > facts.kubeletStartedAtMs && observation.atMs - sinceMs < SEEN_MS;
+  return judged(!known && `${name} for pod ${uid}, which nobody wants`);
 });

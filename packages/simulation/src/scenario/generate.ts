@@ -12,7 +12,7 @@ export interface ScenarioSize {
   readonly events?: number;
 }
 
-const LAST_ACTION_MS = 90_000;
+const LAST_ACTION_MS = 60_000;
 const QUIET_MS = 400_000;
 
 const READS = [

@@ -1,0 +1,29 @@
+import type { Facts } from '../facts.ts';
+import type { PortCall } from '../node/lease.ts';
+import type { Life } from '../world/ledger.ts';
+
+interface Request {
+  readonly containerId?: string;
+  readonly podSandboxId?: string;
+  readonly sandboxConfig?: { readonly metadata?: { readonly uid?: string } };
+  readonly config?: { readonly metadata?: { readonly uid?: string } };
+}
+
+/** For which pod a call of the runtime is made; `undefined` where it is not known, or for none. */
+export function calledFor({ port, args }: PortCall, facts: Facts): string | undefined {
+  if (port !== 'cri') return undefined;
+  const { containerId, podSandboxId, sandboxConfig, config } = (args[0] ?? {}) as Request;
+  if (containerId) return facts.lifeOf(containerId)?.podUid;
+  return sandboxConfig?.metadata?.uid ?? config?.metadata?.uid ?? facts.uidOfSandbox(podSandboxId ?? '');
+}
+
+/** The running containers that a call ends. */
+export function stoppedBy({ port, name, args }: PortCall, facts: Facts): readonly Life[] {
+  if (port !== 'cri') return [];
+  const { containerId, podSandboxId } = (args[0] ?? {}) as Request;
+  if (name === 'stopContainer' || name === 'removeContainer') return facts.live.filter(({ id }) => id === containerId);
+  if (name === 'stopPodSandbox' || name === 'removePodSandbox') {
+    return facts.live.filter(({ sandboxId }) => sandboxId === podSandboxId);
+  }
+  return [];
+}

@@ -1,0 +1,57 @@
+import { findPlan } from '../facts.ts';
+import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** The runtime may be silent for 30 s before it counts as away. */
+const NOTICED_MS = 45_000;
+/** A pod on a healthy node starts within this time, whatever its neighbours do. */
+const PROMPT_MS = 18_000;
+
+/** K2: a runtime that is away is reported. */
+export const runtimeIsReported: Invariant = invariant('K2', () => (observation, facts) => {
+  if (observation.kind !== 'health' || facts.runtimeUp) return undefined;
+  const sinceMs = Math.max(facts.runtimeChangedAtMs, facts.kubeletStartedAtMs);
+  if (observation.atMs - sinceMs < NOTICED_MS) return undefined;
+  return judged(observation.runtime === undefined && 'the runtime is away, and the kubelet calls itself healthy');
+});
+
+/** F4: the kubelet knows each static pod by the UID that its manifest gives it. */
+export const uidsStay: Invariant = invariant('F4', () => (observation, facts) => {
+  if (observation.kind !== 'health' || observation.podUids.length === 0) return undefined;
+  const known = new Set(facts.knownUids);
+  const stranger = observation.podUids.find((uid) => !known.has(uid));
+  return judged(stranger && `the kubelet knows a pod ${stranger}, which is in no manifest`);
+});
+
+/** C7: a slow pull of one pod delays no other pod's start. */
+export const promptStart: Invariant = invariant('C7', () => {
+  const judgedPods = new Set<string>();
+  return (observation, facts) => {
+    if (observation.kind !== 'health' || facts.firstFaultAtMs <= observation.atMs) return undefined;
+    const slow = [...facts.wanted.values()].some((pod) => pod.containers.some(({ slowImage }) => slowImage));
+    if (!slow || !facts.sourcesReady) return undefined;
+    for (const [uid, pod] of facts.wanted) {
+      const [first] = [...pod.init, ...pod.containers];
+      const sinceMs = Math.max(facts.wantedSinceMs(uid), facts.kubeletStartedAtMs + facts.node.httpDelayMs);
+      if (first === undefined || judgedPods.has(uid) || observation.atMs - sinceMs < PROMPT_MS) continue;
+      judgedPods.add(uid);
+      const namesakes = facts.knownUids.filter((other) => facts.planOf(other)?.name === pod.name);
+      if (namesakes.length > 1 || findPlan(pod, first.name)?.slowImage || pod.containers.some((it) => it.slowImage))
+        continue;
+      if (facts.livesOf(uid, first.name).length > 0) return 'ok';
+      return { wrong: `pod ${uid} has not started within ${observation.atMs - sinceMs} ms on a healthy node` };
+    }
+    return undefined;
+  };
+});
+
+/** What an empty kubelet has: sync and housekeeping ticks, the runtime's status, relist, garbage collection, sources. */
+const IDLE_TIMERS = 12;
+
+/** K4: when all pods are gone, nothing is kept of them. */
+export const nothingIsKept: Invariant = invariant('K4', () => (observation, facts) => {
+  if (observation.kind !== 'end' || facts.wanted.size > 0) return undefined;
+  const { look } = observation;
+  if (look.kubeletTimers > IDLE_TIMERS) return { wrong: `an empty kubelet has ${look.kubeletTimers} timers` };
+  if (look.mountPoints.length > 0) return { wrong: `${look.mountPoints[0]} is still mounted` };
+  return judged(look.cachedUids.length > 0 && `the pod cache still has ${look.cachedUids.join(', ')}`);
+});

@@ -1,0 +1,90 @@
+import type { Facts } from '../facts.ts';
+import { type ContainerPlan, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import type { Life } from '../world/ledger.ts';
+import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
+import { calledFor, stoppedBy } from './called-for.ts';
+import { type Invariant, type InvariantId, invariant, judged } from './invariant.ts';
+
+/** F1: nothing is stopped that no source has spoken of, before all sources have spoken. */
+export const sourcesFirst: Invariant = invariant('F1', () => (observation, facts) => {
+  if (observation.kind !== 'call' || facts.sourcesReady) return undefined;
+  const lives = stoppedBy(observation.call, facts);
+  if (lives.length === 0) return undefined;
+  const life = lives.find(({ podUid }) => !facts.isFilePod(podUid));
+  return judged(
+    life && `${observation.call.name} of container ${life.name} of pod ${life.podUid} before all sources have reported`,
+  );
+});
+
+/** P5: what is left of a pod is removed as unknown only once all sources have spoken. */
+export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation, facts) => {
+  if (observation.kind !== 'call') return undefined;
+  const { port, name, args } = observation.call;
+  if (port === 'fs' && (name === 'removeAll' || name === 'remove' || name === 'rename')) {
+    const uid = podOfDirectory(String(args[0]));
+    if (uid === undefined || facts.isFilePod(uid)) return undefined;
+    return judged(!facts.sourcesReady && `${name} of ${String(args[0])} before all sources have reported`);
+  }
+  if (name !== 'removePodSandbox') return undefined;
+  const uid = calledFor(observation.call, facts);
+  if (uid === undefined || facts.isFilePod(uid)) return undefined;
+  return judged(!facts.sourcesReady && `${name} of pod ${uid} before all sources have reported`);
+});
+
+/** Whose own directory a path is. */
+function podOfDirectory(path: string): string | undefined {
+  const prefix = `${ROOT_DIRECTORY}/pods/`;
+  if (path.startsWith(prefix)) return path.slice(prefix.length).split('/')[0];
+  return path.startsWith(`${POD_LOGS_DIRECTORY}/`) ? path.split('/')[4]?.split('_')[2] : undefined;
+}
+
+/** Why a healthy container would be stopped without a cause: which invariant that breaks. */
+function attribution(life: Life, facts: Facts): InvariantId {
+  if (facts.isBroken(life.podUid)) return 'F2';
+  if (facts.kubeletStartedAtMs > life.startedAtMs) return 'K1';
+  return facts.runtimeChangedAtMs > life.startedAtMs ? 'K2' : 'C6';
+}
+
+function withoutCause(id: InvariantId): Invariant {
+  return invariant(id, () => (observation, facts) => {
+    if (observation.kind !== 'call') return undefined;
+    const lives = stoppedBy(observation.call, facts).filter((life) => attribution(life, facts) === id);
+    if (lives.length === 0) return undefined;
+    const life = lives.find((stopped) => !hasCause(stopped, facts));
+    return judged(
+      life && `${observation.call.name} of container ${life.name} of pod ${life.podUid}, which is healthy and wanted`,
+    );
+  });
+}
+
+/** F2: a manifest that is broken keeps its last good pods running. */
+export const lastGood: Invariant = withoutCause('F2');
+/** K1: what ran before the kubelet was killed goes on after its restart. */
+export const survivesKubelet: Invariant = withoutCause('K1');
+/** K2: what ran before the runtime was restarted goes on after it. */
+export const survivesRuntime: Invariant = withoutCause('K2');
+/** C6: nothing is stopped without a cause. */
+export const noNeedlessStop: Invariant = withoutCause('C6');
+
+/** Whether there was any reason to stop a container. */
+function hasCause(life: Life, facts: Facts): boolean {
+  const { podUid, startedAtMs, sandboxId } = life;
+  const pod = facts.wanted.get(podUid);
+  if (pod === undefined || facts.lastUnwantedAtMs(podUid) >= startedAtMs) return true;
+  if (facts.sandboxLostAtMs(sandboxId) !== undefined) return true;
+  if (facts.liveOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
+  const current = [...pod.init, ...pod.containers].find(({ name }) => name === life.name);
+  if (JSON.stringify(current) !== JSON.stringify(life.plan)) return true;
+  return isOver(pod, facts);
+}
+
+/** Whether a pod has done its work, or failed. */
+function isOver(pod: PodPlan, facts: Facts): boolean {
+  const done = (plan: ContainerPlan): boolean => {
+    const last = facts.livesOf(pod.uid, plan.name).at(-1);
+    return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
+  };
+  const failed = (plan: ContainerPlan): boolean =>
+    !isSidecar(pod, plan.name) && done(plan) && facts.livesOf(pod.uid, plan.name).at(-1)?.exitCode !== 0;
+  return pod.containers.every(done) || pod.init.some(failed);
+}
