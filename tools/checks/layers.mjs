@@ -1,5 +1,6 @@
 // The layers of the repository: every import between packages points down, and says so in its package.json.
-// Usage: node tools/checks/layers.mjs  (exit code 1 and a line per fault where the rule is broken)
+// Usage: node tools/checks/layers.mjs            exit code 1, and a line per fault, where the rule is broken
+//        node tools/checks/layers.mjs --picture  the packages and their imports, as a Mermaid diagram
 import fs from 'node:fs';
 import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
@@ -19,6 +20,8 @@ for (const file of workspaceManifests()) {
 }
 
 const faults = [];
+/** Each import between two packages' sources, once. */
+const arrows = new Set();
 for (const [name, { directory, layer, manifest }] of packages) {
   if (layer === undefined || ![...ORDER, KIT, TOOL].includes(layer)) {
     faults.push(`${directory}/package.json: nx.tags has no known layer: ${layer}`);
@@ -34,6 +37,7 @@ for (const [name, { directory, layer, manifest }] of packages) {
       for (const imported of importsOf(file)) {
         const target = packages.get(imported);
         if (target === undefined || imported === name) continue;
+        if (!isTest) arrows.add(`${name} --> ${imported}`);
         const where = path.relative(root, file);
         const declared =
           manifest.dependencies?.[imported] ?? (isTest ? manifest.devDependencies?.[imported] : undefined);
@@ -73,6 +77,24 @@ function importsOf(file) {
   return new Set([...names].map((match) => match[1]));
 }
 
+/** The packages by layer, with an arrow for each import; without the base, which almost everything imports. */
+function picture() {
+  const short = (name) => name.replace('@node-agent/', '');
+  const shown = [...packages].filter(([, { layer }]) => layer !== TOOL && layer !== 'base');
+  const lines = ['graph TD'];
+  for (const layer of [KIT, ...ORDER.toReversed()]) {
+    const names = shown.filter(([, entry]) => entry.layer === layer).map(([name]) => short(name));
+    if (names.length > 0) lines.push(`  subgraph ${layer}`, ...names.map((name) => `    ${name}`), '  end');
+  }
+  const visible = new Set(shown.map(([name]) => name));
+  for (const arrow of [...arrows].sort()) {
+    const [from, to] = arrow.split(' --> ');
+    if (visible.has(from) && visible.has(to)) lines.push(`  ${short(from)} --> ${short(to)}`);
+  }
+  return lines.join('\n');
+}
+
+if (process.argv.includes('--picture')) console.log(picture());
 for (const fault of faults) console.error(fault);
-console.log(`${packages.size} packages, ${faults.length} imports that do not point down`);
+console.error(`${packages.size} packages, ${faults.length} imports that do not point down`);
 process.exit(faults.length > 0 ? 1 : 0);

@@ -7,5 +7,6 @@ export { type CriLogHeader, type LogStream, parseCriLogLine } from './cri-log-li
 export { ContainerLogError, type ContainerLogErrorCode } from './errors.ts';
 export type { LogChunk } from './log-filter.ts';
 export type { LogReadOptions } from './log-options.ts';
-export { ContainerLogReader, type ContainerLogReaderComponents, type ReaderFiles } from './log-reader.ts';
+export { ContainerLogReader } from './log-reader.ts';
+export type { ContainerLogReaderComponents, ReaderFiles } from './reader-components.ts';
 export type { RotationFiles } from './rotate.ts';

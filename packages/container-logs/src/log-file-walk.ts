@@ -4,7 +4,6 @@ import { type FileHandle, isMissing } from '@node-agent/host';
 import { ChangeWaiter } from './change-waiter.ts';
 import { CHUNK_BYTES } from './compress.ts';
 import { ContainerLogError } from './errors.ts';
-import type { ContainerLogReaderComponents } from './log-reader.ts';
 import {
   isRotatedForm,
   type LogLocation,
@@ -15,6 +14,7 @@ import {
   type StartPoint,
   wasReplaced,
 } from './log-sequence.ts';
+import type { ContainerLogReaderComponents } from './reader-components.ts';
 import type { RotatedFile } from './rotated-files.ts';
 import { findTailStart } from './tail-start.ts';
 

@@ -1,23 +1,10 @@
-import type { Clock } from '@node-agent/async';
-import type { RuntimeService } from '@node-agent/cri-client';
-import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { isMissing } from '@node-agent/host';
 import { ContainerLogError } from './errors.ts';
 import { LogFileWalk } from './log-file-walk.ts';
 import { ChunkBatch, type LogChunk, LogFilter } from './log-filter.ts';
 import { checkLogOptions, type LogReadOptions } from './log-options.ts';
+import type { ContainerLogReaderComponents, ReaderFiles } from './reader-components.ts';
 import { type LinePiece, LineSplitter } from './split-lines.ts';
-
-/** What of the host's files a reader touches; nothing is changed. */
-export type ReaderFiles = Pick<FileSystem, 'open' | 'readdir' | 'stat' | 'realpath' | 'watch'>;
-
-export interface ContainerLogReaderComponents {
-  readonly fs: ReaderFiles;
-  /** Asked only when a followed log is silent: whether its container still runs. */
-  readonly cri: Pick<RuntimeService, 'containerStatus'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 /** From which length on a line is handed on in pieces. */
 const MAX_PIECE_BYTES = 64 * 1024;
