@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 /** `Incomplete`: some steps failed, the others were done; the message names them all. */
 export type ContainerGcErrorCode = 'Incomplete';
 
@@ -9,11 +10,7 @@ export class ContainerGcError extends Error {
   readonly errors: readonly unknown[];
 
   constructor(errors: readonly unknown[]) {
-    super(errors.map(messageOf).join('; '), { cause: errors[0] });
+    super(errors.map(errorText).join('; '), { cause: errors[0] });
     this.errors = errors;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

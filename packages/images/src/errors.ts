@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 /** The reasons that a container waits with, where its image is the cause (`pkg/kubelet/images/types.go`). */
 export type ImageErrorCode =
   | 'ErrImagePull'
@@ -27,7 +28,7 @@ export class ImageError extends Error {
  * their own (`pkg/kubelet/images/image_manager.go`, evalCRIPullErr).
  */
 export function pullError(image: string, cause: unknown, retryAtMs: number): ImageError {
-  const text = cause instanceof Error ? cause.message : String(cause);
+  const text = errorText(cause);
   for (const [code, why] of [
     ['RegistryUnavailable', 'the registry is unavailable'],
     ['SignatureValidationFailed', 'the signature validation failed'],

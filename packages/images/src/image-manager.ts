@@ -1,8 +1,15 @@
 import type { Clock } from '@node-agent/async';
 import type { AuthConfig, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference } from '@node-agent/pod-spec';
-import type { EventRecorder, EventType, Histogram, Logger, Metrics } from '@node-agent/telemetry';
-import { eventReasons } from '@node-agent/telemetry';
+import {
+  type EventRecorder,
+  type EventType,
+  errorText,
+  eventReasons,
+  type Histogram,
+  type Logger,
+  type Metrics,
+} from '@node-agent/telemetry';
 import { ImageError, pullError } from './errors.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
@@ -123,7 +130,7 @@ export class ImageManager {
     try {
       return withTag(requested, parseImageReference(requested));
     } catch (cause) {
-      const message = `Failed to apply default image tag "${requested}": ${text(cause)}`;
+      const message = `Failed to apply default image tag "${requested}": ${errorText(cause)}`;
       tell('Warning', eventReasons.failedToInspectImage, message);
       throw new ImageError('InvalidImageName', message, { cause });
     }
@@ -136,7 +143,7 @@ export class ImageManager {
       return found?.id ?? '';
     } catch (cause) {
       signal.throwIfAborted();
-      const message = `Failed to inspect image "${image}": ${text(cause)}`;
+      const message = `Failed to inspect image "${image}": ${errorText(cause)}`;
       tell('Warning', eventReasons.failedToInspectImage, message);
       throw new ImageError('ImageInspectError', message, { cause });
     }
@@ -174,7 +181,7 @@ export class ImageManager {
       // That a pod was taken away in the middle of its pull says nothing of the image.
       signal.throwIfAborted();
       const error = pullError(requested, cause, clock.monotonic() + this.#backoff.nextDelayMs(key));
-      tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${text(cause)}`);
+      tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${errorText(cause)}`);
       this.#backoff.failed(key, error);
       await records?.failed(requested);
       throw error;
@@ -210,7 +217,7 @@ export class ImageManager {
         }
       }
       if (errors.length === 1) throw errors[0];
-      throw new AggregateError(errors, `[${errors.map(text).join(', ')}]`);
+      throw new AggregateError(errors, `[${errors.map(errorText).join(', ')}]`);
     };
     return this.#queue.run(JSON.stringify([image, runtimeHandler, auths]), pullAll, signal);
   }
@@ -229,8 +236,4 @@ type Tell = (type: EventType, reason: string, message: string) => void;
 function seconds(ms: number): string {
   const whole = Math.trunc(ms);
   return whole < 1000 ? `${whole}ms` : `${whole / 1000}s`;
-}
-
-function text(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

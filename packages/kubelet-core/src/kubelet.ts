@@ -1,5 +1,5 @@
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
-import { eventReasons, type ObjectReference } from '@node-agent/telemetry';
+import { errorText, eventReasons, type ObjectReference } from '@node-agent/telemetry';
 import type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
@@ -260,7 +260,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         this.#runtimeState.update(await runtime.status(signal));
       } catch (err) {
         // Once for each reason: a runtime that is away is asked every second.
-        const reason = err instanceof Error ? err.message : String(err);
+        const reason = errorText(err);
         if (!signal.aborted && reason !== this.#runtimeState.silence) {
           logger.error({ err }, 'Container runtime sanity check failed');
         }
@@ -283,7 +283,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       await service.start(signal);
     } catch (err) {
       if (signal.aborted) return;
-      throw new Error(`${service.name} ended: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
+      throw new Error(`${service.name} ended: ${errorText(err)}`, { cause: err });
     }
   }
 

@@ -6,7 +6,7 @@ import {
   type RuntimePod,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import { eventReasons } from '@node-agent/telemetry';
+import { errorText, eventReasons } from '@node-agent/telemetry';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
@@ -57,14 +57,18 @@ export class KubeletPodSyncer implements PodSyncer {
     try {
       await volumes.makePodDataDirs(pod.metadata.uid);
     } catch (err) {
-      this.#warn(pod, eventReasons.failedToMakePodDataDirectories, `error making pod data directories: ${text(err)}`);
+      this.#warn(
+        pod,
+        eventReasons.failedToMakePodDataDirectories,
+        `error making pod data directories: ${errorText(err)}`,
+      );
       throw err;
     }
     try {
       await volumes.waitForAttachAndMount(pod, signal);
     } catch (err) {
       if (!signal.aborted) {
-        this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${text(err)}`);
+        this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);
       }
       throw err;
     }
@@ -144,8 +148,8 @@ export class KubeletPodSyncer implements PodSyncer {
       await this.#deps.runtime.killPod(configPod, runningPod, gracePeriodSeconds, signal);
     } catch (err) {
       // A shorter grace period aborts the running kill; the next one says how it went.
-      if (!signal.aborted) this.#warn(pod, eventReasons.failedToKillPod, `error killing pod: ${text(err)}`);
-      throw new Error(`error killing terminating pod: ${text(err)}`, { cause: err });
+      if (!signal.aborted) this.#warn(pod, eventReasons.failedToKillPod, `error killing pod: ${errorText(err)}`);
+      throw new Error(`error killing terminating pod: ${errorText(err)}`, { cause: err });
     }
   }
 
@@ -157,8 +161,4 @@ export class KubeletPodSyncer implements PodSyncer {
 /** The pod has to wait for the node's network; its worker tries again sooner than after other errors. */
 export class NetworkNotReadyError extends Error {
   readonly code = 'NetworkNotReady';
-}
-
-function text(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

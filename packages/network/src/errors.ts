@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 /** What went wrong: the pod's host name, the node's resolver file, or a file operation on the way. */
 export type NetworkErrorCode = 'InvalidHostname' | 'InvalidResolvConf' | 'Io';
 
@@ -14,6 +15,6 @@ export class NetworkError extends Error {
   /** `error` itself where it is one already, else an `Io` error with it as cause. */
   static from(error: unknown): NetworkError {
     if (error instanceof NetworkError) return error;
-    return new NetworkError('Io', error instanceof Error ? error.message : String(error), { cause: error });
+    return new NetworkError('Io', errorText(error), { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { errorText, type Logger } from '@node-agent/telemetry';
 import { keepLastGood, type ManifestState } from './last-good.ts';
 import type { LastGoodMemory } from './last-good-memory.ts';
 import { type ManifestReading, readManifest } from './manifest.ts';
@@ -35,7 +35,7 @@ export async function listManifests(
     const files = entries.filter(({ name }) => !name.startsWith('.')).map(({ name }) => join(path, name));
     return { isDirectory: true, files };
   } catch (error) {
-    if (!isMissing(error)) return { problem: messageOf(error), isMissing: false };
+    if (!isMissing(error)) return { problem: errorText(error), isMissing: false };
     if (wasFile && (await isDirectory(fs, dirname(path)))) return { isDirectory: false, files: [] };
     return { problem: 'does not exist', isMissing: true };
   }
@@ -80,7 +80,7 @@ export async function readManifestFile(
     if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
     return await take(read(bytes), bytes);
   } catch (error) {
-    if (!isMissing(error)) return await unreadable(messageOf(error));
+    if (!isMissing(error)) return await unreadable(errorText(error));
     const isLink = await fs.lstat(path).then(
       () => true,
       () => false,
@@ -111,8 +111,4 @@ async function readAtMost(
   } finally {
     await file.close();
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

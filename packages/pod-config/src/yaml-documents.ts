@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Tags } from 'yaml';
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
 
@@ -57,7 +58,7 @@ export function readYaml(text: string): YamlStream {
     ];
   } catch (error) {
     // Nothing but a text that is nested beyond the stack does this.
-    return { documents, problems: [{ line: 1, column: 1, message: messageOf(error) }] };
+    return { documents, problems: [{ line: 1, column: 1, message: errorText(error) }] };
   }
   for (const document of parsed) {
     const locate = (path: JsonPath): TextPlace => place(offsetOf(document, path));
@@ -71,7 +72,7 @@ export function readYaml(text: string): YamlStream {
       if (value !== null) documents.push({ value, locate });
     } catch (error) {
       // The library tells of merge keys and aliases that make no sense by plain errors.
-      problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: messageOf(error) });
+      problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: errorText(error) });
     }
   }
   return { documents, problems };
@@ -106,8 +107,4 @@ function offsetOf(document: Document.Parsed, path: JsonPath): number {
 
 function rangeStart(node: unknown): number | undefined {
   return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import type { Pod } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
 import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
@@ -334,7 +335,7 @@ export class PodWorkers implements AsyncDisposable {
     if (synced) worker.lastSyncMs = clock.monotonic();
     worker.abort = undefined;
     const durationMs = clock.monotonic() - startMs;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     worker.history.add({
       atMs: clock.now(),
       what: step,

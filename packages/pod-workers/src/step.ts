@@ -1,5 +1,5 @@
 import { type Pod, podReference, type RuntimePodStatus } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
+import { type EventRecorder, errorText, eventReasons } from '@node-agent/telemetry';
 import type { PodUpdate, PodWorkerState } from './record.ts';
 import type { PodCacheReader, PodStatusFn, PodSyncer, PodWorkerStep } from './types.ts';
 
@@ -55,7 +55,7 @@ async function readStatus(pod: Pod, context: StepContext, signal: AbortSignal): 
     return await context.podCache.getNewerThan(pod.metadata.uid, context.lastSyncMs, signal);
   } catch (error) {
     if (!signal.aborted) {
-      const message = `error determining status: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `error determining status: ${errorText(error)}`;
       context.recorder.event(podReference(pod), 'Warning', eventReasons.failedSync, message);
     }
     throw error;

@@ -1,13 +1,12 @@
 import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import type { Container, Pod } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { errorText, type Logger } from '@node-agent/telemetry';
 import type { ContainerContext, NodeSettings } from './config/context.ts';
 import { makeEnvironment } from './config/environment.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
 import { generateSandboxConfig } from './config/sandbox-config.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
-import { errorText } from './errors.ts';
 import { ImageUsers } from './image-users.ts';
 import type { PodMounts, PodNetworkPort } from './ports.ts';
 

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import type { Random } from '@node-agent/async';
 import type { ContainerStatus } from '@node-agent/cri-client';
-import type { FileSystem } from '@node-agent/host';
+import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { parseContainerLabels } from './config/labels.ts';
 import { legacyLogLink, podLogsPath } from './config/log-paths.ts';
@@ -114,8 +114,4 @@ export class ContainerFiles {
       if (!isMissing(err)) throw err;
     }
   }
-}
-
-function isMissing(err: unknown): boolean {
-  return err instanceof Error && 'code' in err && (err.code === 'ENOENT' || err.code === 'ENOTDIR');
 }

@@ -14,7 +14,7 @@ import {
   type RuntimeContainer,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import { type EventRecorder, type EventType, eventReasons, type Logger } from '@node-agent/telemetry';
+import { type EventRecorder, type EventType, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { beforeCreate } from './before-create.ts';
 import { generateContainerConfig } from './config/container-config.ts';
@@ -25,7 +25,7 @@ import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { currentStatus } from './current-status.ts';
-import { errorText, PodRuntimeError } from './errors.ts';
+import { PodRuntimeError } from './errors.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';

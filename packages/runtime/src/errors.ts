@@ -36,8 +36,3 @@ export class PodRuntimeError extends Error {
     if (options.retryAtMs !== undefined) this.retryAtMs = options.retryAtMs;
   }
 }
-
-/** What a thrown value says. */
-export function errorText(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
-}

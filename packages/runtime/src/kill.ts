@@ -8,9 +8,9 @@ import {
   type Pod,
   type RuntimePod,
 } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
-import { errorText, PodRuntimeError } from './errors.ts';
+import { PodRuntimeError } from './errors.ts';
 import { remainingGraceSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
 import type { KillReason } from './pod-actions.ts';
 import type { LifecycleHooks } from './ports.ts';

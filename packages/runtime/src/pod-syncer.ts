@@ -10,11 +10,11 @@ import {
   type RuntimeContainerStatus,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from './actions.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerRemover } from './container-remover.ts';
-import { errorText, PodRuntimeError } from './errors.ts';
+import { PodRuntimeError } from './errors.ts';
 import type { Killer } from './kill.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions, ProbeResults } from './pod-actions.ts';

@@ -1,5 +1,6 @@
 import type { ContainerStatus } from '@node-agent/cri-client';
-import type { FileSystem } from '@node-agent/host';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import { errorText } from '@node-agent/telemetry';
 import { parseContainerAnnotations } from './config/labels.ts';
 import { tailOfCriLog } from './cri-log-tail.ts';
 
@@ -35,7 +36,7 @@ export async function readTerminationMessage(fs: Files, status: ContainerStatus)
       const message = new TextDecoder().decode((await readTail(fs, mount.hostPath, MAX_MESSAGE_BYTES)).bytes);
       if (message !== '') return message;
     } catch (err) {
-      if (!isMissing(err)) return `Error on reading termination log ${mount.hostPath}: ${text(err)}`;
+      if (!isMissing(err)) return `Error on reading termination log ${mount.hostPath}: ${errorText(err)}`;
     }
   }
   return fallback && status.logPath !== '' ? readLogTail(fs, status.logPath) : '';
@@ -54,7 +55,7 @@ async function readLogTail(fs: Files, path: string): Promise<string> {
       if (tail.complete || window >= LAST_LOG_WINDOW_BYTES) return tail.text;
     }
   } catch (err) {
-    return `Error on reading termination message from logs: ${text(err)}`;
+    return `Error on reading termination message from logs: ${errorText(err)}`;
   }
 }
 
@@ -67,12 +68,4 @@ async function readTail(fs: Files, path: string, maxBytes: number): Promise<{ by
   } finally {
     await file.close();
   }
-}
-
-function isMissing(err: unknown): boolean {
-  return err instanceof Error && 'code' in err && err.code === 'ENOENT';
-}
-
-function text(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 import { type Reply, text } from './reply.ts';
 
 /** One thing that must be well for the whole to be well. */
@@ -63,6 +64,6 @@ function problemOf(check: HealthCheck): string | undefined {
   try {
     return check.check();
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }

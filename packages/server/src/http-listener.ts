@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Clock } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { errorText, type Logger } from '@node-agent/telemetry';
 import { ServerError } from './errors.ts';
 import { type Reply, text } from './reply.ts';
 
@@ -93,7 +93,7 @@ export class HttpListener {
     } catch (err) {
       const late = controller.signal.aborted;
       if (!late) logger.error({ err, method, url }, 'HTTP request failed');
-      const message = err instanceof Error ? err.message : String(err);
+      const message = errorText(err);
       reply = text(late ? 504 : 500, `${message}\n`);
     } finally {
       timer.cancel();

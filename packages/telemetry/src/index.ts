@@ -1,3 +1,4 @@
+export { errorText } from './error-text.ts';
 export {
   fanOutEvents,
   LoggingEventRecorder,

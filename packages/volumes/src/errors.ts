@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 /**
  * What went wrong with a volume:
  * - `UnsupportedVolume`, `UnsupportedMount`: a type of volume, or a way to mount it, that this kubelet has not got
@@ -31,6 +32,6 @@ export class VolumeError extends Error {
   /** The error itself, or anything else that was thrown, as `Io`. */
   static from(error: unknown): VolumeError {
     if (error instanceof VolumeError) return error;
-    return new VolumeError('Io', error instanceof Error ? error.message : String(error), error);
+    return new VolumeError('Io', errorText(error), error);
   }
 }

@@ -1,0 +1,7 @@
+import { expect, test } from 'vitest';
+import { errorText } from '../src/index.ts';
+
+test('whatever was thrown says something', () => {
+  const said = [new Error('no room'), new TypeError('bad'), 'aborted', undefined, { code: 7 }].map(errorText);
+  expect(said).toEqual(['no room', 'bad', 'aborted', 'undefined', '[object Object]']);
+});
