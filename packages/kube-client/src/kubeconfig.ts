@@ -33,12 +33,23 @@ export async function loadKubeconfig(
     const message = `${path}: cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new KubeError({ code: 'InvalidConfig', message, cause });
   }
-  const { parseDocument } = await import('yaml');
-  const document = parseDocument(text, { version: '1.1', uniqueKeys: true });
+  const { LineCounter, parseDocument } = await import('yaml');
+  const lineCounter = new LineCounter();
+  // Pretty errors quote the file, which has secrets in it.
+  const document = parseDocument(text, { version: '1.1', uniqueKeys: true, lineCounter, prettyErrors: false });
   const [error] = document.errors;
-  if (error !== undefined)
-    throw new KubeError({ code: 'InvalidConfig', message: `${path}: ${error.message}`, cause: error });
-  return connectionOf(document.toJS({ maxAliasCount: 100 }), path, context);
+  if (error !== undefined) {
+    const { line, col } = lineCounter.linePos(error.pos[0]);
+    const message = `${path}:${line}:${col}: ${error.message}`;
+    throw new KubeError({ code: 'InvalidConfig', message });
+  }
+  let kubeconfig: unknown;
+  try {
+    kubeconfig = document.toJS({ maxAliasCount: 100 });
+  } catch {
+    throw new KubeError({ code: 'InvalidConfig', message: `${path}: too many aliases, or one that leads nowhere` });
+  }
+  return connectionOf(kubeconfig, path, context);
 }
 
 /** The connection of a parsed kubeconfig; `file` is its path. @throws KubeError `InvalidConfig` */

@@ -1,0 +1,200 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { expect, test } from 'vitest';
+import { Discovery, RestClient, resources, TokenBucketRateLimiter } from '../src/index.ts';
+import { failure, ScriptedTransport, systemError } from './scripted-transport.ts';
+
+function setUp({ limited = false } = {}) {
+  const clock = new FakeClock();
+  const transport = new ScriptedTransport();
+  const { logger, lines } = captureLogger();
+  const metrics = new MetricsRegistry();
+  const rateLimiter = limited ? new TokenBucketRateLimiter({ clock }, { qps: 2, burst: 2 }) : undefined;
+  const client = new RestClient(
+    { transport, clock, logger, metrics, rateLimiter },
+    { host: 'api:6443', userAgent: 'kubelet/v1' },
+  );
+  return { clock, transport, lines, client, metrics };
+}
+
+const lease = { metadata: { name: 'a', namespace: 'kube-node-lease' }, spec: { holderIdentity: 'a' } };
+const status = { status: { phase: 'Running' } };
+
+test('each kind of request has its method, path, media type and body', async () => {
+  const { client, transport } = setUp();
+  for (let i = 0; i < 10; i++) transport.script({ json: { metadata: {}, items: [] } });
+  await client.create(resources.leases, lease, { fieldManager: 'kubelet', dryRun: true });
+  await client.update(resources.leases, lease);
+  await client.update(resources.leases, lease, { subresource: 'status' });
+  const pod = { namespace: 'ns', name: 'a' };
+  await client.patch(resources.pods, { type: 'strategic', body: status }, { ...pod, subresource: 'status' });
+  await client.patch(resources.pods, { type: 'merge', body: status }, pod);
+  await client.patch(resources.pods, { type: 'json', body: [{ op: 'test', path: '/metadata/uid', value: 'u' }] }, pod);
+  await client.patch(resources.pods, { type: 'apply', body: lease, fieldManager: 'kubelet', force: true }, pod);
+  await client.delete(resources.pods, { ...pod, preconditions: { uid: 'u' }, gracePeriodSeconds: 0 });
+  await client.createSubresource(
+    resources.serviceAccounts,
+    { ...pod, subresource: 'token' },
+    { spec: { audiences: [] } },
+  );
+  await client.list(resources.pods, { fieldSelector: 'spec.nodeName=a', limit: 5 });
+  expect(
+    transport.requests.map(({ method, path, headers, body }) => [method, path, headers['content-type'], body]),
+  ).toEqual([
+    [
+      'POST',
+      '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?dryRun=All&fieldManager=kubelet',
+      'application/json',
+      JSON.stringify({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...lease }),
+    ],
+    [
+      'PUT',
+      '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a',
+      'application/json',
+      JSON.stringify(lease),
+    ],
+    [
+      'PUT',
+      '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a/status',
+      'application/json',
+      JSON.stringify(lease),
+    ],
+    ['PATCH', '/api/v1/namespaces/ns/pods/a/status', 'application/strategic-merge-patch+json', JSON.stringify(status)],
+    ['PATCH', '/api/v1/namespaces/ns/pods/a', 'application/merge-patch+json', JSON.stringify(status)],
+    [
+      'PATCH',
+      '/api/v1/namespaces/ns/pods/a',
+      'application/json-patch+json',
+      '[{"op":"test","path":"/metadata/uid","value":"u"}]',
+    ],
+    [
+      'PATCH',
+      '/api/v1/namespaces/ns/pods/a?fieldManager=kubelet&force=true',
+      'application/apply-patch+yaml',
+      JSON.stringify(lease),
+    ],
+    [
+      'DELETE',
+      '/api/v1/namespaces/ns/pods/a',
+      'application/json',
+      '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"},"gracePeriodSeconds":0}',
+    ],
+    ['POST', '/api/v1/namespaces/ns/serviceaccounts/a/token', 'application/json', '{"spec":{"audiences":[]}}'],
+    ['GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Da&limit=5', undefined, undefined],
+  ]);
+  expect(transport.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': 'kubelet/v1' });
+});
+
+test('items of a list say their kind, as those of a watch do', async () => {
+  const { client, transport } = setUp();
+  transport.script({
+    json: { metadata: { resourceVersion: '5', continue: 'c' }, items: [{ metadata: { name: 'a' }, 'x-new': 1 }] },
+  });
+  expect(await client.list(resources.nodes)).toEqual({
+    items: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' }, 'x-new': 1 }],
+    resourceVersion: '5',
+    continue: 'c',
+  });
+});
+
+test('a busy server is asked again when it says so, up to ten times', async () => {
+  const { client, transport, clock, metrics } = setUp();
+  const busy = { ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '3' } };
+  transport.script(busy, busy, { json: {} });
+  const done = client.create(resources.leases, lease);
+  await clock.advance(5999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(1);
+  await done;
+  expect(metrics.text()).toContain('rest_client_request_retries_total{code="429",verb="POST",host="api:6443"} 2');
+  expect(metrics.text()).toContain('rest_client_requests_total{code="200",method="POST",host="api:6443"} 1');
+
+  for (let i = 0; i < 11; i++) transport.script(busy);
+  const given = client.create(resources.leases, lease).catch((error: unknown) => error);
+  await clock.advance(30_000);
+  expect(await given).toMatchObject({ code: 'TooManyRequests', retryAfterMs: 3000, httpStatus: 429 });
+  expect(transport.requests.length).toBe(14);
+});
+
+test('a refused connection is told with the request, not tried again', async () => {
+  const { client, transport } = setUp();
+  transport.script({ fail: systemError('ECONNREFUSED') });
+  await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({
+    code: 'ConnectionFailed',
+    httpStatus: undefined,
+    message: 'get /api/v1/nodes/a: connect ECONNREFUSED 127.0.0.1:6443',
+  });
+});
+
+test('half an answer, and an answer that is no object, are invalid', async () => {
+  const { client, transport } = setUp();
+  transport.script({ text: '{"metadata":{"na' }, { text: '[]' }, { json: { kind: 'Pod' } });
+  await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({ code: 'InvalidResponse' });
+  await expect(client.get(resources.nodes, { name: 'a' })).rejects.toThrow('the answer is no object');
+  await expect(client.list(resources.nodes)).rejects.toThrow('list nodes: the answer is no list');
+});
+
+test('a warning of the server is logged once', async () => {
+  const { client, transport, lines } = setUp();
+  const headers = { warning: '299 - "spec.x is deprecated"' };
+  transport.script({ json: {}, headers }, { json: {}, headers });
+  await client.get(resources.nodes, { name: 'a' });
+  await client.get(resources.nodes, { name: 'a' });
+  expect(lines).toEqual([
+    { level: 'warn', fields: { warning: 'spec.x is deprecated' }, message: 'The API server warns' },
+  ]);
+});
+
+test('the rate limit: a burst, then so many a second, first come first served; watches are not counted', async () => {
+  const { client, transport, clock } = setUp({ limited: true });
+  for (let i = 0; i < 8; i++) transport.script({ json: {} });
+  const done: number[] = [];
+  const all = [0, 1, 2, 3, 4].map(async (i) => {
+    await client.get(resources.nodes, { name: String(i) });
+    done.push(i);
+  });
+  await clock.settle();
+  expect(done).toEqual([0, 1]);
+  await client.watch(resources.nodes);
+  await clock.advance(500);
+  expect(done).toEqual([0, 1, 2]);
+  await clock.advance(1000);
+  expect(done).toEqual([0, 1, 2, 3, 4]);
+  await Promise.all(all);
+});
+
+test('who gives up waiting for the rate limit gives back its turn', async () => {
+  const { client, transport, clock } = setUp({ limited: true });
+  for (let i = 0; i < 3; i++) transport.script({ json: {} });
+  await client.get(resources.nodes, { name: 'a' });
+  await client.get(resources.nodes, { name: 'a' });
+  const controller = new AbortController();
+  const given = client.get(resources.nodes, { name: 'a' }, controller.signal).catch((error: unknown) => error);
+  await clock.settle();
+  controller.abort();
+  expect(await given).toMatchObject({ code: 'Aborted' });
+  const next = client.get(resources.nodes, { name: 'a' });
+  await clock.advance(500);
+  await next;
+  expect(transport.requests.length).toBe(3);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('a rate limit that lets nothing through is refused', () => {
+  const clock = new FakeClock();
+  expect(() => new TokenBucketRateLimiter({ clock }, { qps: 0, burst: 1 })).toThrow('qps must be above 0');
+  expect(() => new TokenBucketRateLimiter({ clock }, { qps: 1, burst: 0 })).toThrow('burst must be at least 1');
+});
+
+test('discovery chooses the first version that the server has, and asks once', async () => {
+  const { client, transport } = setUp();
+  transport.script(failure(404, 'NotFound'), { json: { resources: [{ name: 'clustertrustbundles' }] } });
+  transport.script({ json: { gitVersion: 'v1.36.3+x', major: '1', minor: '36+' } });
+  const discovery = new Discovery({ client });
+  const v1 = { ...resources.clusterTrustBundles, version: 'v1' };
+  expect(await discovery.choose([v1, resources.clusterTrustBundles])).toBe(resources.clusterTrustBundles);
+  expect(await discovery.choose([v1])).toBeUndefined();
+  expect(await discovery.serverVersion()).toEqual({ gitVersion: 'v1.36.3+x', major: 1, minor: 36 });
+  expect(transport.paths).toEqual(['/apis/certificates.k8s.io/v1', '/apis/certificates.k8s.io/v1beta1', '/version']);
+});
