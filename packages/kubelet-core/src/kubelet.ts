@@ -1,6 +1,7 @@
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { errorText, eventReasons, type ObjectReference } from '@node-agent/telemetry';
 import type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
+import { KubeletError } from './errors.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
 import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort } from './ports.ts';
@@ -194,7 +195,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   async #serve(name: ServerName, signal: AbortSignal): Promise<void> {
     const make = this.#deps.servers?.[name];
-    if (make === undefined) throw new Error(`this kubelet was given no ${name} server`);
+    if (make === undefined) throw new KubeletError('NoServer', `this kubelet was given no ${name} server`);
     await this.#runService(make(this), signal);
   }
 
@@ -283,7 +284,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       await service.start(signal);
     } catch (err) {
       if (signal.aborted) return;
-      throw new Error(`${service.name} ended: ${errorText(err)}`, { cause: err });
+      throw new KubeletError('ServiceEnded', `${service.name} ended: ${errorText(err)}`, { cause: err });
     }
   }
 

@@ -9,6 +9,7 @@ import {
 import { errorText, eventReasons } from '@node-agent/telemetry';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import type { Dependencies } from './dependencies.ts';
+import { KubeletError } from './errors.ts';
 import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
@@ -51,7 +52,7 @@ export class KubeletPodSyncer implements PodSyncer {
     if (networkError !== undefined && !pod.spec.hostNetwork) {
       const message = `${NETWORK_NOT_READY}: ${networkError}`;
       recorder.event(podReference(pod), 'Warning', eventReasons.networkNotReady, message);
-      throw new NetworkNotReadyError(message);
+      throw new KubeletError('NetworkNotReady', message);
     }
 
     try {
@@ -103,7 +104,10 @@ export class KubeletPodSyncer implements PodSyncer {
     const running = stillRunning(stopped);
     if (running.length > 0) {
       const ids = running.map((container) => container.id).join(', ');
-      throw new Error(`detected running containers after a successful KillPod, CRI violation: ${ids}`);
+      throw new KubeletError(
+        'StillRunning',
+        `detected running containers after a successful KillPod, CRI violation: ${ids}`,
+      );
     }
     status.setPodStatus(pod, this.#generate(pod, stopped, true));
   }
@@ -117,7 +121,10 @@ export class KubeletPodSyncer implements PodSyncer {
     status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));
     await volumes.waitForUnmount(pod, signal);
     if (await volumes.podVolumesExist(pod.metadata.uid)) {
-      throw new Error(`pod ${pod.metadata.uid} is terminated, but some volumes have not been cleaned up`);
+      throw new KubeletError(
+        'VolumesLeft',
+        `pod ${pod.metadata.uid} is terminated, but some volumes have not been cleaned up`,
+      );
     }
     status.terminatePod(pod);
   }
@@ -149,16 +156,11 @@ export class KubeletPodSyncer implements PodSyncer {
     } catch (err) {
       // A shorter grace period aborts the running kill; the next one says how it went.
       if (!signal.aborted) this.#warn(pod, eventReasons.failedToKillPod, `error killing pod: ${errorText(err)}`);
-      throw new Error(`error killing terminating pod: ${errorText(err)}`, { cause: err });
+      throw new KubeletError('KillFailed', `error killing terminating pod: ${errorText(err)}`, { cause: err });
     }
   }
 
   #warn(pod: Pod, reason: string, message: string): void {
     this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
   }
-}
-
-/** The pod has to wait for the node's network; its worker tries again sooner than after other errors. */
-export class NetworkNotReadyError extends Error {
-  readonly code = 'NetworkNotReady';
 }

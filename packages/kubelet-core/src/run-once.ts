@@ -1,6 +1,7 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { admitPod } from './admission.ts';
 import type { Dependencies } from './dependencies.ts';
+import { KubeletError } from './errors.ts';
 import type { KubeletPodSyncer } from './pod-syncer.ts';
 import { waited } from './sync-loop.ts';
 
@@ -42,7 +43,7 @@ export async function runPodsOnce(
   const admitted: Pod[] = [];
   const results = pods.map(async (pod): Promise<RunPodResult> => {
     const verdict = admitPod(components.admitHandlers, pod, admitted);
-    if (!verdict.admit) return { pod, error: new Error(`${verdict.reason}: ${verdict.message}`) };
+    if (!verdict.admit) return { pod, error: new KubeletError('Refused', `${verdict.reason}: ${verdict.message}`) };
     admitted.push(pod);
     try {
       await runPod(pod, components, signal);
@@ -70,7 +71,9 @@ async function runPod(pod: Pod, { clock, runtime, syncer }: Components, signal: 
     if (isUp(pod, await runtime.getPodStatus(uid, name, namespace, signal))) return;
     if (!(await waited(clock, FIRST_DELAY_MS * 2 ** retry, signal))) signal.throwIfAborted();
   }
-  throw new Error(`timeout: pod ${namespace}/${name} does not run after ${MAX_RETRIES} retries`, { cause: error });
+  throw new KubeletError('NotUp', `timeout: pod ${namespace}/${name} does not run after ${MAX_RETRIES} retries`, {
+    cause: error,
+  });
 }
 
 /** Whether each main container runs in its newest attempt. */

@@ -233,7 +233,10 @@ describe('what a program asks of it', () => {
     expect(served).toEqual(['0 pods']);
     await expect(kubelet.listenAndServe(controller.signal)).rejects.toThrow('this kubelet was given no main server');
     await expect(kubelet.listenAndServePodResources(controller.signal)).rejects.toThrow('no podResources server');
-    await expect(kubelet.listenAndServeHealthz(controller.signal)).rejects.toThrow('no healthz server');
+    await expect(kubelet.listenAndServeHealthz(controller.signal)).rejects.toMatchObject({
+      code: 'NoServer',
+      message: 'this kubelet was given no healthz server',
+    });
   });
 
   test('the world is told that a kubelet starts', () => {

@@ -92,7 +92,7 @@ describe('runPodsOnce', () => {
   test('a pod that is not admitted is not synced', async () => {
     const { syncs, run } = setUp(1, { admit: { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) } });
     const [result] = await run([makePod('a')]);
-    expect(result?.error?.message).toBe('NoRoom: full');
+    expect(result?.error).toMatchObject({ code: 'Refused', message: 'NoRoom: full' });
     expect(syncs).toEqual([]);
   });
 });

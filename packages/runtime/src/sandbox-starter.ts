@@ -90,7 +90,10 @@ export class SandboxStarter {
     if (!lost && !isNameTaken(err)) return undefined;
     const { cri, logger } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
-    const { items } = await cri.listPodSandbox({ filter }, signal).catch(() => ({ items: [] }));
+    const { items } = await cri.listPodSandbox({ filter }, signal).catch((cause: unknown) => {
+      logger.warn({ err: cause, podUid: pod.metadata.uid }, 'Could not look for the sandbox of a call that failed');
+      return { items: [] };
+    });
     const found = items.find(
       ({ state, metadata }) =>
         state === PodSandboxState.SANDBOX_READY && metadata?.attempt === (config.metadata?.attempt ?? 0),

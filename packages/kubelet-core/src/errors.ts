@@ -1,0 +1,27 @@
+/**
+ * What went wrong in the kubelet itself: `NetworkNotReady`: the pod has to wait for the node's network, and its worker tries
+ * again sooner than after other errors; `KillFailed`: a pod could not be ended; `StillRunning`: the runtime ended a pod and
+ * shows containers of it that run; `VolumesLeft`: a pod's volumes are not gone yet; `Refused`: the pod may not run here;
+ * `NotUp`: a pod did not come up in time (`runOnce`); `NoServer`: a server was asked for that was not given;
+ * `ServiceEnded`: a part of the kubelet fell over.
+ */
+export type KubeletErrorCode =
+  | 'NetworkNotReady'
+  | 'KillFailed'
+  | 'StillRunning'
+  | 'VolumesLeft'
+  | 'Refused'
+  | 'NotUp'
+  | 'NoServer'
+  | 'ServiceEnded';
+
+/** The one error that this package makes. */
+export class KubeletError extends Error {
+  override readonly name = 'KubeletError';
+  readonly code: KubeletErrorCode;
+
+  constructor(code: KubeletErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
