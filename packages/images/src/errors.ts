@@ -12,7 +12,10 @@ export type ImageErrorCode =
 /** An image is not there for a container; `code` is the waiting reason, the message what the user reads. */
 export class ImageError extends Error {
   readonly code: ImageErrorCode;
-  /** When the next try may be, by the monotonic clock; `undefined` where time alone changes nothing. */
+  /**
+   * When the next pull may be, by the monotonic clock: of `ImagePullBackOff` alone. Whoever has just seen a pull fail
+   * comes back sooner, finds the back-off, and shows it.
+   */
   readonly retryAtMs: number | undefined;
 
   constructor(code: ImageErrorCode, message: string, options: ErrorOptions & { readonly retryAtMs?: number } = {}) {
@@ -27,7 +30,7 @@ export class ImageError extends Error {
  * What a failed PullImage call means: two causes that a runtime can name in front of its message have a reason of
  * their own (`pkg/kubelet/images/image_manager.go`, evalCRIPullErr).
  */
-export function pullError(image: string, cause: unknown, retryAtMs: number): ImageError {
+export function pullError(image: string, cause: unknown): ImageError {
   const text = errorText(cause);
   for (const [code, why] of [
     ['RegistryUnavailable', 'the registry is unavailable'],
@@ -36,7 +39,7 @@ export function pullError(image: string, cause: unknown, retryAtMs: number): Ima
     const at = text.indexOf(code);
     if (at < 0) continue;
     const rest = text.slice(at + code.length);
-    return new ImageError(code, `image pull failed for ${image} because ${why}${rest}`, { cause, retryAtMs });
+    return new ImageError(code, `image pull failed for ${image} because ${why}${rest}`, { cause });
   }
-  return new ImageError('ErrImagePull', text, { cause, retryAtMs });
+  return new ImageError('ErrImagePull', text, { cause });
 }

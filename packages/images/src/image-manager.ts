@@ -180,7 +180,7 @@ export class ImageManager {
     } catch (cause) {
       // That a pod was taken away in the middle of its pull says nothing of the image.
       signal.throwIfAborted();
-      const error = pullError(requested, cause, clock.monotonic() + this.#backoff.nextDelayMs(key));
+      const error = pullError(requested, cause);
       tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${errorText(cause)}`);
       this.#backoff.failed(key, error);
       await records?.failed(requested);

@@ -28,15 +28,9 @@ export class PullBackoff {
     return this.#clock.monotonic() < retryAtMs ? { error: entry.error, retryAtMs } : undefined;
   }
 
-  /** The delay that follows if the try that is under way fails. */
-  nextDelayMs(key: string): number {
-    const before = this.#entries.get(key);
-    return before === undefined ? this.#initialMs : Math.min(before.delayMs * 2, this.#maxMs);
-  }
-
   failed(key: string, error: ImageError): void {
     this.#forgetOld();
-    const delayMs = this.nextDelayMs(key);
+    const delayMs = this.#nextDelayMs(key);
     this.#entries.set(key, { delayMs, failedAtMs: this.#clock.monotonic(), error });
   }
 
@@ -51,5 +45,10 @@ export class PullBackoff {
     for (const [key, entry] of this.#entries) {
       if (nowMs - entry.failedAtMs > 2 * this.#maxMs) this.#entries.delete(key);
     }
+  }
+
+  #nextDelayMs(key: string): number {
+    const before = this.#entries.get(key);
+    return before === undefined ? this.#initialMs : Math.min(before.delayMs * 2, this.#maxMs);
   }
 }

@@ -127,7 +127,7 @@ describe('killing a pod', () => {
     await expect(machine.settle(killing)).rejects.toMatchObject({
       code: 'KillPod',
       message: expect.stringContaining(
-        'failed to "KillContainer" for "a" with KillContainerError: "StopContainer: INTERNAL: stuck"',
+        'failed to "KillContainer" for "a" with KillContainerError: "rpc error: code = Internal desc = stuck"',
       ),
     });
     expect((await machine.status(kubelet, pod())).sandboxes[0]?.state).toBe('notReady');
