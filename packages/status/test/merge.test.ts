@@ -1,0 +1,140 @@
+import type { PodCondition, PodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { mergePodStatus } from '../src/merge.ts';
+import { apiStatus, makePod } from './builders.ts';
+
+const now = Date.UTC(2026, 0, 1, 0, 0, 30);
+const merge = (api: PodStatus, next: PodStatus, couldHaveRunningContainers = false): PodStatus =>
+  mergePodStatus(makePod({}, { status: api }), next, { couldHaveRunningContainers, nowMs: now });
+const condition = (type: string, status: string, more: Partial<PodCondition> = {}): PodCondition => ({
+  type,
+  status,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+  ...more,
+});
+const find = (status: PodStatus, type: string) => status.conditions?.find((one) => one.type === type);
+
+describe('phases', () => {
+  test.each([
+    ['Pending', 'Running', true, 'Running'],
+    ['Running', 'Succeeded', false, 'Succeeded'],
+    ['Running', 'Failed', true, 'Running'],
+    [undefined, 'Failed', true, undefined],
+    [undefined, 'Pending', false, 'Pending'],
+    ['Running', undefined, false, 'Running'],
+  ])('S2: from %s to %s, with containers that may run: %s', (from, to, running, expected) => {
+    const merged = merge({ ...(from && { phase: from }) }, { ...(to && { phase: to }) }, running);
+    expect(merged.phase).toBe(expected);
+  });
+
+  test('S2: reason and message wait with the phase, the rest does not', () => {
+    const next = { phase: 'Failed', reason: 'Evicted', message: 'low on memory', podIP: '10.0.0.7' };
+    expect(merge({ phase: 'Running', reason: 'Old' }, next, true)).toMatchObject({
+      phase: 'Running',
+      reason: 'Old',
+      podIP: '10.0.0.7',
+    });
+    expect(merge({ phase: 'Running', reason: 'Old' }, next, true).message).toBeUndefined();
+    expect(merge({ phase: 'Running', reason: 'Old' }, next)).toMatchObject(next);
+  });
+
+  test.each([
+    ['Failed', 'Running'],
+    ['Succeeded', 'Running'],
+    ['Succeeded', 'Failed'],
+    ['Failed', 'Succeeded'],
+    ['Failed', 'Pending'],
+  ])('S1: %s of the API does not become %s', (from, to) => {
+    const merged = merge({ phase: from, reason: 'DeletionByTaintManager' }, { phase: to, reason: 'Other' });
+    expect(merged).toMatchObject({ phase: from, reason: 'DeletionByTaintManager' });
+  });
+});
+
+describe('what others wrote', () => {
+  const gate = condition('example.com/ready', 'True');
+  test('S4: their conditions are the API’s, not those that the kubelet remembers', () => {
+    const stale = condition('example.com/ready', 'False');
+    const merged = merge({ conditions: [gate] }, { conditions: [stale, condition('Ready', 'True')] });
+    expect(merged.conditions).toEqual([gate, condition('Ready', 'True')]);
+  });
+
+  test('S4: a condition of the kubelet that it no longer has goes', () => {
+    const merged = merge({ conditions: [condition('PodResizePending', 'True'), gate] }, { conditions: [] });
+    expect(merged.conditions).toEqual([gate]);
+  });
+
+  test('S4: fields of others stay, known ones and unknown ones', () => {
+    const foreign = {
+      nominatedNodeName: 'node-2',
+      resourceClaimStatuses: [{ name: 'gpu' }],
+      somethingNew: { a: 1 },
+    };
+    expect(merge({ ...foreign, podIP: '10.0.0.1' }, { phase: 'Running' })).toEqual({
+      ...foreign,
+      phase: 'Running',
+      conditions: [],
+    });
+  });
+
+  test('the QoS class and the newest generation that was observed stay', () => {
+    expect(merge({ qosClass: 'Burstable', observedGeneration: 4 }, { observedGeneration: 3 })).toMatchObject({
+      qosClass: 'Burstable',
+      observedGeneration: 4,
+    });
+  });
+
+  test.each([
+    ['told with the end of the pod', { phase: 'Running' }, { phase: 'Failed' }, false, 'True'],
+    ['not told before the pod has ended', { phase: 'Running' }, { phase: 'Failed' }, true, undefined],
+    ['not told of a pod that goes on', { phase: 'Running' }, { phase: 'Running' }, false, undefined],
+    ['not told afterwards', { phase: 'Failed' }, { phase: 'Failed' }, false, undefined],
+  ])('DisruptionTarget is %s', (_name, api, next, running, expected) => {
+    const conditions = [condition('DisruptionTarget', 'True', { reason: 'TerminationByKubelet' })];
+    const merged = merge(api, { ...next, conditions }, running);
+    expect(find(merged, 'DisruptionTarget')?.status).toBe(expected);
+    if (expected) expect(find(merged, 'DisruptionTarget')?.lastTransitionTime).toBe('2026-01-01T00:00:30Z');
+  });
+
+  test('DisruptionTarget of somebody else is kept until the kubelet has its own to tell', () => {
+    const theirs = condition('DisruptionTarget', 'True', { reason: 'EvictionByEvictionAPI' });
+    const own = condition('DisruptionTarget', 'True', { reason: 'TerminationByKubelet' });
+    const next = { phase: 'Failed', conditions: [own] };
+    expect(merge({ phase: 'Running', conditions: [theirs] }, next, true).conditions).toEqual([theirs]);
+    expect(merge({ phase: 'Running', conditions: [theirs] }, next).conditions).toEqual([own]);
+  });
+});
+
+test.each([
+  ['Failed', 'PodFailed'],
+  ['Succeeded', 'PodCompleted'],
+])('a pod that has ended as %s is not ready', (phase, reason) => {
+  const conditions = [
+    condition('Ready', 'True'),
+    condition('ContainersReady', 'False'),
+    condition('Initialized', 'True'),
+  ];
+  const merged = merge({ phase: 'Running' }, { phase, conditions });
+  expect(find(merged, 'Ready')).toEqual({
+    type: 'Ready',
+    status: 'False',
+    reason,
+    lastTransitionTime: '2026-01-01T00:00:30Z',
+  });
+  expect(find(merged, 'ContainersReady')).toMatchObject({ reason, lastTransitionTime: '2026-01-01T00:00:00Z' });
+  expect(find(merged, 'Initialized')?.status).toBe('True');
+});
+
+test('S3: restart counts do not go back', () => {
+  const merged = merge(
+    {
+      containerStatuses: [apiStatus('main', 'running', { restartCount: 5 })],
+      initContainerStatuses: [apiStatus('init', 0, { restartCount: 2 })],
+    },
+    {
+      containerStatuses: [apiStatus('main', 'running', { restartCount: 1 }), apiStatus('new', 'running')],
+      initContainerStatuses: [apiStatus('init', 0, { restartCount: 3 })],
+    },
+  );
+  expect(merged.containerStatuses?.map(({ restartCount }) => restartCount)).toEqual([5, 0]);
+  expect(merged.initContainerStatuses?.map(({ restartCount }) => restartCount)).toEqual([3]);
+});

@@ -1,0 +1,412 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { afterEach, describe, expect, test } from 'vitest';
+import { apiStatus, makePod } from './builders.ts';
+import { apiError } from './fake-api.ts';
+import { setUpWriter, type WriterSetUp } from './writer-builders.ts';
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+function setUp(...args: Parameters<typeof setUpWriter>): WriterSetUp {
+  const made = setUpWriter(...args);
+  stops.push(made.stop);
+  return made;
+}
+
+function namedPod(name: string, metadata: Partial<Pod['metadata']> = {}): Pod {
+  return makePod({}, { metadata: { name, namespace: 'default', uid: `uid-${name}`, ...metadata } });
+}
+
+const web = namedPod('web');
+const refused = () => ({ error: apiError(undefined, 'connection refused') });
+
+describe('a change', () => {
+  test('is written at once, as one GET and one PATCH', async () => {
+    const { clock, api, manager, observed } = setUp();
+    api.put(web);
+    manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
+    await clock.advance(0);
+    expect(api.calls).toEqual(['get default/web', 'patch default/web']);
+    expect(api.get('web')?.status).toMatchObject({ phase: 'Running', podIP: '10.0.0.7' });
+    expect(observed).toEqual([0]);
+  });
+
+  test('that the API shows already is not written', async () => {
+    const { clock, api, manager } = setUp();
+    const status = { phase: 'Running', startTime: '2026-01-01T00:00:00Z' };
+    api.put({ ...web, status });
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(60_000);
+    expect(api.calls).toEqual(['get default/web']);
+  });
+
+  test('S3: that comes during a write is written next, and no other but the newest', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    api.fault = () => ({ delayMs: 100 });
+    manager.setPodStatus(web, { phase: 'Pending' });
+    await clock.advance(150);
+    for (const phase of ['Pending', 'Running']) manager.setPodStatus(web, { phase, podIP: phase });
+    await clock.advance(1_000);
+    expect(api.patches.map(({ status }) => status.podIP)).toEqual([undefined, 'Running']);
+    expect(api.mostAtOnce).toBe(1);
+  });
+
+  test('of one pod does not wait for another pod’s, up to the limit', async () => {
+    const { clock, api, manager } = setUp({ concurrency: 2 });
+    api.fault = (call) => (call.includes('/slow') ? { delayMs: 10_000 } : undefined);
+    for (const name of ['slow1', 'web', 'slow2', 'last']) {
+      const pod = namedPod(name);
+      api.put(pod);
+      manager.setPodStatus(pod, { phase: 'Running' });
+    }
+    await clock.advance(0);
+    expect(api.get('web')?.status?.phase).toBe('Running');
+    expect(api.get('last')?.status).toBeUndefined();
+    await clock.advance(30_000);
+    expect(['slow1', 'slow2', 'last'].map((name) => api.get(name)?.status?.phase)).toEqual(Array(3).fill('Running'));
+  });
+
+  test('the metric counts from the first change that was not written', async () => {
+    const { clock, api, manager, observed } = setUp();
+    api.put(web);
+    api.fault = refused;
+    manager.setPodStatus(web, { phase: 'Pending' });
+    await clock.advance(3_000);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(1_000);
+    api.fault = () => undefined;
+    await clock.advance(10_000);
+    expect(observed).toHaveLength(1);
+    expect(observed[0]).toBeGreaterThanOrEqual(4);
+    expect(observed[0]).toBeLessThan(10);
+  });
+});
+
+describe('S8: while the API server is away', () => {
+  test('for hours, each pod is tried every 5 s, and when it is back only the newest is written', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    api.fault = refused;
+    for (let change = 0; change < 1_000; change++) {
+      manager.setPodStatus(web, { phase: 'Running', podIP: `${change}` });
+      await clock.advance(7_200);
+    }
+    expect(api.calls.length).toBeLessThan(2 * 3_600 * (1_000 / 5_000) + 10);
+    expect(api.calls.length).toBeGreaterThan(1_400);
+    api.fault = () => undefined;
+    await clock.advance(5_000);
+    expect(api.patches.map(({ status }) => status.podIP)).toEqual(['999']);
+  });
+
+  test('a failed patch is read again, and tried for ever; the log tells of it ever more rarely', async () => {
+    const { clock, api, manager, lines } = setUp();
+    api.put(web);
+    api.fault = (call) => (call.startsWith('patch') ? { error: apiError(422, 'invalid') } : undefined);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(3_600_000);
+    expect(lines.filter(({ level }) => level === 'error').length).toBeLessThan(12);
+    expect(api.calls.slice(0, 3)).toEqual(['get default/web', 'patch default/web', 'get default/web']);
+    api.fault = () => undefined;
+    await clock.advance(5_000);
+    expect(api.get('web')?.status?.phase).toBe('Running');
+  });
+
+  test('changes do not make the retries come sooner', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    api.fault = refused;
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(20_000);
+    const before = api.calls.length;
+    for (let change = 0; change < 100; change++) {
+      manager.setPodStatus(web, { phase: 'Running', podIP: `${change}` });
+      await clock.advance(10);
+    }
+    expect(api.calls.length - before).toBeLessThanOrEqual(1);
+  });
+
+  test('what the server asks to wait is waited', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    api.fault = () => ({ error: Object.assign(apiError(429), { retryAfterMs: 60_000 }) });
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(59_999);
+    expect(api.calls).toHaveLength(1);
+    await clock.advance(1);
+    expect(api.calls).toHaveLength(2);
+  });
+});
+
+describe('the periodic pass', () => {
+  test('repairs what somebody else wrote over, within 10 s, or at once by a hint', async () => {
+    const { clock, api, manager, writer } = setUp();
+    api.put(web);
+    manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
+    await clock.advance(0);
+    api.put({ ...web, status: { ...api.get('web')?.status, podIP: '10.9.9.9' } });
+    await clock.advance(10_000);
+    expect(api.get('web')?.status?.podIP).toBe('10.0.0.7');
+    api.put({ ...web, status: { ...api.get('web')?.status, phase: 'Pending' } });
+    writer.hint('uid-web');
+    await clock.advance(0);
+    expect(api.get('web')?.status?.phase).toBe('Running');
+  });
+
+  test('asks the API server for nothing where nothing differs', async () => {
+    const { clock, api, manager, writer } = setUp();
+    api.put(web);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(0);
+    const before = api.calls.length;
+    await clock.advance(3_600_000);
+    writer.hint('uid-web');
+    await clock.advance(0);
+    expect(api.calls).toHaveLength(before);
+  });
+
+  test('K4: forgets pods that have no status any more', async () => {
+    const { clock, api, manager, writer } = setUp();
+    for (let number = 0; number < 50; number++) {
+      const pod = namedPod(`p${number}`);
+      api.put(pod);
+      manager.setPodStatus(pod, { phase: 'Running' });
+    }
+    api.fault = refused;
+    await clock.advance(0);
+    expect(writer.size).toBe(50);
+    manager.removeOrphanedStatuses(new Set());
+    await clock.advance(20_000);
+    expect(writer.size).toBe(0);
+  });
+});
+
+describe('a pod that the API has no more', () => {
+  test.each([
+    ['gone', undefined],
+    ['replaced by another of its name', namedPod('web', { uid: 'uid-new' })],
+  ])('because it is %s is left alone', async (_name, there) => {
+    const { clock, api, manager } = setUp();
+    if (there) api.put(there);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(60_000);
+    expect(api.calls).toEqual(['get default/web']);
+    expect(api.get('web')?.status).toBeUndefined();
+  });
+
+  test('S4: one that is replaced between reading and patching is not touched', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    api.fault = (call) => (call.startsWith('patch') ? { delayMs: 100 } : undefined);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(50);
+    api.put(namedPod('web', { uid: 'uid-new' }));
+    await clock.advance(60_000);
+    expect(api.get('web')?.status).toBeUndefined();
+    expect(api.calls).toEqual(['get default/web', 'patch default/web', 'get default/web']);
+  });
+});
+
+describe('S2: a terminal phase', () => {
+  test('is held back while containers may run, everything else is told, and it follows without another change', async () => {
+    const { clock, api, manager, running } = setUp();
+    api.put({ ...web, status: { phase: 'Running' } });
+    running.add('uid-web');
+    manager.setPodStatus(web, { phase: 'Failed', reason: 'Evicted', podIP: '10.0.0.7' });
+    await clock.advance(9_000);
+    expect(api.get('web')?.status).toMatchObject({ phase: 'Running', podIP: '10.0.0.7' });
+    expect(api.calls).toHaveLength(2);
+    running.delete('uid-web');
+    await clock.advance(250);
+    expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+  });
+
+  test('follows at once by a hint', async () => {
+    const { clock, api, manager, running, writer } = setUp();
+    api.put({ ...web, status: { phase: 'Running' } });
+    running.add('uid-web');
+    manager.setPodStatus(web, { phase: 'Succeeded' });
+    await clock.advance(0);
+    running.delete('uid-web');
+    writer.hint('uid-web');
+    await clock.advance(0);
+    expect(api.phases.get('uid-web')).toEqual(['Running', 'Succeeded']);
+  });
+});
+
+test('S1: a phase that somebody ended the pod with is kept', async () => {
+  const { clock, api, manager } = setUp();
+  api.put({ ...web, status: { phase: 'Failed', reason: 'NodeLost' } });
+  manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
+  await clock.advance(0);
+  expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
+});
+
+test('S6: what a restarted kubelet does not know yet is what the API showed', async () => {
+  const { clock, api, manager } = setUp();
+  const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2025-12-31T00:00:00Z' }];
+  const shown = { ...web, status: { phase: 'Running', startTime: '2025-12-31T00:00:00Z', conditions } };
+  api.put(shown);
+  manager.setPodStatus(shown, { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] });
+  await clock.advance(0);
+  expect(api.patches).toEqual([]);
+});
+
+test('S7: a readiness gate that its owner sets is seen in the next status, and not undone by an older one', async () => {
+  const { clock, api, manager } = setUp();
+  const gate = { type: 'example.com/ready', status: 'True' };
+  const before = {
+    conditions: [
+      { ...gate, status: 'False' },
+      { type: 'Ready', status: 'False' },
+    ],
+  };
+  api.put({ ...web, status: { phase: 'Running', conditions: [gate] } });
+  manager.setPodStatus(web, { phase: 'Running', ...before });
+  await clock.advance(0);
+  const types = Object.fromEntries(api.get('web')?.status?.conditions?.map((one) => [one.type, one.status]) ?? []);
+  expect(types).toEqual({ 'example.com/ready': 'True', Ready: 'False' });
+});
+
+describe('S5: the object of a pod', () => {
+  const going = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+  const running = { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] };
+
+  test('is deleted once its last status is written and its resources are gone', async () => {
+    const { clock, api, manager, held } = setUp();
+    api.put({ ...going, status: running });
+    held.add('uid-web');
+    manager.setPodStatus(going, { phase: 'Failed' });
+    await clock.advance(20_000);
+    manager.terminatePod(going);
+    await clock.advance(5_000);
+    expect(api.get('web')?.status?.phase).toBe('Failed');
+    const before = api.calls.length;
+    held.delete('uid-web');
+    await clock.advance(250);
+    expect(api.calls.slice(before)).toEqual(['get default/web', 'delete(0) default/web']);
+    await clock.advance(60_000);
+    expect(api.calls).toHaveLength(before + 2);
+  });
+
+  test('is deleted at once where nothing is left', async () => {
+    const { clock, api, manager } = setUp();
+    api.put({ ...going, status: running });
+    manager.terminatePod({ ...going, status: running });
+    await clock.advance(0);
+    expect(api.calls).toEqual(['get default/web', 'patch default/web', 'delete(0) default/web']);
+    expect(api.phases.get('uid-web')).toEqual(['Running', 'Failed']);
+  });
+
+  test('is deleted later where its deletion is asked for after it has ended', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    manager.terminatePod(web);
+    await clock.advance(0);
+    expect(api.get('web')?.status?.phase).toBe('Failed');
+    api.put({ ...going, status: api.get('web')?.status ?? {} });
+    await clock.advance(10_000);
+    expect(api.get('web')).toBeUndefined();
+  });
+
+  test('is not deleted while the pod is not finished', async () => {
+    const { clock, api, manager } = setUp();
+    api.put({ ...going, status: running });
+    manager.setPodStatus(going, { phase: 'Succeeded' });
+    await clock.advance(60_000);
+    expect(api.get('web')?.status?.phase).toBe('Succeeded');
+  });
+
+  test('a deletion that fails is tried again, also where the watch does not show the pod', async () => {
+    const { clock, api, manager, unseen } = setUp();
+    api.put({ ...going, status: running });
+    unseen.add('uid-web');
+    api.fault = (call) => (call.startsWith('delete') ? refused() : undefined);
+    manager.terminatePod({ ...going, status: running });
+    await clock.advance(8_000);
+    api.fault = () => undefined;
+    await clock.advance(5_000);
+    expect(api.get('web')).toBeUndefined();
+  });
+
+  test('another pod of that name is not deleted', async () => {
+    const { clock, api, manager } = setUp();
+    api.put({ ...going, status: running });
+    api.fault = (call) => (call.startsWith('delete') ? { delayMs: 100 } : undefined);
+    manager.terminatePod({ ...going, status: running });
+    await clock.advance(50);
+    api.put(namedPod('web', { uid: 'uid-new' }));
+    await clock.advance(60_000);
+    expect(api.get('web')?.metadata.uid).toBe('uid-new');
+  });
+});
+
+describe('a static pod', () => {
+  const annotated = (uid: string, annotations: Readonly<Record<string, string>>) =>
+    namedPod('web', { uid, annotations });
+  const pod = annotated('uid-static', { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'h1' });
+  const mirror = annotated('uid-mirror', { 'kubernetes.io/config.mirror': 'h1' });
+
+  test('waits for its mirror pod, and is shown there', async () => {
+    const { clock, api, manager } = setUp();
+    manager.setPodStatus(pod, { phase: 'Running' });
+    await clock.advance(60_000);
+    expect(api.calls).toEqual([]);
+    api.put(mirror);
+    await clock.advance(10_000);
+    expect(api.patches).toMatchObject([{ metadata: { uid: 'uid-mirror' }, status: { phase: 'Running' } }]);
+  });
+
+  test('is shown in a new mirror pod again, by a hint at once', async () => {
+    const { clock, api, manager, writer } = setUp();
+    api.put(mirror);
+    manager.setPodStatus(pod, { phase: 'Running' });
+    await clock.advance(0);
+    api.put({ ...mirror, metadata: { ...mirror.metadata, uid: 'uid-mirror-2' } });
+    writer.hint('uid-static');
+    await clock.advance(0);
+    expect(api.get('web')).toMatchObject({ metadata: { uid: 'uid-mirror-2' }, status: { phase: 'Running' } });
+  });
+
+  test('S2: its own containers hold its terminal phase back', async () => {
+    const { clock, api, manager, running } = setUp();
+    api.put({ ...mirror, status: { phase: 'Running' } });
+    running.add('uid-static');
+    manager.setPodStatus(pod, { phase: 'Succeeded' });
+    await clock.advance(1_000);
+    expect(api.get('web')?.status?.phase).toBe('Running');
+    running.delete('uid-static');
+    await clock.advance(1_000);
+    expect(api.get('web')?.status?.phase).toBe('Succeeded');
+  });
+
+  test('S5: its mirror pod is not deleted here', async () => {
+    const { clock, api, manager } = setUp();
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    api.put({ ...mirror, metadata: { ...mirror.metadata, deletionTimestamp }, status: { phase: 'Failed' } });
+    manager.terminatePod({ ...pod, status: { phase: 'Failed' } });
+    await clock.advance(60_000);
+    expect(api.get('web')).toBeDefined();
+  });
+
+  test('S6: its start time after a restart is that of its mirror pod', async () => {
+    const { clock, api, manager } = setUp();
+    api.put({ ...mirror, status: { phase: 'Running', startTime: '2025-12-31T00:00:00Z' } });
+    manager.setPodStatus(pod, { phase: 'Running' });
+    await clock.advance(0);
+    expect(api.patches).toEqual([]);
+  });
+});
+
+test('the end waits for what is under way, and leaves no timer behind', async () => {
+  const { clock, api, manager, stop, writer } = setUpWriter();
+  api.put(web);
+  api.fault = () => ({ delayMs: 10_000 });
+  manager.setPodStatus(web, { phase: 'Running' });
+  await clock.advance(1_000);
+  await stop();
+  await writer[Symbol.asyncDispose]();
+  expect(clock.pendingTimers).toBe(0);
+});

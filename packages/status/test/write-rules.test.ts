@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { StatusApiError } from '../src/api-error.ts';
+import { canBeDeleted, isNewer, retryDelayMs, writeTarget } from '../src/write-rules.ts';
+import { makePod, makeStaticPod } from './builders.ts';
+import { apiError } from './fake-api.ts';
+
+const mirrorOf = (hash: string) =>
+  makePod(
+    {},
+    {
+      metadata: { name: 'web', namespace: 'default', uid: 'm1', annotations: { 'kubernetes.io/config.mirror': hash } },
+    },
+  );
+const staticPod = (hash: string) => {
+  const pod = makeStaticPod();
+  const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': hash };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+};
+
+test.each([
+  ['a pod of the API', makePod(), undefined, 'u1'],
+  ['a static pod without a mirror pod', makeStaticPod(), undefined, undefined],
+  ['a static pod with its mirror pod', staticPod('h1'), mirrorOf('h1'), 'm1'],
+  ['a static pod whose mirror pod shows an older manifest', staticPod('h2'), mirrorOf('h1'), undefined],
+])('the status of %s is written to %#', (_name, pod, mirror, uid) => {
+  expect(writeTarget(pod, mirror)?.uid).toBe(uid);
+});
+
+describe('S5: the object is deleted', () => {
+  const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const make = (metadata: object, phase: string) => {
+    const pod = makePod({}, { status: { phase } });
+    return { ...pod, metadata: { ...pod.metadata, ...metadata } };
+  };
+  const mirror = { annotations: { 'kubernetes.io/config.mirror': 'h1' } };
+  test.each([
+    ['once it is asked for, has ended, and is finished', make(deleted, 'Failed'), true, true],
+    ['after it has succeeded too', make(deleted, 'Succeeded'), true, true],
+    ['not before somebody asks for it', make({}, 'Failed'), true, false],
+    ['not before the API shows that it has ended', make(deleted, 'Running'), true, false],
+    ['not before the kubelet is through with it', make(deleted, 'Failed'), false, false],
+    ['not where it is a mirror pod', make({ ...deleted, ...mirror }, 'Failed'), true, false],
+  ])('%s', (_name, pod, finished, expected) => {
+    expect(canBeDeleted(pod, finished)).toBe(expected);
+  });
+});
+
+test.each([
+  ['nothing was written', 3, undefined, true],
+  ['an older version was', 3, { version: 2, uid: 'u1' }, true],
+  ['this one was', 3, { version: 3, uid: 'u1' }, false],
+  ['a newer one was', 3, { version: 4, uid: 'u1' }, false],
+  ['it was to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
+])('S3: a status is written where %s', (_name, version, written, expected) => {
+  expect(isNewer(version, 'u1', written)).toBe(expected);
+});
+
+test('retries come after 200 ms, doubling to 5 s, each in the upper half of that', () => {
+  const delays = (chance: number) =>
+    [1, 2, 3, 6, 1000].map((failures) => retryDelayMs(failures, { initialMs: 200, maxMs: 5_000 }, chance));
+  expect(delays(1)).toEqual([200, 400, 800, 5_000, 5_000]);
+  expect(delays(0)).toEqual([100, 200, 400, 2_500, 2_500]);
+  expect(retryDelayMs(1, { initialMs: 200, maxMs: 5_000 }, 0, 7_000)).toBe(7_000);
+});
+
+test.each([
+  [404, 'NotFound'],
+  [409, 'Conflict'],
+  [422, 'Failed'],
+  [500, 'Failed'],
+  [undefined, 'Failed'],
+])('an answer of %s is %s', (httpStatus, code) => {
+  const error = apiError(httpStatus);
+  const known = StatusApiError.from(error);
+  expect([known.code, known.cause]).toEqual([code, error]);
+  expect(StatusApiError.from(known)).toBe(known);
+  expect(StatusApiError.from('text').message).toBe('text');
+});
