@@ -87,6 +87,8 @@ export class Killer {
       }),
     );
     signal.throwIfAborted();
+    // A sandbox takes its containers with it at once: those that could not be told to stop would have no grace (C5).
+    if (!ok) return false;
     await Promise.all(
       runningPod.sandboxes.map(async ({ id }) => {
         try {
