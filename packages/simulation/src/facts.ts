@@ -38,7 +38,7 @@ export class Facts {
   readonly #wantedSinceMs = new Map<string, number>();
   readonly #livesById = new Map<string, Life>();
   readonly #sandboxUids = new Map<string, string>();
-  #filePods: ReadonlySet<string> = new Set();
+  readonly #knownToKubelet = new Set<string>();
   readonly #plans = new Map<string, { readonly atMs: number; readonly pod: PodPlan }[]>();
   readonly #lives = new Map<string, Life[]>();
   readonly #live = new Map<string, Life>();
@@ -80,9 +80,9 @@ export class Facts {
     return [...this.#files.values()].some(({ content, lastGood }) => content === undefined && lastGood?.uid === uid);
   }
 
-  /** Whether a manifest file says that the pod is wanted. */
-  isFilePod(uid: string): boolean {
-    return this.#filePods.has(uid);
+  /** Whether the kubelet that runs has had the pod from one of its sources. */
+  isKnownToKubelet(uid: string): boolean {
+    return this.#knownToKubelet.has(uid);
   }
 
   /** The run of a container. */
@@ -115,6 +115,12 @@ export class Facts {
     return this.#lives.get(`${uid}/${name}`) ?? [];
   }
 
+  /** All runs of a pod's containers in one sandbox. */
+  livesIn(uid: string, sandboxId: string): readonly Life[] {
+    return [...this.#livesById.values()].filter((life) => life.podUid === uid && life.sandboxId === sandboxId);
+  }
+
+  /** The processes of a pod that run. */
   liveOf(uid: string): readonly Life[] {
     return this.live.filter((life) => life.podUid === uid);
   }
@@ -140,12 +146,16 @@ export class Facts {
         this.kubeletUp = true;
         this.kubeletStartedAtMs = observation.atMs;
         this.sourcesReady = false;
+        this.#knownToKubelet.clear();
         for (const [file, { content }] of this.#files) this.#files.set(file, { content, lastGood: content });
         this.#updateWanted();
         for (const { podUid } of this.#live.values()) if (!this.#wanted.has(podUid)) this.#orphaned.add(podUid);
         return;
       case 'kubeletEnded':
         this.kubeletUp = false;
+        return;
+      case 'stepBegan':
+        if (observation.step !== 'syncTerminatingRuntimePod') this.#knownToKubelet.add(observation.uid);
         return;
       case 'sourcesReady':
         this.sourcesReady = true;
@@ -216,7 +226,6 @@ export class Facts {
       wanted.set(lastGood.uid, lastGood);
       names.add(lastGood.name);
     }
-    this.#filePods = new Set(wanted.keys());
     for (const pod of this.node.http ? this.#served : []) if (!wanted.has(pod.uid)) wanted.set(pod.uid, pod);
     for (const uid of this.#wanted.keys()) {
       if (wanted.has(uid)) continue;

@@ -50,6 +50,9 @@ export interface SimulateOptions {
 }
 
 const HISTORY = 60;
+/** More timers than a run of some minutes ever needs, and than one instant does. */
+const MAX_STEPS = 60_000;
+const MAX_STEPS_AT_ONCE = 2000;
 const LOOK_PERIOD_MS = 5000;
 /** So many looks in a row must find everything as it is wanted before a run ends early. */
 const QUIET_LOOKS = 4;
@@ -72,6 +75,9 @@ class Run {
   readonly #statuses = new Statuses();
   #violation: Violation | undefined;
   #quietLooks = 0;
+  #steps = 0;
+  #stepsNow = 0;
+  #lastStepMs = 0;
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.#scenario = scenario;
@@ -109,6 +115,7 @@ class Run {
     await clock.settle();
     while (!over && this.#violation === undefined && (await clock.advanceToNext())) {
       this.#afterStep();
+      this.#countStep();
       if (!lookDue) continue;
       lookDue = false;
       this.#health();
@@ -138,6 +145,21 @@ class Run {
     this.#node.poll();
     for (const status of this.#statuses.changed(this.#node)) this.#tell({ kind: 'status', status });
     this.#tell({ kind: 'settled' });
+  }
+
+  /** K4: at one instant only so much can happen, or the kubelet runs in a circle. */
+  #countStep(): void {
+    const nowMs = this.#world.clock.monotonic();
+    this.#stepsNow = nowMs === this.#lastStepMs ? this.#stepsNow + 1 : 0;
+    this.#lastStepMs = nowMs;
+    if (++this.#steps > MAX_STEPS || this.#stepsNow > MAX_STEPS_AT_ONCE) {
+      this.#violate('K4', `the node is not at rest after ${this.#steps} timers`);
+    }
+  }
+
+  #violate(invariant: InvariantId, message: string): void {
+    const atMs = this.#world.clock.monotonic();
+    this.#violation ??= { invariant, message, atMs, history: [...this.#history] };
   }
 
   #health(): void {
@@ -180,7 +202,7 @@ class Run {
     for (const { id, watch } of this.#watches) {
       const wrong = watch.look(observation, this.#facts);
       if (wrong === undefined) continue;
-      this.#violation = { invariant: id, message: wrong, atMs: observation.atMs, history: [...this.#history] };
+      this.#violate(id, wrong);
       return;
     }
   }

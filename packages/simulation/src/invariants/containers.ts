@@ -102,11 +102,13 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const later = new Set([...pod.init.slice(index + 1), ...pod.containers].map(({ name }) => name));
-  const needy = facts.liveOf(life.podUid).find((other) => {
-    if (!later.has(other.name) || other.sandboxId !== life.sandboxId) return false;
-    const grace = leastGraceSeconds(facts, life.podUid) * 1000;
-    return other.termAtMs === undefined || facts.nowMs - other.termAtMs < grace - TOLERANCE_MS;
-  });
+  // When the grace period is over, counted from the first that was told to stop, what is left ends together.
+  const told = facts.livesIn(life.podUid, life.sandboxId).flatMap(({ termAtMs }) => termAtMs ?? []);
+  const sinceMs = facts.nowMs - Math.min(...told);
+  const inGrace = sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
+  const needy = facts
+    .liveOf(life.podUid)
+    .find(({ name, sandboxId }) => inGrace && later.has(name) && sandboxId === life.sandboxId);
   return judged(
     needy && `sidecar ${life.name} of pod ${life.podUid} is told to stop while container ${needy.name} still runs`,
   );

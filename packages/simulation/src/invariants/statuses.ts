@@ -31,7 +31,7 @@ export const terminalIsStopped: Invariant = invariant('S2', () => (observation, 
 /** S3: versions of a status only grow, and so do restart counts. */
 export const versionsGrow: Invariant = invariant('S3', () => {
   const seen = new Map<string, { readonly version: number; readonly restarts: ReadonlyMap<string, number> }>();
-  return (observation) => {
+  return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') seen.clear();
     if (observation.kind !== 'status') return undefined;
     const { pod, status, version } = observation.status;
@@ -42,6 +42,8 @@ export const versionsGrow: Invariant = invariant('S3', () => {
     seen.set(uid, { version, restarts });
     if (before === undefined) return undefined;
     if (version <= before.version) return { wrong: `status ${version} of pod ${uid} comes after ${before.version}` };
+    // A UID that came again is another pod: what is left of the first in the runtime goes.
+    if (facts.lastUnwantedAtMs(uid) > facts.kubeletStartedAtMs) return 'ok';
     for (const [name, count] of restarts) {
       const old = before.restarts.get(name) ?? 0;
       if (count < old) return { wrong: `container ${name} of pod ${uid} had ${old} restarts and now has ${count}` };

@@ -10,7 +10,7 @@ export const sourcesFirst: Invariant = invariant('F1', () => (observation, facts
   if (observation.kind !== 'call' || facts.sourcesReady) return undefined;
   const lives = stoppedBy(observation.call, facts);
   if (lives.length === 0) return undefined;
-  const life = lives.find(({ podUid }) => !facts.isFilePod(podUid));
+  const life = lives.find(({ podUid }) => !facts.isKnownToKubelet(podUid));
   return judged(
     life && `${observation.call.name} of container ${life.name} of pod ${life.podUid} before all sources have reported`,
   );
@@ -22,20 +22,21 @@ export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation,
   const { port, name, args } = observation.call;
   if (port === 'fs' && (name === 'removeAll' || name === 'remove' || name === 'rename')) {
     const uid = podOfDirectory(String(args[0]));
-    if (uid === undefined || facts.isFilePod(uid)) return undefined;
+    if (uid === undefined || facts.isKnownToKubelet(uid)) return undefined;
     return judged(!facts.sourcesReady && `${name} of ${String(args[0])} before all sources have reported`);
   }
   if (name !== 'removePodSandbox') return undefined;
   const uid = calledFor(observation.call, facts);
-  if (uid === undefined || facts.isFilePod(uid)) return undefined;
+  if (uid === undefined || facts.isKnownToKubelet(uid)) return undefined;
   return judged(!facts.sourcesReady && `${name} of pod ${uid} before all sources have reported`);
 });
 
-/** Whose own directory a path is. */
+/** Whose directory a path is, or is a main part of: dead containers' own files may go at any time. */
 function podOfDirectory(path: string): string | undefined {
-  const prefix = `${ROOT_DIRECTORY}/pods/`;
-  if (path.startsWith(prefix)) return path.slice(prefix.length).split('/')[0];
-  return path.startsWith(`${POD_LOGS_DIRECTORY}/`) ? path.split('/')[4]?.split('_')[2] : undefined;
+  const [uid, ...below] = path.startsWith(`${ROOT_DIRECTORY}/pods/`) ? path.split('/').slice(5) : [];
+  if (uid !== undefined) return below.length === 0 || below[0] === 'volumes' ? uid : undefined;
+  const [logs, ...more] = path.startsWith(`${POD_LOGS_DIRECTORY}/`) ? path.split('/').slice(4) : [];
+  return more.length === 0 ? logs?.split('_')[2] : undefined;
 }
 
 /** Why a healthy container would be stopped without a cause: which invariant that breaks. */
