@@ -1,0 +1,114 @@
+import { type Random, seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { defaultPod, type Pod } from '@node-agent/pod-spec';
+import { MemoryEventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
+import { type AssembledKubelet, assembleKubelet } from '../src/assemble.ts';
+import type { AssemblySettings } from '../src/ports.ts';
+
+/** A pod of a manifest: one container that runs until it is ended. */
+export function makePod(name: string, spec: Partial<Pod['spec']> = {}): Pod {
+  const annotations = { 'kubernetes.io/config.source': 'file' };
+  const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+  return defaultPod({
+    metadata: { name, namespace: 'default', uid: `uid-${name}`, annotations },
+    spec: { containers: [container], terminationGracePeriodSeconds: 1, ...spec },
+  });
+}
+
+/** A machine in memory: its clock, its files, its runtime, and what was told of it. */
+export interface World {
+  readonly clock: FakeClock;
+  readonly random: Random;
+  readonly fs: MemoryFileSystem;
+  readonly cri: FakeRuntime;
+  readonly events: MemoryEventRecorder;
+}
+
+export async function makeWorld(): Promise<World> {
+  const clock = new FakeClock();
+  const random = seededRandom(7);
+  const fs = new MemoryFileSystem({ clock });
+  await fs.mkdir('/etc');
+  await fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
+  const cri = new FakeRuntime({ clock, random, fs }, { images: [busyboxImage('busybox')] });
+  const events = new MemoryEventRecorder(() => clock.now());
+  return { clock, random, fs, cri, events };
+}
+
+/** A kubelet that runs, and what a test does to it. */
+export interface StartedKubelet extends AssembledKubelet<unknown> {
+  readonly setPods: (pods: readonly Pod[]) => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** A kubelet over the world, with one source that a test speaks for. */
+export function startKubelet(
+  { clock, random, fs, cri, events }: World,
+  admitHandlers: AssemblySettings['admitHandlers'] = [],
+): StartedKubelet {
+  let set: (pods: readonly Pod[]) => void = () => {};
+  const settings: AssemblySettings = {
+    configuration: {},
+    servers: {},
+    nodeName: 'n1',
+    nodeIps: ['192.0.2.1'],
+    rootDirectory: '/root',
+    containerLogsDirectory: '/logs/containers',
+    node: {
+      podLogsDirectory: '/logs/pods',
+      seccompProfileRoot: '/root/seccomp',
+      seccompDefault: false,
+      extraMaskedPaths: [],
+      containerStopSignals: false,
+      resources: {
+        cgroupVersion: 2,
+        cpuCfsQuota: true,
+        cpuCfsQuotaPeriodUs: 100_000,
+        memoryCapacityBytes: 2 ** 30,
+        swapCapacityBytes: 0,
+        swapControllerAvailable: false,
+        swapBehavior: 'NoSwap',
+        hugePageSizes: [],
+        singleProcessOomKill: false,
+      },
+    },
+    sources: [
+      {
+        name: 'file',
+        make: (give) => {
+          set = give;
+          return { start: async () => {} };
+        },
+      },
+    ],
+    admitHandlers,
+    dns: { resolvConfPath: '', clusterDns: [], clusterDomain: '' },
+    syncFrequencyMs: 60_000,
+    backOff: { initialMs: 10_000, maxMs: 300_000 },
+    pulls: { serialize: false, maxParallel: undefined, qps: 5, burst: 10 },
+    logs: { maxSizeBytes: -1, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
+    containerGc: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },
+    startConcurrency: 4,
+  };
+  const mounter = { mountPoints: async () => new Map(), mount: async () => {}, unmount: async () => {} };
+  const assembled = assembleKubelet(
+    { clock, random, fs, cri, mounter, recorder: events, logger: silentLogger, metrics: noMetrics },
+    settings,
+  );
+  const controller = new AbortController();
+  const running = assembled.kubelet.run(controller.signal);
+  const stop = async (): Promise<void> => {
+    controller.abort();
+    await clock.advance(0);
+    await running;
+  };
+  return { ...assembled, setPods: (pods: readonly Pod[]) => set(pods), stop };
+}
+
+/** The ids of all containers that there are. */
+export const ids = async (cri: FakeRuntime): Promise<string[]> => {
+  const { containers } = await cri.listContainers({});
+  return containers.map(({ id }) => id).sort();
+};
