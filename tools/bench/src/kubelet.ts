@@ -23,6 +23,8 @@ export interface KubeletOptions {
 }
 
 const READY = 'Pod is ready';
+/** Of the log, for an error. */
+const KEPT_LINES = 5;
 const STOP_TIMEOUT_MS = 15_000;
 
 /** The kubelet that is measured: a child process, with pods from manifests, watched by its log and by `/proc` only. */
@@ -33,6 +35,7 @@ export class Kubelet {
   readonly #readyAtMs = new Map<string, number>();
   #child: ChildProcess | undefined;
   #ended: string | undefined;
+  readonly #lastLines: string[] = [];
 
   constructor(options: KubeletOptions) {
     this.#options = options;
@@ -137,6 +140,8 @@ export class Kubelet {
   /** The names of static pods end with the node's; a pod is known here by its own. */
   #onLine(line: string, log: WriteStream): void {
     log.write(`${line}\n`);
+    this.#lastLines.push(line);
+    if (this.#lastLines.length > KEPT_LINES) this.#lastLines.shift();
     if (!line.includes(`"${READY}"`)) return;
     const { time, pod } = JSON.parse(line) as { readonly time: string; readonly pod: string };
     const [, name] = /^bench\/([a-z]+-\d+-\d+)-/.exec(pod) ?? [];
@@ -147,9 +152,10 @@ export class Kubelet {
     return join(this.#manifests, `${name}.json`);
   }
 
+  /** @throws Error with the end of the log where the kubelet ends meanwhile */
   async #until(what: string, isSo: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<void> {
     const check = (): boolean | Promise<boolean> => {
-      if (this.#ended !== undefined) throw new Error(`the kubelet: ${this.#ended}; its log is ${this.logFile}`);
+      if (this.#ended !== undefined) throw new Error(`the kubelet: ${this.#ended}\n${this.#lastLines.join('\n')}`);
       return isSo();
     };
     await until(what, check, signal);

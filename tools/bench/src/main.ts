@@ -1,6 +1,6 @@
 import { access, mkdtemp, rm } from 'node:fs/promises';
 import { cpus, loadavg, networkInterfaces, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Found, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { runBench } from './bench.ts';
@@ -22,7 +22,7 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const program = options.kubelet ?? BUILT_KUBELET;
+  const program = resolve(options.kubelet ?? BUILT_KUBELET);
   await access(program);
   const found = await findRuntime(options.runtime);
   if ('reason' in found) throw new Error(found.reason);
