@@ -24,7 +24,7 @@ export interface PlegOptions {
   readonly relistThresholdMs?: number;
   /**
    * How long after news that something was made or removed its pod is read, where nobody asks for it before: who starts
-   * containers hints when it has started them. News of an end is read at once. Default: 200.
+   * containers hints when it has started them. News of an end is read at once. Default: 1,000, as long as upstream may take.
    */
   readonly settleMs?: number;
   /** How many pods are read at once. Default: 10. */

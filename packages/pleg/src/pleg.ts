@@ -51,7 +51,7 @@ export class Pleg implements AsyncDisposable {
       relistPeriodMs: 1000,
       repairPeriodMs: 300_000,
       relistThresholdMs: 180_000,
-      settleMs: 200,
+      settleMs: 1000,
       maxConcurrentReads: 10,
       ...options,
     };

@@ -229,7 +229,7 @@ describe('a runtime with events', () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
     for (const kind of ['created', 'started', 'deleted'] as const) runtime.say('a', kind);
-    await clock.advance(199);
+    await clock.advance(999);
     expect(calls()).toEqual([]);
     await clock.advance(1);
     expect(calls()).toEqual(['getPodStatus a']);
@@ -237,7 +237,7 @@ describe('a runtime with events', () => {
     runtime.say('a', 'started');
     await clock.advance(50);
     pleg.hint('a');
-    await clock.advance(1000);
+    await clock.advance(2000);
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
@@ -250,7 +250,7 @@ describe('a runtime with events', () => {
       runtime.say('a', kind);
       await clock.advance(0);
       expect(calls()).toEqual(['getPodStatus a']);
-      await clock.advance(1000);
+      await clock.advance(2000);
       expect(calls()).toEqual([]);
     },
   );
@@ -259,7 +259,7 @@ describe('a runtime with events', () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     for (const [kinds, waitMs] of [
-      [['started'], 200],
+      [['started'], 1000],
       [['started', 'stopped'], 0],
       [['stopped', 'started'], 0],
     ] as const) {
