@@ -30,6 +30,8 @@ export interface AssembledKubelet<C> {
 /** What this kubelet does for pods beside running their containers. */
 const FEATURES: PodFeatures = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
+const PLEG_REPAIR_MS = 60_000;
+
 /** Makes all managers and joins them. Does no I/O: that begins with `kubelet.run`. */
 export function assembleKubelet<C>(
   ports: NodePorts,
@@ -90,7 +92,8 @@ export function assembleKubelet<C>(
       startConcurrency: settings.startConcurrency,
     },
   );
-  const pleg = new Pleg({ ...child('pleg'), runtime, cache: podCache });
+  // Where the runtime's events are relied upon, this repairs what they missed: two calls for all pods together.
+  const pleg = new Pleg({ ...child('pleg'), runtime, cache: podCache }, { repairPeriodMs: PLEG_REPAIR_MS });
   const containerGc = new ContainerGc(
     {
       ...child('container-gc'),

@@ -42,7 +42,7 @@ export class KubeletPodSyncer implements PodSyncer {
     _mirrorPod: Pod | undefined,
     runtimeStatus: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean }> {
+  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
     const { status, recorder, runtime, runtimeState, volumes, pleg } = this.#deps;
     const podStatus = this.#generate(pod, runtimeStatus, false);
     status.setPodStatus(pod, podStatus);
@@ -82,7 +82,7 @@ export class KubeletPodSyncer implements PodSyncer {
       status.setPodStatus(pod, this.#generate(pod, runtimeStatus, false));
       throw result.error;
     }
-    return { isTerminal: false };
+    return { isTerminal: false, idle: result.results.length === 0 };
   }
 
   async syncTerminatingPod(

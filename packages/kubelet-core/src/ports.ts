@@ -88,7 +88,7 @@ export interface PodSyncer {
     mirrorPod: Pod | undefined,
     status: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean }>;
+  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }>;
   syncTerminatingPod(
     pod: Pod,
     status: RuntimePodStatus,

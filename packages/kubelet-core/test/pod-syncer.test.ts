@@ -98,13 +98,16 @@ describe('syncPod', () => {
   test('directories, then volumes, then the runtime; and what was done is looked at', async () => {
     const { syncer, pod, calls, behaviour } = setUp();
     behaviour.sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });
-    expect(await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).toEqual({ isTerminal: false });
+    expect(await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).toEqual({
+      isTerminal: false,
+      idle: false,
+    });
     expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
   });
 
-  test('a sync that did nothing asks for no look', async () => {
+  test('a sync that did nothing says so, and asks for no look', async () => {
     const { syncer, pod, calls } = setUp();
-    await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal);
+    expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: true });
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
   });
 

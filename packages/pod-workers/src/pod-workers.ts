@@ -315,6 +315,7 @@ export class PodWorkers implements AsyncDisposable {
     worker.setTimer(undefined);
     worker.activity = { kind: 'waitingForStatus', sinceMs: clock.now(), cancelled: false };
     let synced = false;
+    let idle = false;
     let outcome: PodStepOutcome;
     let error: unknown;
     try {
@@ -327,12 +328,14 @@ export class PodWorkers implements AsyncDisposable {
           worker.activity = { kind: 'running', sinceMs: clock.now(), step, cancelled: false };
         },
       };
-      outcome = (await runStep(step, update, context, abort.signal)) ? 'terminal' : 'done';
+      const result = await runStep(step, update, context, abort.signal);
+      outcome = result.isTerminal ? 'terminal' : 'done';
+      idle = result.idle ?? false;
     } catch (thrown) {
       error = thrown ?? new Error('a step has thrown nothing');
       outcome = abort.signal.aborted ? 'cancelled' : 'failed';
     }
-    if (synced) worker.lastSyncMs = clock.monotonic();
+    if (synced && !idle) worker.lastSyncMs = clock.monotonic();
     worker.abort = undefined;
     const durationMs = clock.monotonic() - startMs;
     const message = errorText(error);

@@ -8,7 +8,7 @@ export interface StepContext {
   readonly syncer: PodSyncer;
   readonly podCache: PodCacheReader;
   readonly recorder: EventRecorder;
-  /** The pod's status must have been read after this. */
+  /** The pod's status must have been read after this: since the last step ended that may have done anything. */
   readonly lastSyncMs: number;
   /** The pod's record as it is now: kills go on to arrive while the status is waited for. */
   readonly state: () => PodWorkerState;
@@ -16,13 +16,22 @@ export interface StepContext {
   readonly onStatus: () => void;
 }
 
-/** Reads the pod's status and lets the syncer do one step; whether the pod is terminal. Throws what the step throws. */
+/** How a step went well. */
+export interface StepResult {
+  readonly isTerminal: boolean;
+  /** It did nothing: the status that it was given may serve the next one. */
+  readonly idle?: boolean;
+}
+
+const DONE: StepResult = { isTerminal: false };
+
+/** Reads the pod's status and lets the syncer do one step. Throws what the step throws. */
 export async function runStep(
   step: PodWorkerStep,
   update: PodUpdate,
   context: StepContext,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<StepResult> {
   const { syncer, state } = context;
   const { pod, runningPod } = update;
   if (pod === undefined) {
@@ -31,21 +40,21 @@ export async function runStep(
     }
     context.onStatus();
     await syncer.syncTerminatingRuntimePod(runningPod, signal);
-    return false;
+    return DONE;
   }
   const status = await readStatus(pod, context, signal);
   signal.throwIfAborted();
   context.onStatus();
   switch (step) {
     case 'syncPod':
-      return (await syncer.syncPod(update.updateType, pod, update.mirrorPod, status, signal)).isTerminal;
+      return await syncer.syncPod(update.updateType, pod, update.mirrorPod, status, signal);
     case 'syncTerminatedPod':
       await syncer.syncTerminatedPod(pod, status, signal);
-      return false;
+      return DONE;
     default: {
       const { gracePeriodSeconds, podStatusFns } = state();
       await syncer.syncTerminatingPod(pod, status, gracePeriodSeconds, inOrder(podStatusFns), signal);
-      return false;
+      return DONE;
     }
   }
 }

@@ -44,7 +44,8 @@ export type PodWorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingR
 export interface PodSyncer {
   /**
    * Brings a pod closer to what its spec says.
-   * @returns `isTerminal` where the pod has reached Succeeded or Failed by itself: the next step is to terminate it
+   * @returns `isTerminal` where the pod has reached Succeeded or Failed by itself: the next step is to terminate it;
+   *   `idle` where nothing was done to the runtime: the next sync may be given the same status, if there is no newer one
    */
   syncPod(
     updateType: PodUpdateType,
@@ -52,7 +53,7 @@ export interface PodSyncer {
     mirrorPod: Pod | undefined,
     status: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean }>;
+  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }>;
   /** Returns only once no container of the pod runs. Aborted when a shorter grace period is asked for, and called again with it. */
   syncTerminatingPod(
     pod: Pod,

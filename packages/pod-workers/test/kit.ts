@@ -102,6 +102,7 @@ export type StepScript = (call: StepCall) => {
   readonly durationMs?: number;
   readonly fail?: unknown;
   readonly isTerminal?: boolean;
+  readonly idle?: boolean;
   /** Goes on when it is told to stop. */
   readonly deaf?: boolean;
 };
@@ -124,8 +125,8 @@ export class ScriptedSyncer implements PodSyncer {
     mirrorPod: Pod | undefined,
     _status: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ isTerminal: boolean }> {
-    return { isTerminal: await this.#step({ step: 'syncPod', pod, updateType, mirrorPod }, pod.metadata.uid, signal) };
+  ): Promise<{ isTerminal: boolean; idle: boolean }> {
+    return await this.#step({ step: 'syncPod', pod, updateType, mirrorPod }, pod.metadata.uid, signal);
   }
 
   async syncTerminatingPod(
@@ -151,11 +152,11 @@ export class ScriptedSyncer implements PodSyncer {
     return this.calls.filter((call) => call.uid === uid).map((call) => call.step);
   }
 
-  async #step(what: Omit<StepCall, 'uid' | 'atMs'>, uid: string, signal: AbortSignal): Promise<boolean> {
+  async #step(what: Omit<StepCall, 'uid' | 'atMs'>, uid: string, signal: AbortSignal) {
     const call: StepCall = { ...what, uid, atMs: this.#clock.monotonic() };
     this.calls.push(call);
     this.onEdge(call);
-    const { durationMs = 0, fail, isTerminal = false, deaf = false } = this.script(call);
+    const { durationMs = 0, fail, isTerminal = false, idle = false, deaf = false } = this.script(call);
     signal.addEventListener('abort', () => {
       call.aborted = true;
     });
@@ -163,7 +164,7 @@ export class ScriptedSyncer implements PodSyncer {
       if (durationMs > 0) await sleep(this.#clock, durationMs, deaf ? undefined : signal);
       if (fail !== undefined) throw fail;
       call.ok = true;
-      return isTerminal;
+      return { isTerminal, idle };
     } finally {
       call.endedAtMs = this.#clock.monotonic();
       this.onEdge(call);

@@ -4,7 +4,7 @@ import type { PodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PodWorkers, PodWorkersError } from '../src/index.ts';
-import { FreshCache, pod, podStatus, runtimePod, ScriptedSyncer } from './kit.ts';
+import { FreshCache, pod, podStatus, runtimePod, ScriptedSyncer, type StepScript } from './kit.ts';
 
 let clock: FakeClock;
 let cache: FreshCache;
@@ -154,6 +154,24 @@ describe('one step at a time', () => {
       ['syncTerminatingPod', 2],
       ['syncTerminatedPod', undefined],
     ]);
+  });
+
+  it('after a sync that did nothing the same status will do, after one that failed or did something it will not', async () => {
+    const asked = async (script: StepScript): Promise<number | undefined> => {
+      syncer.script = script;
+      workers.wake('uid-1');
+      await clock.advance(500);
+      syncer.script = () => ({ idle: true });
+      workers.wake('uid-1');
+      await clock.advance(500);
+      return cache.asked.at(-1)?.minTimeMs;
+    };
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    await clock.advance(500);
+    expect(await asked(() => ({ idle: true }))).toBe(0);
+    expect(await asked(() => ({ idle: false }))).toBe(1500);
+    expect(await asked(() => ({ idle: true }))).toBe(1500);
+    expect(await asked(() => ({ fail: new Error('x') }))).toBe(3500);
   });
 
   it('a step waits for a status from after the last one, and a kill ends the waiting', async () => {
