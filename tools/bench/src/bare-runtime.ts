@@ -6,6 +6,9 @@ import { killContainer, removeAllPods } from './containers.ts';
 import type { BareRestart, Batch } from './figures.ts';
 import type { RuntimeSide } from './runtime-side.ts';
 
+/** RunPodSandbox, CreateContainer, StartContainer. */
+const CALLS_PER_POD = 3;
+
 interface Running {
   readonly pod: BarePod;
   readonly name: string;
@@ -46,6 +49,7 @@ export class BareRuntime {
       totalMs,
       cpuSeconds: (user + system) / 1e6,
       runtimeCpuSeconds: (await this.#side.cpuSeconds()) - runtimeCpu,
+      runtimeCalls: CALLS_PER_POD * names.length,
     };
   }
 

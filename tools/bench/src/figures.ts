@@ -22,6 +22,8 @@ export interface Batch {
   readonly totalMs: number;
   readonly cpuSeconds: number;
   readonly runtimeCpuSeconds: number;
+  /** How often the runtime was asked for anything. */
+  readonly runtimeCalls: number;
 }
 
 /** How one container's successor came. Milliseconds. */
@@ -112,6 +114,7 @@ function batchFigures({ batches }: Measured): readonly Figure[] {
       target: { of: 'kubelet', atMost: TARGETS.medianPodOfBatch },
     },
     compared('first pod of the batch', 's', ({ readyMs }) => Math.min(...readyMs) / 1000),
+    compared('calls of the runtime per pod', '', ({ runtimeCalls, readyMs }) => runtimeCalls / readyMs.length),
     compared('CPU of the batch, client', 's', ({ cpuSeconds }) => cpuSeconds),
     compared('CPU of the batch, runtime', 's', ({ runtimeCpuSeconds }) => runtimeCpuSeconds),
   ];

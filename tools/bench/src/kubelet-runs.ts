@@ -17,14 +17,17 @@ export class KubeletRuns {
   /** Gives it pods and leaves them running. */
   async batch(names: readonly string[], signal: AbortSignal): Promise<Batch> {
     const runtimeCpu = await this.#side.cpuSeconds();
+    const calls = await this.#kubelet.runtimeCalls();
     const { cpuSeconds } = await this.#kubelet.usage();
     const startMs = await this.#kubelet.addPods(names);
     const readyMs = (await this.#kubelet.ready(names, signal)).map((atMs) => atMs - startMs);
+    const used = (await this.#kubelet.usage()).cpuSeconds - cpuSeconds;
     return {
       readyMs,
       totalMs: Math.max(...readyMs),
-      cpuSeconds: (await this.#kubelet.usage()).cpuSeconds - cpuSeconds,
+      cpuSeconds: used,
       runtimeCpuSeconds: (await this.#side.cpuSeconds()) - runtimeCpu,
+      runtimeCalls: (await this.#kubelet.runtimeCalls()) - calls,
     };
   }
 

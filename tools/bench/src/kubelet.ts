@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { podManifest } from './manifest.ts';
+import { sumOfMetric } from './metrics-text.ts';
 import { type ProcessUsage, readUsage } from './proc.ts';
 import { shebangFlags } from './shebang.ts';
 import { until } from './waiting.ts';
@@ -33,6 +34,7 @@ export class Kubelet {
   readonly #manifests: string;
   /** By the kubelet's clock, which is this machine's. */
   readonly #readyAtMs = new Map<string, number>();
+  #readOnlyPort = 0;
   #child: ChildProcess | undefined;
   #ended: string | undefined;
   readonly #lastLines: string[] = [];
@@ -58,6 +60,7 @@ export class Kubelet {
     await mkdir(this.#manifests, { recursive: true });
     await mkdir(join(directory, 'staged'), { recursive: true });
     const healthzPort = await freePort();
+    this.#readOnlyPort = await freePort();
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
@@ -65,6 +68,7 @@ export class Kubelet {
       staticPodPath: this.#manifests,
       podLogsDir: join(directory, 'pod-logs'),
       healthzPort,
+      readOnlyPort: this.#readOnlyPort,
       maxPods: 500,
       failSwapOn: false,
       failCgroupV1: false,
@@ -124,6 +128,12 @@ export class Kubelet {
   /** What it has used so far. */
   usage(): Promise<ProcessUsage> {
     return readUsage(this.pid);
+  }
+
+  /** How many calls of the runtime it has made so far, by its metrics. */
+  async runtimeCalls(): Promise<number> {
+    const response = await fetch(`http://127.0.0.1:${this.#readOnlyPort}/metrics`);
+    return sumOfMetric(await response.text(), 'kubelet_runtime_operations_total');
   }
 
   /** Ends it; its pods run on. */

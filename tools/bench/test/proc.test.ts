@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { expect, test } from 'vitest';
+import { sumOfMetric } from '../src/metrics-text.ts';
 import { parseSchedstat, parseStat, parseStatus, readUsage } from '../src/proc.ts';
 
 test('the CPU times are found after a name that has parentheses and spaces', () => {
@@ -36,4 +37,12 @@ test.runIf(process.platform === 'linux')('a process that has ended cannot be rea
   const child = spawn('true');
   await new Promise((resolve) => child.on('exit', resolve));
   await expect(readUsage(child.pid ?? 0)).rejects.toThrow();
+});
+
+test('a metric is summed over its labels, and over no other metric', () => {
+  const text =
+    '# HELP calls_total Calls.\ncalls_total{rpc="a b"} 2\ncalls_total{rpc="c"} 3\ncalls_total_more 7\nnone 1\n';
+  expect(sumOfMetric(text, 'calls_total')).toBe(5);
+  expect(sumOfMetric(text, 'none')).toBe(1);
+  expect(sumOfMetric(text, 'absent')).toBe(0);
 });

@@ -8,6 +8,7 @@ const batch = (readyMs: readonly number[], totalMs = Math.max(...readyMs)): Batc
   totalMs,
   cpuSeconds: 1,
   runtimeCpuSeconds: 2,
+  runtimeCalls: 3 * readyMs.length,
 });
 
 const figure = (measured: Measured, name: string) => figures(measured).find((candidate) => candidate.name === name);
