@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Pod } from '@node-agent/pod-spec';
-import { LineSplitter, type PodEvent, parseEventLine, parseManifestLine } from './view/event-log.ts';
+import { LineSplitter, type PodEvent, parseEventLine, parseManifestLine, parseNodeLine } from './view/event-log.ts';
 
 const TIMEOUT_MS = 2_000;
 const PIECE_BYTES = 64 * 1024;
@@ -10,6 +10,8 @@ export interface News {
   readonly events: readonly PodEvent[];
   /** What is wrong with manifests, or is not wrong any longer. */
   readonly manifests: readonly string[];
+  /** Why no pods are synced, said last. */
+  readonly node: string | undefined;
 }
 
 /** Reads what the kubelet shows of itself: its read-only port, and the events in its log. */
@@ -31,13 +33,13 @@ export class KubeletClient {
     return answer?.ok ? ((await answer.json()) as { items: Pod[] }).items : undefined;
   }
 
-  /** What is wrong with the node; `undefined` where nothing is. */
+  /** Which checks of the node fail; `undefined` where none does. */
   async problem(): Promise<string | undefined> {
     const answer = await this.#get('/healthz?verbose');
     if (answer === undefined) return 'the kubelet does not answer';
     if (answer.ok) return undefined;
-    const lines = (await answer.text()).split('\n').filter((line) => line.startsWith('[-]'));
-    return lines.map((line) => line.slice('[-]'.length)).join('; ') || `/healthz answers ${answer.status}`;
+    const failed = (await answer.text()).matchAll(/^\[-\](\S+)/gm);
+    return `not well: ${Array.from(failed, (match) => match[1]).join(', ')}`;
   }
 
   /** What the log says of pods and manifests since the last call. */
@@ -54,6 +56,7 @@ export class KubeletClient {
     return {
       events: lines.flatMap((line) => parseEventLine(line) ?? []),
       manifests: lines.flatMap((line) => parseManifestLine(line) ?? []),
+      node: lines.flatMap((line) => parseNodeLine(line) ?? []).at(-1),
     };
   }
 

@@ -6,6 +6,8 @@ import type { Screen } from './view/screen.ts';
 import { renderTable } from './view/table.ts';
 
 const PERIOD_MS = 500;
+/** A node that is starting has not fallen ill. */
+const START_MS = 10_000;
 
 /** Shows the pods until `signal` is aborted, or until all run where `onceReady`. @returns whether all ran then */
 export async function watchPods(
@@ -15,8 +17,9 @@ export async function watchPods(
 ): Promise<boolean> {
   let shown: readonly PodView[] = [];
   let problem: string | undefined;
-  // A node that is starting has not fallen ill.
-  let hasAnswered = false;
+  let reason: string | undefined;
+  let wasWell = false;
+  const startedAtMs = now();
   const events = new Map<string, PodEvent>();
   while (!signal.aborted) {
     const [pods, newProblem, news] = await Promise.all([client.pods(), client.problem(), client.news()]);
@@ -25,9 +28,16 @@ export async function watchPods(
       if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);
     }
     for (const line of news.manifests) screen.say(`${time(now())} manifest: ${line}`);
-    hasAnswered ||= pods !== undefined;
-    if (newProblem !== problem && hasAnswered) screen.say(`${time(now())} node: ${newProblem ?? 'well again'}`);
-    if (hasAnswered) problem = newProblem;
+    wasWell ||= newProblem === undefined;
+    const isStarting = !wasWell && now() - startedAtMs < START_MS;
+    if (!isStarting) {
+      if (newProblem !== problem) screen.say(`${time(now())} node: ${newProblem ?? 'well'}`);
+      problem = newProblem;
+      if (news.node !== undefined && news.node !== reason) {
+        screen.say(`${time(now())} node: pods are left as they are: ${news.node}`);
+      }
+      reason = newProblem === undefined ? undefined : (news.node ?? reason);
+    }
     if (pods !== undefined) {
       const views = podViews(pods);
       if (screen.isLive) screen.draw(renderTable(views, events, now(), screen.width - 1));

@@ -1,7 +1,13 @@
 import type { Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter, type PodEvent, parseEventLine, parseManifestLine } from '../src/view/event-log.ts';
+import {
+  LineSplitter,
+  type PodEvent,
+  parseEventLine,
+  parseManifestLine,
+  parseNodeLine,
+} from '../src/view/event-log.ts';
 import { diffLines } from '../src/view/lines.ts';
 import { isSettled, type PodView, podView, podViews } from '../src/view/pod-view.ts';
 import { Screen } from '../src/view/screen.ts';
@@ -235,6 +241,15 @@ describe('events in the log', () => {
   ])('of a manifest: %s', (msg, expected) => {
     const problem = '/m/a.yaml:4:1: no';
     expect(parseManifestLine(JSON.stringify({ component: 'pod-source', problem, msg }))).toBe(expected);
+  });
+
+  test('of the node: why no pods are synced', () => {
+    const said = { level: 'warn', errors: ['container runtime is down', 'PLEG is not healthy: x'] };
+    expect(parseNodeLine(JSON.stringify({ ...said, msg: 'Skipping pod synchronization' }))).toBe(
+      'container runtime is down; PLEG is not healthy: x',
+    );
+    expect(parseNodeLine(JSON.stringify({ ...said, msg: 'Another' }))).toBeUndefined();
+    expect(parseNodeLine('{"msg":"Skipping pod synchronization"}')).toBeUndefined();
   });
 
   test('lines are put together from any pieces', () => {

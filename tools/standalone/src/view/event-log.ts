@@ -38,6 +38,13 @@ export function parseManifestLine(line: string): string | undefined {
   return value === undefined ? undefined : `${gone ? 'no longer so: ' : ''}${text(value.problem)}`;
 }
 
+/** Reads why the kubelet syncs no pods; `undefined` for any line that does not say so. */
+export function parseNodeLine(line: string): string | undefined {
+  if (!line.includes('"Skipping pod synchronization"')) return undefined;
+  const errors = parseObject(line)?.errors;
+  return Array.isArray(errors) ? errors.map(String).join('; ') : undefined;
+}
+
 /** Takes a growing log apart into lines, whatever pieces it arrives in. */
 export class LineSplitter {
   #rest = '';
