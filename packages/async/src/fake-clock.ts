@@ -30,7 +30,11 @@ export class FakeClock implements Clock {
   }
 
   setTimer(delayMs: number, callback: () => void): Timer {
-    const timer: PendingTimer = { dueMs: this.#monotonicMs + Math.max(delayMs, 0), order: this.#order++, callback };
+    const nowMs = this.#monotonicMs;
+    const sumMs = nowMs + Math.max(delayMs, 0);
+    // However short a delay is, time has passed after it: a loop that waits for the rest of a fraction ends.
+    const dueMs = delayMs > 0 && sumMs === nowMs ? nowMs * (1 + Number.EPSILON) : sumMs;
+    const timer: PendingTimer = { dueMs, order: this.#order++, callback };
     this.#timers.add(timer);
     return { cancel: () => void this.#timers.delete(timer) };
   }

@@ -65,6 +65,15 @@ describe('FakeClock', () => {
     expect(await clock.advanceToNext()).toBe(false);
   });
 
+  it('lets time pass for the shortest of delays', async () => {
+    const clock = new FakeClock();
+    await clock.advance(131_889.29);
+    const before = clock.monotonic();
+    clock.setTimer(1e-11, () => {});
+    await clock.advanceToNext();
+    expect(clock.monotonic()).toBeGreaterThan(before);
+  });
+
   it('moves the wall clock alone on a jump', async () => {
     const clock = new FakeClock(1_000);
     clock.setTimer(100, () => {});
