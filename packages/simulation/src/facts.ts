@@ -155,7 +155,8 @@ export class Facts {
         this.kubeletUp = false;
         return;
       case 'stepBegan':
-        if (observation.step !== 'syncTerminatingRuntimePod') this.#knownToKubelet.add(observation.uid);
+        if (observation.step === 'syncTerminatingRuntimePod') this.#orphaned.add(observation.uid);
+        else this.#knownToKubelet.add(observation.uid);
         return;
       case 'sourcesReady':
         this.sourcesReady = true;

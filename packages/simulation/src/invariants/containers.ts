@@ -27,7 +27,8 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
   const { life } = observation;
   const crashes = crashesInARow(life, facts);
   const last = crashes.at(-1);
-  if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= last.endedAtMs) return undefined;
+  // How long runs and pauses were is told by the wall clock alone.
+  if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= (crashes[0]?.startedAtMs ?? 0)) return undefined;
   const { initialMs, maxMs } = facts.node.backOff;
   const least = crashes.length < 2 ? 0 : Math.min(initialMs * 2 ** (crashes.length - 2), maxMs);
   const waitedMs = life.startedAtMs - last.endedAtMs;
@@ -101,7 +102,8 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   const lost = facts.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
-  const later = new Set([...pod.init.slice(index + 1), ...pod.containers].map(({ name }) => name));
+  const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
+  const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));
   // When the grace period is over, counted from the first that was told to stop, what is left ends together.
   const told = facts.livesIn(life.podUid, life.sandboxId).flatMap(({ termAtMs }) => termAtMs ?? []);
   const sinceMs = facts.nowMs - Math.min(...told);

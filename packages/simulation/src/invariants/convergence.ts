@@ -41,7 +41,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
       continue;
     }
     const last = facts.livesOf(pod.uid, plan.name).at(-1);
-    if (last?.end === 'exited' && last.exitCode === 0) continue;
+    if (last?.exitCode === 0) continue;
     // One that failed for good has failed the pod.
     if (last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0)) return undefined;
     return containerFault(facts, pod, plan);

@@ -6,26 +6,39 @@ function isTerminal(phase: string | undefined): boolean {
 
 /** S1: a terminal phase stays as it is. */
 export const terminalStays: Invariant = invariant('S1', () => {
-  const phases = new Map<string, string | undefined>();
-  return (observation) => {
+  const phases = new Map<string, { readonly phase: string | undefined; readonly atMs: number }>();
+  return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') phases.clear();
     if (observation.kind !== 'status') return undefined;
     const { pod, status, version } = observation.status;
     const { uid } = pod.metadata;
-    const before = version === 1 ? undefined : phases.get(uid);
-    phases.set(uid, status.phase);
+    const last = phases.get(uid);
+    // A UID that came again is another pod.
+    const before = version === 1 || facts.lastUnwantedAtMs(uid) >= (last?.atMs ?? 0) ? undefined : last?.phase;
+    phases.set(uid, { phase: status.phase, atMs: observation.atMs });
     return judged(
       isTerminal(before) && before !== status.phase && `pod ${uid} was ${before} and becomes ${status.phase}`,
     );
   };
 });
 
-/** S2: a pod is shown as terminal only when none of its containers runs. */
-export const terminalIsStopped: Invariant = invariant('S2', () => (observation, facts) => {
-  if (observation.kind !== 'status' || !isTerminal(observation.status.status.phase)) return undefined;
-  const { uid } = observation.status.pod.metadata;
-  const life = facts.liveOf(uid)[0];
-  return judged(life && `pod ${uid} is ${observation.status.status.phase} while container ${life.name} runs`);
+/** S2: a pod is finished only when none of its containers runs, and none starts afterwards. */
+export const terminalIsStopped: Invariant = invariant('S2', () => {
+  const finished = new Map<string, number>();
+  return (observation, facts) => {
+    if (observation.kind === 'kubeletStarted') finished.clear();
+    if (observation.kind === 'containerStarted') {
+      const { podUid, name } = observation.life;
+      const sinceMs = finished.get(podUid);
+      if (sinceMs === undefined || facts.lastUnwantedAtMs(podUid) >= sinceMs) return undefined;
+      return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
+    }
+    if (observation.kind !== 'status' || !observation.status.finished) return undefined;
+    const { uid } = observation.status.pod.metadata;
+    finished.set(uid, observation.atMs);
+    const life = facts.liveOf(uid)[0];
+    return judged(life && `pod ${uid} is finished while container ${life.name} runs`);
+  };
 });
 
 /** S3: versions of a status only grow, and so do restart counts. */
