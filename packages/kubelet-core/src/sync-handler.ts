@@ -145,13 +145,15 @@ export class SyncHandler {
     const runningPods = (await runtime.getPods(signal)).filter(mayRun);
 
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
-    status.removeOrphanedStatuses(new Set(uids));
+    const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
+    // A UID that is used again is another pod: that its first life is finished must not be said of the second (P3, S5).
+    const again = new Set(plan.restart.map((pod) => pod.metadata.uid));
+    status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
 
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
-    for (const uid of this.#remembered) if (!present.has(uid)) runtime.forget(uid);
+    for (const uid of this.#remembered) if (!present.has(uid) || again.has(uid)) runtime.forget(uid);
     this.#remembered = present;
 
-    const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     try {
       await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid), signal);
     } catch (err) {

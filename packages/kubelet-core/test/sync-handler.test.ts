@@ -174,6 +174,20 @@ describe('cleanups', () => {
     expect(forgotten).toEqual(['uid-a']);
   });
 
+  test('P3: a UID that is used again is another pod: nothing is remembered of the first', async () => {
+    const { handler, podManager, workers, status, forgotten } = setUp();
+    podManager.addPod(makePod('a'));
+    workers.known.set('uid-a', { state: 'terminated', orphan: false, hasConfig: true, static: true });
+    status.statuses.set('uid-a', { phase: 'Running' });
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect([...status.statuses.keys()]).toEqual(['uid-a']);
+    workers.known.clear();
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect([...status.statuses.keys()]).toEqual([]);
+    expect(forgotten).toEqual(['uid-a']);
+    expect(told(workers)).toEqual(['create a']);
+  });
+
   test('statuses of pods that no source has are forgotten', async () => {
     const { handler, status } = setUp();
     status.statuses.set('uid-gone', { phase: 'Running' });
