@@ -39,6 +39,7 @@ export class Facts {
   readonly #livesById = new Map<string, Life>();
   readonly #sandboxUids = new Map<string, string>();
   readonly #knownToKubelet = new Set<string>();
+  readonly #stopAskedAtMs = new Map<string, number>();
   readonly #plans = new Map<string, { readonly atMs: number; readonly pod: PodPlan }[]>();
   readonly #lives = new Map<string, Life[]>();
   readonly #live = new Map<string, Life>();
@@ -78,6 +79,11 @@ export class Facts {
   /** Whether the pod's manifest is a file that is broken now. */
   isBroken(uid: string): boolean {
     return [...this.#files.values()].some(({ content, lastGood }) => content === undefined && lastGood?.uid === uid);
+  }
+
+  /** When a kubelet first asked for a container to be stopped. */
+  stopAskedAtMs(containerId: string): number | undefined {
+    return this.#stopAskedAtMs.get(containerId);
   }
 
   /** Whether the kubelet that runs has had the pod from one of its sources. */
@@ -154,6 +160,13 @@ export class Facts {
       case 'kubeletEnded':
         this.kubeletUp = false;
         return;
+      case 'call': {
+        const { name, args } = observation.call;
+        const { containerId } = (args[0] ?? {}) as { readonly containerId?: string };
+        if (name !== 'stopContainer' || containerId === undefined || this.#stopAskedAtMs.has(containerId)) return;
+        this.#stopAskedAtMs.set(containerId, observation.atMs);
+        return;
+      }
       case 'stepBegan':
         if (observation.step === 'syncTerminatingRuntimePod') this.#orphaned.add(observation.uid);
         else this.#knownToKubelet.add(observation.uid);

@@ -27,6 +27,9 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
   const { life } = observation;
   const crashes = crashesInARow(life, facts);
   const last = crashes.at(-1);
+  // In a new sandbox init containers begin anew, and their records go.
+  const isInit = facts.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
+  if (isInit && last?.sandboxId !== life.sandboxId) return undefined;
   // How long runs and pauses were is told by the wall clock alone.
   if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= (crashes[0]?.startedAtMs ?? 0)) return undefined;
   const { initialMs, maxMs } = facts.node.backOff;
@@ -104,9 +107,9 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
   const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));
-  // When the grace period is over, counted from the first that was told to stop, what is left ends together.
-  const told = facts.livesIn(life.podUid, life.sandboxId).flatMap(({ termAtMs }) => termAtMs ?? []);
-  const sinceMs = facts.nowMs - Math.min(...told);
+  // When the grace period is over, counted from the first that was to be told to stop, what is left ends together.
+  const asked = facts.livesIn(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
+  const sinceMs = facts.nowMs - Math.min(...asked);
   const inGrace = sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
   const needy = facts
     .liveOf(life.podUid)

@@ -73,7 +73,10 @@ export class SimulatedNode {
     if (this.#process !== undefined) return;
     const { world, logger, tell, decorations } = this.#components;
     this.#lives++;
-    const lease = new Lease(world.clock, (call) => tell({ kind: 'call', call }));
+    const lease = new Lease(world.clock, (call) => {
+      this.poll();
+      tell({ kind: 'call', call });
+    });
     const fs = guardedFiles(lease, world.fs);
     const { clock } = lease;
     const runtime = decorations.cri?.(world.runtime, world) ?? world.runtime;
