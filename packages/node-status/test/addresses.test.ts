@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { type AddressSettings, type NetworkFacts, setAddresses } from '../src/addresses.ts';
+import { type DefaultRoute, defaultIp, hostInterfaces, parseDefaultRoutes } from '../src/default-ip.ts';
+import type { Node } from '../src/node.ts';
+import { parseNodeIps } from '../src/node-ips.ts';
+
+const NETWORK: NetworkFacts = {
+  hostAddresses: ['127.0.0.1', '10.0.0.1', '10.0.0.2', 'fd00::1', '::1'],
+  namedAddresses: [],
+  defaultAddress: '10.0.0.1',
+};
+const ANNOTATION = 'alpha.kubernetes.io/provided-node-ip';
+
+function addresses(
+  nodeIp: string,
+  settings: Partial<AddressSettings> = {},
+  network: Partial<NetworkFacts> = {},
+  node: Node = { metadata: { name: 'n1' } },
+): { readonly shown: readonly string[]; readonly annotation: string | undefined } {
+  const nodeIps = parseNodeIps(nodeIp).ips;
+  const all = { hostname: 'host-1', nodeIps, externalCloudProvider: false, ...settings };
+  const after = setAddresses(node, { ...NETWORK, ...network }, all);
+  return {
+    shown: (after.status?.addresses ?? []).map(({ type, address }) => `${type} ${address}`),
+    annotation: after.metadata.annotations?.[ANNOTATION],
+  };
+}
+
+describe('addresses of a node', () => {
+  test.each([
+    ['the default address without --node-ip', '', {}, {}, ['InternalIP 10.0.0.1']],
+    ['--node-ip', '10.0.0.2', {}, {}, ['InternalIP 10.0.0.2']],
+    ['both of --node-ip, in its order', 'fd00::1,10.0.0.2', {}, {}, ['InternalIP fd00::1', 'InternalIP 10.0.0.2']],
+    ['a hostname that is an address', '', { hostname: '10.7.7.7' }, {}, ['InternalIP 10.7.7.7']],
+    [
+      "what the node's name resolves to, where it is the host's",
+      '',
+      {},
+      { namedAddresses: ['9.9.9.9', '10.0.0.2'] },
+      ['InternalIP 10.0.0.2'],
+    ],
+    ['IPv4 before IPv6 of a name', '', {}, { namedAddresses: ['fd00::1', '10.0.0.2'] }, ['InternalIP 10.0.0.2']],
+    [
+      'IPv6 before IPv4 of a name with --node-ip=::',
+      '::',
+      {},
+      { namedAddresses: ['10.0.0.2', 'fd00::1'] },
+      ['InternalIP fd00::1'],
+    ],
+    [
+      'the other family of a name where it has no other',
+      '::',
+      {},
+      { namedAddresses: ['10.0.0.2'] },
+      ['InternalIP 10.0.0.2'],
+    ],
+  ] as const)('%s', (_name, nodeIp, settings, network, internal) => {
+    const hostname = (settings as Partial<AddressSettings>).hostname ?? 'host-1';
+    expect(addresses(nodeIp, settings, network).shown).toEqual([...internal, `Hostname ${hostname}`]);
+  });
+
+  test.each([
+    ['10.9.9.9', 'failed to validate nodeIP: node IP: "10.9.9.9" not found in the host\'s network interfaces'],
+    [
+      '10.0.0.1,fd00::9',
+      'failed to validate secondaryNodeIP: node IP: "fd00::9" not found in the host\'s network interfaces',
+    ],
+    ['127.0.0.1', "failed to validate nodeIP: nodeIP can't be loopback address"],
+  ])('--node-ip=%s is refused', (nodeIp, message) => {
+    expect(() => addresses(nodeIp)).toThrow(expect.objectContaining({ code: 'InvalidNodeIp', message }));
+  });
+
+  test('a host without a default route says so', () => {
+    expect(() => addresses('', {}, { defaultAddress: undefined })).toThrow(
+      "can't get ip address of node n1. error: unable to select an IP from default routes.",
+    );
+  });
+
+  describe('with an external cloud provider', () => {
+    const cloud = { externalCloudProvider: true };
+    const set: Node = {
+      metadata: { name: 'n1', annotations: { [ANNOTATION]: '10.0.0.9', other: 'x' } },
+      status: { addresses: [{ type: 'ExternalIP', address: '8.8.8.8' }] },
+    };
+
+    test('the hostname alone stands until it sets addresses', () => {
+      expect(addresses('', cloud)).toEqual({ shown: ['Hostname host-1'], annotation: undefined });
+    });
+
+    test('--node-ip stands meanwhile, and is told to it', () => {
+      expect(addresses('10.0.0.2,fd00::1', cloud)).toEqual({
+        shown: ['InternalIP 10.0.0.2', 'InternalIP fd00::1', 'Hostname host-1'],
+        annotation: '10.0.0.2,fd00::1',
+      });
+    });
+
+    test('--node-ip=0.0.0.0 takes the default address, and is not told', () => {
+      const shown = ['InternalIP 10.0.0.1', 'Hostname host-1'];
+      expect(addresses('0.0.0.0', cloud)).toEqual({ shown, annotation: undefined });
+    });
+
+    test('addresses that it has set stay; the annotation follows --node-ip', () => {
+      expect(addresses('10.0.0.2', cloud, {}, set)).toEqual({ shown: ['ExternalIP 8.8.8.8'], annotation: '10.0.0.2' });
+    });
+
+    test('an annotation that is out of date goes, others stay', () => {
+      const after = setAddresses(set, NETWORK, { hostname: 'h', nodeIps: [], externalCloudProvider: false });
+      expect(after.metadata.annotations).toEqual({ other: 'x' });
+    });
+  });
+});
+
+describe('the default address', () => {
+  const interfaces = hostInterfaces({
+    lo: [
+      { address: '127.0.0.1', internal: true },
+      { address: '192.0.2.1', internal: true },
+    ],
+    eth0: [
+      { address: '10.0.0.1', internal: false },
+      { address: 'fe80::1%eth0', internal: false },
+      { address: 'fd00::1', internal: false },
+    ],
+    eth1: [{ address: '169.254.3.3', internal: false }],
+  });
+  const route = (name: string, family: 4 | 6): DefaultRoute => ({ interface: name, family });
+
+  test.each([
+    ['of the IPv4 route', [route('eth0', 6), route('eth0', 4)], 4, '10.0.0.1'],
+    ['of the IPv6 route where that is preferred', [route('eth0', 4), route('eth0', 6)], 6, 'fd00::1'],
+    ['of the other family where there is no other', [route('eth0', 6)], 4, 'fd00::1'],
+    ['of the loopback interface where the route has link-local ones only', [route('eth1', 4)], 4, '192.0.2.1'],
+    ['none without a route', [], 4, undefined],
+    ['of any interface where there is no table of routes', undefined, 4, '10.0.0.1'],
+  ] as const)('%s', (_name, routes, preferred, expected) => {
+    expect(defaultIp(interfaces, routes, preferred)?.text).toBe(expected);
+  });
+
+  test('the tables of /proc are read: IPv4 with any gateway, IPv6 with one', () => {
+    const ipv4 = [
+      'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT',
+      'eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0',
+      'eth1\t0000000A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0',
+      '',
+    ].join('\n');
+    const zero = '0'.repeat(32);
+    const gateway = `fe80${'0'.repeat(27)}1`;
+    const ipv6 = [
+      `${zero} 00 ${zero} 00 ${gateway} 00000400 00000001 00000000 00000003     eth0`,
+      `${zero} 00 ${zero} 00 ${zero} ffffffff 00000001 00000000 00200200       lo`,
+    ].join('\n');
+    expect(parseDefaultRoutes(ipv4, ipv6)).toEqual([route('eth0', 4), route('eth0', 6)]);
+    expect(parseDefaultRoutes('', '')).toEqual([]);
+  });
+});

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Node, NodeStatus } from '../src/node.ts';
+import { hasNodeChanged, nodePatch } from '../src/node-patch.ts';
+import { applyPatch } from './fake-api.ts';
+
+const READY = {
+  type: 'Ready',
+  status: 'True',
+  lastHeartbeatTime: '1',
+  lastTransitionTime: '1',
+  reason: 'R',
+  message: 'M',
+};
+const DISK = { ...READY, type: 'DiskPressure', status: 'False' };
+
+function node(status: NodeStatus, metadata: Node['metadata'] = {}): Node {
+  return { metadata: { name: 'n1', uid: 'u1', ...metadata }, status };
+}
+
+describe('the patch of a node', () => {
+  test('has nothing in it but the UID and what changed', () => {
+    const before = node({ capacity: { cpu: '1', memory: '1Gi' }, phase: 'x', conditions: [DISK, READY] });
+    const after = node({
+      capacity: { cpu: '2', memory: '1Gi' },
+      phase: 'x',
+      conditions: [DISK, { ...READY, status: 'False', message: 'down' }],
+    });
+    expect(nodePatch(before, after)).toEqual({
+      metadata: { uid: 'u1' },
+      status: {
+        capacity: { cpu: '2' },
+        '$setElementOrder/conditions': [{ type: 'DiskPressure' }, { type: 'Ready' }],
+        conditions: [{ type: 'Ready', status: 'False', message: 'down' }],
+      },
+    });
+  });
+
+  test('of a node that did not change is none, whatever is absent on one side and empty on the other', () => {
+    expect(nodePatch(node({ images: [], phase: '' }), node({}))).toBeUndefined();
+    expect(nodePatch(node({}), node({ volumesInUse: [], features: {} }))).toBeUndefined();
+  });
+
+  test('says null where something is gone', () => {
+    const before = node({ capacity: { cpu: '1', 'example.com/x': '1' } }, { annotations: { a: '1', b: '2' } });
+    const after = node({ capacity: { cpu: '1' } }, { annotations: { b: '2' } });
+    expect(nodePatch(before, after)).toEqual({
+      metadata: { uid: 'u1', annotations: { a: null } },
+      status: { capacity: { 'example.com/x': null } },
+    });
+  });
+
+  test('has a label with an empty value', () => {
+    expect(nodePatch(node({}), node({}, { labels: { 'node-role.kubernetes.io/worker': '' } }))).toEqual({
+      metadata: { uid: 'u1', labels: { 'node-role.kubernetes.io/worker': '' } },
+    });
+  });
+
+  test('replaces addresses as a whole', () => {
+    const one = [{ type: 'InternalIP', address: '10.0.0.1' }];
+    const two = [...one, { type: 'InternalIP', address: 'fd00::1' }];
+    expect(nodePatch(node({ addresses: two }), node({ addresses: one }))).toMatchObject({
+      status: { addresses: [...one, { $patch: 'replace' }] },
+    });
+    expect(nodePatch(node({}), node({ addresses: two }))).toMatchObject({ status: { addresses: two } });
+  });
+
+  test('leaves the conditions of others to them, even those that come meanwhile', () => {
+    const foreign = { type: 'GpuHealthy', status: 'True', lastHeartbeatTime: '9' };
+    const before = node({ conditions: [READY] });
+    const patch = nodePatch(before, node({ conditions: [{ ...READY, lastHeartbeatTime: '2' }] }));
+    const meanwhile = { ...before, status: { conditions: [foreign, READY] } };
+    expect(applyPatch(meanwhile, { ...patch }).status).toEqual({
+      conditions: [foreign, { ...READY, lastHeartbeatTime: '2' }],
+    });
+  });
+
+  test('makes of any status any other one, but for conditions that are gone', () => {
+    const text = fc.constantFrom('', '1', '2', '1Gi', '1024Mi');
+    const amount = fc.constantFrom('1', '2', '1Gi', '1024Mi');
+    const status = fc.record(
+      {
+        phase: text,
+        capacity: fc.dictionary(fc.constantFrom('cpu', 'memory', 'x'), amount),
+        volumesInUse: fc.array(fc.constantFrom('a', 'b')),
+        addresses: fc.array(fc.record({ type: fc.constantFrom('InternalIP', 'Hostname'), address: text })),
+        images: fc.array(fc.record({ names: fc.array(text), sizeBytes: fc.nat(2) })),
+        conditions: fc.uniqueArray(fc.record({ type: fc.constantFrom('A', 'B', 'C'), status: text, message: text }), {
+          selector: ({ type }) => type,
+        }),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(status, status, (from, to) => {
+        const kept = (from.conditions ?? []).filter(({ type }) => !(to.conditions ?? []).some((c) => c.type === type));
+        const wanted = node({ ...to, conditions: [...kept, ...(to.conditions ?? [])] });
+        const before = node(from);
+        const after = applyPatch({ ...before }, { ...nodePatch(before, wanted) }) as unknown as Node;
+        expect(nodePatch(after, wanted)).toBeUndefined();
+      }),
+    );
+  });
+});
+
+describe('a node has changed', () => {
+  test.each([
+    ['not by a heartbeat', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],
+    ['not by another way to write an amount', { conditions: [READY], capacity: { memory: '1024Mi' } }, false],
+    ['by a transition', { conditions: [{ ...READY, lastTransitionTime: '2' }] }, true],
+    ['by a message', { conditions: [{ ...READY, message: 'x' }] }, true],
+    ['by a condition that is new', { conditions: [READY, DISK] }, true],
+    ['by an amount', { conditions: [READY], capacity: { memory: '2Gi' } }, true],
+  ])('%s', (_name, status, changed) => {
+    const before = node({ conditions: [READY], capacity: { memory: '1Gi' } });
+    const after = node({ capacity: { memory: '1Gi' }, ...status });
+    expect(hasNodeChanged(before, after)).toBe(changed);
+  });
+
+  test('by a label', () => {
+    expect(hasNodeChanged(node({}), node({}, { labels: { a: '' } }))).toBe(true);
+  });
+});

@@ -1,0 +1,509 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { MachineInfo } from '../src/machine-info.ts';
+import { conditionOf, type Node } from '../src/node.ts';
+import { nodeReference } from '../src/node-events.ts';
+import type { NodeFactSources } from '../src/node-facts.ts';
+import { type NodeStatusComponents, NodeStatusManager } from '../src/node-status-manager.ts';
+import type { NodeStatusOptions } from '../src/options.ts';
+import type { PressureFacts } from '../src/pressure.ts';
+import type { ReadinessFacts } from '../src/readiness.ts';
+import { ApiError, FakeApi } from './fake-api.ts';
+
+const HANG = new Promise<never>(() => {});
+const MACHINE: MachineInfo = {
+  machineId: 'm1',
+  systemUuid: 's1',
+  bootId: 'b1',
+  kernelVersion: '6.1.0',
+  osImage: 'Debian GNU/Linux 12 (bookworm)',
+  cpuCount: 2,
+  memoryBytes: 2 ** 30,
+  swapBytes: 0,
+  hugePages: [],
+};
+const ROUND_MS = 10_600;
+
+interface Host {
+  machine: MachineInfo;
+  readiness: ReadinessFacts;
+  pressure: PressureFacts;
+  volumes: readonly string[] | undefined;
+  /** Sources that do not answer. */
+  readonly hung: Set<string>;
+  checks: number;
+  onCheck: () => void;
+}
+
+const running: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of running.splice(0)) await stop();
+});
+
+function setUp(
+  options: Partial<NodeStatusOptions> = {},
+  components: Partial<NodeStatusComponents> = {},
+  shared: { readonly clock?: FakeClock; readonly api?: FakeApi } = {},
+) {
+  const { clock = new FakeClock(), api = new FakeApi() } = shared;
+  const host: Host = {
+    machine: MACHINE,
+    readiness: { runtimeErrors: [], networkErrors: [] },
+    pressure: { memory: false, disk: false, pid: false },
+    volumes: [],
+    hung: new Set(),
+    checks: 0,
+    onCheck: () => {},
+  };
+  const answer = async <T>(name: string, value: () => T): Promise<T> => (host.hung.has(name) ? HANG : value());
+  const sources: NodeFactSources = {
+    machine: () => answer('machine', () => host.machine),
+    network: () =>
+      answer('network', () => ({ hostAddresses: ['10.0.0.1'], namedAddresses: [], defaultAddress: '10.0.0.1' })),
+    runtimeVersion: () => answer('runtimeVersion', () => ({ name: 'containerd', version: '2.1.9' })),
+    images: () => answer('images', () => [{ repoTags: ['a:1'], repoDigests: [], sizeBytes: 1 }]),
+    ephemeralStorageBytes: () => answer('storage', () => 2 ** 30),
+    checkRuntime: () =>
+      answer('check', () => {
+        host.checks++;
+        host.onCheck();
+      }),
+    readiness: () => host.readiness,
+    pressure: () => host.pressure,
+    volumesInUse: () => host.volumes,
+  };
+  const { logger, lines } = captureLogger();
+  const recorder = new MemoryEventRecorder(() => clock.now());
+  const metrics = new MetricsRegistry();
+  const manager = new NodeStatusManager(
+    { nodes: api, sources, clock, random: seededRandom(1), logger, metrics, recorder, ...components },
+    { nodeName: 'n1', hostname: 'n1', kubeletVersion: 'v1.36.3+node-agent.0.1.0', architecture: 'amd64', ...options },
+  );
+  const abort = new AbortController();
+  const start = async (): Promise<void> => {
+    const ended = manager.start(abort.signal);
+    running.push(async () => {
+      abort.abort();
+      await ended;
+    });
+    await clock.settle();
+  };
+  const events = (): readonly string[] => recorder.eventsOf(nodeReference('n1')).map(({ reason }) => reason);
+  const node = (): Node => {
+    const found = api.nodes.get('n1');
+    if (found === undefined) throw new Error('no node');
+    return found;
+  };
+  return { clock, api, host, manager, start, lines, events, node, metrics, recorder };
+}
+
+function update(api: FakeApi, change: (node: Node) => Node): void {
+  const node = api.nodes.get('n1');
+  if (node === undefined) throw new Error('no node');
+  api.putNode(change(node));
+}
+
+describe('registration', () => {
+  test('creates the node with its status, and tells of it', async () => {
+    const { start, node, events, manager, metrics } = setUp({ nodeLabels: { rack: 'r1' }, providerId: 'cloud://1' });
+    await start();
+    expect(node().metadata.labels).toMatchObject({ 'kubernetes.io/hostname': 'n1', rack: 'r1' });
+    expect(node().spec?.providerID).toBe('cloud://1');
+    expect(conditionOf(node(), 'Ready')).toMatchObject({ status: 'True', message: 'kubelet is posting ready status' });
+    expect(node().status?.nodeInfo?.kubeletVersion).toBe('v1.36.3+node-agent.0.1.0');
+    expect(events()).toEqual(['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID']);
+    expect(manager.node).toEqual(node());
+    expect(await metrics.text()).toMatch(/kubelet_node_name\{node="n1"\} 1\n/);
+    expect(await metrics.text()).toContain('kubelet_node_startup_post_registration_duration_seconds');
+  });
+
+  test('is tried again after 100 ms, doubling to 7 s, while the API server is away or in conflict', async () => {
+    const { start, api, clock } = setUp();
+    const times: number[] = [];
+    api.fault = (method) => {
+      if (method !== 'createNode') return undefined;
+      times.push(clock.monotonic());
+      return Promise.reject(times.length % 2 === 0 ? new Error('connection refused') : new ApiError('Conflict'));
+    };
+    await start();
+    await clock.advance(20_000);
+    const gaps = times.slice(1).map((time, i) => time - (times[i] ?? 0));
+    expect(gaps).toEqual([100, 200, 400, 800, 1600, 3200, 6400, 7000]);
+    api.fault = () => undefined;
+    await clock.advance(7_000);
+    expect(api.nodes.has('n1')).toBe(true);
+  });
+
+  test('takes over the node that is there: labels of others, taints and conditions of others stay', async () => {
+    const { start, api, node, events } = setUp();
+    const foreign = { type: 'GpuHealthy', status: 'True' };
+    api.putNode({
+      metadata: { name: 'n1', uid: 'u1', labels: { mine: 'kept', 'kubernetes.io/hostname': 'old' } },
+      spec: { taints: [{ key: 'kept', effect: 'NoSchedule' }] },
+      status: { conditions: [foreign], capacity: { 'hugepages-2Mi': '1Gi', cpu: '1' }, allocatable: { cpu: '1' } },
+    });
+    await start();
+    expect(node().metadata).toMatchObject({ uid: 'u1', labels: { mine: 'kept', 'kubernetes.io/hostname': 'n1' } });
+    expect(node().spec).toEqual({ taints: [{ key: 'kept', effect: 'NoSchedule' }] });
+    expect(node().status?.conditions?.[0]).toEqual(foreign);
+    expect(node().status?.capacity).toEqual({ cpu: '2', memory: '1Gi', pods: '110', 'ephemeral-storage': '1Gi' });
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+    expect(events()).toContain('NodeHasSufficientMemory');
+  });
+
+  test('survives conflicts with a node that comes and changes meanwhile', async () => {
+    const { start, api, clock, node } = setUp();
+    let conflicts = 3;
+    api.fault = (method) => {
+      if (method === 'createNode' && !api.nodes.has('n1')) api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
+      return method === 'patchNodeStatus' && conflicts-- > 0 ? Promise.reject(new ApiError('Conflict')) : undefined;
+    };
+    await start();
+    await clock.advance(2_000);
+    expect(node().metadata.uid).toBe('u1');
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+  });
+
+  test('where creating is forbidden looks for the node that somebody else has made', async () => {
+    const { start, api, node } = setUp();
+    api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
+    api.fault = (method) => (method === 'createNode' ? Promise.reject(new ApiError('Forbidden')) : undefined);
+    await start();
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+  });
+
+  test('is left alone with --register-node=false', async () => {
+    const { start, api, clock, node } = setUp({ registerNode: false });
+    await start();
+    await clock.advance(ROUND_MS);
+    expect(api.nodes.size).toBe(0);
+    expect(api.count('createNode')).toBe(0);
+    api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
+    await clock.advance(ROUND_MS);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+  });
+
+  test('is done again when the node is deleted under it', async () => {
+    const { start, api, clock, node } = setUp();
+    await start();
+    const uid = node().metadata.uid;
+    api.nodes.clear();
+    await clock.advance(ROUND_MS);
+    expect(node().metadata.uid).not.toBe(uid);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+    await clock.advance(ROUND_MS);
+    expect(api.count('createNode')).toBe(2);
+  });
+
+  test('a cache that has not got the node yet does not have it made again', async () => {
+    const { start, api, clock } = setUp();
+    api.fault = (method) => (method === 'getCachedNode' ? Promise.reject(new ApiError('NotFound')) : undefined);
+    await start();
+    await clock.advance(3 * ROUND_MS);
+    expect(api.count('createNode')).toBe(1);
+  });
+
+  test('a status is not written into a node that was deleted and made anew meanwhile', async () => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    api.cached = node();
+    api.putNode({ metadata: { name: 'n1', uid: 'other', annotations: { theirs: 'kept' } } });
+    host.pressure = { memory: true, disk: false, pid: false };
+    await clock.advance(ROUND_MS);
+    expect(node().metadata).toMatchObject({ uid: 'other', annotations: { theirs: 'kept' } });
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
+  });
+});
+
+describe('two nodes of one name', () => {
+  test('with other provider IDs: it is reported, once', async () => {
+    const { start, api, clock, manager, recorder, lines } = setUp({ providerId: 'cloud://mine' });
+    api.putNode({ metadata: { name: 'n1', uid: 'u1' }, spec: { providerID: 'cloud://theirs' } });
+    await start();
+    await clock.advance(5 * ROUND_MS);
+    expect(manager.conflict).toBe('the node has the provider ID "cloud://theirs", this machine has "cloud://mine"');
+    const conflicts = recorder.eventsOf(nodeReference('n1')).filter(({ reason }) => reason === 'NodeNameConflict');
+    expect(conflicts).toMatchObject([{ type: 'Warning', count: 1 }]);
+    expect(lines.filter(({ message }) => message === 'Another machine uses the name of this node')).toHaveLength(1);
+  });
+
+  test('that both write its status: each reports the other', async () => {
+    const first = setUp();
+    await first.start();
+    const second = setUp({}, {}, { clock: first.clock, api: first.api });
+    second.host.machine = { ...MACHINE, machineId: 'm2', systemUuid: 's2', bootId: 'b2' };
+    await second.start();
+    await first.clock.advance(3 * ROUND_MS);
+    expect(first.manager.conflict).toContain('machineID m2 instead of m1');
+    expect(second.manager.conflict).toContain('machineID m1 instead of m2');
+  });
+
+  test('a machine that takes the place of one that is gone is no such thing', async () => {
+    const { start, api, clock, manager } = setUp();
+    const gone = setUp({}, {}, { clock, api });
+    gone.host.machine = { ...MACHINE, machineId: 'old', bootId: 'old' };
+    await gone.start();
+    for (const stop of running.splice(0)) await stop();
+    const left = gone.node();
+    await start();
+    await clock.advance(3 * ROUND_MS);
+    // A cache that lags far behind shows the old machine: the server itself is asked before anything is said.
+    api.cached = { ...left, metadata: { ...left.metadata, resourceVersion: 'older' } };
+    await clock.advance(3 * ROUND_MS);
+    expect(manager.conflict).toBeUndefined();
+  });
+});
+
+describe('the status', () => {
+  test('that does not change is sent every 5 min, give or take, and computed every 10 s', async () => {
+    const { start, api, clock } = setUp();
+    await start();
+    await clock.advance(1_000_000);
+    expect(api.count('getCachedNode')).toBeGreaterThan(90);
+    expect(api.patches.length).toBeGreaterThanOrEqual(3);
+    expect(api.patches.length).toBeLessThanOrEqual(5);
+    const last = api.patches.at(-1);
+    expect(Object.keys(last?.status ?? {}).sort()).toEqual(['$setElementOrder/conditions', 'conditions']);
+  });
+
+  test.each<[string, (host: Host) => void, string, string]>([
+    [
+      'the runtime',
+      (host) => (host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] }),
+      'Ready',
+      'False',
+    ],
+    ['pressure', (host) => (host.pressure = { memory: false, disk: true, pid: false }), 'DiskPressure', 'True'],
+  ])('goes out within a second of a change of %s, with nothing in it but that', async (_name, change, type, status) => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    await clock.advance(5_000);
+    api.patches.length = 0;
+    change(host);
+    await clock.advance(1_000);
+    expect(conditionOf(node(), type)?.status).toBe(status);
+    expect(api.patches).toHaveLength(1);
+    expect(Object.keys(api.patches[0]?.status ?? {}).sort()).toEqual(['$setElementOrder/conditions', 'conditions']);
+  });
+
+  test('goes out at once where it is woken, but not more than ten times a second', async () => {
+    const { start, api, clock, host, manager, node } = setUp();
+    await start();
+    await clock.advance(5_000);
+    host.volumes = ['kubernetes.io/csi/x'];
+    manager.wake();
+    await clock.settle();
+    expect(node().status?.volumesInUse).toEqual(['kubernetes.io/csi/x']);
+    const before = api.count('getCachedNode');
+    for (let i = 0; i < 1_000; i++) {
+      manager.wake();
+      await clock.advance(1);
+    }
+    expect(api.count('getCachedNode') - before).toBeLessThanOrEqual(11);
+  });
+
+  test('tells events when it was written, not when it was tried', async () => {
+    const { start, api, clock, host, events } = setUp();
+    await start();
+    await clock.advance(5_000);
+    api.fault = (method) => (method === 'patchNodeStatus' ? Promise.reject(new ApiError('InternalError')) : undefined);
+    host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
+    await clock.advance(5_000);
+    expect(events()).not.toContain('NodeNotReady');
+    api.fault = () => undefined;
+    await clock.advance(ROUND_MS);
+    expect(events().filter((reason) => reason === 'NodeNotReady')).toHaveLength(1);
+  });
+
+  test('is tried five times at once, and the connections are called bad from the second failure on', async () => {
+    let bad = 0;
+    const { start, api, clock, lines, host } = setUp({}, { onRepeatedHeartbeatFailure: () => void bad++ });
+    await start();
+    await clock.advance(5_000);
+    api.calls.length = 0;
+    api.fault = (method) => (method === 'patchNodeStatus' ? Promise.reject(new ApiError('InternalError')) : undefined);
+    host.pressure = { memory: true, disk: false, pid: false };
+    await clock.advance(2_000);
+    expect(api.count('patchNodeStatus')).toBe(5);
+    expect(api.calls.filter((call) => call.startsWith('get'))).toEqual(['getCachedNode', ...Array(4).fill('getNode')]);
+    expect(bad).toBe(4);
+    expect(lines.at(-1)).toMatchObject({ fields: { err: { code: 'UpdateFailed' } } });
+  });
+
+  test('comes back after an API server that was away for an hour', async () => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    api.fault = () => Promise.reject(new Error('connection refused'));
+    host.pressure = { memory: true, disk: false, pid: false };
+    await clock.advance(3_600_000);
+    api.fault = () => undefined;
+    await clock.advance(ROUND_MS);
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
+  });
+
+  test('N6: goes out with what is known while facts hang, the API server answers slowly, and images are never listed', async () => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    await clock.advance(5_000);
+    for (const source of ['machine', 'network', 'runtimeVersion', 'images', 'storage', 'check']) host.hung.add(source);
+    await clock.advance(120_000);
+    host.pressure = { memory: true, disk: false, pid: false };
+    await clock.advance(1_100);
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
+    expect(node().status?.images).toEqual([{ names: ['a:1'], sizeBytes: 1 }]);
+    expect(node().status?.capacity?.cpu).toBe('2');
+    api.fault = (method) => (method === 'getCachedNode' ? HANG : undefined);
+    host.pressure = { memory: false, disk: false, pid: false };
+    await clock.advance(1_000 + 10_000);
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('False');
+  });
+
+  test('keeps its schedule when the wall clock jumps', async () => {
+    const { start, api, clock, node } = setUp();
+    await start();
+    await clock.advance(1_000);
+    const before = api.patches.length;
+    clock.jumpWallClock(-86_400_000);
+    await clock.advance(500_000);
+    expect(api.patches.length).toBeGreaterThan(before);
+    expect(conditionOf(node(), 'Ready')?.lastHeartbeatTime).toMatch(/^2025-12-31/);
+    const after = api.patches.length;
+    clock.jumpWallClock(2 * 86_400_000);
+    await clock.advance(30_000);
+    expect(api.patches.length - after).toBeLessThanOrEqual(1);
+  });
+
+  test('leaves conditions and annotations of others alone that come between the look and the patch', async () => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    await clock.advance(5_000);
+    const foreign = { type: 'GpuHealthy', status: 'True' };
+    api.fault = (method) => {
+      if (method === 'patchNodeStatus') {
+        api.fault = () => undefined;
+        update(api, (now) => ({
+          ...now,
+          metadata: { ...now.metadata, annotations: { ...now.metadata.annotations, theirs: 'x' } },
+          status: { ...now.status, conditions: [foreign, ...(now.status?.conditions ?? [])] },
+        }));
+      }
+      return undefined;
+    };
+    host.pressure = { memory: true, disk: false, pid: false };
+    await clock.advance(1_000);
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
+    expect(conditionOf(node(), 'GpuHealthy')).toEqual(foreign);
+    expect(node().metadata.annotations?.theirs).toBe('x');
+  });
+
+  test('is not written twice for a cache that lags behind', async () => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    await clock.advance(5_000);
+    api.cached = node();
+    api.patches.length = 0;
+    host.pressure = { memory: true, disk: false, pid: false };
+    await clock.advance(2 * ROUND_MS);
+    expect(api.patches).toHaveLength(1);
+  });
+});
+
+describe('the first status', () => {
+  test('waits for the runtime to be asked, so that a restart does not say NotReady', async () => {
+    const { start, host, api } = setUp();
+    host.readiness = {
+      runtimeErrors: ['container runtime status check may not have completed yet'],
+      networkErrors: [],
+    };
+    host.onCheck = () => {
+      host.readiness = { runtimeErrors: [], networkErrors: [] };
+    };
+    api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+    await start();
+    expect(conditionOf(api.nodes.get('n1') ?? { metadata: {} }, 'Ready')?.status).toBe('True');
+    expect(host.checks).toBe(1);
+    expect(JSON.stringify(api.patches)).not.toContain('KubeletNotReady');
+  });
+
+  test('that is ready goes out within 200 ms of the runtime being ready', async () => {
+    const { start, host, clock, node, events } = setUp();
+    host.readiness = { runtimeErrors: [], networkErrors: ['network state unknown'] };
+    await start();
+    expect(conditionOf(node(), 'Ready')).toMatchObject({ status: 'False', message: 'network state unknown' });
+    await clock.advance(3_333);
+    host.onCheck = () => {
+      host.readiness = { runtimeErrors: [], networkErrors: [] };
+    };
+    await clock.advance(200);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+    expect(events()).toContain('NodeReady');
+  });
+
+  test('does not hammer an API server that refuses it', async () => {
+    const { start, clock, api, host } = setUp();
+    host.readiness = { runtimeErrors: [], networkErrors: ['network state unknown'] };
+    await start();
+    api.fault = (method) => (method === 'patchNodeStatus' ? Promise.reject(new ApiError('InternalError')) : undefined);
+    host.readiness = { runtimeErrors: [], networkErrors: [] };
+    await clock.advance(25_000);
+    expect(api.count('patchNodeStatus')).toBeGreaterThan(4);
+    expect(api.count('patchNodeStatus')).toBeLessThan(20);
+  });
+});
+
+describe('what others learn', () => {
+  test('the range of pod addresses goes to the runtime, once for each', async () => {
+    const cidrs: string[] = [];
+    let failing = true;
+    const onPodCidr = async (cidr: string): Promise<void> => {
+      cidrs.push(cidr);
+      if (failing) throw new Error('not now');
+    };
+    const { start, api, clock } = setUp({}, { onPodCidr });
+    await start();
+    update(api, (node) => ({ ...node, spec: { ...node.spec, podCIDRs: ['10.1.0.0/24', 'fd00::/64'] } }));
+    await clock.advance(ROUND_MS);
+    failing = false;
+    await clock.advance(3 * ROUND_MS);
+    expect(cidrs).toEqual(['10.1.0.0/24,fd00::/64', '10.1.0.0/24,fd00::/64']);
+  });
+
+  test('volumes that the API server knows to be in use, also where nothing had to be written', async () => {
+    const reported: (readonly string[])[] = [];
+    const { start, clock, host } = setUp({}, { onVolumesReported: (names) => void reported.push(names) });
+    host.volumes = ['a'];
+    await start();
+    await clock.advance(ROUND_MS);
+    expect(reported.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(reported.flat())).toEqual(new Set(['a']));
+  });
+
+  test('an event tells that the node is cordoned, and that it is not any more', async () => {
+    const { start, api, clock, events } = setUp();
+    await start();
+    for (const unschedulable of [true, false]) {
+      update(api, (node) => ({ ...node, spec: { ...node.spec, unschedulable } }));
+      await clock.advance(2 * ROUND_MS);
+    }
+    expect(events().slice(-2)).toEqual(['NodeNotSchedulable', 'NodeSchedulable']);
+  });
+
+  test('the node as it would be, without an API server', async () => {
+    const { manager, api } = setUp({ nodeLabels: { rack: 'r1' } });
+    const node = await manager.localNode(new AbortController().signal);
+    expect(node.metadata.labels?.rack).toBe('r1');
+    expect(node.status?.allocatable?.memory).toBe('1Gi');
+    expect(api.calls).toEqual([]);
+  });
+
+  test('no timer is left behind', async () => {
+    const { start, clock } = setUp();
+    await start();
+    await clock.advance(25_000);
+    for (const stop of running.splice(0)) await stop();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

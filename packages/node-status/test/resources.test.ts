@@ -1,0 +1,185 @@
+import { formatResourceList, parseQuantity, parseResourceList } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { nodeAllocatable } from '../src/allocatable.ts';
+import { type CapacitySettings, nodeCapacity } from '../src/capacity.ts';
+import type { MachineInfo } from '../src/machine-info.ts';
+import { parseReservations, parseThreshold, reservationProblems } from '../src/reservation.ts';
+import { isExtendedResource } from '../src/resource-names.ts';
+
+const MACHINE: MachineInfo = {
+  machineId: 'm',
+  systemUuid: 's',
+  bootId: 'b',
+  kernelVersion: '6.1.0',
+  osImage: 'Linux',
+  cpuCount: 4,
+  memoryBytes: 16_282_072 * 1024,
+  swapBytes: 0,
+  hugePages: [],
+};
+const SETTINGS: CapacitySettings = { maxPods: 110, podsPerCore: 0, localStorageCapacityIsolation: true };
+const NONE = { kubeReserved: {}, systemReserved: {}, evictionHard: {} };
+const list = parseResourceList;
+const GIB = 2 ** 30;
+
+describe('capacity', () => {
+  test('has CPU, memory, pods, ephemeral storage, and a resource for each size of huge pages', () => {
+    const hugePages = [
+      { pageSizeBytes: 2 * 2 ** 20, count: 512 },
+      { pageSizeBytes: GIB, count: 0 },
+    ];
+    const facts = { machine: { ...MACHINE, hugePages }, ephemeralStorageBytes: 100 * GIB };
+    expect(formatResourceList(nodeCapacity(new Map(), facts, SETTINGS))).toEqual({
+      cpu: '4',
+      memory: '16282072Ki',
+      pods: '110',
+      'ephemeral-storage': '100Gi',
+      'hugepages-2Mi': '1Gi',
+      'hugepages-1Gi': '0',
+    });
+  });
+
+  test.each([
+    [0, '110'],
+    [10, '40'],
+    [50, '110'],
+  ])('with podsPerCore %i on 4 CPUs there is room for %s pods', (podsPerCore, pods) => {
+    const capacity = nodeCapacity(new Map(), { machine: MACHINE }, { ...SETTINGS, podsPerCore });
+    expect(capacity.get('pods')?.toString()).toBe(pods);
+  });
+
+  test('without the machine there is no CPU and no memory, and what was there stays', () => {
+    const before = list({ cpu: '4', memory: '1Gi', 'example.com/dongle': '3' });
+    const capacity = nodeCapacity(before, { machine: undefined, ephemeralStorageBytes: GIB }, SETTINGS);
+    expect(formatResourceList(capacity)).toEqual({ cpu: '0', memory: '0', pods: '110', 'example.com/dongle': '3' });
+  });
+
+  test('ephemeral storage is not counted where it is not isolated', () => {
+    const settings = { ...SETTINGS, localStorageCapacityIsolation: false };
+    const capacity = nodeCapacity(new Map(), { machine: MACHINE, ephemeralStorageBytes: GIB }, settings);
+    expect(capacity.has('ephemeral-storage')).toBe(false);
+  });
+
+  test('devices are counted, those of a plugin that went away as 0, what an administrator added is kept', () => {
+    const before = list({ 'example.com/dongle': '3', 'example.com/gone': '2' });
+    const devicePlugins = {
+      capacity: list({ 'example.com/gpu': '8' }),
+      allocatable: list({ 'example.com/gpu': '7' }),
+      removed: ['example.com/gone'],
+    };
+    const capacity = formatResourceList(nodeCapacity(before, { machine: MACHINE, devicePlugins }, SETTINGS));
+    expect(capacity).toMatchObject({ 'example.com/gpu': '8', 'example.com/gone': '0', 'example.com/dongle': '3' });
+  });
+});
+
+describe('allocatable', () => {
+  const capacity = list({ cpu: '4', memory: '16282072Ki', pods: '110', 'ephemeral-storage': '52326384Ki' });
+
+  test.each([
+    ['nothing is kept back', NONE, { cpu: '4', memory: '16282072Ki', 'ephemeral-storage': '52326384Ki' }],
+    [
+      'upstream defaults of hard eviction, a percentage with its 32 bits',
+      { ...NONE, evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%', 'pid.available': '5%' } },
+      { cpu: '4', memory: '16179672Ki', 'ephemeral-storage': '48223995415' },
+    ],
+    [
+      'kube and system reserved add up',
+      {
+        ...NONE,
+        kubeReserved: { cpu: '100m', memory: '1Gi' },
+        systemReserved: { cpu: '150m', 'ephemeral-storage': '1Gi' },
+      },
+      { cpu: '3750m', memory: '15233496Ki', 'ephemeral-storage': '51277808Ki' },
+    ],
+    ['what is kept back beyond the capacity leaves nothing', { ...NONE, kubeReserved: { cpu: '5' } }, { cpu: '0' }],
+    [
+      'eviction can be left out',
+      { ...NONE, evictionHard: { 'memory.available': '50%' }, ignoreEviction: true },
+      { memory: '16282072Ki' },
+    ],
+    [
+      '0% and 100% are off',
+      { ...NONE, evictionHard: { 'memory.available': '100%', 'nodefs.available': '0%' } },
+      { memory: '16282072Ki' },
+    ],
+  ])('%s', (_name, settings, expected) => {
+    const allocatable = nodeAllocatable(new Map(), capacity, parseReservations(settings));
+    expect(formatResourceList(allocatable)).toMatchObject({ pods: '110', ...expected });
+  });
+
+  test('memory in huge pages is no other memory', () => {
+    const pages = list({ memory: '4Gi', 'hugepages-2Mi': '1Gi', 'hugepages-1Gi': '2Gi' });
+    const reserved = parseReservations({ ...NONE, systemReserved: { 'hugepages-2Mi': '512Mi' } });
+    expect(formatResourceList(nodeAllocatable(new Map(), pages, reserved))).toEqual({
+      memory: '1Gi',
+      'hugepages-2Mi': '512Mi',
+      'hugepages-1Gi': '2Gi',
+    });
+    const all = list({ memory: '1Gi', 'hugepages-1Gi': '2Gi' });
+    expect(nodeAllocatable(new Map(), all, reserved).get('memory')?.toString()).toBe('0');
+  });
+
+  test('an extended resource goes with its capacity; a device that is ill is not allocatable', () => {
+    const before = list({ 'example.com/old': '1', 'cluster.kubernetes.io/x': '1' });
+    const devices = list({ 'example.com/gpu': '7' });
+    const now = list({ cpu: '1', 'example.com/gpu': '8' });
+    expect(formatResourceList(nodeAllocatable(before, now, parseReservations(NONE), devices))).toEqual({
+      'cluster.kubernetes.io/x': '1',
+      cpu: '1',
+      'example.com/gpu': '7',
+    });
+  });
+
+  test('reservations beyond the capacity are named', () => {
+    const reserved = parseReservations({
+      ...NONE,
+      kubeReserved: { cpu: '3', memory: '1Gi' },
+      systemReserved: { cpu: '2' },
+    });
+    expect(reservationProblems(capacity, reserved)).toEqual([
+      'Resource "cpu" has a reservation of 5 but capacity of 4. Expected capacity >= reservation.',
+    ]);
+    expect(reservationProblems(capacity, parseReservations(NONE))).toEqual([]);
+  });
+
+  test('a reservation that cannot be read names its field', () => {
+    expect(() => parseReservations({ ...NONE, kubeReserved: { cpu: 'lots' } })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidReservation',
+        message: expect.stringMatching(/^kubeReserved: resource cpu/),
+      }),
+    );
+  });
+});
+
+describe('a threshold', () => {
+  test.each([
+    ['100Mi', { quantity: parseQuantity('100Mi') }],
+    ['10%', { fraction: Math.fround(Math.fround(10) / 100) }],
+    ['5.5%', { fraction: Math.fround(Math.fround(5.5) / 100) }],
+    ['0%', undefined],
+    ['100%', undefined],
+  ])('%s', (text, expected) => {
+    expect(parseThreshold('memory.available', text)).toEqual(expected);
+  });
+
+  test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])('%j is refused, and the signal named', (text) => {
+    expect(() => parseThreshold('memory.available', text)).toThrow(
+      expect.objectContaining({
+        code: 'InvalidThreshold',
+        message: expect.stringContaining('evictionHard["memory.available"]'),
+      }),
+    );
+  });
+});
+
+test.each([
+  ['example.com/gpu', true],
+  ['cpu', false],
+  ['hugepages-2Mi', false],
+  ['kubernetes.io/batch-cpu', false],
+  ['requests.example.com/gpu', false],
+  ['example.com/no/two', false],
+])('%s is an extended resource: %s', (name, extended) => {
+  expect(isExtendedResource(name)).toBe(extended);
+});

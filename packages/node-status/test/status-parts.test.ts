@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { declaredFeatures } from '../src/declared-features.ts';
+import { conditionOf, type Node } from '../src/node.ts';
+import { nodeImages } from '../src/node-images.ts';
+import { parseNodeIps } from '../src/node-ips.ts';
+import { settingsOf } from '../src/options.ts';
+import { isReportDue, nextReportDelayMs } from '../src/report-schedule.ts';
+import { nodeFeatures, nodeRuntimeHandlers } from '../src/runtime-features.ts';
+import { type NodeFacts, setNodeStatus } from '../src/set-node-status.ts';
+
+describe('images', () => {
+  const image = (name: string, sizeBytes: number, digests = 0) => ({
+    repoTags: [`${name}:1`],
+    repoDigests: Array.from({ length: digests }, (_, i) => `${name}@${i}`),
+    sizeBytes,
+  });
+
+  test('the largest come first, digests before tags, at most five names', () => {
+    expect(nodeImages([image('small', 1), image('large', 9, 6), image('b', 5, 1), image('a', 5, 1)], 50)).toEqual([
+      { names: ['large@0', 'large@1', 'large@2', 'large@3', 'large@4'], sizeBytes: 9 },
+      { names: ['a@0', 'a:1'], sizeBytes: 5 },
+      { names: ['b@0', 'b:1'], sizeBytes: 5 },
+      { names: ['small:1'], sizeBytes: 1 },
+    ]);
+  });
+
+  test.each([
+    [2, 2],
+    [0, 0],
+    [-1, 3],
+    [50, 3],
+  ])('nodeStatusMaxImages %i shows %i of three', (maxImages, shown) => {
+    expect(nodeImages([image('a', 1), image('b', 2), image('c', 3)], maxImages)).toHaveLength(shown);
+  });
+
+  test('come in one order, whatever the order of the runtime', () => {
+    const images = fc.uniqueArray(fc.record({ name: fc.string({ minLength: 1 }), size: fc.nat(3) }), {
+      selector: (i) => i.name,
+    });
+    fc.assert(
+      fc.property(images, (list) => {
+        const all = list.map(({ name, size }) => image(name, size));
+        expect(nodeImages(all.toReversed(), -1)).toEqual(nodeImages(all, -1));
+      }),
+    );
+  });
+});
+
+describe('features', () => {
+  test('of the handlers are shown by name', () => {
+    const handler = (name: string) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: name === '' });
+    expect(nodeRuntimeHandlers([handler('runc'), handler('')])).toEqual([
+      { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: true } },
+      { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+    ]);
+  });
+
+  test('of the runtime are shown where it tells them', () => {
+    expect(nodeFeatures({ supplementalGroupsPolicy: true })).toEqual({ supplementalGroupsPolicy: true });
+    expect(nodeFeatures(undefined)).toBeUndefined();
+  });
+
+  test.each([
+    [[], undefined, []],
+    [
+      ['RestartAllContainersOnContainerExits', 'Other', 'ExtendWebSocketsToKubelet'],
+      undefined,
+      ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits'],
+    ],
+    [['UserNamespacesHostNetworkSupport'], undefined, []],
+    [
+      ['UserNamespacesHostNetworkSupport'],
+      { supplementalGroupsPolicy: true, userNamespacesHostNetwork: true },
+      ['UserNamespacesHostNetworkSupport'],
+    ],
+  ])('with the gates %j and the runtime %j the node declares %j', (gates, runtime, declared) => {
+    expect(declaredFeatures((gate) => gates.includes(gate), runtime)).toEqual(declared);
+  });
+});
+
+describe('the schedule of reports', () => {
+  test.each([
+    ['none yet', undefined, true],
+    ['before its time', { atMs: 1000, delayMs: 0 }, false],
+    ['in time', { atMs: 0, delayMs: 0 }, true],
+    ['put off', { atMs: 0, delayMs: 1 }, false],
+    ['put forward', { atMs: 1000, delayMs: -1000 }, true],
+  ])('%s', (_name, last, due) => {
+    expect(isReportDue(last, 300_000, 300_000)).toBe(due);
+  });
+
+  test.each([
+    [true, false, 0, -150_000],
+    [false, true, 0.75, 75_000],
+    [false, false, 0.75, 0],
+  ])('changed %s, first %s, chance %d: %d ms', (changed, first, chance, delayMs) => {
+    expect(nextReportDelayMs(changed, first, 300_000, { next: () => chance })).toBe(delayMs);
+  });
+});
+
+describe('a status as a whole', () => {
+  const T0 = Date.UTC(2026, 0, 1);
+  const settings = settingsOf({
+    nodeName: 'n1',
+    hostname: 'n1',
+    kubeletVersion: 'v1.36.3+node-agent.0.1.0',
+    architecture: 'amd64',
+    gateEnabled: (gate) => ['NodeDeclaredFeatures', 'ExtendWebSocketsToKubelet'].includes(gate),
+  });
+  const NOTHING: NodeFacts = {
+    machine: undefined,
+    network: undefined,
+    ephemeralStorageBytes: undefined,
+    devicePlugins: undefined,
+    runtimeVersion: undefined,
+    runtimeHandlers: undefined,
+    runtimeFeatures: undefined,
+    images: undefined,
+    pressure: { memory: false, disk: false, pid: false },
+    readiness: { runtimeErrors: [], networkErrors: [] },
+    volumesInUse: undefined,
+  };
+  const FACTS: NodeFacts = {
+    ...NOTHING,
+    machine: {
+      machineId: 'm',
+      systemUuid: 's',
+      bootId: 'b',
+      kernelVersion: '6.1.0',
+      osImage: 'Debian',
+      cpuCount: 2,
+      memoryBytes: 2 ** 30,
+      swapBytes: 0,
+      hugePages: [],
+    },
+    network: { hostAddresses: ['10.0.0.1'], namedAddresses: [], defaultAddress: '10.0.0.1' },
+    ephemeralStorageBytes: 2 ** 30,
+    runtimeVersion: { name: 'containerd', version: '2.1.9' },
+    runtimeHandlers: [],
+    runtimeFeatures: { supplementalGroupsPolicy: true },
+    images: [],
+    volumesInUse: ['b', 'a'],
+  };
+  const EMPTY: Node = { metadata: { name: 'n1' } };
+
+  test('has every part, Ready behind the other conditions', () => {
+    const { node, problems } = setNodeStatus(EMPTY, FACTS, settings, T0);
+    expect(problems).toEqual([]);
+    expect(node.status).toMatchObject({
+      addresses: [
+        { type: 'InternalIP', address: '10.0.0.1' },
+        { type: 'Hostname', address: 'n1' },
+      ],
+      capacity: { cpu: '2', memory: '1Gi', pods: '110', 'ephemeral-storage': '1Gi' },
+      allocatable: { cpu: '2', memory: '1Gi', pods: '110', 'ephemeral-storage': '1Gi' },
+      daemonEndpoints: { kubeletEndpoint: { Port: 10_250 } },
+      features: { supplementalGroupsPolicy: true },
+      declaredFeatures: ['ExtendWebSocketsToKubelet'],
+      volumesInUse: ['a', 'b'],
+    });
+    expect(node.status?.conditions?.map(({ type }) => type)).toEqual([
+      'MemoryPressure',
+      'DiskPressure',
+      'PIDPressure',
+      'Ready',
+    ]);
+    expect(conditionOf(node, 'Ready')?.status).toBe('True');
+  });
+
+  test('keeps what is not known now, and what others have said', () => {
+    const before = setNodeStatus(EMPTY, FACTS, settings, T0).node;
+    const foreign: Node = {
+      ...before,
+      status: {
+        ...before.status,
+        volumesAttached: [{ name: 'v', devicePath: '/dev/x' }],
+        conditions: [{ type: 'GpuHealthy', status: 'True' }, ...(before.status?.conditions ?? [])],
+      },
+    };
+    const blind = setNodeStatus(foreign, { ...NOTHING, machine: FACTS.machine }, settings, T0).node;
+    expect(blind).toEqual(foreign);
+  });
+
+  test('says the rest where one part fails', () => {
+    const bad = { ...settings, nodeIps: parseNodeIps('10.9.9.9').ips };
+    const { node, problems } = setNodeStatus(EMPTY, FACTS, bad, T0);
+    expect(problems).toMatchObject([{ code: 'InvalidNodeIp' }]);
+    expect(node.status?.addresses).toBeUndefined();
+    expect(node.status?.capacity?.cpu).toBe('2');
+  });
+
+  test('of a machine that cannot be read is no place for a pod', () => {
+    const { node } = setNodeStatus(EMPTY, NOTHING, settings, T0);
+    expect(node.status?.capacity).toEqual({ cpu: '0', memory: '0', pods: '110' });
+    expect(conditionOf(node, 'Ready')?.message).toBe('missing node capacity for resources: ephemeral-storage');
+  });
+
+  test('a resource list of the server that makes no sense is a problem, and stays', () => {
+    const odd: Node = { ...EMPTY, status: { capacity: { cpu: 'x' } } };
+    const { node, problems } = setNodeStatus(odd, FACTS, settings, T0);
+    expect(problems).toHaveLength(1);
+    expect(node.status?.capacity).toEqual({ cpu: 'x' });
+  });
+});
