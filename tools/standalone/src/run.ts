@@ -198,7 +198,7 @@ function lookAround(manifests: string, places: Places, runtime: NodeRuntime, fla
     `manifests: ${manifests}   edit, add or remove a file, and the pods follow${sample ? ' (start with clock.yaml)' : ''}`,
     `logs:      ${places.podLogs}/*/*/*.log of containers; ${places.kubeletLog}`,
     ...runtime.lookAround.map((command) => `look:      ${command}`),
-    'Ctrl-C ends the pods and the runtime.',
+    'Ctrl-C ends the pods, and leaves nothing running or mounted.',
     '',
   ];
 }

@@ -146,6 +146,56 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['steady', 'dying', 'late']) await node.remove(name);
     });
 
+    test('K1, C1: kills at any instant of starting and ending pods leave each pod with one container of each name', async () => {
+      const names = ['n1', 'n2', 'n3', 'n4', 'n5'];
+      const spec = {
+        initContainers: [script('i', 'sleep 0.3')],
+        containers: [script('a', FOREVER), script('b', FOREVER)],
+      };
+      for (const [index, name] of names.entries()) {
+        await node.write({ name, spec });
+        if (index > 2) await rm(join(node.manifests, `${names[index - 3]}.json`));
+        // The kubelet needs about a second to start: these instants fall before, into and after the first syncs.
+        await new Promise((resolve) => setTimeout(resolve, 700 + 400 * index));
+        await node.kill('SIGKILL');
+        await node.start();
+      }
+      for (const name of names.slice(2)) await node.running(name);
+      const live = await node.until('the containers that are wanted, and no others', async () => {
+        const { containers } = await cri.listContainers({ filter: { state: { state: 1 } } });
+        const found = containers.map(({ labels, metadata }) => `${labels['io.kubernetes.pod.name']}/${metadata?.name}`);
+        return found.length === 6 ? found.sort() : undefined;
+      });
+      expect(live).toEqual(names.slice(2).flatMap((name) => [`${name}-e2e/a`, `${name}-e2e/b`]));
+      for (const name of names.slice(2)) expect(restartsOf(await node.running(name))).toBe(0);
+      for (const name of names.slice(2)) await node.remove(name);
+      await node.until('the end of all', async () => {
+        const { items } = await cri.listPodSandbox({ filter: { state: { state: 0 } } });
+        return items.length === 0 ? true : undefined;
+      });
+    });
+
+    test('K2: a runtime that hangs is said to; nothing is lost or doubled once it goes on', async () => {
+      const spec = { containers: [script('c', FOREVER)] };
+      await node.write({ name: 'patient', spec });
+      const before = await node.running('patient');
+      const { pid } = containerd;
+      if (pid === undefined) throw new Error('containerd does not run');
+      process.kill(pid, 'SIGSTOP');
+      try {
+        await node.write({ name: 'newcomer', spec });
+        await node.until('bad health', async () => ((await node.health())?.ok === false ? true : undefined));
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      await node.until('good health', async () => ((await node.health())?.ok ? true : undefined), 20_000);
+      await node.running('newcomer');
+      const after = await node.running('patient');
+      expect(containerId(after)).toBe(containerId(before));
+      expect(restartsOf(after)).toBe(0);
+      for (const name of ['patient', 'newcomer']) await node.remove(name);
+    });
+
     test('K2: containerd dies: health says so, pods run on; it comes back: the same containers, and new pods', async () => {
       const spec = { containers: [script('c', FOREVER)] };
       await node.write({ name: 'calm', spec });
