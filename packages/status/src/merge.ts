@@ -1,4 +1,10 @@
-import type { ContainerStatus, Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
+import {
+  type ContainerStatus,
+  isTerminalPhase,
+  type Pod,
+  type PodCondition,
+  type PodStatus,
+} from '@node-agent/pod-spec';
 import { isKubeletCondition } from './conditions.ts';
 import { apiTime } from './time.ts';
 
@@ -32,11 +38,6 @@ const OWN_FIELDS = [
 
 /** Both kubelet and others write it. */
 const SHARED_CONDITION = 'DisruptionTarget';
-
-/** Whether a pod of this phase has ended for good. */
-export function isTerminalPhase(phase: string | undefined): phase is 'Succeeded' | 'Failed' {
-  return phase === 'Succeeded' || phase === 'Failed';
-}
 
 /** Whether a condition's newest value may come from the kubelet. */
 export function isWrittenCondition(type: string): boolean {

@@ -2,9 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Pod, PodStatus } from '@node-agent/pod-spec';
 import { isWrittenCondition, type MergeContext, mergePodStatus } from './merge.ts';
 
-/** A strategic merge patch of a pod's status. The UID is a precondition: another pod of that name is not changed (S4). */
+/**
+ * A strategic merge patch of a pod's status. The UID is a precondition: another pod of that name is not changed (S4). So is
+ * the resource version where the phase changes: somebody may end the pod between reading and writing, and a patch of which
+ * no answer was heard may arrive late (S1, S3).
+ */
 export interface PodStatusPatch {
-  readonly metadata: { readonly uid: string };
+  readonly metadata: { readonly uid: string; readonly resourceVersion?: string };
   readonly status: Readonly<Record<string, unknown>>;
 }
 
@@ -20,15 +24,22 @@ const MERGED_LISTS: ReadonlyMap<string, { readonly key: string; readonly ordered
 /**
  * What turns one status into another, as upstream's `PatchPodStatus` sends it (`pkg/util/pod/pod.go`): only what differs,
  * so that fields and conditions of others are not touched. `undefined` where nothing does.
+ * @param metadata of the pod as it was read
  */
-export function podStatusPatch(uid: string, before: PodStatus, after: PodStatus): PodStatusPatch | undefined {
+export function podStatusPatch(
+  { uid, resourceVersion }: Pick<Pod['metadata'], 'uid' | 'resourceVersion'>,
+  before: PodStatus,
+  after: PodStatus,
+): PodStatusPatch | undefined {
   const status: Record<string, unknown> = {};
   for (const [name, [old, next]] of changedFields(before as Json, after as Json)) {
     const list = MERGED_LISTS.get(name);
     if (list === undefined) status[name] = fieldPatch(old, next);
     else Object.assign(status, listPatch(name, list.key, itemsOf(old), itemsOf(next)));
   }
-  return Object.keys(status).length === 0 ? undefined : { metadata: { uid }, status };
+  if (Object.keys(status).length === 0) return undefined;
+  const guarded = resourceVersion !== undefined && 'phase' in status;
+  return { metadata: { uid, ...(guarded && { resourceVersion }) }, status };
 }
 
 /**

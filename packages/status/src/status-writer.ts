@@ -215,7 +215,7 @@ export class StatusWriter implements AsyncDisposable {
       return undefined;
     }
     const merged = mergePodStatus(pod, status, this.#mergeContext(local.metadata.uid));
-    const patch = podStatusPatch(uid, pod.status ?? {}, merged);
+    const patch = podStatusPatch(pod.metadata, pod.status ?? {}, merged);
     if (patch === undefined) return pod;
     const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal));
     logger.debug({ ...fields, patch }, 'Status for pod updated successfully');
@@ -260,7 +260,8 @@ export class StatusWriter implements AsyncDisposable {
     // The first failure is news, and so is one that goes on; what lies between would fill the log.
     const isNews = error.code === 'Failed' && (state.failures & (state.failures - 1)) === 0;
     logger[isNews ? 'error' : 'debug'](fields, 'Failed to update status for pod');
-    const back = { initialMs: initialBackOffMs, maxMs: maxBackOffMs };
+    // A conflict says that the API server is well: the pod is read again soon, however often that happens.
+    const back = { initialMs: initialBackOffMs, maxMs: error.code === 'Conflict' ? initialBackOffMs : maxBackOffMs };
     return retryDelayMs(state.failures, back, random.next(), error.retryAfterMs);
   }
 

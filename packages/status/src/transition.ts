@@ -16,12 +16,13 @@ import { apiTime } from './time.ts';
 const MESSAGES_LIMIT = 12 * 1024;
 
 /**
- * The status that follows `old` when `next` is generated: the times of conditions that did not change are kept, as is
+ * The status that follows `old` when `wanted` is generated: the times of conditions that did not change are kept, as is
  * the start time, and messages are cut to what the API takes (`updateStatusInternal` in
  * `pkg/kubelet/status/status_manager.go`).
  * @param nowMs the wall clock
  */
-export function nextStatus(pod: Pod, old: PodStatus | undefined, next: PodStatus, nowMs: number): PodStatus {
+export function nextStatus(pod: Pod, old: PodStatus | undefined, wanted: PodStatus, nowMs: number): PodStatus {
+  const next = withSettledPhase(old, wanted);
   const now = apiTime(nowMs) ?? '';
   const startTime = old?.startTime ?? next.startTime ?? now;
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
@@ -37,6 +38,14 @@ export function nextStatus(pod: Pod, old: PodStatus | undefined, next: PodStatus
     ...(next.initContainerStatuses && { initContainerStatuses: cut(next.initContainerStatuses) }),
     ...(next.ephemeralContainerStatuses && { ephemeralContainerStatuses: cut(next.ephemeralContainerStatuses) }),
   };
+}
+
+/** S1: a terminal phase stays, with its reason and message; all else is as it is now. */
+function withSettledPhase(old: PodStatus | undefined, next: PodStatus): PodStatus {
+  if (old === undefined || !isTerminalPhase(old.phase) || next.phase === old.phase) return next;
+  const { reason: _reason, message: _message, ...rest } = next;
+  const { phase, reason, message } = old;
+  return { ...rest, phase, ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
 }
 
 function stamped(condition: PodCondition, old: PodStatus | undefined, now: string): PodCondition {

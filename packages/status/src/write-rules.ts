@@ -3,9 +3,9 @@ import {
   CONFIG_MIRROR_ANNOTATION,
   isMirrorPod,
   isStaticPod,
+  isTerminalPhase,
   type Pod,
 } from '@node-agent/pod-spec';
-import { isTerminalPhase } from './merge.ts';
 
 /** Which object of the API shows a pod's status. */
 export interface WriteTarget {

@@ -73,13 +73,15 @@ export class FakeApi implements StatusApi {
   mostAtOnce = 0;
   fault: (call: string) => Fault | undefined = (): undefined => undefined;
   readonly #clock: Clock;
+  #revision = 0;
   readonly #underWay = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  put(pod: Pod): void {
+  put(given: Pod): void {
+    const pod = { ...given, metadata: { ...given.metadata, resourceVersion: `${++this.#revision}` } };
     this.pods.set(`${pod.metadata.namespace}/${pod.metadata.name}`, pod);
     const phases = this.phases.get(pod.metadata.uid) ?? [];
     this.phases.set(pod.metadata.uid, phases);
@@ -104,6 +106,8 @@ export class FakeApi implements StatusApi {
     return this.#request('patch', `${namespace}/${name}`, signal, (pod) => {
       if (patch.metadata.uid !== pod.metadata.uid || uid !== pod.metadata.uid)
         throw apiError(409, 'Precondition failed');
+      const { resourceVersion = pod.metadata.resourceVersion } = patch.metadata;
+      if (resourceVersion !== pod.metadata.resourceVersion) throw apiError(409, 'the object has been modified');
       const patched = { ...pod, status: applyStatusPatch(pod.status ?? {}, patch.status) };
       this.patches.push(patch);
       this.put(patched);

@@ -41,6 +41,14 @@ test('S3: each change has a version of its own, and what is no change has none',
   expect(changes.map(({ version }) => version)).toEqual([1, 2]);
 });
 
+test('S3: a pod that was forgotten and is set again has a newer version', () => {
+  const { manager, changes } = setUp();
+  manager.setPodStatus(makePod(), ready('True'));
+  manager.removeOrphanedStatuses(new Set());
+  manager.setPodStatus(makePod(), ready('True'));
+  expect(changes.map(({ version }) => version)).toEqual([1, 2]);
+});
+
 test('the log says once that a pod became ready, and once that it is no longer', () => {
   const { logger, lines } = captureLogger();
   const manager = new StatusManager({ clock: new FakeClock(), logger, metrics: noMetrics });
@@ -66,6 +74,14 @@ describe('containers that ended', () => {
     manager.setPodStatus(pod, { phase: 'Pending', containerStatuses: [apiStatus('main', 'waiting')] });
     expect(manager.getPodStatus('u1')?.phase).toBe('Succeeded');
     expect(changes).toHaveLength(1);
+  });
+
+  test.each(['Running', 'Failed', undefined])('S1: a pod that succeeded is not %s afterwards', (phase) => {
+    const { manager } = setUp();
+    manager.setPodStatus(makePod(), { phase: 'Succeeded', reason: 'done' });
+    manager.setPodStatus(makePod(), { ...(phase && { phase }), message: 'other', podIP: '10.0.0.7' });
+    const { startTime: _startTime, ...status } = manager.getPodStatus('u1') ?? {};
+    expect(status).toEqual({ phase: 'Succeeded', reason: 'done', podIP: '10.0.0.7' });
   });
 
   test('S1: the same holds for an init container', () => {

@@ -5,14 +5,20 @@ import { needsReconcile, podStatusPatch } from '../src/status-patch.ts';
 import { apiStatus, makePod } from './builders.ts';
 import { applyStatusPatch } from './fake-api.ts';
 
-const patch = (before: PodStatus, after: PodStatus) => podStatusPatch('u1', before, after)?.status;
+const patch = (before: PodStatus, after: PodStatus) => podStatusPatch({ uid: 'u1' }, before, after)?.status;
 const ready = (status: string) => ({ type: 'Ready', status });
 
 test('S4: a patch names the UID', () => {
-  expect(podStatusPatch('u1', {}, { phase: 'Running' })).toEqual({
+  expect(podStatusPatch({ uid: 'u1' }, {}, { phase: 'Running' })).toEqual({
     metadata: { uid: 'u1' },
     status: { phase: 'Running' },
   });
+});
+
+test('S1: a patch of the phase is for what was read only, others are for whatever is there', () => {
+  const metadata = { uid: 'u1', resourceVersion: '7' };
+  expect(podStatusPatch(metadata, {}, { phase: 'Running' })?.metadata).toEqual(metadata);
+  expect(podStatusPatch(metadata, {}, { podIP: '10.0.0.7' })?.metadata).toEqual({ uid: 'u1' });
 });
 
 describe('what differs is sent, as strategic merge patches have it', () => {
@@ -149,7 +155,7 @@ test('a patch makes of the one status the other', () => {
     fc.property(anyStatus, anyStatus, (before, after) => {
       const difference = patch(before, after);
       const patched = difference === undefined ? before : applyStatusPatch(before, difference);
-      expect(podStatusPatch('u1', patched, after)).toBeUndefined();
+      expect(podStatusPatch({ uid: 'u1' }, patched, after)).toBeUndefined();
       expect(patched.podIPs ?? []).toEqual(after.podIPs ?? []);
     }),
   );
