@@ -244,6 +244,18 @@ test('S1: a phase that somebody ended the pod with is kept', async () => {
   expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
 });
 
+test('S1: a pod that somebody ends between reading and writing stays ended', async () => {
+  const { clock, api, manager } = setUp();
+  api.put({ ...web, status: { phase: 'Pending' } });
+  api.fault = (call) => (call.startsWith('patch') ? { delayMs: 100 } : undefined);
+  manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
+  await clock.advance(50);
+  api.put({ ...web, status: { phase: 'Failed', reason: 'NodeLost' } });
+  await clock.advance(1_000);
+  expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
+  expect(api.phases.get('uid-web')).toEqual(['Pending', 'Failed']);
+});
+
 test('S6: what a restarted kubelet does not know yet is what the API showed', async () => {
   const { clock, api, manager } = setUp();
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2025-12-31T00:00:00Z' }];
