@@ -1,7 +1,13 @@
 import type { KubeError } from './errors.ts';
 
 /** Errors of a connection that was there and broke, after which a read may simply be sent again. */
-const BROKEN_CONNECTION = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET', 'ERR_HTTP2_STREAM_ERROR']);
+const BROKEN_CONNECTION = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ECONNABORTED',
+  'ERR_HTTP2_STREAM_ERROR',
+  'ERR_HTTP2_SESSION_ERROR',
+]);
 
 /** What {@link retryDelayMs} decides on. */
 export interface FailedAttempt {

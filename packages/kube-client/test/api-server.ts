@@ -1,6 +1,7 @@
 import { createServer as createHttp, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
 import { createServer as createHttps } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcp, type Server, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair, Pki } from './pki.ts';
 
@@ -11,6 +12,15 @@ export interface Seen {
   readonly user: string | undefined;
   readonly authorization: string | undefined;
   readonly body: string;
+  readonly httpVersion: string;
+}
+
+/** What a server with TLS has, and whether it speaks HTTP/2. */
+export interface ServerTls {
+  readonly pki: Pki;
+  readonly pair: KeyPair;
+  readonly http2?: boolean;
+  readonly maxConcurrentStreams?: number;
 }
 
 type Handler = (request: Seen, response: ServerResponse) => void;
@@ -22,18 +32,35 @@ export class ApiServer implements AsyncDisposable {
   handler: Handler = (_, response) => void response.end('{"kind":"Node","metadata":{"name":"a"}}');
   readonly #server;
   readonly #scheme: string;
+  readonly #sockets = new Set<Socket>();
 
-  private constructor(tls: { readonly pki: Pki; readonly pair: KeyPair } | undefined) {
+  private constructor(tls: ServerTls | undefined) {
+    // The compatibility API of HTTP/2 has the same requests and answers, as far as is needed here.
     const listener: RequestListener = (request, response) => void this.#handle(request, response);
     this.#scheme = tls === undefined ? 'http' : 'https';
-    this.#server =
-      tls === undefined
-        ? createHttp(listener)
-        : createHttps({ ...tls.pair, ca: tls.pki.ca, requestCert: true, rejectUnauthorized: false }, listener);
+    const options =
+      tls === undefined ? {} : { ...tls.pair, ca: tls.pki.ca, requestCert: true, rejectUnauthorized: false };
+    if (tls === undefined) this.#server = createHttp(listener);
+    else if (tls.http2) this.#server = createSecureServer({ ...options, ...settingsOf(tls) }, listener as never);
+    else this.#server = createHttps(options, listener);
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', () => this.connections++);
   }
 
-  static async start(tls?: { readonly pki: Pki; readonly pair: KeyPair }): Promise<ApiServer> {
+  /** Cuts all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** How many connections are open. */
+  get open(): number {
+    return this.#sockets.size;
+  }
+
+  static async start(tls?: ServerTls): Promise<ApiServer> {
     const server = new ApiServer(tls);
     await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
     return server;
@@ -50,21 +77,21 @@ export class ApiServer implements AsyncDisposable {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = '';
     for await (const chunk of request) body += chunk;
-    const certificate =
-      'getPeerCertificate' in request.socket ? (request.socket as TLSSocket).getPeerCertificate() : undefined;
+    const certificate = this.#scheme === 'https' ? (request.socket as TLSSocket).getPeerCertificate() : undefined;
     const seen: Seen = {
       method: request.method ?? '',
       url: request.url ?? '',
       user: certificate?.subject?.CN === undefined ? undefined : String(certificate.subject.CN),
       authorization: request.headers.authorization,
       body,
+      httpVersion: request.httpVersion,
     };
     this.seen.push(seen);
     this.handler(seen, response);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
+    this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 }
@@ -73,4 +100,52 @@ export class ApiServer implements AsyncDisposable {
 export async function until(holds: () => boolean): Promise<void> {
   for (let i = 0; i < 100_000 && !holds(); i++) await new Promise<void>((resolve) => setImmediate(resolve));
   if (!holds()) throw new Error('it does not come true');
+}
+
+function settingsOf({ maxConcurrentStreams }: ServerTls): {
+  readonly settings?: { readonly maxConcurrentStreams: number };
+} {
+  return maxConcurrentStreams === undefined ? {} : { settings: { maxConcurrentStreams } };
+}
+
+/** Passes bytes on to a server, until the connections that there are freeze: their peers are there, and nothing comes. */
+export class Relay implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #scheme: string;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: ApiServer) {
+    this.#scheme = new URL(target.url).protocol;
+    this.#server = createTcp((near) => {
+      const far = connect(target.port, '127.0.0.1');
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(from);
+        from.on('data', (bytes) => void to.write(bytes));
+        from.on('error', () => {});
+        from.on('close', () => to.destroy());
+      }
+    });
+  }
+
+  static async to(target: ApiServer): Promise<Relay> {
+    const relay = new Relay(target);
+    await new Promise<void>((resolve) => relay.#server.listen(0, '127.0.0.1', resolve));
+    return relay;
+  }
+
+  get url(): string {
+    return `${this.#scheme}//127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  freeze(): void {
+    for (const socket of this.#sockets) socket.removeAllListeners('data');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
 }

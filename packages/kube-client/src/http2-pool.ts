@@ -1,0 +1,144 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { ClientHttp2Stream } from 'node:http2';
+import { abortable, type Clock } from '@node-agent/async';
+import type { ConnectionPool } from './connection-pool.ts';
+import { KubeError } from './errors.ts';
+import { flatten } from './http1-pool.ts';
+import type { Http2Connection } from './http2-connection.ts';
+import { systemErrorOf, toError } from './system-errors.ts';
+import type { HttpRequest, HttpResponse } from './transport.ts';
+
+/** HTTP/2: all requests and watches share one connection, or as many as the server's limit of streams makes necessary. */
+export class Http2Pool implements ConnectionPool {
+  readonly #clock: Clock;
+  readonly #connect: () => Promise<Http2Connection>;
+  readonly #connections = new Set<Http2Connection>();
+  /** Each ends a stream. */
+  readonly #streams = new Set<(error: Error) => void>();
+  #dialing: Promise<Http2Connection> | undefined;
+  #ended: 'retired' | 'destroyed' | undefined;
+
+  /** @param first a connection that is there already */
+  constructor(clock: Clock, connect: () => Promise<Http2Connection>, first: Http2Connection) {
+    this.#clock = clock;
+    this.#connect = connect;
+    this.#connections.add(first);
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  async send(
+    request: HttpRequest,
+    headers: OutgoingHttpHeaders,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpResponse> {
+    for (let first = true; ; first = false) {
+      signal?.throwIfAborted();
+      const connection = await this.#usable(signal);
+      const startedAtMs = this.#clock.monotonic();
+      const stream = connection.request(request, headers);
+      // Whoever waited for a connection when the pool was retired still gets an answer, but leaves no connection behind.
+      if (this.#ended === 'retired') connection.drain();
+      try {
+        return await this.#answer(request, stream, connection, signal);
+      } catch (error) {
+        // The server may have vanished: who comes next had better not wait for it too.
+        if (signal?.aborted && connection.lastReadAtMs < startedAtMs) connection.drain();
+        if (!first || signal?.aborted || !connection.wasRefused(stream, error)) throw error;
+      }
+    }
+  }
+
+  retire(why: string): void {
+    this.#ended = 'retired';
+    this.#endStreams(why);
+    for (const connection of this.#connections) connection.drain();
+  }
+
+  destroy(why: string): void {
+    this.#ended = 'destroyed';
+    this.#endStreams(why);
+    for (const connection of this.#connections) connection.destroy();
+  }
+
+  async #usable(signal: AbortSignal | undefined): Promise<Http2Connection> {
+    for (;;) {
+      if (this.#ended === 'destroyed') {
+        throw new KubeError({ code: 'ConnectionReplaced', message: 'the connections were closed' });
+      }
+      for (const connection of this.#connections) {
+        if (connection.gone) this.#connections.delete(connection);
+        else if (connection.hasRoom) return connection;
+      }
+      this.#dialing ??= this.#dial();
+      await abortable(this.#dialing, signal);
+    }
+  }
+
+  async #dial(): Promise<Http2Connection> {
+    try {
+      const connection = await this.#connect();
+      this.#connections.add(connection);
+      if (this.#ended === 'destroyed') connection.destroy();
+      return connection;
+    } finally {
+      this.#dialing = undefined;
+    }
+  }
+
+  async #answer(
+    request: HttpRequest,
+    stream: ClientHttp2Stream,
+    connection: Http2Connection,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpResponse> {
+    const end = (error: Error): void => void stream.destroy(error);
+    const onAbort = (): void => end(toError(signal?.reason));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (request.stream) this.#streams.add(end);
+    return await new Promise<HttpResponse>((resolve, reject) => {
+      stream.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
+      stream.on('close', () => {
+        signal?.removeEventListener('abort', onAbort);
+        this.#streams.delete(end);
+        reject(broken(stream));
+      });
+      stream.on('response', (headers) => {
+        connection.touch();
+        const status = headers[':status'] ?? 0;
+        resolve({
+          status,
+          headers: flatten(headers as Record<string, string>),
+          body: bodyOf(stream, connection, signal),
+        });
+      });
+    });
+  }
+
+  #endStreams(why: string): void {
+    for (const end of [...this.#streams]) end(new KubeError({ code: 'ConnectionReplaced', message: why }));
+  }
+}
+
+/** The bytes of an answer. A stream that was cut off may end as if it were whole; its reset code tells. */
+async function* bodyOf(
+  stream: ClientHttp2Stream,
+  connection: Http2Connection,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for await (const chunk of stream) {
+      connection.touch();
+      yield chunk as Uint8Array;
+    }
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  }
+  if (stream.rstCode !== 0 || !stream.readableEnded) throw broken(stream);
+}
+
+function broken(stream: ClientHttp2Stream): Error {
+  return systemErrorOf('ECONNRESET', `the stream was closed with HTTP/2 error code ${stream.rstCode ?? 0}`);
+}

@@ -1,0 +1,78 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { abortable, type Clock } from '@node-agent/async';
+import { tlsAgent } from './agents.ts';
+import type { ConnectionPool } from './connection-pool.ts';
+import { Http1Pool } from './http1-pool.ts';
+import { Http2Connection } from './http2-connection.ts';
+import { Http2Pool } from './http2-pool.ts';
+import { systemErrorOf } from './system-errors.ts';
+import type { TlsDialer } from './tls-dialer.ts';
+import type { HttpRequest, HttpResponse } from './transport.ts';
+
+/** HTTP/2 where the server speaks it, HTTP/1.1 otherwise: the first connection decides (ALPN). */
+export class NegotiatedPool implements ConnectionPool {
+  readonly #clock: Clock;
+  readonly #dialer: TlsDialer;
+  #pool: ConnectionPool | undefined;
+  #choosing: Promise<ConnectionPool> | undefined;
+  #ended: { readonly why: string; readonly atOnce: boolean } | undefined;
+
+  constructor(clock: Clock, dialer: TlsDialer) {
+    this.#clock = clock;
+    this.#dialer = dialer;
+  }
+
+  get streams(): number {
+    return this.#pool?.streams ?? 0;
+  }
+
+  async send(
+    request: HttpRequest,
+    headers: OutgoingHttpHeaders,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpResponse> {
+    this.#choosing ??= this.#choose();
+    const pool = this.#pool ?? (await abortable(this.#choosing, signal));
+    return await pool.send(request, headers, signal);
+  }
+
+  retire(why: string): void {
+    this.#ended = { why, atOnce: false };
+    this.#pool?.retire(why);
+  }
+
+  destroy(why: string): void {
+    this.#ended = { why, atOnce: true };
+    this.#pool?.destroy(why);
+  }
+
+  async #choose(): Promise<ConnectionPool> {
+    try {
+      const socket = await this.#dialer.dial(['h2', 'http/1.1']);
+      if (socket.alpnProtocol === 'h2') {
+        const first = await Http2Connection.over(this.#clock, this.#dialer.server, socket);
+        this.#pool = new Http2Pool(this.#clock, () => this.#connect(), first);
+      } else {
+        const { host, port, pathPrefix } = this.#dialer.server;
+        this.#pool = new Http1Pool(tlsAgent(this.#dialer, socket), { secure: true, host, port, pathPrefix });
+      }
+      // It may have been ended while it was being dialled: after a retirement those who wait for it still get their answers.
+      if (this.#ended?.atOnce) this.#pool.destroy(this.#ended.why);
+      else if (this.#ended !== undefined) this.#pool.retire(this.#ended.why);
+      return this.#pool;
+    } catch (error) {
+      this.#choosing = undefined;
+      throw error;
+    }
+  }
+
+  async #connect(): Promise<Http2Connection> {
+    const socket = await this.#dialer.dial(['h2', 'http/1.1']);
+    if (socket.alpnProtocol === 'h2') return await Http2Connection.over(this.#clock, this.#dialer.server, socket);
+    socket.destroy();
+    // Another server answers there now: the next request finds out what it speaks.
+    this.#pool = undefined;
+    this.#choosing = undefined;
+    throw systemErrorOf('ECONNRESET', 'the server has ceased to speak HTTP/2');
+  }
+}

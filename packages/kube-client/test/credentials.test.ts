@@ -1,0 +1,235 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemRandom } from '@node-agent/async';
+import { nodeFileSystem } from '@node-agent/host';
+import { silentLogger } from '@node-agent/telemetry';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type ExecRunner, nodeExec, Reflector, resources } from '../src/index.ts';
+import { until } from './api-server.ts';
+import { type Fixtures, failureOf, fixtures, PROTOCOLS } from './fixtures.ts';
+
+let f: Fixtures;
+beforeAll(async () => {
+  f = await fixtures();
+});
+afterEach(() => f.endTest());
+afterAll(() => f[Symbol.asyncDispose]());
+
+describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
+  test('a certificate that is rotated in the middle of a watch: the watch goes on with the new one, and nothing is lost', async () => {
+    const server = await f.tlsServer(http2);
+    const file = join(f.directory, 'kubelet-client-current.pem');
+    await writeFile(file, f.nodeA.cert + f.nodeA.key);
+    const { clock, client, lines } = f.clientOf({
+      cluster: { server: server.url, ca: { data: f.pki.ca } },
+      user: { clientCertificate: { cert: { file }, key: { file } } },
+    });
+    let closed = 0;
+    server.handler = ({ url }, response) => {
+      if (!url.includes('watch=true')) {
+        response.end('{"kind":"NodeList","metadata":{"resourceVersion":"5"},"items":[]}');
+        return;
+      }
+      const version = /resourceVersion=(\d+)/.exec(url)?.[1];
+      response.write(
+        `{"type":"ADDED","object":{"metadata":{"name":"after-${version}","resourceVersion":"${Number(version) + 1}"}}}\n`,
+      );
+      response.on('close', () => closed++);
+    };
+    const components = { client, clock, random: systemRandom, logger: silentLogger };
+    const reflector = new Reflector(components, { resource: resources.nodes, streamingLists: false });
+    const controller = new AbortController();
+    const done = reflector.start(controller.signal);
+    f.ends.push(async () => {
+      controller.abort();
+      await done;
+    });
+    await until(() => reflector.objects.has('after-5'));
+    await clock.advance(20_000);
+    expect(closed).toBe(0);
+
+    await nodeFileSystem.writeFileAtomic(file, f.nodeB.cert + f.nodeB.key);
+    await clock.advance(10_000);
+    await until(() => reflector.objects.has('after-6'));
+    await until(() => closed === 1);
+    expect(server.seen.map(({ user }) => user)).toEqual(['system:node:a', 'system:node:a', 'system:node:b']);
+    expect(lines.map(({ message }) => message)).toEqual(['The credentials have changed; connections are made anew']);
+  });
+
+  test('a pair of which one half is new is not used, nor one that is unreadable; the last good one is', async () => {
+    const server = await f.tlsServer(http2);
+    const [cert, key] = [join(f.directory, 'tls.crt'), join(f.directory, 'tls.key')];
+    await writeFile(cert, f.nodeA.cert);
+    await writeFile(key, f.nodeA.key);
+    const { clock, client, lines } = f.clientOf({
+      cluster: { server: server.url, ca: { data: f.pki.ca } },
+      user: { clientCertificate: { cert: { file: cert }, key: { file: key } } },
+    });
+    const user = async (): Promise<string | undefined> => {
+      await clock.advance(10_000);
+      await client.get(resources.nodes, { name: 'a' });
+      return server.seen.at(-1)?.user;
+    };
+    expect(await user()).toBe('system:node:a');
+    await writeFile(cert, f.nodeB.cert);
+    expect(await user()).toBe('system:node:a');
+    await rm(key);
+    expect(await user()).toBe('system:node:a');
+    await writeFile(key, f.nodeB.key);
+    expect(await user()).toBe('system:node:b');
+    expect(lines.filter(({ level }) => level === 'warn').length).toBe(1);
+  });
+
+  test('a token file is read again after a while, or at once after a 401; a watch under way is left alone', async () => {
+    const server = await f.tlsServer(http2);
+    const file = join(f.directory, 'token');
+    await writeFile(file, 'one\n');
+    const { clock, client } = f.clientOf({
+      cluster: { server: server.url, ca: { data: f.pki.ca } },
+      user: { token: { file } },
+    });
+    let closed = false;
+    server.handler = ({ url, authorization }, response) => {
+      if (url.includes('watch')) {
+        response.write('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n');
+        response.on('close', () => {
+          closed = true;
+        });
+        return;
+      }
+      response.statusCode = authorization === 'Bearer two' ? 200 : 401;
+      response.end(response.statusCode === 200 ? '{}' : '');
+    };
+    const watch = await client.watch(resources.nodes, {});
+    const events = watch[Symbol.asyncIterator]();
+    expect(await events.next()).toMatchObject({ value: { resourceVersion: '1' } });
+
+    expect((await failureOf(client.get(resources.nodes, { name: 'a' }))).code).toBe('Unauthorized');
+    await writeFile(file, 'two\n');
+    await client.get(resources.nodes, { name: 'a' });
+    await writeFile(file, 'three');
+    await client.get(resources.nodes, { name: 'a' });
+    await clock.advance(10_000);
+    expect((await failureOf(client.get(resources.nodes, { name: 'a' }))).httpStatus).toBe(401);
+    expect(server.seen.map(({ authorization }) => authorization)).toEqual(
+      ['one', 'one', 'two', 'two', 'three'].map((token) => `Bearer ${token}`),
+    );
+    expect(closed).toBe(false);
+    await events.return?.();
+    await until(() => closed);
+  });
+
+  test('an exec plugin is run once until its credentials expire or are refused', async () => {
+    const server = await f.tlsServer(http2);
+    const runs = join(f.directory, `runs-${http2}`);
+    const script = [
+      `echo run >> ${runs}`,
+      `n=$(wc -l < ${runs})`,
+      `echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$SALT$n'","expirationTimestamp":"2026-01-01T00:10:00Z"}}'`,
+    ].join('\n');
+    const { clock, client } = f.clientOf({
+      cluster: { server: server.url, ca: { data: f.pki.ca } },
+      user: {
+        exec: {
+          apiVersion: 'client.authentication.k8s.io/v1',
+          command: 'sh',
+          args: ['-c', script],
+          env: [{ name: 'SALT', value: 'salt' }],
+          provideClusterInfo: false,
+        },
+      },
+    });
+    const get = (): Promise<unknown> => client.get(resources.nodes, { name: 'a' });
+    await Promise.all([get(), get(), get()]);
+    await clock.advance(599_000);
+    await get();
+    await clock.advance(1000);
+    await get();
+    const tokens = server.seen.map(({ authorization }) => authorization);
+    expect(tokens).toEqual(['salt1', 'salt1', 'salt1', 'salt1', 'salt2'].map((token) => `Bearer ${token}`));
+    server.handler = (_, response) => void response.writeHead(401).end();
+    await failureOf(get());
+    server.handler = (_, response) => void response.end('{}');
+    await get();
+    // Its credentials were long expired by its own clock: each request runs it.
+    expect(server.seen.at(-1)?.authorization).toBe('Bearer salt4');
+  });
+
+  test.each<[string, ExecRunner, RegExp]>([
+    ['is not there', nodeExec, /exec: executable no-such-plugin not found\n\nhow to get it/],
+    [
+      'fails',
+      async () => ({ exitCode: 3, stdout: '', stderr: 'who are you?' }),
+      /failed with exit code 3: who are you\?/,
+    ],
+    ['prints no JSON', async () => ({ exitCode: 0, stdout: 'secret', stderr: '' }), /did not print JSON$/],
+    [
+      'prints another version',
+      async () => ({ exitCode: 0, stdout: '{"apiVersion":"v2","kind":"ExecCredential"}', stderr: '' }),
+      /it returned v2, ExecCredential/,
+    ],
+  ])('an exec plugin that %s', async (_, exec, message) => {
+    const plugin = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: 'no-such-plugin',
+      args: [],
+      env: [],
+    } as const;
+    const { client } = f.clientOf(
+      {
+        cluster: { server: 'https://127.0.0.1:1' },
+        user: { exec: { ...plugin, installHint: 'how to get it', provideClusterInfo: true } },
+      },
+      { exec },
+    );
+    const error = await failureOf(client.get(resources.nodes, { name: 'a' }));
+    expect(error.code).toBe('CredentialsUnavailable');
+    expect(error.message).toMatch(message);
+  });
+
+  test('an exec plugin is told of the cluster where it asks for it, and its certificate is used', async () => {
+    const server = await f.tlsServer(http2);
+    const environments: (string | undefined)[] = [];
+    const exec: ExecRunner = async (_command, _args, environment) => {
+      environments.push(environment.KUBERNETES_EXEC_INFO);
+      const status = { clientCertificateData: f.nodeA.cert, clientKeyData: f.nodeA.key };
+      return {
+        exitCode: 0,
+        stdout: JSON.stringify({ apiVersion: V1BETA1, kind: 'ExecCredential', status }),
+        stderr: '',
+      };
+    };
+    const cluster = { server: server.url, ca: { data: f.pki.ca }, execConfig: { audience: 'x' } };
+    const plugin = { apiVersion: V1BETA1, command: 'plugin', args: [], env: [], provideClusterInfo: true } as const;
+    const { client } = f.clientOf({ cluster, user: { exec: plugin } }, { exec });
+    await client.get(resources.nodes, { name: 'a' });
+    expect(server.seen[0]?.user).toBe('system:node:a');
+    expect(environments.map((text) => JSON.parse(text ?? ''))).toEqual([
+      {
+        kind: 'ExecCredential',
+        apiVersion: V1BETA1,
+        spec: {
+          interactive: false,
+          cluster: {
+            server: server.url,
+            'certificate-authority-data': Buffer.from(`${f.pki.ca.trim()}\n`).toString('base64'),
+            config: { audience: 'x' },
+          },
+        },
+      },
+    ]);
+  });
+  const V1BETA1 = 'client.authentication.k8s.io/v1beta1';
+
+  test('an auth provider is left to the client library', async () => {
+    const server = await f.tlsServer(http2);
+    const cluster = { server: server.url, ca: { data: f.pki.ca } };
+    const config = { 'access-token': 'from-the-provider', expiry: '2999-01-01T00:00:00Z' };
+    const { client } = f.clientOf({ cluster, user: { authProvider: { name: 'gcp', config } } });
+    await client.get(resources.nodes, { name: 'a' });
+    expect(server.seen[0]?.authorization).toBe('Bearer from-the-provider');
+    const unknown = f.clientOf({ cluster, user: { authProvider: { name: 'openstack', config: {} } } });
+    const error = await failureOf(unknown.client.get(resources.nodes, { name: 'a' }));
+    expect(error.message).toBe('auth provider openstack: it is not known, or gave no token');
+  });
+});
