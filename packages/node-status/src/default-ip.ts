@@ -14,10 +14,13 @@ export interface DefaultRoute {
   readonly family: 4 | 6;
 }
 
-/** What `os.networkInterfaces()` says, as {@link HostInterface}s: Node lists interfaces that are up, and no others. */
-export function hostInterfaces(
-  listed: Readonly<Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>>,
-): readonly HostInterface[] {
+/** What `os.networkInterfaces()` says: Node lists interfaces that are up, and no others. */
+export type ListedInterfaces = Readonly<
+  Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>
+>;
+
+/** What Node lists, as {@link HostInterface}s. */
+export function hostInterfaces(listed: ListedInterfaces): readonly HostInterface[] {
   return Object.entries(listed).map(([name, addresses = []]) => ({
     name,
     loopback: addresses.some(({ internal }) => internal),

@@ -1,7 +1,8 @@
 export type { NetworkFacts } from './addresses.ts';
 export type { DevicePluginResources } from './capacity.ts';
-export { type DefaultRoute, defaultIp, type HostInterface, hostInterfaces, parseDefaultRoutes } from './default-ip.ts';
+export type { ListedInterfaces } from './default-ip.ts';
 export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
+export { type HostNetwork, readNetworkFacts } from './host-network.ts';
 export { type IpAddress, parseIp } from './ip.ts';
 export { NODE_LEASE_NAMESPACE } from './lease.ts';
 export type { HugePages, MachineInfo } from './machine-info.ts';
@@ -23,5 +24,6 @@ export {
   reservationProblems,
   type Threshold,
 } from './reservation.ts';
+export { restLeaseClient, restNodeClient } from './rest-clients.ts';
 export type { RuntimeFeatures, RuntimeHandler } from './runtime-features.ts';
 export { goArchitecture, type RuntimeVersion } from './system-info.ts';
