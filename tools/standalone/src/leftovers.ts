@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { mountsBelow, unmountBelow } from '@node-agent/tools-containerd';
 
 /** The processes that have this word among their arguments. */
-export async function processesWith(argument: string): Promise<readonly number[]> {
+async function processesWith(argument: string): Promise<readonly number[]> {
   const pids: number[] = [];
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
@@ -13,12 +13,11 @@ export async function processesWith(argument: string): Promise<readonly number[]
 }
 
 /** Kills the kubelet that was started with this configuration file, where an earlier run has left one. */
-export async function killStaleKubelet(configFile: string): Promise<number> {
+export async function killStaleKubelet(configFile: string): Promise<void> {
   const pids = await processesWith(`--config=${configFile}`);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
   while ((await processesWith(`--config=${configFile}`)).length > 0)
     await new Promise((resolve) => setTimeout(resolve, 20));
-  return pids.length;
 }
 
 /**

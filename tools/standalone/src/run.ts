@@ -65,18 +65,20 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   await using cleanUp = new AsyncDisposableStack();
   cleanUp.defer(() => lock.release());
 
-  const { start, leftovers } = await chooseRuntime(flags, places, say);
-  await removeLeftovers(places, leftovers, say);
+  await killStaleKubelet(places.kubeletConfig);
   cleanUp.defer(() => removeWithMounts(places.kubeletRoot));
-
-  const runtime = await start();
+  const { runtime, headline, notes } = await startRuntime(flags, places, say);
   cleanUp.defer(() => runtime.end(surroundings.hurry));
+  for (const line of [`node-agent: ${headline}, in ${places.runDir}`, ...notes]) say(line);
+  // The volumes of a run that was killed: its containers, which had them mounted, are gone by now.
+  await removeWithMounts(places.kubeletRoot);
   say(`the runtime answers at ${runtime.endpoint} after ${seconds(startedAt)}`);
   const manifests = await manifestsFor(flags, places, runtime, say);
 
   const { kubelet, client } = await prepareKubelet(manifests, places, runtime, surroundings.kubelet, say);
   const watching = linkedTo(surroundings.ending);
   const kubeletRun = kubelet.run().finally(() => watching.abort());
+  kubeletRun.catch(() => {}); // It is thrown below, when the pods have ended.
   cleanUp.defer(async () => {
     await kubelet.stop();
     await kubeletRun.catch(() => {});
@@ -86,7 +88,11 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   const now = (): number => Date.now();
   const ready = await watchPods({ client, screen, now }, flags, watching.signal);
   screen.freeze();
-  say(ready ? `every pod runs after ${seconds(startedAt)}` : 'ending the pods; Ctrl-C again kills them at once');
+  say(
+    ready
+      ? `every pod runs after ${seconds(startedAt)}; ending them`
+      : 'ending the pods; Ctrl-C again kills them at once',
+  );
   const endingAt = performance.now();
   await cleanUp.disposeAsync();
   await kubeletRun;
@@ -110,46 +116,47 @@ async function makePlaces({ runDir, manifests }: Flags): Promise<Places> {
   return placesIn(real);
 }
 
-interface Choice {
-  readonly start: () => Promise<NodeRuntime>;
-  /** Removes what a run that was killed has left in the runtime. @returns whether there was anything */
-  readonly leftovers: () => Promise<boolean>;
+interface Started {
+  readonly runtime: NodeRuntime;
+  /** What kind of a node this is: the first line. */
+  readonly headline: string;
+  readonly notes: readonly string[];
 }
 
-/** Decides on the runtime, and says so in the first line. */
-async function chooseRuntime(flags: Flags, places: Places, say: Say): Promise<Choice> {
-  const { runtime } = flags;
-  const none = async (): Promise<boolean> => false;
-  if (runtime.kind === 'given') {
-    say(`node-agent: a node over the runtime at ${runtime.endpoint}, in ${places.runDir}`);
-    const needsImage = flags.manifests === undefined;
-    return { start: () => useGivenRuntime(runtime.endpoint, places, { needsImage }, say), leftovers: none };
+/** Starts the runtime that is asked for, or the best that there is, after what a killed run has left of it is gone. */
+async function startRuntime(flags: Flags, places: Places, say: Say): Promise<Started> {
+  const notes: string[] = [];
+  const note: Say = (line) => notes.push(line);
+  if (flags.runtime.kind === 'given') {
+    const { endpoint } = flags.runtime;
+    const runtime = await useGivenRuntime(endpoint, places, { needsImage: flags.manifests === undefined }, note);
+    return { runtime, headline: `a node over the runtime at ${endpoint}`, notes };
   }
-  const fake = (reason: string): Choice => {
-    say(`node-agent: a node over a FAKE runtime (${reason}): no container really runs; in ${places.runDir}`);
-    return { start: () => startFakeRuntime(places.criSocket), leftovers: none };
-  };
-  if (runtime.kind === 'fake') return fake('--runtime fake');
-  const lacking = await ensurePrograms(join(places.runDir, 'apt.log'), say);
-  if (lacking !== undefined) return fake(lacking);
-  const found = await findContainerd();
-  if ('reason' in found) return fake(found.reason);
-  const { binaries } = found;
-  say(
-    `node-agent: a node of its own on this machine, over a private containerd ${binaries.version}, in ${places.runDir}`,
-  );
-  const containerd = containerdOf(places, binaries);
-  return {
-    start: () => startPrivateRuntime(containerd, binaries, say),
-    leftovers: () => containerd.removeLeftovers(),
-  };
+  let reason = '--runtime fake';
+  if (flags.runtime.kind === 'auto') {
+    const own = await startOwnRuntime(places, say, note).catch((error: unknown) => firstLine(error));
+    if (typeof own !== 'string') return { ...own, notes };
+    reason = own;
+  }
+  const runtime = await startFakeRuntime(places.criSocket);
+  return { runtime, headline: `a node over a FAKE runtime (${reason}): no container really runs`, notes };
 }
 
-async function removeLeftovers(places: Places, ofRuntime: () => Promise<boolean>, say: Say): Promise<void> {
-  const kubelets = await killStaleKubelet(places.kubeletConfig);
-  const runtime = await ofRuntime();
-  if (kubelets > 0 || runtime) say('removed what an earlier run left when it was killed');
-  await removeWithMounts(places.kubeletRoot);
+/** @returns why there can be none, where that is known without trying */
+async function startOwnRuntime(places: Places, say: Say, note: Say): Promise<Omit<Started, 'notes'> | string> {
+  const lacking = await ensurePrograms(join(places.runDir, 'apt.log'), say);
+  if (lacking !== undefined) return lacking;
+  const found = await findContainerd();
+  if ('reason' in found) return found.reason;
+  const { binaries } = found;
+  const containerd = containerdOf(places, binaries);
+  if (await containerd.removeLeftovers()) note('removed what an earlier run left when it was killed');
+  const runtime = await startPrivateRuntime(containerd, binaries, say);
+  return { runtime, headline: `a node of its own on this machine, over a private containerd ${binaries.version}` };
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
 }
 
 async function manifestsFor(flags: Flags, places: Places, runtime: NodeRuntime, say: Say): Promise<string> {

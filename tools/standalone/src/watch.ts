@@ -33,7 +33,7 @@ export async function watchPods(
     if (!isStarting) {
       if (newProblem !== problem) screen.say(`${time(now())} node: ${newProblem ?? 'well'}`);
       problem = newProblem;
-      if (news.node !== undefined && news.node !== reason) {
+      if (newProblem !== undefined && news.node !== undefined && news.node !== reason) {
         screen.say(`${time(now())} node: pods are left as they are: ${news.node}`);
       }
       reason = newProblem === undefined ? undefined : (news.node ?? reason);

@@ -6,6 +6,7 @@ import { CriClient } from '@node-agent/cri-client';
 import { cannotRun, findContainerd } from '@node-agent/tools-containerd';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { placesIn } from '../src/places.ts';
+import { runStandalone } from '../src/run.ts';
 import { containerdOf } from '../src/runtimes/private.ts';
 
 const PROGRAM = fileURLToPath(new URL('./from-sources.ts', import.meta.url));
@@ -129,6 +130,19 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     const second = start('--runtime', 'fake');
     expect(await second.exit).toBe(1);
     expect(second.output).toMatch(/another node runs in/);
+  });
+
+  test('a kubelet that does not keep running ends it, with its last words', async () => {
+    let output = '';
+    const exitCode = await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
+      output: { write: (text: string) => (output += text) },
+      kubelet: { file: '/bin/sh', args: ['-c', 'echo no such luck; exit 3'] },
+      ending: new AbortController().signal,
+      hurry: new AbortController().signal,
+    });
+    expect(exitCode).toBe(1);
+    expect(output).toMatch(/the kubelet does not keep running: it ended with exit code 3\nno such luck/);
+    expect(await leftovers()).toEqual([]);
   });
 
   test('--once-ready ends by itself', async () => {

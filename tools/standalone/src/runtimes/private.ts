@@ -31,12 +31,7 @@ export async function startPrivateRuntime(
   binaries: ContainerdBinaries,
   say: Say,
 ): Promise<NodeRuntime> {
-  try {
-    await containerd.start();
-  } catch (error) {
-    await containerd.stop();
-    throw error;
-  }
+  await containerd.start();
   const ending = new AbortController();
   const watch = keepRunning(containerd, say, ending.signal);
   const socket = containerd.endpoint.slice('unix://'.length);
