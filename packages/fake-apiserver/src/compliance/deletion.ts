@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { at, textAt } from '../core/json.ts';
+import { type Examination, has, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE } from './scene.ts';
+
+/** How objects go. */
+export const deletionExaminations: readonly Examination[] = [
+  [
+    'an object without finalizers goes at once, and the answer says which it was',
+    async (scene) => {
+      const { path, object } = await scene.configMap();
+      const answer = await scene.ok('DELETE', path);
+      const { name, uid } = { name: textAt(object, 'metadata', 'name'), uid: textAt(object, 'metadata', 'uid') };
+      assert.deepEqual([answer.kind, answer.status], ['Status', 'Success']);
+      assert.deepEqual(answer.details, { name, kind: 'configmaps', uid });
+      await scene.refused(404, 'NotFound', 'DELETE', path);
+    },
+  ],
+  [
+    'a finalizer holds an object, which cannot get another, until it is taken away',
+    async (scene) => {
+      const { path } = await scene.configMap({}, { finalizers: ['example.com/hold'] });
+      const held = await scene.ok('DELETE', path);
+      assert.ok(has(held, 'metadata', 'deletionTimestamp'));
+      assert.equal(at(held, 'metadata', 'deletionGracePeriodSeconds'), 0);
+      await scene.refused(422, 'Invalid', 'PATCH', path, {
+        type: JSON_PATCH,
+        body: [{ op: 'add', path: '/metadata/finalizers/-', value: 'example.com/more' }],
+      });
+      const body = { metadata: { name: textAt(held, 'metadata', 'name') } };
+      const again = await scene.refused(409, 'AlreadyExists', 'POST', scene.path('configmaps'), { body });
+      assert.match(String(again.message), /^object is being deleted: configmaps ".*" already exists$/);
+      await scene.ok('PATCH', path, { type: MERGE_PATCH, body: { metadata: { finalizers: null } } });
+      await scene.refused(404, 'NotFound', 'GET', path);
+    },
+  ],
+  [
+    'a pod that has no node goes at once',
+    async (scene) => {
+      const { path } = await scene.pod();
+      const answer = await scene.ok('DELETE', path);
+      assert.equal(answer.kind, 'Pod');
+      await scene.refused(404, 'NotFound', 'GET', path);
+    },
+  ],
+  [
+    'a pod on a node waits for its grace period, with a new generation, until it is deleted without one',
+    async (scene) => {
+      const { path } = await scene.pod({ nodeName: 'some-node', terminationGracePeriodSeconds: 40 });
+      const going = await scene.ok('DELETE', path);
+      assert.equal(at(going, 'metadata', 'deletionGracePeriodSeconds'), 40);
+      assert.equal(at(going, 'metadata', 'generation'), 2);
+      const ends = Date.parse(textAt(going, 'metadata', 'deletionTimestamp'));
+      assert.ok(ends >= Date.parse(textAt(going, 'metadata', 'creationTimestamp')) + 40_000, String(ends));
+      assert.ok(has(await scene.ok('GET', path), 'metadata', 'deletionTimestamp'));
+      await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 0 } });
+      await scene.refused(404, 'NotFound', 'GET', path);
+    },
+  ],
+  [
+    'a grace period can become shorter, and not longer',
+    async (scene) => {
+      const { path } = await scene.pod({ nodeName: 'some-node' });
+      await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 20 } });
+      const longer = await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 30 } });
+      assert.equal(at(longer, 'metadata', 'deletionGracePeriodSeconds'), 20);
+      const unsaid = await scene.ok('DELETE', path);
+      assert.equal(at(unsaid, 'metadata', 'deletionGracePeriodSeconds'), 20);
+      const shorter = await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 5 } });
+      assert.equal(at(shorter, 'metadata', 'deletionGracePeriodSeconds'), 5);
+      assert.ok(textAt(shorter, 'metadata', 'deletionTimestamp') < textAt(longer, 'metadata', 'deletionTimestamp'));
+    },
+  ],
+  [
+    'a pod that has ended goes at once',
+    async (scene) => {
+      const { path } = await scene.pod({ nodeName: 'some-node' });
+      await scene.ok('PATCH', `${path}/status`, { type: STRATEGIC_MERGE, body: { status: { phase: 'Succeeded' } } });
+      await scene.ok('DELETE', path);
+      await scene.refused(404, 'NotFound', 'GET', path);
+    },
+  ],
+  [
+    'a pod with a finalizer stays after its grace period is given up',
+    async (scene) => {
+      const { path } = await scene.pod({ nodeName: 'some-node' }, { finalizers: ['example.com/hold'] });
+      await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 0 } });
+      const held = await scene.ok('GET', path);
+      assert.equal(at(held, 'metadata', 'deletionGracePeriodSeconds'), 0);
+      await scene.ok('PATCH', path, { type: MERGE_PATCH, body: { metadata: { finalizers: null } } });
+      await scene.refused(404, 'NotFound', 'GET', path);
+    },
+  ],
+  [
+    'a finalizer that is taken away while the grace period runs does not end it',
+    async (scene) => {
+      const { path } = await scene.pod({ nodeName: 'some-node' }, { finalizers: ['example.com/hold'] });
+      await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 30 } });
+      await scene.ok('PATCH', path, { type: MERGE_PATCH, body: { metadata: { finalizers: null } } });
+      assert.equal(at(await scene.ok('GET', path), 'metadata', 'deletionGracePeriodSeconds'), 30);
+    },
+  ],
+  [
+    'a deletion with another UID, or another resource version, is a conflict',
+    async (scene) => {
+      const { path, name, object } = await scene.pod();
+      const uid = textAt(object, 'metadata', 'uid');
+      const status = await scene.refused(409, 'Conflict', 'DELETE', path, {
+        body: { preconditions: { uid: 'another' } },
+      });
+      assert.match(String(status.message), /the UID in the precondition \(another\) does not match the UID in record/);
+      assert.equal(textAt(status, 'details', 'name'), name);
+      await scene.refused(409, 'Conflict', 'DELETE', path, { body: { preconditions: { resourceVersion: '1' } } });
+      await scene.ok('DELETE', path, { body: { preconditions: { uid } } });
+    },
+  ],
+  [
+    'a collection is deleted as far as it is selected',
+    async (scene) => {
+      await scene.configMap({}, { labels: { group: 'a' } });
+      await scene.configMap({}, { labels: { group: 'a' } });
+      const { path } = await scene.configMap({}, { labels: { group: 'b' } });
+      const selected = `${scene.path('configmaps')}?labelSelector=case%3D${scene.id}`;
+      await scene.ok('DELETE', `${selected},group%3Da`);
+      const { items } = await scene.ok('GET', selected);
+      assert.equal(Array.isArray(items) && items.length, 1);
+      await scene.ok('GET', path);
+    },
+  ],
+];

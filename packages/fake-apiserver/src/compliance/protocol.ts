@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { listAt, textAt } from '../core/json.ts';
+import { type Examination, MERGE_PATCH } from './scene.ts';
+
+/** HTTP, and what is at other paths. */
+export const protocolExaminations: readonly Examination[] = [
+  [
+    'the server says that it is well, and which version it is',
+    async (scene) => {
+      for (const path of ['/healthz', '/readyz', '/livez']) {
+        const { status, text } = await scene.send('GET', path);
+        assert.deepEqual([status, text], [200, 'ok']);
+      }
+      const version = await scene.ok('GET', '/version');
+      assert.match(textAt(version, 'gitVersion'), /^v1\.\d+\.\d+/);
+    },
+  ],
+  [
+    'the server says what it serves',
+    async (scene) => {
+      assert.deepEqual(listAt(await scene.ok('GET', '/api'), 'versions'), ['v1']);
+      const groups = listAt(await scene.ok('GET', '/apis'), 'groups').map((group) => textAt(group, 'name'));
+      for (const group of ['coordination.k8s.io', 'events.k8s.io', 'certificates.k8s.io', 'storage.k8s.io']) {
+        assert.ok(groups.includes(group), group);
+      }
+      const resources = listAt(await scene.ok('GET', '/api/v1'), 'resources');
+      const pods = resources.find((one) => textAt(one, 'name') === 'pods');
+      assert.equal(textAt(pods, 'kind'), 'Pod');
+      const names = resources.map((one) => textAt(one, 'name'));
+      for (const name of ['pods/status', 'pods/binding', 'serviceaccounts/token', 'nodes/status']) {
+        assert.ok(names.includes(name), name);
+      }
+    },
+  ],
+  [
+    'an unknown resource is 404, an unknown method 405',
+    async (scene) => {
+      assert.equal((await scene.send('GET', '/api/v1/unicorns')).status, 404);
+      assert.equal((await scene.send('GET', '/apis/example.com/v1/unicorns')).status, 404);
+      assert.equal((await scene.send('PUT', scene.path('configmaps'), { body: {} })).status, 405);
+      assert.equal((await scene.send('PATCH', scene.path('configmaps'), { type: MERGE_PATCH, body: {} })).status, 405);
+    },
+  ],
+  [
+    'a form that the server does not have is 406, one that it does not read 415',
+    async (scene) => {
+      await scene.refused(406, 'NotAcceptable', 'GET', scene.path('configmaps'), { accept: 'text/html' });
+      const body = { metadata: { name: scene.name() } };
+      await scene.refused(415, 'UnsupportedMediaType', 'POST', scene.path('configmaps'), { type: 'text/plain', body });
+    },
+  ],
+  [
+    'a body that is no JSON, and one of another kind or version, are bad requests',
+    async (scene) => {
+      const path = scene.path('configmaps');
+      await scene.refused(400, 'BadRequest', 'POST', path, { body: '{"metadata":' });
+      await scene.refused(400, 'BadRequest', 'POST', path, {
+        body: { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' } },
+      });
+      await scene.refused(400, 'BadRequest', 'POST', path, {
+        body: { kind: 'ConfigMap', apiVersion: 'v9', metadata: { name: 'a' } },
+      });
+    },
+  ],
+  [
+    'a body may be YAML',
+    async (scene) => {
+      const name = scene.name();
+      const body = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  a: "1"\n`;
+      const made = await scene.ok('POST', scene.path('configmaps'), { type: 'application/yaml', body });
+      scene.remember(scene.path('configmaps', name));
+      assert.deepEqual(made.data, { a: '1' });
+    },
+  ],
+  [
+    'objects come as a table, or as their metadata alone, where that is asked for',
+    async (scene) => {
+      const { path, object } = await scene.configMap();
+      const name = textAt(object, 'metadata', 'name');
+      const table = await scene.ok('GET', path, {
+        accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json',
+      });
+      assert.deepEqual([table.kind, table.apiVersion], ['Table', 'meta.k8s.io/v1']);
+      assert.equal(listAt(listAt(table, 'rows')[0], 'cells')[0], name);
+      assert.equal(textAt(listAt(table, 'columnDefinitions')[0], 'name'), 'Name');
+      const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+      const partial = await scene.ok('GET', path, { accept });
+      assert.deepEqual(
+        [partial.kind, partial.data, textAt(partial, 'metadata', 'name')],
+        ['PartialObjectMetadata', undefined, name],
+      );
+    },
+  ],
+];

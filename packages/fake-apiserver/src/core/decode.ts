@@ -1,0 +1,91 @@
+import { checkPod } from '@node-agent/pod-spec';
+import { parse as parseYaml } from 'yaml';
+import { apiVersionOf, type ResourceDefinition } from '../resources/definition.ts';
+import { ApiFailure, badRequest, unsupportedMediaType } from './failure.ts';
+import { isObject, type JsonObject } from './json.ts';
+import { metadataTypeProblem } from './metadata.ts';
+
+/** The largest body that is read, as upstream's: 3 MiB. */
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+const ACCEPTED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+/** The text of a body. @throws ApiFailure 413 */
+export function bodyText(body: string | Uint8Array | undefined): string {
+  if (body === undefined) return '';
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  if (Buffer.byteLength(text) <= MAX_BODY_BYTES) return text;
+  throw new ApiFailure({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+  });
+}
+
+/** The media type alone, in lower case. */
+export function mediaType(contentType: string | undefined): string {
+  return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+/** The JSON of a body, or YAML where it is said to be that. @throws ApiFailure 400, 413, 415 */
+export function decodeBody(body: string | Uint8Array | undefined, contentType: string | undefined): unknown {
+  const type = mediaType(contentType);
+  if (type !== '' && type !== '*/*' && type !== 'application/json' && type !== 'application/yaml') {
+    throw unsupportedMediaType(ACCEPTED);
+  }
+  const text = bodyText(body);
+  try {
+    return type === 'application/yaml' ? parseYaml(text, { version: '1.1' }) : JSON.parse(text);
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${'object'}): couldn't get version/kind; json parse error: ${said}`,
+    );
+  }
+}
+
+/**
+ * An object as it is sent: of this kind, with metadata of the right types, and a pod with all of a pod's types.
+ * @returns the object, with its kind and version, and warnings for fields that are not known
+ * @throws ApiFailure 400
+ */
+export function decodeObject(
+  value: unknown,
+  definition: ResourceDefinition,
+  validation: FieldValidation,
+): { readonly object: JsonObject; readonly warnings: readonly string[] } {
+  const { kind } = definition;
+  const apiVersion = apiVersionOf(definition);
+  const refuse = (why: string): ApiFailure =>
+    badRequest(`${kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${kind}: ${why}`);
+  if (!isObject(value)) throw refuse('json: cannot unmarshal into Go value: the body is no object');
+  if (typeof value.kind === 'string' && value.kind !== '' && value.kind !== kind) {
+    throw badRequest(
+      `no kind ${JSON.stringify(value.kind)} is registered for version ${JSON.stringify(value.apiVersion ?? '')} that is served as ${kind}`,
+    );
+  }
+  if (typeof value.apiVersion === 'string' && value.apiVersion !== '' && value.apiVersion !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${value.apiVersion}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  const problem = metadataTypeProblem(value.metadata);
+  if (problem !== undefined) throw refuse(`json: cannot unmarshal: ${problem}`);
+  const object = { ...value, kind, apiVersion };
+  const warnings = kind === 'Pod' ? checkTypes(object, validation, refuse) : [];
+  return { object, warnings };
+}
+
+function checkTypes(
+  pod: JsonObject,
+  validation: FieldValidation,
+  refuse: (why: string) => ApiFailure,
+): readonly string[] {
+  const errors = checkPod(pod);
+  const wrong = errors.find((error) => error.type !== 'Unknown field');
+  if (wrong !== undefined) throw refuse(`json: cannot unmarshal into Go struct field ${wrong.field}: ${wrong.message}`);
+  const unknown = errors.map((error) => `unknown field ${JSON.stringify(error.field)}`);
+  if (validation === 'Strict' && unknown.length > 0) throw refuse(`strict decoding error: ${unknown.join(', ')}`);
+  return validation === 'Warn' ? unknown : [];
+}

@@ -1,0 +1,101 @@
+import type { UserInfo } from '../resources/definition.ts';
+import { badRequest } from './failure.ts';
+import { isObject, type JsonObject, listAt, objectAt, textAt } from './json.ts';
+import { timestamp } from './time.ts';
+
+/** What somebody wants to do, as the authorizer is asked. */
+export interface AccessAttributes {
+  readonly user: UserInfo;
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Where it is about no resource. */
+  readonly path: string;
+}
+
+/** Allows, or refuses with a reason. */
+export type Authorizer = (attributes: AccessAttributes) => boolean | { readonly denied: string };
+
+/** What reviews are answered from. */
+export interface ReviewSources {
+  readonly user: UserInfo;
+  readonly nowMs: number;
+  readonly audiences: readonly string[];
+  authenticate(
+    token: string,
+    audiences: readonly string[],
+  ): { user: UserInfo; audiences: readonly string[] } | undefined;
+  readonly authorize: Authorizer;
+}
+
+/** Answers a review of a kind. @throws ApiFailure 400 */
+export function review(kind: string, namespace: string, body: unknown, sources: ReviewSources): JsonObject {
+  if (!isObject(body)) throw badRequest(`${kind}: the body is no object`);
+  const spec = objectAt(body, 'spec');
+  const metadata = { ...objectAt(body, 'metadata'), creationTimestamp: null };
+  const group = kind.includes('Access') ? 'authorization.k8s.io' : 'authentication.k8s.io';
+  const answer = (status: JsonObject): JsonObject => ({ kind, apiVersion: `${group}/v1`, ...body, metadata, status });
+  switch (kind) {
+    case 'TokenReview':
+      return answer(reviewToken(spec, sources));
+    case 'SelfSubjectReview':
+      return {
+        ...answer({ userInfo: userInfo(sources.user) }),
+        metadata: { creationTimestamp: timestamp(sources.nowMs) },
+      };
+    case 'SelfSubjectAccessReview':
+      return answer(access(accessAttributes(spec, sources.user, namespace), sources.authorize));
+    default: {
+      const user: UserInfo = {
+        name: textAt(spec, 'user'),
+        groups: listAt(spec, 'groups').map(String),
+        ...(textAt(spec, 'uid') === '' ? {} : { uid: textAt(spec, 'uid') }),
+      };
+      if (user.name === '' && user.groups.length === 0) {
+        throw badRequest('spec.user: Invalid value: "": at least one of user or group must be specified');
+      }
+      return answer(access(accessAttributes(spec, user, namespace), sources.authorize));
+    }
+  }
+}
+
+function reviewToken(spec: JsonObject, { authenticate, audiences }: ReviewSources): JsonObject {
+  const token = textAt(spec, 'token');
+  if (token === '') throw badRequest('token is required for TokenReview in authentication');
+  const wanted = listAt(spec, 'audiences').map(String);
+  const found = authenticate(token, wanted.length > 0 ? wanted : audiences);
+  if (found === undefined) return { user: {}, error: '[invalid bearer token]' };
+  return {
+    authenticated: true,
+    user: userInfo(found.user),
+    ...(wanted.length > 0 ? { audiences: found.audiences } : {}),
+  };
+}
+
+function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
+  return { username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
+}
+
+function accessAttributes(spec: JsonObject, user: UserInfo, namespace: string): AccessAttributes {
+  const resource = objectAt(spec, 'resourceAttributes');
+  const other = objectAt(spec, 'nonResourceAttributes');
+  return {
+    user,
+    verb: textAt(resource, 'verb') || textAt(other, 'verb'),
+    group: textAt(resource, 'group'),
+    resource: textAt(resource, 'resource'),
+    subresource: textAt(resource, 'subresource'),
+    namespace: textAt(resource, 'namespace') || namespace,
+    name: textAt(resource, 'name'),
+    path: textAt(other, 'path'),
+  };
+}
+
+function access(attributes: AccessAttributes, authorize: Authorizer): JsonObject {
+  const verdict = authorize(attributes);
+  if (verdict === true) return { allowed: true };
+  return { allowed: false, ...(verdict === false ? {} : { reason: verdict.denied }) };
+}

@@ -1,0 +1,441 @@
+import { type Clock, linkAbort, type Random, sleep } from '@node-agent/async';
+import { type Answer, failureAnswer, jsonAnswer, once, textAnswer, toResponse } from './core/answer.ts';
+import { type CertificateSigner, removeEmptyNamespace, signApproved } from './core/controllers.ts';
+import { decodeBody } from './core/decode.ts';
+import { discover, versionInfo } from './core/discovery.ts';
+import { ApiFailure, badRequest, forbidden, noSuchPath, unauthorized } from './core/failure.ts';
+import { clone, type JsonObject, metadataOf, textAt } from './core/json.ts';
+import { parseListOptions } from './core/list-options.ts';
+import { inForm, nameInBody, negotiate } from './core/negotiate.ts';
+import { ResourceApi } from './core/resource-api.ts';
+import { type Authorizer, review } from './core/reviews.ts';
+import { attributesOf, type Route, route } from './core/route.ts';
+import { randomUuid, type ServerState } from './core/state.ts';
+import { type Change, Store } from './core/store.ts';
+import { timestamp } from './core/time.ts';
+import { TokenIssuer } from './core/tokens.ts';
+import { Watch, type WatchSettings } from './core/watch.ts';
+import { ConnectionFault } from './faults/connection-fault.ts';
+import type { RequestAttributes, RequestFault } from './faults/fault.ts';
+import { FaultInjector } from './faults/injector.ts';
+import { statusFault } from './faults/status-fault.ts';
+import { apiVersionOf, keyOf, type ResourceDefinition, type UserInfo } from './resources/definition.ts';
+import { registry } from './resources/registry.ts';
+import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
+
+/** What a {@link FakeApiServer} lives on. */
+export interface FakeApiServerComponents {
+  readonly clock: Clock;
+  /** UIDs, generated names and time-outs come from it: the same seed gives the same ones. */
+  readonly random: Random;
+}
+
+/** How a {@link FakeApiServer} is. */
+export interface FakeApiServerOptions {
+  /** Users by their bearer token, beside the tokens of service accounts. */
+  readonly tokens?: Readonly<Record<string, UserInfo>>;
+  /** Who sends no credentials; `kubernetes-admin` of `system:masters` by default, and refused with 401 where `null`. */
+  readonly anonymous?: UserInfo | null;
+  /** Who may do what; everybody everything by default. */
+  readonly authorize?: Authorizer;
+  /** Signs certificate signing requests that are approved; nobody by default. */
+  readonly signer?: CertificateSigner;
+  /** The server's own audiences; `https://kubernetes.default.svc.cluster.local` by default. */
+  readonly audiences?: readonly string[];
+  /** How many writes watches can go back; 5000 by default. */
+  readonly historyLimit?: number;
+  /** 60 s by default, in milliseconds. */
+  readonly bookmarkIntervalMs?: number;
+  /** A watch without a time-out of its own ends after this to twice this, in milliseconds; 30 min by default. */
+  readonly minRequestTimeoutMs?: number;
+}
+
+/** A request and what was answered, for tests that count. */
+export interface AuditEntry extends RequestAttributes {
+  readonly atMs: number;
+  /** The status of the answer; `undefined` where the connection broke. */
+  readonly status: number | undefined;
+  readonly fault: RequestFault | undefined;
+}
+
+const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+const FIRST_REVISION = 100;
+const HANG_TIMEOUT_MS = 60_000;
+const NAMESPACED = registry.filter(
+  (one, index) => one.namespaced && registry.findIndex((other) => other.storage === one.storage) === index,
+);
+
+/**
+ * A Kubernetes API server in memory, with the real one's rules. It moves only by its clock and by requests, and does the
+ * same again for the same seed. No sockets: it is the transport; {@link FakeApiServerHttp} puts it on the network.
+ */
+export class FakeApiServer implements HttpTransport {
+  /** What goes wrong. */
+  readonly faults: FaultInjector = new FaultInjector();
+  readonly #state: ServerState;
+  readonly #options: FakeApiServerOptions;
+  readonly #tokens: TokenIssuer;
+  readonly #api: ResourceApi;
+  readonly #settings: WatchSettings;
+  readonly #watches = new Set<Watch>();
+  readonly #reachability = new Set<(reachable: boolean) => void>();
+  #life = new AbortController();
+  #onRequest: (entry: AuditEntry) => void = () => {};
+  #services = 0;
+
+  constructor({ clock, random }: FakeApiServerComponents, options: FakeApiServerOptions = {}) {
+    const { historyLimit, bookmarkIntervalMs = 60_000, minRequestTimeoutMs = 1_800_000 } = options;
+    const { audiences = ['https://kubernetes.default.svc.cluster.local'] } = options;
+    const store = new Store({ revision: FIRST_REVISION, ...(historyLimit === undefined ? {} : { historyLimit }) });
+    this.#options = { ...options, audiences };
+    this.#settings = { bookmarkIntervalMs, minRequestTimeoutMs };
+    this.#state = {
+      clock,
+      random,
+      store,
+      uid: () => randomUuid(random),
+      context: (user) => ({
+        user,
+        nowMs: clock.now(),
+        lookup: (storage, key) => store.get(storage, key),
+        all: (storage) => store.list(storage).values(),
+        serviceIp: () => this.#nextServiceIp(),
+      }),
+    };
+    this.#tokens = new TokenIssuer(this.#state, audiences);
+    this.#api = new ResourceApi(this.#state, this.#tokens, NAMESPACED);
+    store.subscribe((change) => this.#control(change));
+    this.#makeNamespaces();
+  }
+
+  /** Whether it answers at all. */
+  get reachable(): boolean {
+    return !this.#life.signal.aborted;
+  }
+
+  /** The resource version of the newest write. */
+  get revision(): number {
+    return this.#state.store.revision;
+  }
+
+  /** How many watches are open. */
+  get watchCount(): number {
+    return this.#watches.size;
+  }
+
+  /**
+   * Answers a request. `user` is who a client certificate says it is; without one, the bearer token decides.
+   * @throws ConnectionFault where the connection is refused or breaks; the signal's reason
+   */
+  async request(request: HttpRequest, signal?: AbortSignal, user?: UserInfo): Promise<HttpResponse> {
+    signal?.throwIfAborted();
+    if (!this.reachable) throw new ConnectionFault('ECONNREFUSED', 'the API server is not there');
+    const { path, query } = parsePath(request.path);
+    let to: Route = { kind: 'path', path };
+    let who = user;
+    let early: ApiFailure | undefined;
+    try {
+      who ??= this.#authenticate(request);
+      to = route(request.method, path, query);
+    } catch (error) {
+      early = asFailure(error);
+    }
+    const attributes = named(attributesOf(to, request.method, path, who?.name ?? ''), request);
+    const fault = this.faults.nextFault(attributes);
+    const record = (status: number | undefined): void =>
+      this.#onRequest({ ...attributes, atMs: this.#state.clock.now(), status, fault });
+    const link = linkAbort(signal, this.#life.signal);
+    try {
+      await this.#before(fault, link.signal);
+      const response =
+        early !== undefined || who === undefined
+          ? toResponse(failureAnswer(early ?? unauthorized()))
+          : await this.#respond({ request, query, to, user: who, fault }, signal, link.signal);
+      record(response.status);
+      return response;
+    } catch (error) {
+      record(undefined);
+      throw error;
+    } finally {
+      link[Symbol.dispose]();
+    }
+  }
+
+  /** Calls `listener` for each request, once it is answered; one listener at a time. */
+  onRequest(listener: (entry: AuditEntry) => void): void {
+    this.#onRequest = listener;
+  }
+
+  /** The objects of a collection by its plural name, in their stored form; they must not be changed. */
+  objects(plural: string): readonly JsonObject[] {
+    return [...this.#state.store.list(plural).values()];
+  }
+
+  /**
+   * Puts an object as it is, with neither checks nor defaults; what the server always sets is set where it is not there.
+   * @throws TypeError where no resource has its kind, or it has no name
+   */
+  put(object: JsonObject): JsonObject {
+    const definition = registry.find((one) => one.kind === object.kind && apiVersionOf(one) === object.apiVersion);
+    if (definition === undefined)
+      throw new TypeError(`${String(object.apiVersion)} ${String(object.kind)}: no such kind`);
+    const stored = clone(definition.strategy.toStored?.(object) ?? object);
+    const metadata = metadataOf(stored);
+    const name = textAt(metadata, 'name');
+    if (name === '') throw new TypeError(`${definition.kind}: metadata.name is missing`);
+    if (definition.namespaced) metadata.namespace ??= 'default';
+    metadata.uid ??= this.#state.uid();
+    metadata.creationTimestamp ??= timestamp(this.#state.clock.now());
+    return this.#state.store.put(definition.storage, keyOf(definition, textAt(metadata, 'namespace'), name), stored);
+  }
+
+  /** Forgets the past: watches and lists that want it get 410. */
+  compact(): void {
+    this.#state.store.compact();
+  }
+
+  /** Breaks the connection of every watch, or ends them as a server does, or has them end with an error of 410. */
+  endWatches(how: 'cut' | 'end' | 'expire'): void {
+    for (const watch of [...this.#watches]) watch[how]();
+  }
+
+  /** Sends a bookmark on every watch that asked for them. */
+  sendBookmarks(): void {
+    for (const watch of this.#watches) watch.bookmark();
+  }
+
+  /** Refuses connections, and breaks those that there are, until {@link acceptConnections}. */
+  refuseConnections(): void {
+    this.#life.abort(new ConnectionFault('ECONNRESET', 'the API server went away'));
+    this.endWatches('cut');
+    for (const listener of this.#reachability) listener(false);
+  }
+
+  acceptConnections(): void {
+    if (this.reachable) return;
+    this.#life = new AbortController();
+    for (const listener of this.#reachability) listener(true);
+  }
+
+  /** Calls `listener` when connections begin to be refused or accepted; what is returned ends it. */
+  onReachable(listener: (reachable: boolean) => void): () => void {
+    this.#reachability.add(listener);
+    return () => void this.#reachability.delete(listener);
+  }
+
+  /** The store is lost: nothing is there but the namespaces of the beginning, and resource versions begin again at `revision` (100). */
+  wipe(revision: number = FIRST_REVISION): void {
+    this.endWatches('cut');
+    this.#state.store.wipe(revision);
+    this.#makeNamespaces();
+  }
+
+  /** What a fault does before anything else is done. */
+  async #before(fault: RequestFault | undefined, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#state;
+    switch (fault?.kind) {
+      case 'delay':
+        return sleep(clock, fault.delayMs, signal);
+      case 'hang':
+        await sleep(clock, fault.timeoutMs ?? HANG_TIMEOUT_MS, signal);
+        throw new ConnectionFault('ECONNRESET', 'no answer came');
+      case 'refuse':
+        throw new ConnectionFault('ECONNREFUSED', 'injected fault');
+      case 'reset':
+        throw new ConnectionFault('ECONNRESET', 'injected fault');
+    }
+  }
+
+  async #respond(call: Call, signal: AbortSignal | undefined, linked: AbortSignal): Promise<HttpResponse> {
+    const { fault, to } = call;
+    try {
+      if (fault?.kind === 'status') return toResponse(statusFault(fault));
+      this.#authorize(call);
+      if (to.kind === 'resource' && to.verb === 'watch') return await this.#watch(call, to.target, signal);
+      const answer = await this.#answer(call, linked);
+      if (fault?.kind === 'answerLost') throw new ConnectionFault('ECONNRESET', 'the answer was lost');
+      return fault?.kind === 'truncate' ? truncated(answer, fault.clean === true) : toResponse(answer);
+    } catch (error) {
+      if (error instanceof ConnectionFault || linked.aborted) throw error;
+      return toResponse(failureAnswer(asFailure(error)));
+    }
+  }
+
+  async #answer({ request, query, to, user, fault }: Call, signal: AbortSignal): Promise<Answer> {
+    if (to.kind === 'path') return pathAnswer(request.method, to.path);
+    if (to.kind === 'review') {
+      const body = decodeBody(request.body, request.headers['content-type']);
+      const answered = review(to.review, to.namespace, body, {
+        user,
+        nowMs: this.#state.clock.now(),
+        audiences: this.#options.audiences ?? [],
+        authenticate: (token, audiences) => this.#whose(token, audiences),
+        authorize: this.#options.authorize ?? (() => true),
+      });
+      return jsonAnswer(201, answered);
+    }
+    const stale = fault?.kind === 'stale' ? { revisionsBehind: fault.revisionsBehind } : undefined;
+    return this.#api.answer(to.verb, { request, query, target: to.target, user, stale, signal });
+  }
+
+  async #watch(
+    { request, query, fault }: Call,
+    {
+      definition,
+      namespace,
+      name,
+    }: { readonly definition: ResourceDefinition; readonly namespace: string; readonly name: string },
+    signal: AbortSignal | undefined,
+  ): Promise<HttpResponse> {
+    const form = negotiate(request.headers.accept);
+    const include = query.get('includeObject') ?? 'Metadata';
+    const options = parseListOptions(query, definition, name);
+    const watch = new Watch(
+      this.#state,
+      { definition, namespace },
+      options,
+      this.#settings,
+      fault?.kind === 'watch' ? fault.watch : undefined,
+      (event) => ({
+        ...event,
+        object: event.type === 'ERROR' ? event.object : inForm(event.object, form, include, this.#state.clock.now()),
+      }),
+      () => void this.#watches.delete(watch),
+    );
+    this.#watches.add(watch);
+    try {
+      await watch.start(signal);
+    } catch (error) {
+      this.#watches.delete(watch);
+      throw error;
+    }
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
+      body: watch.lines(signal),
+    };
+  }
+
+  #authenticate({ headers }: HttpRequest): UserInfo {
+    const [, token] = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '') ?? [];
+    if (token === undefined) {
+      const { anonymous = ADMIN } = this.#options;
+      if (anonymous === null) throw unauthorized();
+      return anonymous;
+    }
+    const found = this.#whose(token, this.#options.audiences ?? []);
+    if (found === undefined) throw unauthorized();
+    return found.user;
+  }
+
+  #whose(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined {
+    const { tokens = {} } = this.#options;
+    const user = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
+    return user === undefined ? this.#tokens.verify(token, audiences) : { user, audiences };
+  }
+
+  #authorize({ request, to, user }: Call): void {
+    const { authorize } = this.#options;
+    if (authorize === undefined) return;
+    const { verb, group, resource, namespace, name, path } = attributesOf(
+      to,
+      request.method,
+      parsePath(request.path).path,
+      user.name,
+    );
+    const [plural = '', subresource = ''] = resource.split('/');
+    const verdict = authorize({ user, verb, group, resource: plural, subresource, namespace, name, path });
+    if (verdict === true) return;
+    const what =
+      resource === ''
+        ? `cannot ${verb} path "${path}"`
+        : `cannot ${verb} resource "${resource}" in API group "${group}" ${namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`}`;
+    const why = verdict === false ? '' : `: ${verdict.denied}`;
+    throw forbidden({ group, plural }, name, `User "${user.name}" ${what}${why}`);
+  }
+
+  /** What controllers do in a cluster, where nothing works without them. */
+  #control({ type, storage, key, object }: Change): void {
+    const { store, clock } = this.#state;
+    const { signer } = this.#options;
+    if (signer !== undefined && storage === 'certificatesigningrequests' && type !== 'DELETED') {
+      void signApproved(store, object, signer, () => clock.now());
+    }
+    if (storage === 'namespaces' || type === 'DELETED') {
+      const name = storage === 'namespaces' ? key : (key.split('/')[0] ?? '');
+      // Not while the write that this is about is still under way.
+      queueMicrotask(() => removeEmptyNamespace(store, name, NAMESPACED));
+    }
+  }
+
+  #nextServiceIp(): string {
+    this.#services++;
+    return `10.96.${Math.floor(this.#services / 250) % 256}.${(this.#services % 250) + 1}`;
+  }
+
+  #makeNamespaces(): void {
+    for (const name of NAMESPACES) {
+      this.put({
+        kind: 'Namespace',
+        apiVersion: 'v1',
+        metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+        spec: { finalizers: ['kubernetes'] },
+        status: { phase: 'Active' },
+      });
+    }
+  }
+}
+
+interface Call {
+  readonly request: HttpRequest;
+  readonly query: URLSearchParams;
+  readonly to: Route;
+  readonly user: UserInfo;
+  readonly fault: RequestFault | undefined;
+}
+
+function parsePath(text: string): { readonly path: string; readonly query: URLSearchParams } {
+  const [path = '', ...rest] = text.split('?');
+  return { path, query: new URLSearchParams(rest.join('?')) };
+}
+
+/** A create is about the object in its body. */
+function named(attributes: RequestAttributes, request: HttpRequest): RequestAttributes {
+  if (attributes.verb !== 'create' || attributes.name !== '') return attributes;
+  try {
+    return { ...attributes, name: nameInBody(decodeBody(request.body, request.headers['content-type'])) };
+  } catch {
+    // What cannot be read has no name; the request itself is refused with the reason.
+    return attributes;
+  }
+}
+
+function asFailure(error: unknown): ApiFailure {
+  if (error instanceof ApiFailure) return error;
+  if (error instanceof URIError) return badRequest(error.message);
+  throw error;
+}
+
+function pathAnswer(method: string, path: string): Answer {
+  if (['/healthz', '/readyz', '/livez'].some((check) => path === check || path.startsWith(`${check}/`))) {
+    return textAnswer(200, 'ok');
+  }
+  if (method === 'GET' && path === '/version') return jsonAnswer(200, versionInfo);
+  const found = method === 'GET' ? discover(path) : undefined;
+  if (found !== undefined) return jsonAnswer(200, found);
+  // Below a group and version the server speaks in Statuses; elsewhere it is a plain HTTP server.
+  if (/^\/(api\/v1|apis\/[^/]+\/[^/]+)\/?/.test(path)) throw noSuchPath();
+  return textAnswer(404, '404 page not found\n');
+}
+
+function truncated({ status, headers, body }: Answer, clean: boolean): HttpResponse {
+  const half = body.subarray(0, Math.floor(body.length / 2));
+  if (clean) return { status, headers, body: once(half) };
+  return { status, headers: { ...headers, 'content-length': String(body.length) }, body: broken(half) };
+}
+
+async function* broken(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield body;
+  throw new ConnectionFault('ECONNRESET', 'the body ended half way');
+}

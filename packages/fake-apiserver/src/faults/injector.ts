@@ -1,0 +1,86 @@
+import type { FaultRule, RequestAttributes, RequestFault } from './fault.ts';
+
+/** A fault that struck, for a trace. */
+export interface InjectedFault {
+  readonly request: RequestAttributes;
+  readonly fault: RequestFault;
+}
+
+/** Decides by itself, beside the rules, what goes wrong; see {@link seededFaults}. */
+export interface FaultSource {
+  nextFault(request: RequestAttributes): RequestFault | undefined;
+}
+
+interface Armed {
+  readonly rule: FaultRule;
+  skip: number;
+  left: number;
+}
+
+/** The faults that a fake API server is told to have. Rules are asked in the order in which they were added; one strikes. */
+export class FaultInjector implements FaultSource {
+  readonly #rules = new Set<Armed>();
+  #source: FaultSource | undefined;
+  #onFault: (injected: InjectedFault) => void = () => {};
+
+  /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
+  add(rule: FaultRule): () => void {
+    const { skip = 0, times = Number.POSITIVE_INFINITY } = rule;
+    if (skip < 0 || times < 0) throw new TypeError('a fault rule: times and skip must not be negative');
+    const armed = { rule, skip, left: times };
+    this.#rules.add(armed);
+    return () => void this.#rules.delete(armed);
+  }
+
+  /** Takes back every rule and the source. */
+  clear(): void {
+    this.#rules.clear();
+    this.#source = undefined;
+  }
+
+  /** Asks `source` whenever no rule strikes; `undefined` asks nobody. */
+  useSource(source: FaultSource | undefined): void {
+    this.#source = source;
+  }
+
+  /** Calls `listener` for each fault that strikes; one listener at a time. */
+  onFault(listener: (injected: InjectedFault) => void): void {
+    this.#onFault = listener;
+  }
+
+  nextFault(request: RequestAttributes): RequestFault | undefined {
+    const fault = this.#strike(request)?.fault ?? this.#source?.nextFault(request);
+    if (fault !== undefined) this.#onFault({ request, fault });
+    return fault;
+  }
+
+  #strike(request: RequestAttributes): FaultRule | undefined {
+    for (const armed of this.#rules) {
+      if (armed.left <= 0 || !fits(armed.rule, request)) continue;
+      if (armed.skip > 0) {
+        armed.skip--;
+        continue;
+      }
+      armed.left--;
+      if (armed.left <= 0) this.#rules.delete(armed);
+      return armed.rule;
+    }
+    return undefined;
+  }
+}
+
+function fits(rule: FaultRule, request: RequestAttributes): boolean {
+  return (
+    among(rule.verb, request.verb) &&
+    among(rule.resource, request.resource) &&
+    (rule.namespace === undefined || rule.namespace === request.namespace) &&
+    (rule.name === undefined || rule.name === request.name) &&
+    (rule.fault.kind !== 'watch' || request.verb === 'watch') &&
+    (rule.when?.(request) ?? true)
+  );
+}
+
+function among(wanted: string | readonly string[] | undefined, found: string): boolean {
+  if (wanted === undefined || wanted === '*') return true;
+  return typeof wanted === 'string' ? wanted === found : wanted.includes(found);
+}

@@ -1,0 +1,12 @@
+import { clone, define, isObject, type JsonObject, ownField } from '../core/json.ts';
+
+/** `original` with a JSON merge patch (RFC 7386): `null` takes a field away, lists are replaced. Neither is changed. */
+export function applyMergePatch(original: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return clone(patch);
+  const result: JsonObject = isObject(original) ? { ...original } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else define(result, key, applyMergePatch(ownField(result, key), value));
+  }
+  return result;
+}
