@@ -62,7 +62,7 @@ function statusPatch(before: NodeStatus, after: NodeStatus): Json | undefined {
   const patch = {
     ...objectPatch(withEqualQuantities(oldRest, rest), rest),
     ...(merged && {
-      '$setElementOrder/conditions': conditions.map(({ type }) => ({ type })),
+      ...(oldConditions.length > 0 && { '$setElementOrder/conditions': conditions.map(({ type }) => ({ type })) }),
       conditions: merged,
     }),
     ...(!same(oldAddresses, addresses) && { addresses: addressesPatch(oldAddresses, addresses) }),
@@ -103,13 +103,13 @@ function withEqualQuantities(before: NodeStatus, after: NodeStatus): Json {
   };
 }
 
-/** What differs, member by member; lists are replaced as a whole, what is gone becomes `null`. */
+/** What differs, member by member; lists are replaced as a whole, what is gone or empty becomes `null`. */
 function objectPatch(before: Json, after: Json): Json | undefined {
   const patch: Record<string, unknown> = {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, wanted] = [before[key], after[key]];
     if (same(old, wanted)) continue;
-    if (wanted === undefined || wanted === null) patch[key] = null;
+    if (typeof wanted !== 'string' && isEmpty(wanted)) patch[key] = null;
     else patch[key] = isObject(old) && isObject(wanted) ? objectPatch(old, wanted) : wanted;
   }
   return Object.keys(patch).length === 0 ? undefined : patch;
