@@ -1,5 +1,5 @@
 export type { NetworkFacts } from './addresses.ts';
-export type { DevicePluginResources } from './capacity.ts';
+export { type DevicePluginResources, machineCapacity } from './capacity.ts';
 export type { ListedInterfaces } from './default-ip.ts';
 export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
 export { type HostNetwork, readNetworkFacts } from './host-network.ts';

@@ -104,9 +104,11 @@ export class NodeLease {
     const { leases, clock, logger, onRepeatedHeartbeatFailure } = this.#components;
     let lease = base;
     let last: unknown;
+    const own = new Set([base.spec?.renewTime]);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       try {
         const renewed = renewedLease(lease, this.#renewal(lease, signal), clock.now());
+        own.add(renewed.spec?.renewTime);
         this.#latest = await this.#call((limit) => leases.updateLease(renewed, limit), signal);
         this.#renewedAtMs = clock.monotonic();
         return;
@@ -118,6 +120,9 @@ export class NodeLease {
         if (reasonOf(error) === 'Conflict') {
           lease = (await this.#ensure(signal)).lease;
           this.#latest = lease;
+          // A renewal of which the answer was lost is not another's.
+          const { renewTime } = lease.spec ?? {};
+          if (!own.has(renewTime)) logger.warn({ renewTime }, 'Another kubelet renews the lease of this node');
           continue;
         }
         if (reasonOf(error) === 'NotFound') break;

@@ -20,7 +20,7 @@ export function reconcileNode(initial: Node, existing: Node, resetExtendedResour
 }
 
 /** Sets extended resources to 0 where they are to be reset, until their device plugins are back. */
-export function reconcileExtendedResources(initial: Node, existing: Node, reset: boolean): Node {
+function reconcileExtendedResources(initial: Node, existing: Node, reset: boolean): Node {
   const { capacity, allocatable } = resourcesOf(initial, existing);
   if (!reset) return withStatus(existing, { capacity, allocatable });
   const zeros = Object.fromEntries(
@@ -32,7 +32,7 @@ export function reconcileExtendedResources(initial: Node, existing: Node, reset:
 }
 
 /** Takes over the machine's sizes of huge pages; those that it does not have any more go. */
-export function reconcileHugePages(initial: Node, existing: Node): Node {
+function reconcileHugePages(initial: Node, existing: Node): Node {
   const { capacity, allocatable } = resourcesOf(initial, existing);
   const supported = Object.keys(initial.status?.capacity ?? {}).filter(isHugePageResource);
   const take = (own: Resources, machine: Resources = {}): Resources => ({

@@ -1,5 +1,6 @@
 import { addResources, parseQuantity, parseResourceList, Quantity, type ResourceList } from '@node-agent/pod-spec';
 import { NodeStatusError } from './errors.ts';
+import { cpuListLength } from './machine-info.ts';
 
 /** What is kept back from pods, as the configuration file has it. */
 export interface ReservationSettings {
@@ -7,6 +8,8 @@ export interface ReservationSettings {
   readonly systemReserved: Readonly<Record<string, string>>;
   /** Hard eviction thresholds by signal: `memory.available` and `nodefs.available` are kept back too. */
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** reservedSystemCPUs (`0-1,6`): as many CPUs are kept back, in place of what the two lists say of CPU. */
+  readonly reservedSystemCpus?: string;
   /** Leaves the hard eviction thresholds out (--experimental-allocatable-ignore-eviction). */
   readonly ignoreEviction?: boolean;
 }
@@ -28,6 +31,17 @@ export function parseReservations(settings: ReservationSettings): Reservations {
     reservationOf('systemReserved', settings.systemReserved),
     reservationOf('kubeReserved', settings.kubeReserved),
   );
+  const cpuList = settings.reservedSystemCpus ?? '';
+  if (cpuList !== '') {
+    const count = cpuListLength(cpuList);
+    if (count === undefined) {
+      throw new NodeStatusError(
+        'InvalidReservation',
+        `reservedSystemCPUs: ${JSON.stringify(cpuList)} is no list of CPUs`,
+      );
+    }
+    reserved.set('cpu', Quantity.of(count));
+  }
   const thresholds = new Map<'memory' | 'ephemeral-storage', Threshold>();
   if (settings.ignoreEviction !== true) {
     for (const resource of ['memory', 'ephemeral-storage'] as const) {

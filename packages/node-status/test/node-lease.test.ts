@@ -142,6 +142,39 @@ describe('the lease of a node', () => {
     expect(failures()).toBe(0);
   });
 
+  test('that a second kubelet renews is reported; an answer that was lost is no such thing', async () => {
+    const { api, start, clock, lines } = setUp();
+    const warned = () =>
+      lines.filter(({ message }) => message === 'Another kubelet renews the lease of this node').length;
+    await start();
+    const renew = api.updateLease.bind(api);
+    api.updateLease = async (lease) => {
+      api.updateLease = renew;
+      await renew(lease);
+      throw new Error('the answer is lost');
+    };
+    await clock.advance(ROUND_MS);
+    expect(api.count('updateLease')).toBe(3);
+    expect(warned()).toBe(0);
+    const second = new NodeLease(
+      {
+        leases: api,
+        nodes: api,
+        clock,
+        random: seededRandom(9),
+        logger: captureLogger().logger,
+        metrics: new MetricsRegistry(),
+      },
+      { nodeName: 'n1' },
+    );
+    const abort = new AbortController();
+    const ended = second.start(abort.signal);
+    await clock.advance(2 * ROUND_MS);
+    abort.abort();
+    await ended;
+    expect(warned()).toBeGreaterThan(0);
+  });
+
   test('is tried five times at once, and the connections are called bad from the second time on', async () => {
     const { api, start, clock, failures, metrics } = setUp();
     await start();

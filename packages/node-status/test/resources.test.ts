@@ -142,6 +142,15 @@ describe('allocatable', () => {
     expect(reservationProblems(capacity, parseReservations(NONE))).toEqual([]);
   });
 
+  test('CPUs that are reserved by number stand for those of the lists', () => {
+    const lists = { ...NONE, kubeReserved: { cpu: '500m', memory: '1Gi' }, systemReserved: { cpu: '1' } };
+    const { reserved } = parseReservations({ ...lists, reservedSystemCpus: '0-1,3' });
+    expect(formatResourceList(reserved)).toEqual({ cpu: '3', memory: '1Gi' });
+    expect(() => parseReservations({ ...NONE, reservedSystemCpus: '1-' })).toThrow(
+      expect.objectContaining({ code: 'InvalidReservation', message: 'reservedSystemCPUs: "1-" is no list of CPUs' }),
+    );
+  });
+
   test('a reservation that cannot be read names its field', () => {
     expect(() => parseReservations({ ...NONE, kubeReserved: { cpu: 'lots' } })).toThrow(
       expect.objectContaining({
