@@ -2,11 +2,13 @@ import { type Clock, every, linkAbort, type Random, Semaphore, WorkQueue } from 
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { Histogram, Logger, Metrics } from '@node-agent/telemetry';
 import { StatusApiError } from './api-error.ts';
-import { mergePodStatus } from './merge.ts';
+import type { MergeContext } from './merge.ts';
 import type { VersionedStatus } from './status-manager.ts';
-import { needsReconcile, podStatusPatch } from './status-patch.ts';
+import { needsReconcile } from './status-patch.ts';
 import type { PodDeletionSafety, StatusApi, StatusPods, StatusSource } from './status-writer-ports.ts';
-import { canBeDeleted, isNewer, retryDelayMs, type WriteTarget, type Written, writeTarget } from './write-rules.ts';
+import { canBeDeleted, isNewer, newerOf, retryDelayMs, type WriteTarget, writeTarget } from './write-rules.ts';
+import { newWriteState, type WriteState } from './write-state.ts';
+import { unlessGone, writeStatus } from './write-status.ts';
 
 /** What a {@link StatusWriter} works with. */
 export interface StatusWriterComponents {
@@ -33,24 +35,10 @@ export interface StatusWriterOptions {
   readonly recheckMs?: number;
 }
 
-/** What is known of the writes of one pod. */
-interface WriteState {
-  /** What the API has; also what it need not get any more, because the pod is gone there. */
-  written: Written | undefined;
-  /** Since when something waits to be written, by the monotonic clock. */
-  changedAtMs: number | undefined;
-  running: boolean;
-  /** There is news since the running write began. */
-  again: boolean;
-  failures: number;
-  /** Nothing but this node's own state is waited for; the API need not be asked meanwhile. */
-  waitsFor: 'containers' | 'resources' | undefined;
-  deleted: boolean;
-}
-
 /**
  * Writes the newest status of each pod to the API server: at once when it changes, and again when the API shows something
- * else (`syncBatch` and `syncPod` in `pkg/kubelet/status/status_manager.go`). One write of a pod at a time, none of them
+ * else (`syncBatch` and `syncPod` in `pkg/kubelet/status/status_manager.go`; upstream reads the pod before every write,
+ * here that is done where what the watch and the last write showed may be wrong). One write of a pod at a time, none of them
  * waits for another pod's. A failed one is tried again for ever, with whatever is newest by then (S8). It also deletes the
  * objects of pods that have ended (S5).
  */
@@ -185,41 +173,24 @@ export class StatusWriter implements AsyncDisposable {
     if (target === undefined) return undefined;
     if (!this.#isDue(uid, state, newest, target)) return state.waitsFor && this.#options.recheckMs;
 
+    // A repair, and what follows a failure, begins with a look at the API: what is known here may be wrong.
+    const isNews = isNewer(newest.version, target.uid, state.written) || state.waitsFor !== undefined;
+    const base = isNews && state.failures === 0 ? this.#newestKnown(newest.pod, target, state) : undefined;
     const { changedAtMs } = state;
     state.changedAtMs = undefined;
     state.waitsFor = undefined;
-    const pod = await this.#writeStatus(newest, target, signal);
+    const pod = await writeStatus(
+      this.#components,
+      { newest, target, base, context: () => this.#mergeContext(uid) },
+      signal,
+    );
     state.written = { version: newest.version, uid: target.uid };
+    state.answer = pod;
     if (pod === undefined) return undefined;
     if (changedAtMs !== undefined) {
       this.#duration.observe({}, (this.#components.clock.monotonic() - changedAtMs) / 1000);
     }
     return await this.#afterWrite(uid, state, newest, pod, signal);
-  }
-
-  /** The pod as the API has it afterwards; `undefined` where it is gone there, or another has taken its name. */
-  async #writeStatus(
-    { pod: local, status, version }: VersionedStatus,
-    { namespace, name, uid }: WriteTarget,
-    signal: AbortSignal,
-  ): Promise<Pod | undefined> {
-    const { api, logger } = this.#components;
-    const fields = { pod: `${namespace}/${name}`, podUid: local.metadata.uid, statusVersion: version };
-    const pod = await unlessGone(api.getPod(namespace, name, signal));
-    if (pod === undefined) {
-      logger.debug(fields, 'Pod does not exist on the server');
-      return undefined;
-    }
-    if (pod.metadata.uid !== uid) {
-      logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
-      return undefined;
-    }
-    const merged = mergePodStatus(pod, status, this.#mergeContext(local.metadata.uid));
-    const patch = podStatusPatch(pod.metadata, pod.status ?? {}, merged);
-    if (patch === undefined) return pod;
-    const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal));
-    logger.debug({ ...fields, patch }, 'Status for pod updated successfully');
-    return patched;
   }
 
   /** What is left to do once the status is written: wait for the containers (S2), delete the object (S5), or nothing. */
@@ -279,10 +250,23 @@ export class StatusWriter implements AsyncDisposable {
 
   /** Whether the API's watch shows something else than it should. */
   #needsRepair({ pod, status, finished }: VersionedStatus): boolean {
-    const { pods } = this.#components;
-    const known = isStaticPod(pod) ? pods.getMirrorPodByPod(pod) : pods.getPodByUid(pod.metadata.uid);
+    const known = this.#watched(pod);
     if (known === undefined) return false;
     return canBeDeleted(known, finished) || needsReconcile(known, status, this.#mergeContext(pod.metadata.uid));
+  }
+
+  /** The object that shows the pod, as the watch has it. */
+  #watched(pod: Pod): Pod | undefined {
+    const { pods } = this.#components;
+    return isStaticPod(pod) ? pods.getMirrorPodByPod(pod) : pods.getPodByUid(pod.metadata.uid);
+  }
+
+  /** The newest reading of the object, which saves another; `undefined` where there is none to be trusted. */
+  #newestKnown(pod: Pod, { uid }: WriteTarget, { answer }: WriteState): Pod | undefined {
+    const [watched, answered] = [this.#watched(pod), answer].map((one) =>
+      one?.metadata.uid === uid ? one : undefined,
+    );
+    return newerOf(watched, answered);
   }
 
   #repair(): void {
@@ -295,6 +279,8 @@ export class StatusWriter implements AsyncDisposable {
     for (const { pod } of statuses.getStatuses()) {
       const { uid } = pod.metadata;
       const state = this.#state(uid);
+      const watched = this.#watched(pod);
+      if (!state.running && newerOf(watched, state.answer) === watched) state.answer = undefined;
       if (this.#isDue(uid, state)) this.#look(uid, state);
     }
   }
@@ -309,7 +295,7 @@ export class StatusWriter implements AsyncDisposable {
     return writeTarget(pod, isStaticPod(pod) ? this.#components.pods.getMirrorPodByPod(pod) : undefined);
   }
 
-  #mergeContext(uid: string): Parameters<typeof mergePodStatus>[2] {
+  #mergeContext(uid: string): MergeContext {
     const { clock, safety } = this.#components;
     return { couldHaveRunningContainers: safety.couldHaveRunningContainers(uid), nowMs: clock.now() };
   }
@@ -317,25 +303,8 @@ export class StatusWriter implements AsyncDisposable {
   #state(uid: string): WriteState {
     const known = this.#states.get(uid);
     if (known !== undefined) return known;
-    const state: WriteState = {
-      written: undefined,
-      changedAtMs: undefined,
-      running: false,
-      again: false,
-      failures: 0,
-      waitsFor: undefined,
-      deleted: false,
-    };
+    const state = newWriteState();
     this.#states.set(uid, state);
     return state;
-  }
-}
-
-async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (StatusApiError.from(error).code === 'NotFound') return undefined;
-    throw error;
   }
 }

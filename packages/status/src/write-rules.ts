@@ -70,3 +70,19 @@ export function retryDelayMs(
   const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(failures - 1, 30));
   return Math.max(fullMs * (0.5 + chance / 2), retryAfterMs);
 }
+
+/**
+ * The newer of two readings of one object; `undefined` where that cannot be told. Resource versions of one resource can be
+ * compared as numbers (KEP-5504).
+ */
+export function newerOf(one: Pod | undefined, other: Pod | undefined): Pod | undefined {
+  const [a, b] = [revisionOf(one), revisionOf(other)];
+  if (one === undefined || other === undefined) return a !== undefined ? one : b !== undefined ? other : undefined;
+  if (a === undefined || b === undefined) return undefined;
+  return a < b ? other : one;
+}
+
+function revisionOf(pod: Pod | undefined): bigint | undefined {
+  const version = pod?.metadata.resourceVersion ?? '';
+  return /^[1-9][0-9]*$/.test(version) ? BigInt(version) : undefined;
+}

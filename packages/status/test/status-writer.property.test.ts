@@ -15,7 +15,7 @@ type Step =
   | { readonly do: 'containers'; readonly name: string; readonly running: boolean }
   | { readonly do: 'resources'; readonly name: string; readonly held: boolean }
   | { readonly do: 'api'; readonly name: string; readonly change: 'fail' | 'delete' | 'write over' | 'gate' }
-  | { readonly do: 'watch'; readonly name: string; readonly shows: boolean }
+  | { readonly do: 'watch'; readonly name: string; readonly shows: 'nothing' | 'what is' | 'what was' }
   | { readonly do: 'fault'; readonly fault: Fault | undefined }
   | { readonly do: 'wait'; readonly ms: number };
 
@@ -41,7 +41,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('finish' as const), name }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('containers' as const), name, running: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('resources' as const), name, held: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('watch' as const), name, shows: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('watch' as const),
+      name,
+      shows: fc.constantFrom('nothing' as const, 'what is' as const, 'what was' as const),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -70,7 +77,7 @@ class World {
   }
 
   async take(next: Step): Promise<void> {
-    const { api, clock, held, manager, running, unseen } = this.setUp;
+    const { api, clock, held, manager, running } = this.setUp;
     switch (next.do) {
       case 'set': {
         const hostIP = `v${++this.#changes}`;
@@ -92,7 +99,7 @@ class World {
         held[next.held ? 'add' : 'delete'](`uid-${next.name}`);
         break;
       case 'watch':
-        unseen[next.shows ? 'delete' : 'add'](`uid-${next.name}`);
+        this.#setWatch(next.name, next.shows);
         break;
       case 'api':
         this.#changeInApi(next.name, next.change);
@@ -103,6 +110,15 @@ class World {
       case 'wait':
         await clock.advance(next.ms);
     }
+  }
+
+  #setWatch(podName: string, shows: 'nothing' | 'what is' | 'what was'): void {
+    const { api, stale, unseen } = this.setUp;
+    const uid = `uid-${podName}`;
+    const now = api.get(podName);
+    unseen[shows === 'nothing' ? 'add' : 'delete'](uid);
+    if (shows === 'what was' && now !== undefined) stale.set(uid, now);
+    else stale.delete(uid);
   }
 
   #changeInApi(podName: string, change: 'fail' | 'delete' | 'write over' | 'gate'): void {
@@ -127,7 +143,7 @@ test('S1 S2 S3 S4 S5 S8: whatever fails in between, the API ends with the newest
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer(), async (steps, seed) => {
       const world = new World(seed);
-      const { api, clock, held, running, stop, unseen } = world.setUp;
+      const { api, clock, held, running, stale, stop, unseen } = world.setUp;
       const deletedWhileHeld: string[] = [];
       const toldWhileRunning: string[] = [];
       const { deletePod, patchPodStatus } = api;
@@ -146,6 +162,7 @@ test('S1 S2 S3 S4 S5 S8: whatever fails in between, the API ends with the newest
       held.clear();
       running.clear();
       unseen.clear();
+      stale.clear();
       await clock.advance(60_000);
 
       expect(api.mostAtOnce).toBeLessThanOrEqual(1);

@@ -23,14 +23,37 @@ const web = namedPod('web');
 const refused = () => ({ error: apiError(undefined, 'connection refused') });
 
 describe('a change', () => {
-  test('is written at once, as one GET and one PATCH', async () => {
+  test('is written at once, as one PATCH', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
     await clock.advance(0);
-    expect(api.calls).toEqual(['get default/web', 'patch default/web']);
+    expect(api.calls).toEqual(['patch default/web']);
     expect(api.get('web')?.status).toMatchObject({ phase: 'Running', podIP: '10.0.0.7' });
     expect(observed).toEqual([0]);
+  });
+
+  test('of a pod that the watch does not show begins with a GET; what the PATCH answered does for the next one', async () => {
+    const { clock, api, manager, unseen } = setUp();
+    api.put(web);
+    unseen.add('uid-web');
+    for (const phase of ['Pending', 'Running']) {
+      manager.setPodStatus(web, { phase });
+      await clock.advance(0);
+    }
+    expect(api.calls).toEqual(['get default/web', 'patch default/web', 'patch default/web']);
+  });
+
+  test('over what the watch has not shown yet is refused, and made again over what is there', async () => {
+    const { clock, api, manager, stale } = setUp();
+    api.put({ ...web, status: { phase: 'Pending' } });
+    const seen = api.get('web');
+    if (seen) stale.set('uid-web', seen);
+    api.put({ ...web, status: { phase: 'Failed', reason: 'NodeLost' } });
+    manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
+    await clock.advance(200);
+    expect(api.calls).toEqual(['patch default/web', 'get default/web', 'patch default/web']);
+    expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
   });
 
   test('that the API shows already is not written', async () => {
@@ -39,7 +62,7 @@ describe('a change', () => {
     api.put({ ...web, status });
     manager.setPodStatus(web, { phase: 'Running' });
     await clock.advance(60_000);
-    expect(api.calls).toEqual(['get default/web']);
+    expect(api.calls).toEqual([]);
   });
 
   test('S3: that comes during a write is written next, and no other but the newest', async () => {
@@ -108,7 +131,7 @@ describe('S8: while the API server is away', () => {
     manager.setPodStatus(web, { phase: 'Running' });
     await clock.advance(3_600_000);
     expect(lines.filter(({ level }) => level === 'error').length).toBeLessThan(12);
-    expect(api.calls.slice(0, 3)).toEqual(['get default/web', 'patch default/web', 'get default/web']);
+    expect(api.calls.slice(0, 3)).toEqual(['patch default/web', 'get default/web', 'patch default/web']);
     api.fault = () => undefined;
     await clock.advance(5_000);
     expect(api.get('web')?.status?.phase).toBe('Running');
@@ -205,7 +228,7 @@ describe('a pod that the API has no more', () => {
     api.put(namedPod('web', { uid: 'uid-new' }));
     await clock.advance(60_000);
     expect(api.get('web')?.status).toBeUndefined();
-    expect(api.calls).toEqual(['get default/web', 'patch default/web', 'get default/web']);
+    expect(api.calls).toEqual(['patch default/web', 'get default/web']);
   });
 });
 
@@ -217,7 +240,7 @@ describe('S2: a terminal phase', () => {
     manager.setPodStatus(web, { phase: 'Failed', reason: 'Evicted', podIP: '10.0.0.7' });
     await clock.advance(9_000);
     expect(api.get('web')?.status).toMatchObject({ phase: 'Running', podIP: '10.0.0.7' });
-    expect(api.calls).toHaveLength(2);
+    expect(api.calls).toHaveLength(1);
     running.delete('uid-web');
     await clock.advance(250);
     expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
@@ -298,9 +321,9 @@ describe('S5: the object of a pod', () => {
     const before = api.calls.length;
     held.delete('uid-web');
     await clock.advance(250);
-    expect(api.calls.slice(before)).toEqual(['get default/web', 'delete(0) default/web']);
+    expect(api.calls.slice(before)).toEqual(['delete(0) default/web']);
     await clock.advance(60_000);
-    expect(api.calls).toHaveLength(before + 2);
+    expect(api.calls).toHaveLength(before + 1);
   });
 
   test('is deleted at once where nothing is left', async () => {
@@ -308,7 +331,7 @@ describe('S5: the object of a pod', () => {
     api.put({ ...going, status: running });
     manager.terminatePod({ ...going, status: running });
     await clock.advance(0);
-    expect(api.calls).toEqual(['get default/web', 'patch default/web', 'delete(0) default/web']);
+    expect(api.calls).toEqual(['patch default/web', 'delete(0) default/web']);
     expect(api.phases.get('uid-web')).toEqual(['Running', 'Failed']);
   });
 

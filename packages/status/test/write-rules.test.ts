@@ -1,6 +1,7 @@
+import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { StatusApiError } from '../src/api-error.ts';
-import { canBeDeleted, isNewer, retryDelayMs, writeTarget } from '../src/write-rules.ts';
+import { canBeDeleted, isNewer, newerOf, retryDelayMs, writeTarget } from '../src/write-rules.ts';
 import { makePod, makeStaticPod } from './builders.ts';
 import { apiError } from './fake-api.ts';
 
@@ -53,6 +54,28 @@ test.each([
   ['it was to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
 ])('S3: a status is written where %s', (_name, version, written, expected) => {
   expect(isNewer(version, 'u1', written)).toBe(expected);
+});
+
+describe('of two readings of a pod', () => {
+  const at = (resourceVersion: string | undefined): Pod => {
+    const pod = makePod();
+    return { ...pod, metadata: { ...pod.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
+  };
+  test.each([
+    ['9', '10', '10'],
+    ['10', '9', '10'],
+    ['7', '7', '7'],
+    ['99999999999999999999', '100000000000000000000', '100000000000000000000'],
+    ['7', 'none', '7'],
+    ['none', '7', '7'],
+    ['none', 'none', undefined],
+    ['7', undefined, undefined],
+    ['x', '7', undefined],
+    ['x', 'none', undefined],
+  ])('at %s and %s the newer is that at %s', (one, other, expected) => {
+    const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
+    expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
+  });
 });
 
 test('retries come after 200 ms, doubling to 5 s, each in the upper half of that', () => {

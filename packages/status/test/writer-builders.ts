@@ -18,6 +18,8 @@ export interface WriterSetUp {
   readonly held: Set<string>;
   /** Pods that the watch does not show (yet). */
   readonly unseen: Set<string>;
+  /** Pods of which the watch shows an old state: that which stands here. */
+  readonly stale: Map<string, Pod>;
   readonly observed: number[];
   readonly lines: LogLine[];
   readonly stop: () => Promise<void>;
@@ -29,6 +31,7 @@ export function setUpWriter(options: StatusWriterOptions = {}, random: Random = 
   const running = new Set<string>();
   const held = new Set<string>();
   const unseen = new Set<string>();
+  const stale = new Map<string, Pod>();
   const observed: number[] = [];
   const { logger, lines } = captureLogger();
   const metrics: Metrics = {
@@ -39,7 +42,10 @@ export function setUpWriter(options: StatusWriterOptions = {}, random: Random = 
       },
     }),
   };
-  const known = (): readonly Pod[] => [...api.pods.values()].filter(({ metadata }) => !unseen.has(metadata.uid));
+  const known = (): readonly Pod[] =>
+    [...api.pods.values()]
+      .map((pod) => stale.get(pod.metadata.uid) ?? pod)
+      .filter(({ metadata }) => !unseen.has(metadata.uid));
   const pods = {
     getPodByUid: (uid: string): Pod | undefined => known().find(({ metadata }) => metadata.uid === uid),
     getMirrorPodByPod: (pod: Pod): Pod | undefined =>
@@ -63,5 +69,5 @@ export function setUpWriter(options: StatusWriterOptions = {}, random: Random = 
     controller.abort();
     await started;
   };
-  return { clock, api, manager, writer, running, held, unseen, observed, lines, stop };
+  return { clock, api, manager, writer, running, held, unseen, stale, observed, lines, stop };
 }

@@ -1,0 +1,57 @@
+import type { Pod } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { StatusApiError } from './api-error.ts';
+import { type MergeContext, mergePodStatus } from './merge.ts';
+import type { VersionedStatus } from './status-manager.ts';
+import { podStatusPatch } from './status-patch.ts';
+import type { StatusApi } from './status-writer-ports.ts';
+import type { WriteTarget } from './write-rules.ts';
+
+/** What {@link writeStatus} is to do. */
+export interface StatusWrite {
+  readonly newest: VersionedStatus;
+  readonly target: WriteTarget;
+  /** The object as it is known here; it is read from the API where absent. */
+  readonly base: Pod | undefined;
+  readonly context: () => MergeContext;
+}
+
+/**
+ * Brings one status to the API server (`syncPod` in `pkg/kubelet/status/status_manager.go`).
+ * @returns the pod as the API has it then; `undefined` where it is gone there, or another has taken its name
+ * @throws what the API throws
+ */
+export async function writeStatus(
+  { api, logger }: { readonly api: StatusApi; readonly logger: Logger },
+  { newest, target, base, context }: StatusWrite,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  const { namespace, name, uid } = target;
+  const fields = { pod: `${namespace}/${name}`, podUid: newest.pod.metadata.uid, statusVersion: newest.version };
+  const pod = base ?? (await unlessGone(api.getPod(namespace, name, signal)));
+  if (pod === undefined) {
+    logger.debug(fields, 'Pod does not exist on the server');
+    return undefined;
+  }
+  if (pod.metadata.uid !== uid) {
+    logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
+    return undefined;
+  }
+  // Right before it is sent: what could run is asked for now, not when the reading began (S2).
+  const merged = mergePodStatus(pod, newest.status, context());
+  const patch = podStatusPatch(pod.metadata, pod.status ?? {}, merged);
+  if (patch === undefined) return pod;
+  const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal));
+  logger.debug({ ...fields, patch }, 'Status for pod updated successfully');
+  return patched;
+}
+
+/** What a request gives; `undefined` where its object is not there. */
+export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (StatusApiError.from(error).code === 'NotFound') return undefined;
+    throw error;
+  }
+}
