@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** Which container runtime the node is to run over. */
-export type RuntimeChoice =
+type RuntimeChoice =
   /** One of its own where that is possible, else the fake one. */
   { readonly kind: 'auto' } | { readonly kind: 'fake' } | { readonly kind: 'given'; readonly endpoint: string };
 

@@ -1,7 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { CriClient } from '@node-agent/cri-client';
 import { cannotRun, findContainerd } from '@node-agent/tools-containerd';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -71,7 +73,14 @@ async function leftovers(): Promise<readonly string[]> {
     if (line.includes(runDir)) found.push(`process ${name}: ${line.replaceAll('\0', ' ')}`);
   }
   const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line.includes(runDir));
-  return [...found, ...mounts];
+  const bridge = `na-${createHash('sha256').update(placesIn(runDir).containerdDir).digest('hex').slice(0, 8)}`;
+  const linesOf = async (file: string, args: readonly string[]): Promise<readonly string[]> => {
+    const { stdout } = await promisify(execFile)(file, args).catch(() => ({ stdout: '' }));
+    return stdout.split('\n').filter((line) => line.includes(bridge));
+  };
+  const links = await linesOf('ip', ['-o', 'link']);
+  const rules = await linesOf('iptables', ['-t', 'nat', '-S']);
+  return [...found, ...mounts, ...links, ...rules];
 }
 
 const SETTLED = ['clock', 'crasher', 'shared'].map(running);
@@ -163,16 +172,26 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
 });
 
 describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
-  test('a private one: all pods run; SIGINT leaves no process, mount, bridge or rule', async (context) => {
+  test('a private one: all pods run; SIGINT leaves no process, mount, bridge, rule or cgroup', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const run = start();
     for (const pattern of SETTLED) await run.says(pattern);
-    expect((await leftovers()).length).toBeGreaterThan(5);
+    const [bridge, rule] = [/^\d+: na-/, /^-A POSTROUTING/];
+    for (const kind of [/^process /, / \/tmp\/na-run/, bridge, rule])
+      expect(await leftovers()).toContainEqual(expect.stringMatching(kind));
+    const bundles = join(placesIn(runDir).containerdDir, 'state/io.containerd.runtime.v2.task/k8s.io');
+    const ids = await readdir(bundles);
+    expect(ids.length).toBeGreaterThanOrEqual(6);
     run.child.kill('SIGINT');
     expect(await run.exit, run.output).toBe(0);
     expect(run.output.split('\n')[0]).toMatch(/a private containerd \d/);
     expect(await leftovers()).toEqual([]);
+    const controllers = await readdir('/sys/fs/cgroup');
+    const groups = await Promise.all(
+      ['', ...controllers].map((name) => readdir(join('/sys/fs/cgroup', name, 'k8s.io')).catch(() => [])),
+    );
+    expect(groups.flat().filter((name) => ids.includes(name))).toEqual([]);
     expect((await readdir(runDir)).sort()).toEqual([
       'containerd.log',
       'kubelet.log',

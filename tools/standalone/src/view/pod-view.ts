@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 
 /** A container as it is shown. */
-export interface ContainerView {
+interface ContainerView {
   readonly name: string;
   /** `running`, `waiting(CrashLoopBackOff)`, `exited(0)`. */
   readonly state: string;
