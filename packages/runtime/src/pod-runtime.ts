@@ -1,5 +1,11 @@
 import type { Clock, Random } from '@node-agent/async';
-import { ContainerEventType, CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import {
+  ContainerEventType,
+  CriError,
+  type ImageService,
+  PodSandboxState,
+  type RuntimeService,
+} from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import {
   defaultRestartFeatures,
@@ -185,11 +191,19 @@ export class PodRuntime {
       cri.listPodSandbox({ filter }, signal),
       cri.listContainers({ filter }, signal),
     ]);
+    // Without them its containers would look as if they had no sandbox, and be killed for that.
+    if (items.some(({ id, metadata }) => id === '' || !metadata?.uid)) {
+      throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without its id or its metadata`);
+    }
     const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
     const sandboxes = (pod?.sandboxes ?? []).map(async ({ id }) => {
       const answer = await unlessGone(cri.podSandboxStatus({ podSandboxId: id }, signal));
       if (answer === undefined) return [];
       if (answer.status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
+      // To take an unheard-of state for "not ready" would kill all that is in the sandbox.
+      if (!Object.values<number>(PodSandboxState).includes(answer.status.state)) {
+        throw new PodRuntimeError('BadAnswer', `pod sandbox ${id} is in an unknown state: ${answer.status.state}`);
+      }
       return [toSandboxStatus(answer.status)];
     });
     const statuses = (pod?.containers ?? []).map(({ id, sandboxId }) => this.#containerStatus(id, sandboxId, signal));
