@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type Clock, every, type Random } from '@node-agent/async';
+import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem } from '@node-agent/host';
@@ -80,13 +80,14 @@ export async function runNode(
     'Starting kubelet',
   );
   kubelet.birthCry();
-  await Promise.all([
-    kubelet.run(signal),
-    kubelet.startGarbageCollection(signal),
-    ...(servers.healthz ? [kubelet.listenAndServeHealthz(signal)] : []),
-    ...(servers.readOnly ? [kubelet.listenAndServeReadOnly(signal)] : []),
-    forgetEvents(kubelet, events, clock, signal),
-  ]);
+  // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
+  const group = new TaskGroup(signal);
+  group.add((ending) => kubelet.run(ending));
+  group.add((ending) => kubelet.startGarbageCollection(ending));
+  if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));
+  if (servers.readOnly) group.add((ending) => kubelet.listenAndServeReadOnly(ending));
+  group.add((ending) => forgetEvents(kubelet, events, clock, ending));
+  await group.ended();
 }
 
 /** How often events of pods that are gone are forgotten. */

@@ -9,5 +9,6 @@ export { KeyedMutex } from './keyed-mutex.ts';
 export { jitter, type Random, seededRandom, systemRandom } from './random.ts';
 export { Receiver } from './receiver.ts';
 export { Semaphore } from './semaphore.ts';
+export { TaskGroup } from './task-group.ts';
 export { withTimeout } from './timeout.ts';
 export { WorkQueue } from './work-queue.ts';

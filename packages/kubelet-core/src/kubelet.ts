@@ -1,3 +1,4 @@
+import { TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { errorText, eventReasons, type ObjectReference } from '@node-agent/telemetry';
 import type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
@@ -109,21 +110,21 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     const { podConfig, pleg, volumes, services, probeUpdates } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
     const loop = this.#loop;
-    // Each part ends by the signal. One that falls over by itself ends them all: a kubelet without it would look alive.
-    const parts = [
-      this.#watchRuntime(signal),
-      this.#workers.start(signal),
-      volumes.start(signal),
-      ...services.map((service) => this.#runService(service, signal)),
-      loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), signal),
-      loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), signal),
-      ...(probeUpdates === undefined
-        ? []
-        : [loop.consume('probe', probeUpdates, ({ podUid }) => this.#syncByUid(podUid), signal)]),
-      loop.tick('sync', syncPeriodMs, () => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline()), signal),
-      loop.tick('housekeeping', housekeepingPeriodMs, () => this.#housekeeping(signal), signal),
-    ];
-    await Promise.all(parts.map((part) => ended(part, signal)));
+    // One that falls over by itself ends them all: a kubelet without it would look alive.
+    const group = new TaskGroup(signal);
+    group.add(() => this.#watchRuntime(group));
+    group.add((ending) => this.#workers.start(ending));
+    group.add((ending) => volumes.start(ending));
+    for (const service of services) group.add((ending) => this.#runService(service, ending));
+    group.add((ending) => loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), ending));
+    group.add((ending) => loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), ending));
+    if (probeUpdates !== undefined) {
+      group.add((ending) => loop.consume('probe', probeUpdates, ({ podUid }) => this.#syncByUid(podUid), ending));
+    }
+    const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
+    group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
+    group.add((ending) => loop.tick('housekeeping', housekeepingPeriodMs, () => this.#housekeeping(ending), ending));
+    await group.ended();
   }
 
   async runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]> {
@@ -250,10 +251,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   /** Asks the runtime for its status from time to time; starts PLEG and what depends on the runtime once it answers. */
-  async #watchRuntime(signal: AbortSignal): Promise<void> {
+  async #watchRuntime(group: TaskGroup): Promise<void> {
+    const { signal } = group;
     const { clock, runtime, logger, pleg, runtimeDependentServices } = this.#deps;
     const { runtimeStatusPeriodMs } = this.#options;
-    const dependents: Promise<void>[] = [];
     let starting = true;
     let periodMs: number;
     do {
@@ -269,14 +270,13 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       }
       if (starting && this.#runtimeState.everUp) {
         starting = false;
-        dependents.push(pleg.start(signal));
-        for (const service of runtimeDependentServices) dependents.push(this.#runService(service, signal));
+        group.add((ending) => pleg.start(ending));
+        for (const service of runtimeDependentServices) group.add((ending) => this.#runService(service, ending));
       }
       // One that is away is asked more often: it is back when it answers (K2).
       const healthy = this.#runtimeState.errors().length === 0;
       periodMs = healthy ? runtimeStatusPeriodMs : Math.min(runtimeStatusPeriodMs, RUNTIME_RETRY_MS);
     } while (await waited(clock, periodMs, signal));
-    await Promise.all(dependents.map((part) => ended(part, signal)));
   }
 
   async #runService(service: BackgroundService, signal: AbortSignal): Promise<void> {
@@ -295,14 +295,5 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     } finally {
       this.#housekeepingDue = true;
     }
-  }
-}
-
-/** Waits for a part of the kubelet; that it was aborted is no error. */
-async function ended(part: Promise<void>, signal: AbortSignal): Promise<void> {
-  try {
-    await part;
-  } catch (err) {
-    if (!signal.aborted) throw err;
   }
 }

@@ -195,14 +195,34 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('a service that falls over ends the kubelet with its name', async () => {
+  test.each([
+    ['a service', 'services'],
+    ['what depends on the runtime', 'runtimeDependentServices'],
+  ] as const)('%s that falls over ends the kubelet with its name, and all else with it', async (_name, place) => {
+    let others = 0;
+    const other = {
+      name: 'other',
+      start: (signal: AbortSignal) =>
+        new Promise<void>((resolve) => {
+          others += 1;
+          signal.addEventListener('abort', () => {
+            others -= 1;
+            resolve();
+          });
+        }),
+    };
+    const faulty = { name: 'pod-source', start: () => Promise.reject(new Error('EACCES')) };
     const { kubelet, clock, controller } = setUp({
-      services: [{ name: 'pod-source', start: () => Promise.reject(new Error('EACCES')) }],
+      services: [other],
+      runtimeDependentServices: [other],
+      [place]: [other, faulty],
     });
     const run = expect(kubelet.run(controller.signal)).rejects.toThrow('pod-source ended: EACCES');
-    await clock.advance(0);
+    await clock.advance(1000);
     await run;
-    controller.abort();
+    expect(others).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+    expect(controller.signal.aborted).toBe(false);
   });
 });
 
