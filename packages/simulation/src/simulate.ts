@@ -129,7 +129,7 @@ class Run {
       scenario: this.#scenario,
       violation: this.#violation,
       faults: this.#faults,
-      checks: new Map(this.#watches.map(({ id, watch }) => [id, watch.checks])),
+      checks: this.#checks(),
       traceHash: this.#hash.digest('hex'),
       elapsedMs,
     };
@@ -160,6 +160,12 @@ class Run {
   #violate(invariant: InvariantId, message: string): void {
     const atMs = this.#world.clock.monotonic();
     this.#violation ??= { invariant, message, atMs, history: [...this.#history] };
+  }
+
+  #checks(): ReadonlyMap<InvariantId, number> {
+    const checks = new Map<InvariantId, number>();
+    for (const { id, watch } of this.#watches) checks.set(id, (checks.get(id) ?? 0) + watch.checks);
+    return checks;
   }
 
   #health(): void {

@@ -27,9 +27,6 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
   const { life } = observation;
   const crashes = crashesInARow(life, facts);
   const last = crashes.at(-1);
-  // In a new sandbox init containers begin anew, and their records go.
-  const isInit = facts.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
-  if (isInit && last?.sandboxId !== life.sandboxId) return undefined;
   // How long runs and pauses were is told by the wall clock alone.
   if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= (crashes[0]?.startedAtMs ?? 0)) return undefined;
   const { initialMs, maxMs } = facts.node.backOff;
@@ -44,11 +41,14 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
 /** The crashes right before a start, which no change of its spec and no absence of its pod stands between. */
 function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   const crashes: Life[] = [];
+  // In a new sandbox init containers begin anew, and their records go.
+  const isInit = facts.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
   for (const earlier of facts.livesOf(life.podUid, life.name).toReversed()) {
     if (earlier === life) continue;
     const crashed = earlier.end === 'exited' || earlier.end === 'lost';
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
-    const same = JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
+    const anew = isInit && earlier.sandboxId !== life.sandboxId;
+    const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
   }

@@ -1,6 +1,7 @@
 import type { Facts } from '../facts.ts';
 import type { LastLook } from '../observation.ts';
 import { type ContainerPlan, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -33,6 +34,11 @@ function missing(facts: Facts): string | undefined {
 }
 
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
+  const last = (plan: ContainerPlan): Life | undefined => facts.livesOf(pod.uid, plan.name).at(-1);
+  const failed = (plan: ContainerPlan): boolean =>
+    !isSidecar(pod, plan.name) && isDone(facts, pod, plan) && last(plan)?.exitCode !== 0;
+  // An init container that failed for good has failed the pod.
+  if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {
     if (isSidecar(pod, plan.name)) {
       const done = pod.containers.every((main) => isDone(facts, pod, main));
@@ -40,11 +46,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
       if (fault !== undefined) return fault;
       continue;
     }
-    const last = facts.livesOf(pod.uid, plan.name).at(-1);
-    if (last?.exitCode === 0) continue;
-    // One that failed for good has failed the pod.
-    if (last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0)) return undefined;
-    return containerFault(facts, pod, plan);
+    if (last(plan)?.exitCode !== 0) return containerFault(facts, pod, plan);
   }
   for (const plan of pod.containers) {
     const fault = isDone(facts, pod, plan) ? undefined : containerFault(facts, pod, plan);

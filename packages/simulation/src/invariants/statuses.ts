@@ -1,5 +1,8 @@
 import { type Invariant, invariant, judged } from './invariant.ts';
 
+/** Longer than any source needs to see a change. */
+const SEEN_MS = 35_000;
+
 function isTerminal(phase: string | undefined): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
 }
@@ -24,18 +27,27 @@ export const terminalStays: Invariant = invariant('S1', () => {
 
 /** S2: a pod is finished only when none of its containers runs, and none starts afterwards. */
 export const terminalIsStopped: Invariant = invariant('S2', () => {
-  const finished = new Map<string, number>();
+  const endings = new Map<string, number>();
+  const finished = new Set<string>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') finished.clear();
+    if (
+      observation.kind === 'stepBegan' &&
+      observation.step === 'syncTerminatingPod' &&
+      !finished.has(observation.uid)
+    ) {
+      endings.set(observation.uid, observation.atMs);
+    }
     if (observation.kind === 'containerStarted') {
       const { podUid, name } = observation.life;
-      const sinceMs = finished.get(podUid);
-      if (sinceMs === undefined || facts.lastUnwantedAtMs(podUid) >= sinceMs) return undefined;
+      if (!finished.has(podUid)) return undefined;
+      // A UID that came again is another pod.
+      if (facts.lastUnwantedAtMs(podUid) >= (endings.get(podUid) ?? 0) - SEEN_MS) return undefined;
       return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
     }
     if (observation.kind !== 'status' || !observation.status.finished) return undefined;
     const { uid } = observation.status.pod.metadata;
-    finished.set(uid, observation.atMs);
+    finished.add(uid);
     const life = facts.liveOf(uid)[0];
     return judged(life && `pod ${uid} is finished while container ${life.name} runs`);
   };

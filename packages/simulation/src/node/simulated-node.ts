@@ -93,7 +93,12 @@ export class SimulatedNode {
         mounter: guardedMounter(lease, world.mounter),
       },
       this.#settings(lease, fs, logger),
-      { podSyncer: (syncer) => observedSyncer(syncers?.(syncer) ?? syncer, lease, tell) },
+      {
+        podSyncer: (syncer) => {
+          const observed = observedSyncer(syncer, lease, tell);
+          return syncers?.(observed) ?? observed;
+        },
+      },
     );
     const stop = new AbortController();
     const process: Process = { lease, stop, assembled, sourcesReady: false };

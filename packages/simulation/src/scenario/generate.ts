@@ -132,7 +132,7 @@ class Actions {
           this.#do({
             atMs: at,
             do: 'crashRuntime',
-            downMs: dice.chance(0.2) ? dice.between(1, 45_000) : dice.between(1, 5000),
+            downMs: dice.chance(0.2) ? dice.between(1, 90_000) : dice.between(1, 5000),
             lost: dice.pick(['none', 'half', 'all']),
           }),
       ],
