@@ -107,29 +107,39 @@ export class NodeStatusManager {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock, random, logger } = this.#components;
-    const startedMs = clock.monotonic() + STARTING_MS;
+    const { clock, logger } = this.#components;
+    const startingUntilMs = clock.monotonic() + STARTING_MS;
     try {
       // Without it the first status would say that the runtime is not there.
       await this.#facts.checkRuntime(signal);
       while (!signal.aborted) {
-        const seen = this.#facts.fingerprint();
-        this.#woken = false;
-        await this.#sync(signal).catch((error: unknown) => {
+        await this.#round(startingUntilMs, signal).catch(async (error: unknown) => {
           signal.throwIfAborted();
-          logger.error({ err: error }, 'Unable to update node status');
+          logger.error({ err: error }, 'Unable to look at the node');
+          await sleep(clock, LOOK_MS, signal);
         });
-        const dueMs = clock.monotonic() + jitter(random, this.#settings.updateFrequencyMs, PERIOD_JITTER);
-        await sleep(clock, SPACING_MS, signal);
-        if (conditionOf(this.#node ?? EMPTY, 'Ready')?.status === 'True') this.#started = true;
-        while (!this.#started && !this.#woken && clock.monotonic() < Math.min(startedMs, dueMs)) {
-          await this.#lookWhileStarting(signal);
-        }
-        await this.#waitForChange(seen, dueMs, signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /** Writes what there is to write, then waits until there is a reason to do so again. */
+  async #round(startingUntilMs: number, signal: AbortSignal): Promise<void> {
+    const { clock, random, logger } = this.#components;
+    const seen = this.#facts.fingerprint();
+    this.#woken = false;
+    await this.#sync(signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      logger.error({ err: error }, 'Unable to update node status');
+    });
+    const dueMs = clock.monotonic() + jitter(random, this.#settings.updateFrequencyMs, PERIOD_JITTER);
+    await sleep(clock, SPACING_MS, signal);
+    if (conditionOf(this.#node ?? EMPTY, 'Ready')?.status === 'True') this.#started = true;
+    while (!this.#started && !this.#woken && clock.monotonic() < Math.min(startingUntilMs, dueMs)) {
+      await this.#lookWhileStarting(signal);
+    }
+    await this.#waitForChange(seen, dueMs, signal);
   }
 
   /** Asks the runtime how it is; wakes the manager, once, where that makes the node ready. */
@@ -204,7 +214,7 @@ export class NodeStatusManager {
     const { clock, random, recorder, nodes, onVolumesReported } = this.#components;
     const { nodeName, reportFrequencyMs } = this.#settings;
     const original = await this.#read(fresh, signal);
-    const cidrChanged = await this.#takePodCidr(original, signal);
+    const cidrChanged = this.#takePodCidr(original, signal);
     const node = this.#withStatus(withRequiredLabels(original, this.#settings), await this.#facts.collect(signal));
     const changed = cidrChanged || hasNodeChanged(original, node);
     this.#takeSchedulable(original);
@@ -252,17 +262,16 @@ export class NodeStatusManager {
     recordNodeEvents(recorder, nodeName, [{ type: 'Warning', reason: 'NodeNameConflict', message: conflict }]);
   }
 
-  async #takePodCidr(node: Node, signal: AbortSignal): Promise<boolean> {
+  /** Hands on a range that is new, without waiting for what the runtime says (N6); one that it refused comes again. */
+  #takePodCidr(node: Node, signal: AbortSignal): boolean {
     const cidr = (node.spec?.podCIDRs ?? []).join(',');
     if (cidr === '' || cidr === this.#podCidr) return false;
     const { onPodCidr, logger } = this.#components;
-    try {
-      await this.#call(async (limit) => onPodCidr?.(cidr, limit), signal);
-      this.#podCidr = cidr;
-    } catch (error) {
-      signal.throwIfAborted();
-      logger.error({ err: error, cidr }, 'Error updating pod CIDR');
-    }
+    this.#podCidr = cidr;
+    this.#call(async (limit) => onPodCidr?.(cidr, limit), signal).catch((error: unknown) => {
+      if (this.#podCidr === cidr) this.#podCidr = '';
+      if (!signal.aborted) logger.error({ err: error, cidr }, 'Error updating pod CIDR');
+    });
     return true;
   }
 

@@ -345,10 +345,11 @@ describe('the status', () => {
   });
 
   test('N6: goes out with what is known while facts hang, the API server answers slowly, and images are never listed', async () => {
-    const { start, api, clock, host, node } = setUp();
+    const { start, api, clock, host, node } = setUp({}, { onPodCidr: () => HANG });
     await start();
     await clock.advance(5_000);
     for (const source of ['machine', 'network', 'runtimeVersion', 'images', 'storage', 'check']) host.hung.add(source);
+    update(api, (now) => ({ ...now, spec: { ...now.spec, podCIDRs: ['10.1.0.0/24'] } }));
     await clock.advance(120_000);
     host.pressure = { memory: true, disk: false, pid: false };
     await clock.advance(1_100);
@@ -440,6 +441,22 @@ describe('the first status', () => {
     await clock.advance(200);
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
     expect(events()).toContain('NodeReady');
+  });
+
+  test('comes although a source throws at first', async () => {
+    const { start, host, clock, node, lines } = setUp();
+    const { readiness } = host;
+    Object.defineProperty(host, 'readiness', {
+      configurable: true,
+      get: () => {
+        throw new Error('not made yet');
+      },
+    });
+    await start();
+    expect(lines.map(({ message }) => message)).toContain('Unable to look at the node');
+    Object.defineProperty(host, 'readiness', { value: readiness });
+    await clock.advance(2_000);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
   test('does not hammer an API server that refuses it', async () => {
