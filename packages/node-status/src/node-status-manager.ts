@@ -39,6 +39,8 @@ const STARTING_LOOK_MS = 100;
 /** The least time between two rounds, however often it is woken. */
 const SPACING_MS = 100;
 const LOOK_MS = 1_000;
+/** For how long after a start a node that was ready stays so while its parts come up: a restart does not flip it. */
+const SETTLE_MS = 10_000;
 
 /**
  * Keeps the node's object in the API: registers it, and writes its status at once when something changed, at least every
@@ -56,6 +58,7 @@ export class NodeStatusManager {
   #started = false;
   #wake: (() => void) | undefined;
   #woken = false;
+  #startedAtMs = 0;
   #ended: Promise<void> = Promise.resolve();
   #report: LastReport | undefined;
   /** The node as the last write left it, and the version that was written on. */
@@ -108,12 +111,12 @@ export class NodeStatusManager {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#components;
-    const startingUntilMs = clock.monotonic() + STARTING_MS;
+    this.#startedAtMs = clock.monotonic();
     try {
       // Without it the first status would say that the runtime is not there.
       await this.#facts.checkRuntime(signal);
       while (!signal.aborted) {
-        await this.#round(startingUntilMs, signal).catch(async (error: unknown) => {
+        await this.#round(signal).catch(async (error: unknown) => {
           signal.throwIfAborted();
           logger.error({ err: error }, 'Unable to look at the node');
           await sleep(clock, LOOK_MS, signal);
@@ -125,7 +128,7 @@ export class NodeStatusManager {
   }
 
   /** Writes what there is to write, then waits until there is a reason to do so again. */
-  async #round(startingUntilMs: number, signal: AbortSignal): Promise<void> {
+  async #round(signal: AbortSignal): Promise<void> {
     const { clock, random, logger } = this.#components;
     const seen = this.#facts.fingerprint();
     this.#woken = false;
@@ -135,8 +138,9 @@ export class NodeStatusManager {
     });
     const dueMs = clock.monotonic() + jitter(random, this.#settings.updateFrequencyMs, PERIOD_JITTER);
     await sleep(clock, SPACING_MS, signal);
-    if (conditionOf(this.#node ?? EMPTY, 'Ready')?.status === 'True') this.#started = true;
-    while (!this.#started && !this.#woken && clock.monotonic() < Math.min(startingUntilMs, dueMs)) {
+    if (this.#report !== undefined && isReady(this.#node)) this.#started = true;
+    const lookUntilMs = Math.min(this.#startedAtMs + STARTING_MS, dueMs);
+    while (!this.#started && !this.#woken && clock.monotonic() < lookUntilMs) {
       await this.#lookWhileStarting(signal);
     }
     await this.#waitForChange(seen, dueMs, signal);
@@ -219,6 +223,8 @@ export class NodeStatusManager {
     const changed = cidrChanged || hasNodeChanged(original, node);
     this.#takeSchedulable(original);
     this.#node = original;
+    const settling = this.#report === undefined && clock.monotonic() - this.#startedAtMs < SETTLE_MS;
+    if (settling && isReady(original) && !isReady(node)) return;
     if (!changed && !isReportDue(this.#report, clock.monotonic(), reportFrequencyMs)) {
       onVolumesReported?.(original.status?.volumesInUse ?? []);
       return;
@@ -232,7 +238,7 @@ export class NodeStatusManager {
     this.#report = { atMs: clock.monotonic(), delayMs };
     this.#written = { node: written, basedOn: original.metadata.resourceVersion };
     this.#node = written;
-    if (conditionOf(written, 'Ready')?.status === 'True') this.#startup.nodeReady(clock.monotonic());
+    if (isReady(written)) this.#startup.nodeReady(clock.monotonic());
     recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, original, node));
     onVolumesReported?.(written.status?.volumesInUse ?? []);
   }
@@ -296,4 +302,6 @@ export class NodeStatusManager {
   }
 }
 
-const EMPTY: Node = { metadata: {} };
+function isReady(node: Node | undefined): boolean {
+  return node !== undefined && conditionOf(node, 'Ready')?.status === 'True';
+}

@@ -429,6 +429,34 @@ describe('the first status', () => {
     expect(JSON.stringify(api.patches)).not.toContain('KubeletNotReady');
   });
 
+  test('of a node that was ready does not flip it while its parts come up, for 10 s', async () => {
+    const { start, host, clock, api, node } = setUp();
+    api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+    host.readiness = { runtimeErrors: ['PLEG is not healthy: pleg has yet to be successful'], networkErrors: [] };
+    await start();
+    await clock.advance(9_000);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+    host.readiness = { runtimeErrors: [], networkErrors: [] };
+    await clock.advance(300);
+    expect(conditionOf(node(), 'Ready')).toMatchObject({ status: 'True', message: 'kubelet is posting ready status' });
+    expect(JSON.stringify(api.patches)).not.toContain('NotReady');
+  });
+
+  test('of a node that was ready says what keeps it from being so after 10 s', async () => {
+    const { start, host, clock, api, node } = setUp();
+    api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+    host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
+    await start();
+    await clock.advance(ROUND_MS);
+    expect(conditionOf(node(), 'Ready')).toMatchObject({ status: 'False', message: 'container runtime is down' });
+    host.readiness = { runtimeErrors: [], networkErrors: [] };
+    await clock.advance(1_100);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('True');
+    host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
+    await clock.advance(1_100);
+    expect(conditionOf(node(), 'Ready')?.status).toBe('False');
+  });
+
   test('that is ready goes out within 200 ms of the runtime being ready', async () => {
     const { start, host, clock, node, events } = setUp();
     host.readiness = { runtimeErrors: [], networkErrors: ['network state unknown'] };
