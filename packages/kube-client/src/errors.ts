@@ -111,3 +111,9 @@ function codeOf(error: Error): KubeErrorCode {
 export function isStatusReason(reason: unknown): reason is StatusReason {
   return STATUS_REASONS.some((known) => known === reason);
 }
+
+/** Whether a server does not have a resource version yet, or no longer because it lost its past: asking again is of no use. */
+export function isTooLargeVersion({ code, message, details }: KubeError): boolean {
+  if (details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge')) return true;
+  return code === 'Timeout' && message.includes('Too large resource version');
+}

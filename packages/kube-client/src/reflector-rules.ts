@@ -1,4 +1,4 @@
-import type { KubeError } from './errors.ts';
+import { isTooLargeVersion, type KubeError } from './errors.ts';
 import type { ListOptions, WatchOptions } from './query.ts';
 import { compareResourceVersions } from './resource-version.ts';
 
@@ -68,7 +68,13 @@ export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorSt
   if (end.phase === 'watch') return afterWatchFailure(end, error, reaction);
   if (isExpired(error) || isTooLargeVersion(error)) {
     // Once at once: a second failure of that kind, with no version named, is the server's trouble.
-    return { ...reaction, state: { ...state, versionUnavailable: true }, backOff: state.versionUnavailable };
+    const backOff = state.versionUnavailable;
+    return {
+      ...reaction,
+      state: { ...state, versionUnavailable: true },
+      backOff,
+      atLeastMs: backOff ? reaction.atLeastMs : 0,
+    };
   }
   if (isUnreachable(error)) {
     return { ...reaction, state: { ...state, streaming: state.streaming === 'off' ? 'off' : 'on' } };
@@ -167,11 +173,6 @@ export function idleLimitMs(
 
 function isExpired(error: KubeError): boolean {
   return error.code === 'Expired' || error.code === 'Gone';
-}
-
-function isTooLargeVersion(error: KubeError): boolean {
-  if (error.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge')) return true;
-  return error.code === 'Timeout' && error.message.includes('Too large resource version');
 }
 
 function isUnreachable(error: KubeError): boolean {

@@ -1,4 +1,4 @@
-import type { KubeError } from './errors.ts';
+import { isTooLargeVersion, type KubeError } from './errors.ts';
 
 /** Errors of a connection that was there and broke, after which a read may simply be sent again. */
 const BROKEN_CONNECTION = new Set([
@@ -20,10 +20,11 @@ export interface FailedAttempt {
 
 /**
  * How long to wait before a failed request is sent again, in milliseconds; `undefined`: not at all. A 429 or 5xx with
- * `Retry-After` is; a GET whose connection broke is, after a second (client-go's `rest/with_retry.go`).
+ * `Retry-After` is; a GET whose connection broke is, after a second (client-go's `rest/with_retry.go`). Not so a version that is too large,
+ * whoever named it knows what to do instead.
  */
 export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttempt): number | undefined {
-  if (attempt > maxRetries) return undefined;
+  if (attempt > maxRetries || isTooLargeVersion(error)) return undefined;
   if (error.httpStatus !== undefined) {
     const retriable = error.httpStatus === 429 || error.httpStatus >= 500;
     return retriable ? error.retryAfterMs : undefined;

@@ -191,6 +191,9 @@ test.each([
   expect(parseRetryAfter(header, NOW_MS)).toBe(expected);
 });
 
+const error = (code: ConstructorParameters<typeof KubeError>[0]['code'], more: object = {}): KubeError =>
+  new KubeError({ code, message: code, ...more });
+const tooLarge = error('Timeout', { details: { causes: [{ reason: 'ResourceVersionTooLarge' }] }, retryAfterMs: 1000 });
 const reset = new KubeError({
   code: 'ConnectionFailed',
   message: 'm',
@@ -211,6 +214,7 @@ test.each([
   ['POST', answer(503, 0), 1, 0],
   ['POST', answer(503), 1, undefined],
   ['GET', answer(404, 2000), 1, undefined],
+  ['GET', tooLarge, 1, undefined],
   ['GET', reset, 1, 1000],
   ['PUT', reset, 1, undefined],
   ['GET', refused, 1, undefined],
@@ -290,10 +294,6 @@ test.each<[Change, Change, Change | undefined]>([
 });
 
 const state: rules.ReflectorState = { ...rules.initialState(true), resourceVersion: '5' };
-const error = (code: ConstructorParameters<typeof KubeError>[0]['code'], more: object = {}): KubeError =>
-  new KubeError({ code, message: code, ...more });
-const tooLarge = error('Timeout', { details: { causes: [{ reason: 'ResourceVersionTooLarge' }] }, retryAfterMs: 1000 });
-
 test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState>, object]>([
   ['watch', 5000, error('Expired'), {}, { next: 'list', backOff: false, state: { versionUnavailable: false } }],
   ['watch', 500, error('Gone'), {}, { next: 'list', backOff: true }],

@@ -17,6 +17,8 @@ export interface ComplianceOptions {
   readonly pause: (ms: number) => Promise<void>;
   /** Where objects are made; it is made where it is not there. `kube-client-compliance` where absent. */
   readonly namespace?: string;
+  /** The first and the longest wait of the reflectors, in milliseconds; their own where absent. */
+  readonly backOffMs?: number;
   /** Breaks all connections of the client. The cases about that are skipped where absent; so it is with the next two. */
   readonly cutConnections?: () => Promise<void> | void;
   /** Has the server forget its history, so that versions before now are expired. */
@@ -74,8 +76,9 @@ export class Harness implements AsyncDisposable {
 
   /** A reflector that runs until the end of the case. */
   follow<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
-    const { client, clock, random } = this.options;
-    const reflector = new Reflector<T>({ client, clock, random, logger: silentLogger }, options);
+    const { client, clock, random, backOffMs } = this.options;
+    const waits = backOffMs === undefined ? {} : { backOffMs, maxBackOffMs: backOffMs };
+    const reflector = new Reflector<T>({ client, clock, random, logger: silentLogger }, { ...options, ...waits });
     this.#running.push(reflector.start(this.#stop.signal));
     return reflector;
   }

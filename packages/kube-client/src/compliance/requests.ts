@@ -46,7 +46,7 @@ async function patches(harness: Harness): Promise<void> {
   const test = [{ op: 'test', path: '/data/b', value: 'other' }] as const;
   await harness.refused('Invalid', client.patch(configMaps, { type: 'json', body: test }, key));
   const stale = { metadata: { uid: 'another' } };
-  await harness.refused('Conflict', client.patch(configMaps, { type: 'merge', body: stale }, key));
+  await harness.refused('Invalid', client.patch(configMaps, { type: 'merge', body: stale }, key));
 }
 
 async function apply(harness: Harness): Promise<void> {

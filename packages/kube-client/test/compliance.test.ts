@@ -1,0 +1,56 @@
+import { seededRandom, sleep, systemClock, systemRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type ComplianceOptions, kubeClientCompliance } from '../src/compliance/index.ts';
+import { KubeClients, RestClient } from '../src/index.ts';
+
+describe('in one process, under the fake clock', () => {
+  const clock = new FakeClock();
+  const random = seededRandom(7);
+  const api = new FakeApiServer({ clock, random });
+  const options: ComplianceOptions = {
+    client: new RestClient({ transport: api, clock }),
+    clock,
+    random,
+    pause: (ms) => clock.advance(ms),
+    cutConnections: () => api.endWatches('cut'),
+    compact: () => api.compact(),
+    wipe: () => api.wipe(),
+  };
+  for (const { name, run } of kubeClientCompliance('memory', () => options)) {
+    test(name, (context) => run((reason) => context.skip(reason)));
+  }
+});
+
+describe('over HTTP, in real time', () => {
+  const api = new FakeApiServer({ clock: systemClock, random: systemRandom });
+  const server = new FakeApiServerHttp({ api });
+  let clients: KubeClients;
+  beforeAll(async () => {
+    await server.start();
+    const connection = { cluster: { server: server.url }, user: {} };
+    clients = new KubeClients(
+      { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+      { connection, requests: { qps: 0, burst: 0 } },
+    );
+  });
+  afterAll(async () => {
+    await clients[Symbol.asyncDispose]();
+    await server.close();
+  });
+  const options = (): ComplianceOptions => ({
+    client: clients.requests,
+    clock: systemClock,
+    random: systemRandom,
+    // What must come true within half a minute must within three seconds here.
+    pause: (ms) => sleep(systemClock, ms / 10),
+    backOffMs: 10,
+    cutConnections: () => clients.closeConnections(),
+    compact: () => api.compact(),
+  });
+  for (const { name, run } of kubeClientCompliance('http', options)) {
+    test(name, (context) => run((reason) => context.skip(reason)));
+  }
+});
