@@ -71,7 +71,12 @@ export function deleteObject(
   setOrDelete(metadata, 'finalizers', finalizersOf(listAt(metadata, 'finalizers'), options.propagationPolicy));
   const waits = listAt(metadata, 'finalizers').length > 0;
   if (verdict === 'now' && waits) markDeleted(metadata, state.clock.now());
-  const stays = waits || verdict === 'waits';
+  const held = verdict === 'now' ? definition.strategy.holdDeletion : undefined;
+  if (held !== undefined) {
+    markDeleted(metadata, state.clock.now());
+    held(object);
+  }
+  const stays = waits || verdict === 'waits' || held !== undefined;
   if (options.dryRun) return { object, gone: !stays };
   if (stays) {
     return { object: same(object, old) ? old : state.store.put(definition.storage, key, object), gone: false };

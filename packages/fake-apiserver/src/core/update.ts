@@ -59,7 +59,7 @@ export function updateObject(
   if (options.managedFieldsDone !== true) {
     trackUpdate(object, old, { kind: definition.kind, subresource, ...options, nowMs: state.clock.now() });
   }
-  if (deletesNow(object, old)) {
+  if (definition.strategy.holdDeletion === undefined && deletesNow(object, old)) {
     if (!options.dryRun) state.store.delete(definition.storage, key);
     return { object, created: false };
   }

@@ -42,6 +42,8 @@ export interface Strategy {
   readonly validateStatus?: (object: JsonObject, old: JsonObject) => Iterable<FieldError>;
   /** How long a deletion waits for whoever finishes it, in seconds; deletion is at once where there is no such rule. */
   readonly gracePeriodSeconds?: (object: JsonObject, requested: number | undefined) => number;
+  /** The object stays, marked as deleted, until a controller has done its part; this marks it further. */
+  readonly holdDeletion?: (object: JsonObject) => void;
   /** What is wrong with a name, by `metadata.name`. */
   readonly nameProblem?: (name: string) => readonly string[];
   /** How the object looks in this API group, where it is stored in the form of another. */

@@ -47,6 +47,9 @@ export const namespaceStrategy: Strategy = {
     defaultsAt(namespace, 'spec', { finalizers: ['kubernetes'] });
     defaultsAt(namespace, 'status', { phase: 'Active' });
   },
+  holdDeletion(namespace) {
+    namespace.status = { ...objectAt(namespace, 'status'), phase: 'Terminating' };
+  },
 };
 
 export const serviceStrategy: Strategy = {

@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest';
+import { applyJsonPatch, PatchProblem } from '../src/patch/json-patch.ts';
+
+describe('JSON patch', () => {
+  test.each([
+    ['adds into a list', { a: [1, 3] }, [{ op: 'add', path: '/a/1', value: 2 }], { a: [1, 2, 3] }],
+    ['adds at the end of a list', { a: [1] }, [{ op: 'add', path: '/a/-', value: 2 }], { a: [1, 2] }],
+    ['replaces an item', { a: [1, 2] }, [{ op: 'replace', path: '/a/0', value: 0 }], { a: [0, 2] }],
+    ['removes an item', { a: [1, 2] }, [{ op: 'remove', path: '/a/0' }], { a: [2] }],
+    ['moves', { a: { b: 1 } }, [{ op: 'move', from: '/a/b', path: '/c' }], { a: {}, c: 1 }],
+    [
+      'copies so that nothing is shared',
+      { a: {} },
+      [
+        { op: 'copy', from: '/a', path: '/b' },
+        { op: 'add', path: '/b/c', value: 1 },
+      ],
+      { a: {}, b: { c: 1 } },
+    ],
+    [
+      'reads escapes',
+      { 'a/b': 1, '~': 2 },
+      [
+        { op: 'remove', path: '/a~1b' },
+        { op: 'remove', path: '/~0' },
+      ],
+      {},
+    ],
+    [
+      'tests objects by what they say',
+      { a: { x: 1, y: 2 } },
+      [{ op: 'test', path: '/a', value: { y: 2, x: 1 } }],
+      { a: { x: 1, y: 2 } },
+    ],
+    ['replaces the whole', { a: 1 }, [{ op: 'replace', path: '', value: { b: 2 } }], { b: 2 }],
+    [
+      'takes __proto__ as a name like others',
+      {},
+      [{ op: 'add', path: '/__proto__', value: 1 }],
+      JSON.parse('{"__proto__":1}'),
+    ],
+  ])('%s', (_name, document, patch, expected) => {
+    expect(applyJsonPatch(structuredClone(document), patch)).toEqual(expected);
+  });
+
+  test.each([
+    ['a path that is not there', [{ op: 'remove', path: '/no' }]],
+    ['an index beyond the end', [{ op: 'add', path: '/a/3', value: 1 }]],
+    ['an index with a leading zero', [{ op: 'replace', path: '/a/01', value: 1 }]],
+    ['a test that fails', [{ op: 'test', path: '/a/0', value: 9 }]],
+    ['an operation that is none', [{ op: 'improve', path: '/a' }]],
+    ['a path that is no pointer', [{ op: 'remove', path: 'a' }]],
+  ])('refuses %s', (_name, patch) => {
+    expect(() => applyJsonPatch({ a: [1, 2] }, patch)).toThrow(PatchProblem);
+  });
+});
