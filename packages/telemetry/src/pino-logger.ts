@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { errorFields } from './error-fields.ts';
 import type { Logger } from './logger.ts';
 import { redact, redactFields } from './redact.ts';
 
@@ -33,7 +34,7 @@ export function createLogger({ level = 'info', write, now }: LoggerOptions): Log
       base: null,
       timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
       formatters: { level: (label) => ({ level: label }), log: redactFields },
-      serializers: { err: (error: Error) => redact({ ...pino.stdSerializers.err(error) }) },
+      serializers: { err: (error: unknown) => redact(errorFields(error)) },
     },
     destination,
   );

@@ -30,6 +30,35 @@ describe('the logger', () => {
     expect(parsed()[0].err).toMatchObject({ type: 'Error', message: 'boom' });
   });
 
+  test('says once what an error and its cause say, and what else the error carries', () => {
+    const { logger, parsed } = jsonLogger('info');
+    const cause = Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    const told = Object.assign(new TypeError('cannot read: EACCES', { cause }), { file: '/x' });
+    logger.error({ err: told }, 'Failed');
+    logger.error({ err: new Error('cannot read', { cause }) }, 'Failed');
+    logger.error({ err: new AggregateError([told, 'odd'], 'two failed') }, 'Failed');
+    logger.error({ err: 'no error at all' }, 'Failed');
+    const [first, second, third, fourth] = parsed().map(({ err }) => err);
+    expect(first).toEqual({
+      type: 'TypeError',
+      message: 'cannot read: EACCES',
+      file: '/x',
+      stack: expect.stringMatching(/^TypeError: cannot read: EACCES\n/),
+    });
+    expect(second.cause).toMatchObject({ type: 'Error', message: 'EACCES', code: 'EACCES' });
+    expect(third.errors).toEqual([expect.objectContaining({ message: 'cannot read: EACCES' }), 'odd']);
+    expect(fourth).toBe('no error at all');
+  });
+
+  test('writes an error that is its own cause', () => {
+    const { logger, parsed } = jsonLogger('info');
+    const outer = new Error('a');
+    const inner = new Error('b', { cause: outer });
+    outer.cause = inner;
+    logger.error({ err: outer }, 'Failed');
+    expect(JSON.stringify(parsed()[0].err).match(/"message"/g)).toHaveLength(5);
+  });
+
   test('W4: never writes a secret', () => {
     const { logger, parsed } = jsonLogger('info');
     logger.info({ token: 's3cret', headers: { authorization: 's3cret' }, auth: { password: 's3cret' } }, 'Request');
