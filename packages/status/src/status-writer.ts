@@ -173,9 +173,8 @@ export class StatusWriter implements AsyncDisposable {
     if (target === undefined) return undefined;
     if (!this.#isDue(uid, state, newest, target)) return state.waitsFor && this.#options.recheckMs;
 
-    // A repair, and what follows a failure, begins with a look at the API: what is known here may be wrong.
-    const isNews = isNewer(newest.version, target.uid, state.written) || state.waitsFor !== undefined;
-    const base = isNews && state.failures === 0 ? this.#newestKnown(newest.pod, target, state) : undefined;
+    // What follows a failure begins with a look at the API: what is known here may be wrong.
+    const base = state.failures === 0 ? this.#newestKnown(newest.pod, target, state) : undefined;
     const { changedAtMs } = state;
     state.changedAtMs = undefined;
     state.waitsFor = undefined;
@@ -245,12 +244,12 @@ export class StatusWriter implements AsyncDisposable {
     if (isNewer(status.version, to.uid, state.written)) return true;
     if (state.waitsFor === 'containers') return !safety.couldHaveRunningContainers(uid);
     if (state.waitsFor === 'resources') return safety.podResourcesAreReclaimed(uid);
-    return this.#needsRepair(status);
+    return this.#needsRepair(status, this.#newestKnown(status.pod, to, state));
   }
 
-  /** Whether the API's watch shows something else than it should. */
-  #needsRepair({ pod, status, finished }: VersionedStatus): boolean {
-    const known = this.#watched(pod);
+  /** Whether the API shows something else than it should, as far as is known here. */
+  #needsRepair({ pod, status, finished }: VersionedStatus, newest: Pod | undefined): boolean {
+    const known = newest ?? this.#watched(pod);
     if (known === undefined) return false;
     return canBeDeleted(known, finished) || needsReconcile(known, status, this.#mergeContext(pod.metadata.uid));
   }

@@ -80,12 +80,13 @@ export class FakeApi implements StatusApi {
     this.#clock = clock;
   }
 
-  put(given: Pod): void {
+  put(given: Pod): Pod {
     const pod = { ...given, metadata: { ...given.metadata, resourceVersion: `${++this.#revision}` } };
     this.pods.set(`${pod.metadata.namespace}/${pod.metadata.name}`, pod);
     const phases = this.phases.get(pod.metadata.uid) ?? [];
     this.phases.set(pod.metadata.uid, phases);
     if (phases.at(-1) !== pod.status?.phase) phases.push(pod.status?.phase);
+    return pod;
   }
 
   get(name: string): Pod | undefined {
@@ -110,8 +111,7 @@ export class FakeApi implements StatusApi {
       if (resourceVersion !== pod.metadata.resourceVersion) throw apiError(409, 'the object has been modified');
       const patched = { ...pod, status: applyStatusPatch(pod.status ?? {}, patch.status) };
       this.patches.push(patch);
-      this.put(patched);
-      return patched;
+      return this.put(patched);
     });
   }
 

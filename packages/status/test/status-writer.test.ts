@@ -151,6 +151,18 @@ describe('S8: while the API server is away', () => {
     expect(api.calls.length - before).toBeLessThanOrEqual(1);
   });
 
+  test('others who write the pod all the time do not make the pauses grow', async () => {
+    const { clock, api, manager } = setUp();
+    api.put(web);
+    api.fault = (call) =>
+      call.startsWith('patch') ? { error: apiError(409, 'the object has been modified') } : undefined;
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(60_000);
+    api.fault = () => undefined;
+    await clock.advance(200);
+    expect(api.get('web')?.status?.phase).toBe('Running');
+  });
+
   test('what the server asks to wait is waited', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
@@ -188,6 +200,20 @@ describe('the periodic pass', () => {
     writer.hint('uid-web');
     await clock.advance(0);
     expect(api.calls).toHaveLength(before);
+  });
+
+  test('trusts the answer of its own write where the watch lags', async () => {
+    const { clock, api, manager, stale } = setUp();
+    api.put(web);
+    const seen = api.get('web');
+    if (seen) stale.set('uid-web', seen);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(60_000);
+    expect(api.calls).toEqual(['patch default/web']);
+    stale.clear();
+    api.put({ ...web, status: { phase: 'Pending' } });
+    await clock.advance(10_000);
+    expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
   test('K4: forgets pods that have no status any more', async () => {
