@@ -167,8 +167,9 @@ export function internalError(message: string): ApiFailure {
   });
 }
 
-/** A patch that cannot be applied: 422 without fields. */
-export function unprocessable(message: string): ApiFailure {
+/** A JSON patch that cannot be applied: 422, without saying what is wrong. */
+export function unprocessable(): ApiFailure {
+  const message = 'the server rejected our request due to an error in our request';
   return new ApiFailure({ code: 422, reason: 'Invalid', message, details: {} });
 }
 

@@ -90,9 +90,9 @@ function applyByType(type: string, current: JsonObject, patch: unknown, kind: st
     return applyStrategicMerge(current, patch, kind);
   } catch (error) {
     if (error instanceof PatchProblem) {
-      throw type === STRATEGIC_MERGE
-        ? badRequest(error.message)
-        : unprocessable(`the server rejected our request due to an error in our request: ${error.message}`);
+      if (type !== STRATEGIC_MERGE) throw unprocessable();
+      if (error.message.startsWith('invalid patch format')) throw badRequest(error.message);
+      throw new ApiFailure({ code: 500, message: error.message });
     }
     if (error instanceof TypeError) throw badRequest(`error decoding patch: ${error.message}`);
     throw error;

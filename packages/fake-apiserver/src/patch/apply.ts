@@ -1,7 +1,17 @@
 import { ApiFailure, type StatusCause } from '../core/failure.ts';
 import { clone, define, isObject, type JsonObject, metadataOf, ownField, same } from '../core/json.ts';
 import { timestamp } from '../core/time.ts';
-import { type FieldSet, fieldsOf, isAssociative, itemStep, removeAt, showPath, valueAt } from './field-set.ts';
+import {
+  type FieldPath,
+  type FieldSet,
+  fieldsOf,
+  isAssociative,
+  itemStep,
+  removeAt,
+  SEPARATOR,
+  showPath,
+  valueAt,
+} from './field-set.ts';
 import { type ManagedEntry, managedEntries, setManagedEntries, type Writer, without } from './managed-fields.ts';
 import { type FieldSchema, fieldSchema } from './schema.ts';
 
@@ -111,13 +121,22 @@ function mergeValue(live: unknown, config: unknown, schema: FieldSchema): unknow
   return [...merged, ...[...rest.values()].map((item) => clone(item))];
 }
 
-/** What was applied before and is not any more, deepest first. */
+/** Takes away what was applied before and is not any more, where nobody else owns it or anything in it. */
 function prune(result: JsonObject, before: FieldSet, applied: FieldSet, others: readonly ManagedEntry[]): void {
-  const dropped = [...before]
-    .filter(([key]) => !applied.has(key) && !others.some((entry) => entry.fields.has(key)))
-    .map(([, path]) => path)
-    .sort((a, b) => b.length - a.length);
-  for (const path of dropped) {
-    if (valueAt(result, path) !== undefined) removeAt(result, path);
+  const owned = [...applied.keys(), ...others.flatMap((entry) => [...entry.fields.keys()])];
+  // The whole before its parts: an item without its key could not be found again.
+  const dropped = [...before].sort(([, a], [, b]) => a.length - b.length);
+  for (const [key, path] of dropped) {
+    const inUse = owned.some((other) => other === key || other.startsWith(`${key}${SEPARATOR}`));
+    if (inUse || isKeyOfItem(path) || valueAt(result, path) === undefined) continue;
+    removeAt(result, path);
   }
+}
+
+/** The fields that an item is known by go with the item only. */
+function isKeyOfItem(path: FieldPath): boolean {
+  const [item = '', field = ''] = path.slice(-2);
+  if (!item.startsWith('k:') || !field.startsWith('f:')) return false;
+  const keys: unknown = JSON.parse(item.slice(2));
+  return isObject(keys) && Object.hasOwn(keys, field.slice(2));
 }

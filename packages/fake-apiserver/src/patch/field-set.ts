@@ -16,8 +16,11 @@ const UNOWNED = new Set(
   ),
 );
 
+/** Between the steps of a path that is written as one text. */
+export const SEPARATOR: string = '\u0000';
+
 export function pathKey(path: FieldPath): string {
-  return path.join('\u0000');
+  return path.join(SEPARATOR);
 }
 
 /** What of an object of a kind can be owned. */

@@ -74,7 +74,7 @@ function retained(target: JsonObject, patch: JsonObject): JsonObject {
   const keys = new Set(listOf(RETAIN_KEYS, patch[RETAIN_KEYS]));
   for (const [key, value] of Object.entries(patch)) {
     if (value !== null && !key.startsWith('$') && !keys.has(key)) {
-      throw new PatchProblem('invalid patch format of retainKeys');
+      throw badFormat(RETAIN_KEYS);
     }
   }
   for (const key of Object.keys(target)) if (!keys.has(key)) delete target[key];
@@ -158,13 +158,24 @@ function at(item: unknown, key: string): unknown {
 
 function directiveField(key: string, directive: string): string | undefined {
   if (!key.startsWith(directive)) return undefined;
-  if (!key.startsWith(`${directive}/`)) throw new PatchProblem(`invalid patch format of ${directive.slice(1)}`);
+  if (!key.startsWith(`${directive}/`)) throw badFormat(directive);
   return key.slice(directive.length + 1);
 }
 
 function listOf(key: string, value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new PatchProblem(`invalid patch format: ${key} is no list`);
+  if (!Array.isArray(value)) throw badFormat(key);
   return value;
+}
+
+/** A directive that is not as it must be; the server calls that a bad request, and anything else its own failure. */
+function badFormat(key: string): PatchProblem {
+  const names = [
+    [RETAIN_KEYS, 'retainKeys'],
+    [DELETE_FROM_PRIMITIVES, 'primitive list'],
+    [SET_ORDER, 'setElementOrder list'],
+  ] as const;
+  const found = names.find(([directive]) => key.startsWith(directive));
+  return new PatchProblem(found === undefined ? `expected a list at ${key}` : `invalid patch format of ${found[1]}`);
 }
 
 function isDeleteDirective(value: unknown): boolean {
