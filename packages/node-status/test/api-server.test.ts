@@ -129,6 +129,10 @@ describe('with an API server', () => {
       const { clock, api, host, node, leaseAgeMs } = await setUp(seed * 100);
       const rates: FaultRates = { request: 0.3, kinds: ['delay', 'status', 'hang', 'reset', 'answerLost', 'truncate'] };
       api.faults.useSource(seededFaults(seededRandom(seed), rates));
+      let faults = 0;
+      api.onRequest(({ fault }) => {
+        if (fault !== undefined) faults++;
+      });
       const random = seededRandom(seed + 50);
       for (let step = 0; step < 60; step++) {
         await clock.advance(10_000);
@@ -136,6 +140,7 @@ describe('with an API server', () => {
         expect(leaseAgeMs()).toBeLessThan(40_000);
         host.memoryPressure = random.next() < 0.5;
       }
+      expect(faults).toBeGreaterThan(30);
       api.faults.useSource(seededFaults(seededRandom(seed), {}));
       await clock.advance(60_000);
       expect(conditionOf(node(), 'MemoryPressure')?.status).toBe(host.memoryPressure ? 'True' : 'False');
