@@ -104,7 +104,7 @@ export class ExecCredentials {
 }
 
 /** What a plugin printed. @throws KubeError `CredentialsUnavailable` */
-export function parseExecCredential(stdout: string, apiVersion: string): PluginCredentials {
+function parseExecCredential(stdout: string, apiVersion: string): PluginCredentials {
   let parsed: Readonly<Record<string, unknown>>;
   try {
     parsed = record(JSON.parse(stdout));

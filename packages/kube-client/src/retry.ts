@@ -33,7 +33,7 @@ export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttem
 }
 
 /** Whether a connection that had been made broke; not a refused one, nor one that could not be made. */
-export function isBrokenConnection(error: KubeError): boolean {
+function isBrokenConnection(error: KubeError): boolean {
   if (error.code !== 'ConnectionFailed') return false;
   const { cause } = error;
   return (
