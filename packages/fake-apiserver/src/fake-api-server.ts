@@ -1,12 +1,13 @@
 import { type Clock, linkAbort, type Random, sleep } from '@node-agent/async';
-import { type Answer, failureAnswer, jsonAnswer, once, textAnswer, toResponse } from './core/answer.ts';
+import { type Answer, failureAnswer, jsonAnswer, toResponse } from './core/answer.ts';
 import { type CertificateSigner, removeEmptyNamespace, signApproved } from './core/controllers.ts';
 import { decodeBody } from './core/decode.ts';
-import { discover, versionInfo } from './core/discovery.ts';
-import { ApiFailure, badRequest, forbidden, noSuchPath, unauthorized } from './core/failure.ts';
+import { ApiFailure, badRequest, internalError, unauthorized } from './core/failure.ts';
+import { Guard } from './core/guard.ts';
 import { clone, type JsonObject, metadataOf, textAt } from './core/json.ts';
 import { parseListOptions } from './core/list-options.ts';
 import { inForm, nameInBody, negotiate } from './core/negotiate.ts';
+import { pathAnswer } from './core/path-answer.ts';
 import { ResourceApi } from './core/resource-api.ts';
 import { type Authorizer, review } from './core/reviews.ts';
 import { attributesOf, type Route, route } from './core/route.ts';
@@ -19,6 +20,7 @@ import { ConnectionFault } from './faults/connection-fault.ts';
 import type { RequestAttributes, RequestFault } from './faults/fault.ts';
 import { FaultInjector } from './faults/injector.ts';
 import { statusFault } from './faults/status-fault.ts';
+import { truncated } from './faults/truncate.ts';
 import { apiVersionOf, keyOf, type ResourceDefinition, type UserInfo } from './resources/definition.ts';
 import { registry } from './resources/registry.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
@@ -58,7 +60,6 @@ export interface AuditEntry extends RequestAttributes {
   readonly fault: RequestFault | undefined;
 }
 
-const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const FIRST_REVISION = 100;
 const HANG_TIMEOUT_MS = 60_000;
@@ -75,7 +76,7 @@ export class FakeApiServer implements HttpTransport {
   readonly faults: FaultInjector = new FaultInjector();
   readonly #state: ServerState;
   readonly #options: FakeApiServerOptions;
-  readonly #tokens: TokenIssuer;
+  readonly #guard: Guard;
   readonly #api: ResourceApi;
   readonly #settings: WatchSettings;
   readonly #watches = new Set<Watch>();
@@ -103,8 +104,9 @@ export class FakeApiServer implements HttpTransport {
         serviceIp: () => this.#nextServiceIp(),
       }),
     };
-    this.#tokens = new TokenIssuer(this.#state, audiences);
-    this.#api = new ResourceApi(this.#state, this.#tokens, NAMESPACED);
+    const tokens = new TokenIssuer(this.#state, audiences);
+    this.#guard = new Guard({ ...options, audiences }, tokens);
+    this.#api = new ResourceApi(this.#state, tokens, NAMESPACED);
     store.subscribe((change) => this.#control(change));
     this.#makeNamespaces();
   }
@@ -136,7 +138,7 @@ export class FakeApiServer implements HttpTransport {
     let who = user;
     let early: ApiFailure | undefined;
     try {
-      who ??= this.#authenticate(request);
+      who ??= this.#guard.authenticate(request);
       to = route(request.method, path, query);
     } catch (error) {
       early = asFailure(error);
@@ -251,7 +253,10 @@ export class FakeApiServer implements HttpTransport {
     const { fault, to } = call;
     try {
       if (fault?.kind === 'status') return toResponse(statusFault(fault));
-      this.#authorize(call);
+      this.#guard.authorize(
+        attributesOf(to, call.request.method, parsePath(call.request.path).path, call.user.name),
+        call.user,
+      );
       if (to.kind === 'resource' && to.verb === 'watch') return await this.#watch(call, to.target, signal);
       const answer = await this.#answer(call, linked);
       if (fault?.kind === 'answerLost') throw new ConnectionFault('ECONNRESET', 'the answer was lost');
@@ -270,7 +275,7 @@ export class FakeApiServer implements HttpTransport {
         user,
         nowMs: this.#state.clock.now(),
         audiences: this.#options.audiences ?? [],
-        authenticate: (token, audiences) => this.#whose(token, audiences),
+        authenticate: (token, audiences) => this.#guard.whose(token, audiences),
         authorize: this.#options.authorize ?? (() => true),
       });
       return jsonAnswer(201, answered);
@@ -315,44 +320,6 @@ export class FakeApiServer implements HttpTransport {
       headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
       body: watch.lines(signal),
     };
-  }
-
-  #authenticate({ headers }: HttpRequest): UserInfo {
-    const [, token] = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '') ?? [];
-    if (token === undefined) {
-      const { anonymous = ADMIN } = this.#options;
-      if (anonymous === null) throw unauthorized();
-      return anonymous;
-    }
-    const found = this.#whose(token, this.#options.audiences ?? []);
-    if (found === undefined) throw unauthorized();
-    return found.user;
-  }
-
-  #whose(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined {
-    const { tokens = {} } = this.#options;
-    const user = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
-    return user === undefined ? this.#tokens.verify(token, audiences) : { user, audiences };
-  }
-
-  #authorize({ request, to, user }: Call): void {
-    const { authorize } = this.#options;
-    if (authorize === undefined) return;
-    const { verb, group, resource, namespace, name, path } = attributesOf(
-      to,
-      request.method,
-      parsePath(request.path).path,
-      user.name,
-    );
-    const [plural = '', subresource = ''] = resource.split('/');
-    const verdict = authorize({ user, verb, group, resource: plural, subresource, namespace, name, path });
-    if (verdict === true) return;
-    const what =
-      resource === ''
-        ? `cannot ${verb} path "${path}"`
-        : `cannot ${verb} resource "${resource}" in API group "${group}" ${namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`}`;
-    const why = verdict === false ? '' : `: ${verdict.denied}`;
-    throw forbidden({ group, plural }, name, `User "${user.name}" ${what}${why}`);
   }
 
   /** What controllers do in a cluster, where nothing works without them. */
@@ -414,28 +381,6 @@ function named(attributes: RequestAttributes, request: HttpRequest): RequestAttr
 function asFailure(error: unknown): ApiFailure {
   if (error instanceof ApiFailure) return error;
   if (error instanceof URIError) return badRequest(error.message);
-  throw error;
-}
-
-function pathAnswer(method: string, path: string): Answer {
-  if (['/healthz', '/readyz', '/livez'].some((check) => path === check || path.startsWith(`${check}/`))) {
-    return textAnswer(200, 'ok');
-  }
-  if (method === 'GET' && path === '/version') return jsonAnswer(200, versionInfo);
-  const found = method === 'GET' ? discover(path) : undefined;
-  if (found !== undefined) return jsonAnswer(200, found);
-  // Below a group and version the server speaks in Statuses; elsewhere it is a plain HTTP server.
-  if (/^\/(api\/v1|apis\/[^/]+\/[^/]+)\/?/.test(path)) throw noSuchPath();
-  return textAnswer(404, '404 page not found\n');
-}
-
-function truncated({ status, headers, body }: Answer, clean: boolean): HttpResponse {
-  const half = body.subarray(0, Math.floor(body.length / 2));
-  if (clean) return { status, headers, body: once(half) };
-  return { status, headers: { ...headers, 'content-length': String(body.length) }, body: broken(half) };
-}
-
-async function* broken(body: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield body;
-  throw new ConnectionFault('ECONNRESET', 'the body ended half way');
+  // As the real server does with what its handlers did not foresee.
+  return internalError(error instanceof Error ? error.message : String(error));
 }

@@ -65,7 +65,7 @@ function dense(fields: object): JsonObject {
 }
 
 /** `leases.coordination.k8s.io`, or `pods`. */
-export function qualified({ group, plural }: GroupResource): string {
+function qualified({ group, plural }: GroupResource): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
 

@@ -1,0 +1,63 @@
+import type { RequestAttributes } from '../faults/fault.ts';
+import type { UserInfo } from '../resources/definition.ts';
+import type { HttpRequest } from '../transport.ts';
+import { forbidden, unauthorized } from './failure.ts';
+import type { Authorizer } from './reviews.ts';
+import type { TokenIssuer } from './tokens.ts';
+
+/** Who is known, and who may do what. */
+export interface GuardOptions {
+  readonly tokens?: Readonly<Record<string, UserInfo>>;
+  readonly anonymous?: UserInfo | null;
+  readonly authorize?: Authorizer;
+  readonly audiences: readonly string[];
+}
+
+const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+
+/** Says who asks, and refuses who may not. */
+export class Guard {
+  readonly #options: GuardOptions;
+  readonly #tokens: TokenIssuer;
+
+  constructor(options: GuardOptions, tokens: TokenIssuer) {
+    this.#options = options;
+    this.#tokens = tokens;
+  }
+
+  /** @throws ApiFailure 401 */
+  authenticate({ headers }: HttpRequest): UserInfo {
+    const [, token] = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '') ?? [];
+    if (token === undefined) {
+      const { anonymous = ADMIN } = this.#options;
+      if (anonymous === null) throw unauthorized();
+      return anonymous;
+    }
+    const found = this.whose(token, this.#options.audiences);
+    if (found === undefined) throw unauthorized();
+    return found.user;
+  }
+
+  /** Whose token it is, for which of the audiences. */
+  whose(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined {
+    const { tokens = {} } = this.#options;
+    const user = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
+    return user === undefined ? this.#tokens.verify(token, audiences) : { user, audiences };
+  }
+
+  /** @throws ApiFailure 403 */
+  authorize({ verb, group, resource, namespace, name, path }: RequestAttributes, user: UserInfo): void {
+    const { authorize } = this.#options;
+    if (authorize === undefined) return;
+    const [plural = '', subresource = ''] = resource.split('/');
+    const verdict = authorize({ user, verb, group, resource: plural, subresource, namespace, name, path });
+    if (verdict === true) return;
+    const where = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
+    const what =
+      resource === ''
+        ? `cannot ${verb} path "${path}"`
+        : `cannot ${verb} resource "${resource}" in API group "${group}" ${where}`;
+    const why = verdict === false ? '' : `: ${verdict.denied}`;
+    throw forbidden({ group, plural }, name, `User "${user.name}" ${what}${why}`);
+  }
+}
