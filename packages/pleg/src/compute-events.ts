@@ -1,7 +1,7 @@
 import type { PodSnapshot } from './snapshot.ts';
 import type { PodLifecycleEvent, PodLifecycleEventType } from './types.ts';
 
-type State = 'running' | 'exited' | 'unknown' | 'nonExistent';
+type State = 'running' | 'exited' | 'unknown' | 'created' | 'nonExistent';
 
 /**
  * What happened between two looks at a pod: `computeEvents` of `pkg/kubelet/pleg/generic.go`. A sandbox counts as a container that runs
@@ -13,6 +13,10 @@ type State = 'running' | 'exited' | 'unknown' | 'nonExistent';
  * | running      |                  | ContainerDied | ContainerChanged | ContainerDied, ContainerRemoved |
  * | exited       | ContainerStarted |               | ContainerChanged | ContainerRemoved                |
  * | unknown      | ContainerStarted | ContainerDied |                  | ContainerDied, ContainerRemoved |
+ * | created      | ContainerStarted | ContainerDied |                  | ContainerRemoved                |
+ *
+ * Other than upstream, what never started does not die: else a pod whose container cannot be started, and is created
+ * anew for each try, would wake its own worker without end, past all back-off (P7).
  */
 export function computeEvents(podUid: string, before: PodSnapshot, after: PodSnapshot): readonly PodLifecycleEvent[] {
   const ids = new Set([
@@ -45,7 +49,7 @@ export function mergeEvents(
 
 function stateOf(snapshot: PodSnapshot, id: string): State {
   const container = snapshot.containers.get(id);
-  if (container !== undefined) return container === 'running' || container === 'exited' ? container : 'unknown';
+  if (container !== undefined) return container;
   const sandbox = snapshot.sandboxes.get(id);
   if (sandbox !== undefined) return sandbox === 'ready' ? 'running' : 'exited';
   return 'nonExistent';
@@ -59,9 +63,10 @@ function eventTypes(before: State, after: State): readonly PodLifecycleEventType
     case 'exited':
       return ['ContainerDied'];
     case 'unknown':
-      return ['ContainerChanged'];
+    case 'created':
+      return before === 'unknown' || before === 'created' ? [] : ['ContainerChanged'];
     case 'nonExistent':
       // That an exited one died has been told already.
-      return before === 'exited' ? ['ContainerRemoved'] : ['ContainerDied', 'ContainerRemoved'];
+      return before === 'exited' || before === 'created' ? ['ContainerRemoved'] : ['ContainerDied', 'ContainerRemoved'];
   }
 }

@@ -26,7 +26,7 @@ describe('computeEvents', () => {
     'unknown none': 'ContainerDied ContainerRemoved',
     'unknown running': 'ContainerStarted',
     'unknown exited': 'ContainerDied',
-    'created none': 'ContainerDied ContainerRemoved',
+    'created none': 'ContainerRemoved',
     'created running': 'ContainerStarted',
     'created exited': 'ContainerDied',
   };
