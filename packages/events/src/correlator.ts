@@ -26,9 +26,25 @@ export const defaultCorrelationLimits: CorrelationLimits = {
   spamQps: 1 / 300,
 };
 
-interface Similar {
+/** The different messages that one reason about one object had of late. */
+export interface Similar {
   readonly messages: ReadonlySet<string>;
   readonly atMs: number;
+}
+
+/** What is remembered after one more event, and whether that one is to be combined with the others. */
+export function withSimilar(
+  before: Similar | undefined,
+  message: string,
+  nowMs: number,
+  { aggregateAfter, aggregateWithinMs }: Pick<CorrelationLimits, 'aggregateAfter' | 'aggregateWithinMs'>,
+): { readonly similar: Similar; readonly combine: boolean } {
+  const recent = before !== undefined && nowMs - before.atMs <= aggregateWithinMs ? before.messages : [];
+  const messages = new Set(recent).add(message);
+  const combine = messages.size >= aggregateAfter;
+  // One below the threshold is kept: any other message goes over it again, and the set does not grow.
+  if (combine) messages.delete(first(messages));
+  return { similar: { messages, atMs: nowMs }, combine };
 }
 
 type Observed = Pick<CoreEvent, 'metadata' | 'count' | 'firstTimestamp'>;
@@ -62,15 +78,9 @@ export class Correlator {
   }
 
   #aggregate(event: CoreEvent, nowMs: number): { readonly event: CoreEvent; readonly key: string } {
-    const { aggregateAfter, aggregateWithinMs } = this.#limits;
     const key = aggregateKey(event);
-    const known = this.#similar.get(key);
-    const recent = known !== undefined && nowMs - known.atMs <= aggregateWithinMs ? known.messages : new Set<string>();
-    const messages = new Set(recent).add(event.message);
-    const combine = messages.size >= aggregateAfter;
-    // One below the threshold is kept: any other message goes over it again, and the set does not grow.
-    if (combine) messages.delete(first(messages));
-    this.#similar.set(key, { messages, atMs: nowMs });
+    const { similar, combine } = withSimilar(this.#similar.get(key), event.message, nowMs, this.#limits);
+    this.#similar.set(key, similar);
     if (!combine) return { event, key: eventKey(event) };
     return { event: { ...event, message: `(combined from similar events): ${event.message}` }, key };
   }

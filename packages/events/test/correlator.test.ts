@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Correlator, defaultCorrelationLimits } from '../src/correlator.ts';
+import { Correlator, defaultCorrelationLimits, type Similar, withSimilar } from '../src/correlator.ts';
 import { aggregateKey, eventKey, spamKey } from '../src/event-keys.ts';
 import { LruMap } from '../src/lru-map.ts';
 import { makeEvent, pod } from './builders.ts';
@@ -70,6 +70,14 @@ describe('events that differ by message only', () => {
     ['more than 600 s apart are not', 600_001, false],
   ])('%s', (_name, gapMs, combined) => {
     expect(correlateAll(gapMs).at(-1)?.message.startsWith('(combined')).toBe(combined);
+  });
+
+  test('K4: of a thousand messages nine are remembered', () => {
+    let similar: Similar | undefined;
+    for (let number = 0; number < 1_000; number++) {
+      similar = withSimilar(similar, `no. ${number}`, number, defaultCorrelationLimits).similar;
+    }
+    expect(similar?.messages.size).toBe(9);
   });
 
   test('ten times the same message is not ten messages', () => {
