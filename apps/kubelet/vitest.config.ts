@@ -1,1 +1,5 @@
-export { default } from '../../vitest.shared.ts';
+import { mergeConfig } from 'vitest/config';
+import shared from '../../vitest.shared.ts';
+
+// The end-to-end suites mostly wait, each for a runtime of its own.
+export default mergeConfig(shared, { test: { maxWorkers: 2 } });

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
+import { access, mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -184,7 +183,11 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       process.kill(pid, 'SIGSTOP');
       try {
         await node.write({ name: 'newcomer', spec });
-        await node.until('bad health', async () => ((await node.health())?.ok === false ? true : undefined));
+        const sick = await node.until('bad health', async () => {
+          const health = await node.health();
+          return health?.ok === false ? health : undefined;
+        });
+        expect(sick.text).toMatch(/\[-\]runtime/);
       } finally {
         process.kill(pid, 'SIGCONT');
       }
@@ -196,16 +199,11 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['patient', 'newcomer']) await node.remove(name);
     });
 
-    test('K2: containerd dies: health says so, pods run on; it comes back: the same containers, and new pods', async () => {
+    test('K2: containerd dies and comes back: pods run on in the same containers, and new ones start', async () => {
       const spec = { containers: [script('c', FOREVER)] };
       await node.write({ name: 'calm', spec });
       const before = await node.running('calm');
       await containerd.killProcess('SIGKILL');
-      const sick = await node.until('bad health', async () => {
-        const health = await node.health();
-        return health?.ok === false ? health : undefined;
-      });
-      expect(sick.text).toMatch(/\[-\]runtime/);
       await node.write({ name: 'meanwhile', spec });
       expect(containerId(await node.running('calm'))).toBe(containerId(before));
       await containerd.startProcess();
@@ -217,164 +215,170 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['calm', 'meanwhile']) await node.remove(name);
     });
 
-    test('a pod that goes gets its grace period, and not more than that', async () => {
-      const volumes = [{ name: 'out', hostPath: { path: join(directory, 'grace'), type: 'DirectoryOrCreate' } }];
-      const volumeMounts = [{ name: 'out', mountPath: '/out' }];
-      const polite = 'trap "sleep 1; echo done > /out/polite; exit 0" TERM; while true; do sleep 1 & wait $!; done';
-      const deaf = 'trap "" TERM; while true; do sleep 1; done';
-      const containers = [script('polite', polite, { volumeMounts }), script('deaf', deaf)];
-      await node.write({ name: 'grace', spec: { terminationGracePeriodSeconds: 4, volumes, containers } });
-      const pod = await node.running('grace');
-      const startedAt = performance.now();
-      await node.remove('grace');
-      await stopped(pod.metadata.uid);
-      const tookMs = performance.now() - startedAt;
-      expect(await readFile(join(directory, 'grace/polite'), 'utf8')).toBe('done\n');
-      expect(tookMs).toBeGreaterThan(3_500);
-      expect(tookMs).toBeLessThan(15_000);
-    });
-
-    test('volumes: an emptyDir is shared and goes with the pod; a hostPath stays', async () => {
-      const shared = join(directory, 'shared');
-      await mkdir(shared);
-      await writeFile(join(shared, 'in'), 'from the node');
-      const volumes = [
-        { name: 'empty', emptyDir: {} },
-        { name: 'memory', emptyDir: { medium: 'Memory' } },
-        { name: 'host', hostPath: { path: shared, type: 'Directory' } },
-      ];
-      const volumeMounts = [
-        { name: 'empty', mountPath: '/empty' },
-        { name: 'memory', mountPath: '/memory' },
-        { name: 'host', mountPath: '/host' },
-      ];
-      const writer = `cp /host/in /empty/in; grep ' /memory ' /proc/mounts > /host/mounts; ${FOREVER}`;
-      const reader = `until test -s /empty/in; do sleep 0.1; done; cp /empty/in /host/out; ${FOREVER}`;
-      const containers = [script('writer', writer, { volumeMounts }), script('reader', reader, { volumeMounts })];
-      await node.write({ name: 'volumes', spec: { volumes, containers } });
-      const { uid } = (await node.running('volumes')).metadata;
-      const text = await node.until('the copy', async () => (await readFile(join(shared, 'out'), 'utf8')) || undefined);
-      expect(text).toBe('from the node');
-      expect(await readFile(join(shared, 'mounts'), 'utf8')).toMatch(/^tmpfs \/memory tmpfs /);
-      const empty = join(node.rootDir, 'pods', uid, 'volumes/kubernetes.io~empty-dir/empty/in');
-      expect(await readFile(empty, 'utf8')).toBe('from the node');
-      await node.remove('volumes');
-      await node.until('the directory to be gone', async () =>
-        (await exists(join(node.rootDir, 'pods', uid))) ? undefined : true,
-      );
-      expect((await readdir(shared)).sort()).toEqual(['in', 'mounts', 'out']);
-      expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(uid);
-    });
-
-    test('C3: init containers run one after another, in order, before the others', async () => {
-      const volumes = [{ name: 'out', hostPath: { path: join(directory, 'order'), type: 'DirectoryOrCreate' } }];
-      const volumeMounts = [{ name: 'out', mountPath: '/out' }];
-      const step = (name: string): object =>
-        script(name, `echo ${name} begins >> /out/log; sleep 0.5; echo ${name} ends >> /out/log`, { volumeMounts });
-      const main = script('main', `echo main begins >> /out/log; ${FOREVER}`, { volumeMounts });
-      await node.write({
-        name: 'order',
-        spec: { volumes, initContainers: [step('a'), step('b')], containers: [main] },
+    // Mostly waiting: at the same time, as pods are.
+    describe('pods beside one another', { concurrent: true, timeout: TIMEOUT_MS }, () => {
+      test('a pod that goes gets its grace period, and not more than that', async () => {
+        const volumes = [{ name: 'out', hostPath: { path: join(directory, 'grace'), type: 'DirectoryOrCreate' } }];
+        const volumeMounts = [{ name: 'out', mountPath: '/out' }];
+        const polite = 'trap "sleep 1; echo done > /out/polite; exit 0" TERM; while true; do sleep 1 & wait $!; done';
+        const deaf = 'trap "" TERM; while true; do sleep 1; done';
+        const containers = [script('polite', polite, { volumeMounts }), script('deaf', deaf)];
+        await node.write({ name: 'grace', spec: { terminationGracePeriodSeconds: 4, volumes, containers } });
+        const pod = await node.running('grace');
+        const startedAt = performance.now();
+        await node.remove('grace');
+        await stopped(pod.metadata.uid);
+        const tookMs = performance.now() - startedAt;
+        expect(await readFile(join(directory, 'grace/polite'), 'utf8')).toBe('done\n');
+        expect(tookMs).toBeGreaterThan(3_500);
+        expect(tookMs).toBeLessThan(15_000);
       });
-      const pod = await node.running('order');
-      const log = await node.until('the log', async () => {
-        const text = await readFile(join(directory, 'order/log'), 'utf8');
-        return text.includes('main') ? text : undefined;
+
+      test('volumes: an emptyDir is shared and goes with the pod; a hostPath stays', async () => {
+        const shared = join(directory, 'shared');
+        await mkdir(shared);
+        await writeFile(join(shared, 'in'), 'from the node');
+        const volumes = [
+          { name: 'empty', emptyDir: {} },
+          { name: 'memory', emptyDir: { medium: 'Memory' } },
+          { name: 'host', hostPath: { path: shared, type: 'Directory' } },
+        ];
+        const volumeMounts = [
+          { name: 'empty', mountPath: '/empty' },
+          { name: 'memory', mountPath: '/memory' },
+          { name: 'host', mountPath: '/host' },
+        ];
+        const writer = `cp /host/in /empty/in; grep ' /memory ' /proc/mounts > /host/mounts; ${FOREVER}`;
+        const reader = `until test -s /empty/in; do sleep 0.1; done; cp /empty/in /host/out; ${FOREVER}`;
+        const containers = [script('writer', writer, { volumeMounts }), script('reader', reader, { volumeMounts })];
+        await node.write({ name: 'volumes', spec: { volumes, containers } });
+        const { uid } = (await node.running('volumes')).metadata;
+        const text = await node.until(
+          'the copy',
+          async () => (await readFile(join(shared, 'out'), 'utf8')) || undefined,
+        );
+        expect(text).toBe('from the node');
+        expect(await readFile(join(shared, 'mounts'), 'utf8')).toMatch(/^tmpfs \/memory tmpfs /);
+        const empty = join(node.rootDir, 'pods', uid, 'volumes/kubernetes.io~empty-dir/empty/in');
+        expect(await readFile(empty, 'utf8')).toBe('from the node');
+        await node.remove('volumes');
+        await node.until('the directory to be gone', async () =>
+          (await exists(join(node.rootDir, 'pods', uid))) ? undefined : true,
+        );
+        expect((await readdir(shared)).sort()).toEqual(['in', 'mounts', 'out']);
+        expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(uid);
       });
-      expect(log.trim().split('\n')).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'main begins']);
-      expect(pod.status?.initContainerStatuses?.map(({ state }) => state?.terminated?.reason)).toEqual([
-        'Completed',
-        'Completed',
-      ]);
-      await node.remove('order');
-    });
 
-    test('C2: a container that fails at once is started again at once, then waits in CrashLoopBackOff', async () => {
-      await node.write({ name: 'crash', spec: { containers: [script('c', 'echo no luck; exit 7')] } });
-      const pod = await node.podUntil(
-        'crash',
-        ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff',
-      );
-      const status = pod.status?.containerStatuses?.[0];
-      expect(status?.lastState?.terminated).toMatchObject({ exitCode: 7, reason: 'Error' });
-      expect(status?.state?.waiting?.message).toMatch(
-        /^back-off 10s restarting failed container=c pod=crash-e2e_default\(/,
-      );
-      expect(pod.status?.phase).toBe('Running');
-      const firstEnd = status?.lastState?.terminated?.finishedAt;
-      const second = await node.podUntil(
-        'crash',
-        (now) =>
-          restartsOf(now) > restartsOf(pod) &&
-          now.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff',
-      );
-      const started = second.status?.containerStatuses?.[0]?.lastState?.terminated?.startedAt;
-      expect(Date.parse(String(started)) - Date.parse(String(firstEnd))).toBeGreaterThanOrEqual(9_000);
-      expect((await node.events('crash')).map(({ reason }) => reason)).toContain('BackOff');
-      await node.remove('crash');
-    });
-
-    test('a pod that ends for good is Succeeded or Failed by its exit codes, and stays so', async () => {
-      const spec = (text: string): object => ({ restartPolicy: 'Never', containers: [script('c', text)] });
-      await node.write({ name: 'good', spec: spec('exit 0') });
-      await node.write({ name: 'bad', spec: spec('echo why > /dev/termination-log; exit 4') });
-      await node.podUntil('good', ({ status }) => status?.phase === 'Succeeded');
-      const bad = await node.podUntil('bad', ({ status }) => status?.phase === 'Failed');
-      expect(bad.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 4, message: 'why\n' });
-      for (const name of ['good', 'bad']) await node.remove(name);
-    });
-
-    test('an image that is not there: the pod waits with the reason, and the others run', async () => {
-      const image = '127.0.0.1:1/none/such:1';
-      await node.write({ name: 'never', spec: { containers: [{ name: 'c', image, imagePullPolicy: 'Never' }] } });
-      await node.write({ name: 'pull', spec: { containers: [{ name: 'c', image }] } });
-      const waits = (name: string, reason: string) =>
-        node.podUntil(name, ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === reason);
-      await waits('never', 'ErrImageNeverPull');
-      await waits('pull', 'ErrImagePull');
-      const backingOff = await waits('pull', 'ImagePullBackOff');
-      expect(backingOff.status?.phase).toBe('Pending');
-      expect((await node.events('pull')).map(({ message }) => message).join('\n')).toMatch(
-        /Failed to pull image "127\.0\.0\.1:1\S+ rpc error: code = /,
-      );
-      for (const name of ['never', 'pull']) await node.remove(name);
-    });
-
-    test("a pod in the host's network has the node's address and interfaces", async () => {
-      const text = `ip -o addr > /out/addresses; ${FOREVER}`;
-      const volumes = [{ name: 'out', hostPath: { path: join(directory, 'network'), type: 'DirectoryOrCreate' } }];
-      const containers = [script('c', text, { volumeMounts: [{ name: 'out', mountPath: '/out' }] })];
-      await node.write({ name: 'host', spec: { hostNetwork: true, volumes, containers } });
-      const pod = await node.running('host');
-      expect(pod.status?.podIP).toBe(pod.status?.hostIP);
-      const addresses = await node.until(
-        'the addresses',
-        async () => (await readFile(join(directory, 'network/addresses'), 'utf8')) || undefined,
-      );
-      for (const name of Object.keys(networkInterfaces())) expect(addresses).toContain(name);
-      await node.remove('host');
-    });
-
-    test('N7: a log is rotated at its size, and no line is lost', async () => {
-      const lines = 3000;
-      const text = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i of many"; [ $((i % 100)) = 0 ] && sleep 0.3; done; ${FOREVER}`;
-      await node.write({ name: 'talker', spec: { containers: [script('c', text)] } });
-      const { uid } = (await node.running('talker')).metadata;
-      const logs = join(node.podLogs, `default_talker-e2e_${uid}`, 'c');
-      const read = async (name: string): Promise<string> => {
-        const bytes = await readFile(join(logs, name));
-        return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-      };
-      const all = await node.until('all lines and a rotation', async () => {
-        const names = await readdir(logs);
-        const texts = await Promise.all(names.filter((name) => !name.endsWith('.tmp')).map(read));
-        const numbers: readonly string[] = texts.join('').match(/(?<=stdout F line )\d+/g) ?? [];
-        return names.length > 2 && numbers.includes(String(lines)) ? { names, numbers } : undefined;
+      test('C3: init containers run one after another, in order, before the others', async () => {
+        const volumes = [{ name: 'out', hostPath: { path: join(directory, 'order'), type: 'DirectoryOrCreate' } }];
+        const volumeMounts = [{ name: 'out', mountPath: '/out' }];
+        const step = (name: string): object =>
+          script(name, `echo ${name} begins >> /out/log; sleep 0.5; echo ${name} ends >> /out/log`, { volumeMounts });
+        const main = script('main', `echo main begins >> /out/log; ${FOREVER}`, { volumeMounts });
+        await node.write({
+          name: 'order',
+          spec: { volumes, initContainers: [step('a'), step('b')], containers: [main] },
+        });
+        const pod = await node.running('order');
+        const log = await node.until('the log', async () => {
+          const text = await readFile(join(directory, 'order/log'), 'utf8');
+          return text.includes('main') ? text : undefined;
+        });
+        expect(log.trim().split('\n')).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'main begins']);
+        expect(pod.status?.initContainerStatuses?.map(({ state }) => state?.terminated?.reason)).toEqual([
+          'Completed',
+          'Completed',
+        ]);
+        await node.remove('order');
       });
-      expect(all.names).toContain('0.log');
-      expect(new Set(all.numbers).size).toBe(lines);
-      expect(all.numbers).toHaveLength(lines);
-      await node.remove('talker');
+
+      test('C2: a container that fails at once is started again at once, then waits in CrashLoopBackOff', async () => {
+        await node.write({ name: 'crash', spec: { containers: [script('c', 'echo no luck; exit 7')] } });
+        const pod = await node.podUntil(
+          'crash',
+          ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff',
+        );
+        const status = pod.status?.containerStatuses?.[0];
+        expect(status?.lastState?.terminated).toMatchObject({ exitCode: 7, reason: 'Error' });
+        expect(status?.state?.waiting?.message).toMatch(
+          /^back-off 10s restarting failed container=c pod=crash-e2e_default\(/,
+        );
+        expect(pod.status?.phase).toBe('Running');
+        const firstEnd = status?.lastState?.terminated?.finishedAt;
+        const second = await node.podUntil(
+          'crash',
+          (now) =>
+            restartsOf(now) > restartsOf(pod) &&
+            now.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff',
+        );
+        const started = second.status?.containerStatuses?.[0]?.lastState?.terminated?.startedAt;
+        expect(Date.parse(String(started)) - Date.parse(String(firstEnd))).toBeGreaterThanOrEqual(9_000);
+        expect((await node.events('crash')).map(({ reason }) => reason)).toContain('BackOff');
+        await node.remove('crash');
+      });
+
+      test('a pod that ends for good is Succeeded or Failed by its exit codes, and stays so', async () => {
+        const spec = (text: string): object => ({ restartPolicy: 'Never', containers: [script('c', text)] });
+        await node.write({ name: 'good', spec: spec('exit 0') });
+        await node.write({ name: 'bad', spec: spec('echo why > /dev/termination-log; exit 4') });
+        await node.podUntil('good', ({ status }) => status?.phase === 'Succeeded');
+        const bad = await node.podUntil('bad', ({ status }) => status?.phase === 'Failed');
+        expect(bad.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 4, message: 'why\n' });
+        for (const name of ['good', 'bad']) await node.remove(name);
+      });
+
+      test('an image that is not there: the pod waits with the reason, and the others run', async () => {
+        const image = '127.0.0.1:1/none/such:1';
+        await node.write({ name: 'never', spec: { containers: [{ name: 'c', image, imagePullPolicy: 'Never' }] } });
+        await node.write({ name: 'pull', spec: { containers: [{ name: 'c', image }] } });
+        const waits = (name: string, reason: string) =>
+          node.podUntil(name, ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === reason);
+        await waits('never', 'ErrImageNeverPull');
+        await waits('pull', 'ErrImagePull');
+        const backingOff = await waits('pull', 'ImagePullBackOff');
+        expect(backingOff.status?.phase).toBe('Pending');
+        expect((await node.events('pull')).map(({ message }) => message).join('\n')).toMatch(
+          /Failed to pull image "127\.0\.0\.1:1\S+ rpc error: code = /,
+        );
+        for (const name of ['never', 'pull']) await node.remove(name);
+      });
+
+      test("a pod in the host's network has the node's address and its network namespace", async () => {
+        const text = `readlink /proc/self/ns/net > /out/namespace; ${FOREVER}`;
+        const volumes = [{ name: 'out', hostPath: { path: join(directory, 'network'), type: 'DirectoryOrCreate' } }];
+        const containers = [script('c', text, { volumeMounts: [{ name: 'out', mountPath: '/out' }] })];
+        await node.write({ name: 'host', spec: { hostNetwork: true, volumes, containers } });
+        const pod = await node.running('host');
+        expect(pod.status?.podIP).toBe(pod.status?.hostIP);
+        const namespace = await node.until(
+          'the namespace',
+          async () => (await readFile(join(directory, 'network/namespace'), 'utf8')) || undefined,
+        );
+        expect(namespace.trim()).toBe(await readlink('/proc/self/ns/net'));
+        await node.remove('host');
+      });
+
+      test('N7: a log is rotated at its size, and no line is lost', async () => {
+        const lines = 3000;
+        const text = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i of many"; [ $((i % 100)) = 0 ] && sleep 0.3; done; ${FOREVER}`;
+        await node.write({ name: 'talker', spec: { containers: [script('c', text)] } });
+        const { uid } = (await node.running('talker')).metadata;
+        const logs = join(node.podLogs, `default_talker-e2e_${uid}`, 'c');
+        const read = async (name: string): Promise<string> => {
+          const bytes = await readFile(join(logs, name));
+          return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+        };
+        const all = await node.until('all lines and a rotation', async () => {
+          const names = await readdir(logs);
+          const texts = await Promise.all(names.filter((name) => !name.endsWith('.tmp')).map(read));
+          const numbers: readonly string[] = texts.join('').match(/(?<=stdout F line )\d+/g) ?? [];
+          return names.length > 2 && numbers.includes(String(lines)) ? { names, numbers } : undefined;
+        });
+        expect(all.names).toContain('0.log');
+        expect(new Set(all.numbers).size).toBe(lines);
+        expect(all.numbers).toHaveLength(lines);
+        await node.remove('talker');
+      });
     });
   });
 
