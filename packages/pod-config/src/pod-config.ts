@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import { CONFIG_SOURCE_ANNOTATION, type Pod, type PodSource } from '@node-agent/pod-spec';
+import { CONFIG_SOURCE_ANNOTATION, type Pod, type PodSource, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import { diffPods, type PodDiff } from './diff-pods.ts';
 import type { PodOperation, PodUpdate } from './pod-update.ts';
@@ -141,7 +141,7 @@ export class PodConfig {
     const { name, namespace, uid } = pod.metadata;
     this.#components.logger.warn({ pod: `${namespace}/${name}`, podUid: uid, source, why }, 'Pod is ignored');
     this.#components.recorder.event(
-      { kind: 'Pod', apiVersion: 'v1', namespace, name, uid },
+      podReference(pod),
       'Warning',
       eventReasons.failedValidation,
       `Error validating pod ${name}_${namespace}(${uid}) from ${source} due to ${why}, ignoring`,

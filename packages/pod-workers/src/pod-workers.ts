@@ -3,6 +3,7 @@ import { errorText } from '@node-agent/telemetry';
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
 import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
+import { fullNameClaim } from './full-name-claim.ts';
 import { FullNameTurns } from './full-name-turns.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import {
@@ -277,27 +278,19 @@ export class PodWorkers implements AsyncDisposable {
     });
   }
 
-  /**
-   * Whether a static pod may have its full name now (P4). Beside the pods that have a worker, those that only the runtime
-   * knows count: after a restart the predecessor may still run, and is to be killed first. A pod that runs itself goes
-   * before those that wait, or it and they would wait for each other.
-   */
+  /** Whether a static pod has its full name now (P4); looks again soon where a pod that runs is in its way. */
   #takesFullName(worker: Worker): boolean {
-    const { fullName, uid, name, namespace, phase } = worker.state;
-    if (this.#turns.holder(fullName) === uid) return true;
-    const running = this.#components.podCache.runningPods(name, namespace);
-    if (running?.includes(uid)) this.#turns.advance(fullName, uid);
-    else if (phase === 'syncing' && (running === undefined || running.some((other) => this.#disturbs(other)))) {
-      worker.setTimer(this.#components.clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
+    const { fullName, uid, name, namespace } = worker.state;
+    const { clock, podCache } = this.#components;
+    const running = podCache.runningPods(name, namespace);
+    const claim = fullNameClaim(worker.state, this.#turns.holder(fullName), running, (other) => this.#state(other));
+    if (claim === 'held') return true;
+    if (claim === 'blocked') {
+      worker.setTimer(clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
       return false;
     }
+    if (claim === 'first') this.#turns.advance(fullName, uid);
     return this.#turns.take(fullName, uid);
-  }
-
-  /** Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. */
-  #disturbs(uid: string): boolean {
-    const state = this.#state(uid);
-    return state === undefined || state.static || (state.active ?? state.pending)?.pod === undefined;
   }
 
   #run(worker: Worker, step: PodWorkerStep, update: PodUpdate, first: boolean): void {

@@ -1,10 +1,37 @@
 import { seededRandom } from '@node-agent/async';
 import { describe, expect, it } from 'vitest';
+import { fullNameClaim } from '../src/full-name-claim.ts';
 import { FullNameTurns } from '../src/full-name-turns.ts';
 import { effectiveGracePeriodSeconds } from '../src/grace-period.ts';
 import { countWorkingPods } from '../src/metrics.ts';
+import type { PodWorkerState } from '../src/record.ts';
 import { retryDelayMs } from '../src/retry-delay.ts';
 import { pod } from './kit.ts';
+
+describe('P4: fullNameClaim', () => {
+  const record = (update: Partial<PodWorkerState>): PodWorkerState =>
+    ({ uid: 'x', static: false, phase: 'syncing', ...update }) as PodWorkerState;
+  const others: Readonly<Record<string, PodWorkerState>> = {
+    static: record({ static: true }),
+    api: record({ pending: { pod: pod({}) } as NonNullable<PodWorkerState['pending']> }),
+    runtimeOnly: record({}),
+  };
+  const rows: [string, string | undefined, readonly string[] | undefined, PodWorkerState['phase'], string][] = [
+    ['it has the name', 'me', ['stranger'], 'syncing', 'held'],
+    ['it runs already', undefined, ['stranger', 'me'], 'syncing', 'first'],
+    ['nothing of the name runs', undefined, [], 'syncing', 'inLine'],
+    ['another one has the name, and nothing runs', 'other', [], 'syncing', 'inLine'],
+    ['nobody knows yet what runs', undefined, undefined, 'syncing', 'blocked'],
+    ['a pod without a worker runs', undefined, ['stranger'], 'syncing', 'blocked'],
+    ['a static pod runs', undefined, ['static'], 'syncing', 'blocked'],
+    ['a pod runs that only the runtime knows', undefined, ['runtimeOnly'], 'syncing', 'blocked'],
+    ['a pod of the API server runs', undefined, ['api'], 'syncing', 'inLine'],
+    ['it is to end', undefined, ['stranger'], 'terminating', 'inLine'],
+  ];
+  it.each(rows)('P4: %s', (_name, holder, running, phase, claim) => {
+    expect(fullNameClaim({ uid: 'me', phase }, holder, running, (uid) => others[uid])).toBe(claim);
+  });
+});
 
 describe('effectiveGracePeriodSeconds', () => {
   const rows: [string, number | undefined, Parameters<typeof pod>[0] | undefined, number | undefined, number][] = [
