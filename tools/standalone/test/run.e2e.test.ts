@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { CriClient } from '@node-agent/cri-client';
-import { cannotRun, findContainerd } from '@node-agent/tools-containerd';
+import { cannotRun, findContainerd, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { placesIn } from '../src/places.ts';
 import { runStandalone } from '../src/run.ts';
@@ -199,6 +199,29 @@ describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
       'logs',
       'manifests',
     ]);
+  });
+
+  test('a second SIGINT does not wait for grace periods', async (context) => {
+    const found = await findContainerd();
+    if ('reason' in found) return context.skip(found.reason);
+    const manifests = join(runDir, 'mine');
+    await mkdir(manifests);
+    const command = ['sh', '-c', 'trap "" TERM; while true; do sleep 1; done'];
+    const container = { name: 'c', image: PAUSE_IMAGE, imagePullPolicy: 'Never', command };
+    const spec = { terminationGracePeriodSeconds: 60, dnsPolicy: 'Default', containers: [container] };
+    const deaf = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'deaf' }, spec };
+    await writeFile(join(manifests, 'deaf.json'), JSON.stringify(deaf));
+    const run = start('--manifests', manifests);
+    await run.says(running('deaf'));
+    run.child.kill('SIGINT');
+    await run.says(/ending the pods/);
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect(run.child.exitCode).toBe(null);
+    const secondAt = performance.now();
+    run.child.kill('SIGINT');
+    expect(await run.exit, run.output).toBe(0);
+    expect(performance.now() - secondAt).toBeLessThan(30_000);
+    expect(await leftovers()).toEqual([]);
   });
 
   test('after a kill -9 of all of it, the next run takes away what is left and starts anew', async (context) => {
