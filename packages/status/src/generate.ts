@@ -11,6 +11,7 @@ import { isKubeletCondition, kubeletConditions } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
 import { podPhase } from './phase.ts';
 import { type ProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
+import { apiTime } from './time.ts';
 
 /** What {@link generateApiPodStatus} needs to know beside the pod and what the runtime says of it. */
 export interface PodStatusContext {
@@ -75,6 +76,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     phase,
     conditions: [...otherConditions, ...conditions],
     ...phaseReason(pod, old, phase, context.failure),
+    ...startedWithSandbox(old, runtimeStatus),
     ...addresses(pod, old, runtimeStatus.ips, context.hostIps),
     ...(initContainers.length > 0 && { initContainerStatuses: init }),
     containerStatuses: main,
@@ -115,6 +117,16 @@ function keptConditions(pod: Pod, old: PodStatus | undefined): readonly PodCondi
   const kept = (pod.status?.conditions ?? []).filter(({ type }) => !isKubeletCondition(type));
   const disruption = old?.conditions?.find(({ type }) => type === 'DisruptionTarget');
   return disruption === undefined ? kept : [...kept.filter(({ type }) => type !== disruption.type), disruption];
+}
+
+/**
+ * After a restart of the kubelet nothing else tells when a static pod began: its first sandbox does, so that its age and
+ * its deadline do not begin anew.
+ */
+function startedWithSandbox(old: PodStatus | undefined, { sandboxes }: RuntimePodStatus): Pick<PodStatus, 'startTime'> {
+  if (old?.startTime !== undefined || sandboxes.length === 0) return {};
+  const startTime = apiTime(Math.min(...sandboxes.map(({ createdAtMs }) => createdAtMs)));
+  return startTime === null ? {} : { startTime };
 }
 
 function addresses(

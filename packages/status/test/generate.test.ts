@@ -178,6 +178,18 @@ describe('what is kept', () => {
     expect(status.conditions?.filter(({ type }) => type === 'Ready')).toHaveLength(1);
   });
 
+  test('the start of its first sandbox, where no status of before tells when the pod began', () => {
+    const sandbox = { id: 's', state: 'ready' as const, attempt: 0, ips: [], hostNetwork: false, runtimeHandler: '' };
+    const sandboxes = [
+      { ...sandbox, createdAtMs: Date.UTC(2026, 0, 2) },
+      { ...sandbox, createdAtMs: Date.UTC(2026, 0, 1) },
+    ];
+    const seen = { ...running, sandboxes };
+    expect(generateApiPodStatus(makePod(), seen, makeContext()).startTime).toBe('2026-01-01T00:00:00Z');
+    const oldStatus = { startTime: '2025-12-31T00:00:00Z' };
+    expect(generateApiPodStatus(makePod(), seen, makeContext({ oldStatus })).startTime).toBeUndefined();
+  });
+
   test('the pod’s address after its sandbox is gone', () => {
     const oldStatus = { podIPs: [{ ip: '10.0.0.7' }] };
     const gone = { ...runtimeStatus(), ips: [] };
