@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=2
+#!/usr/bin/env -S node --max-semi-space-size=4 --optimize-for-size
 import { nodeProblem } from './node-version.ts';
 
 const problem = nodeProblem(process.versions.node);
