@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+let directory: string;
+let kubelet: ChildProcess | undefined;
+const taken: Server[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'kubelet-'));
+});
+
+afterEach(async () => {
+  if (kubelet !== undefined && kubelet.exitCode === null && kubelet.signalCode === null) {
+    kubelet.kill('SIGKILL');
+    await once(kubelet, 'exit');
+  }
+  for (const server of taken.splice(0)) server.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function takePort(): Promise<{ server: Server; port: number }> {
+  const server = createServer();
+  taken.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+/** The kubelet as a process, with a runtime that is absent. */
+async function start(settings: Readonly<Record<string, unknown>>): Promise<{ lines: AsyncIterator<string> }> {
+  const path = join(directory, 'kubelet.yaml');
+  const configuration = {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    failCgroupV1: false,
+    cgroupDriver: 'cgroupfs',
+    containerRuntimeEndpoint: `unix://${join(directory, 'absent.sock')}`,
+    podLogsDir: join(directory, 'pods'),
+    ...settings,
+  };
+  await writeFile(path, JSON.stringify(configuration));
+  const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
+  const args = [...flags, main, `--config=${path}`, `--root-dir=${join(directory, 'root')}`];
+  kubelet = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  if (kubelet.stderr === null) throw new Error('no standard error stream');
+  return { lines: createInterface(kubelet.stderr)[Symbol.asyncIterator]() };
+}
+
+async function lineWith(lines: AsyncIterator<string>, text: string): Promise<string> {
+  for (let next = await lines.next(); !next.done; next = await lines.next()) {
+    if (next.value.includes(text)) return next.value;
+  }
+  throw new Error(`the kubelet ended without a line that has ${JSON.stringify(text)}`);
+}
+
+async function exitCode(): Promise<number | null> {
+  if (kubelet === undefined) throw new Error('not started');
+  if (kubelet.exitCode === null) await once(kubelet, 'exit');
+  return kubelet.exitCode;
+}
+
+/** Asks until somebody listens: the process says nowhere that it does. */
+async function ask(url: string): Promise<string> {
+  for (;;) {
+    const answer = await fetch(url).catch(() => undefined);
+    if (answer !== undefined) return `${answer.status} ${await answer.text()}`;
+    await setTimeout(20);
+  }
+}
+
+test('K2: without a runtime it waits, says why in its health, and ends on SIGTERM with 0', async () => {
+  const { server, port } = await takePort();
+  server.close();
+  const { lines } = await start({ healthzPort: port, readOnlyPort: 0 });
+  await lineWith(lines, 'Container runtime sanity check failed');
+  expect(await ask(`http://127.0.0.1:${port}/healthz/runtime`)).toMatch(/^500 .*absent\.sock/);
+  kubelet?.kill('SIGTERM');
+  expect(await exitCode()).toBe(0);
+});
+
+test('a part that cannot start ends the whole process with 1, and the log says which', async () => {
+  const { port } = await takePort();
+  const { lines } = await start({ healthzPort: 0, readOnlyPort: port });
+  const line = await lineWith(lines, 'The kubelet failed');
+  expect(JSON.parse(line).err.message).toContain(`read-only server ended: cannot listen on 127.0.0.1:${port}`);
+  expect(await exitCode()).toBe(1);
+});
+
+test('a configuration that is refused is a line on the standard error stream, and 1', async () => {
+  const { lines } = await start({ maxPods: 'many' });
+  expect(await lineWith(lines, 'maxPods')).toMatch(/^kubelet: .*kubelet\.yaml.*maxPods/);
+  expect(await exitCode()).toBe(1);
+});
