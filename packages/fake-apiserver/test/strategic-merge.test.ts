@@ -80,6 +80,12 @@ describe('strategic merge', () => {
       containers({ name: 'a' }, { name: 'server' }, { name: 'b', image: '2' }),
     ],
     [
+      'a deletion that is no list is passed over',
+      { metadata: { finalizers: ['a'] } },
+      { metadata: { '$deleteFromPrimitiveList/finalizers': 'a' } },
+      { metadata: { finalizers: ['a'] } },
+    ],
+    [
       '$setElementOrder alone puts in order',
       containers({ name: 'a' }, { name: 'b' }),
       { spec: { '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }] } },
@@ -99,7 +105,7 @@ describe('strategic merge', () => {
       containers({ name: 'a' }),
       { spec: { '$setElementOrder/containers': [{ name: 'a' }], containers: [{ name: 'b' }] } },
     ],
-    ['a deletion from what is no list', { metadata: {} }, { metadata: { '$deleteFromPrimitiveList/finalizers': 'a' } }],
+    ['a directive that names no field', { metadata: {} }, { metadata: { $deleteFromPrimitiveList: ['a'] } }],
   ])('%s is refused', (_name, original, patch) => {
     expect(() => applyStrategicMerge(original, patch, 'Pod')).toThrow(PatchProblem);
   });

@@ -104,8 +104,8 @@ export const patchExaminations: readonly Examination[] = [
     async (scene) => {
       const { path } = await scene.pod();
       const body = { metadata: { uid: 'another' }, status: { phase: 'Running' } };
-      const answer = await scene.send('PATCH', `${path}/status`, { type: STRATEGIC_MERGE, body });
-      assert.ok([409, 422].includes(answer.status), answer.text);
+      const status = await scene.refused(422, 'Invalid', 'PATCH', `${path}/status`, { type: STRATEGIC_MERGE, body });
+      assert.ok(causesOf(status).includes('FieldValueInvalid metadata.uid'), causesOf(status).join('; '));
       assert.equal(textAt(await scene.ok('GET', path), 'status', 'phase'), 'Pending');
     },
   ],
@@ -113,8 +113,7 @@ export const patchExaminations: readonly Examination[] = [
     'a patch of an unknown media type is 415, of what is not there 404',
     async (scene) => {
       const { path } = await scene.configMap();
-      const status = await scene.refused(415, 'UnsupportedMediaType', 'PATCH', path, { body: { data: {} } });
-      assert.match(String(status.message), /accepted media types include: application\/json-patch\+json/);
+      await scene.refused(415, 'UnsupportedMediaType', 'PATCH', path, { body: { data: {} } });
       await scene.refused(404, 'NotFound', 'PATCH', scene.path('configmaps', scene.name()), {
         type: MERGE_PATCH,
         body: {},

@@ -2,7 +2,7 @@ import { checkPod } from '@node-agent/pod-spec';
 import { parse as parseYaml } from 'yaml';
 import { apiVersionOf, type ResourceDefinition } from '../resources/definition.ts';
 import { ApiFailure, badRequest, unsupportedMediaType } from './failure.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject, objectAt } from './json.ts';
 import { metadataTypeProblem } from './metadata.ts';
 
 /** The largest body that is read, as upstream's: 3 MiB. */
@@ -60,21 +60,31 @@ export function decodeObject(
   const refuse = (why: string): ApiFailure =>
     badRequest(`${kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${kind}: ${why}`);
   if (!isObject(value)) throw refuse('json: cannot unmarshal into Go value: the body is no object');
-  if (typeof value.kind === 'string' && value.kind !== '' && value.kind !== kind) {
+  const sentKind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : kind;
+  const sentVersion = typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : apiVersion;
+  if (sentKind !== kind || sentVersion !== apiVersion) {
+    const version = JSON.stringify(sentVersion.split('/').at(-1));
+    const what = `${sentKind} in version ${version} cannot be handled as a ${kind}`;
     throw badRequest(
-      `no kind ${JSON.stringify(value.kind)} is registered for version ${JSON.stringify(value.apiVersion ?? '')} that is served as ${kind}`,
-    );
-  }
-  if (typeof value.apiVersion === 'string' && value.apiVersion !== '' && value.apiVersion !== apiVersion) {
-    throw badRequest(
-      `the API version in the data (${value.apiVersion}) does not match the expected API version (${apiVersion})`,
+      `${what}: no kind ${JSON.stringify(sentKind)} is registered for version ${JSON.stringify(sentVersion)} that is served here`,
     );
   }
   const problem = metadataTypeProblem(value.metadata);
   if (problem !== undefined) throw refuse(`json: cannot unmarshal: ${problem}`);
   const object = { ...value, kind, apiVersion };
+  if (kind === 'Secret') checkBase64(object, refuse);
   const warnings = kind === 'Pod' ? checkTypes(object, validation, refuse) : [];
   return { object, warnings };
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+function checkBase64(secret: JsonObject, refuse: (why: string) => ApiFailure): void {
+  for (const value of Object.values(objectAt(secret, 'data'))) {
+    if (typeof value === 'string' && BASE64.test(value)) continue;
+    const byte = String(value).search(/[^A-Za-z0-9+/]/);
+    throw refuse(`illegal base64 data at input byte ${Math.max(byte, 0)}`);
+  }
 }
 
 function checkTypes(

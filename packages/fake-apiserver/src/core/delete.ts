@@ -40,7 +40,7 @@ export function parseDeleteOptions(value: unknown, query: URLSearchParams): Dele
   const policy = textAt(body, 'propagationPolicy') || query.get('propagationPolicy') || undefined;
   const orphans = body.orphanDependents;
   if (policy !== undefined && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
-    const why = 'supported values: "Orphan", "Background", "Foreground"';
+    const why = 'supported values: "Foreground", "Background", "Orphan", "nil"';
     throw invalid('meta.k8s.io', 'DeleteOptions', '', [
       fieldError('Unsupported value', 'propagationPolicy', why, policy),
     ]);
@@ -74,6 +74,7 @@ export function deleteObject(
   const held = verdict === 'now' ? definition.strategy.holdDeletion : undefined;
   if (held !== undefined) {
     markDeleted(metadata, state.clock.now());
+    delete metadata.deletionGracePeriodSeconds;
     held(object);
   }
   const stays = waits || verdict === 'waits' || held !== undefined;

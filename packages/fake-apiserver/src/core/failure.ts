@@ -136,8 +136,21 @@ export function methodNotAllowed(): ApiFailure {
 }
 
 export function notAcceptable(accepted: readonly string[]): ApiFailure {
-  const message = `only the following media types are accepted: ${accepted.join(', ')}`;
-  return new ApiFailure({ code: 406, reason: 'NotAcceptable', message });
+  const message = `406: Not Acceptable\n\nAvailable representations: ${accepted.join(', ')}`;
+  return new ApiFailure({ code: 406, reason: 'NotAcceptable', message, details: {} });
+}
+
+/** 415 of a patch, which the router refuses before anybody looks at it. */
+export function unsupportedPatchType(): ApiFailure {
+  const message = '415: Unsupported Media Type';
+  return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message, details: {} });
+}
+
+/** A resource version that is no number, where the server has no better word than 500 for it. */
+export function unreadableVersion(text: string): ApiFailure {
+  const said = JSON.stringify(text);
+  const message = `resourceVersion: Invalid value: ${said}: strconv.ParseUint: parsing ${said}: invalid syntax`;
+  return new ApiFailure({ code: 500, message });
 }
 
 export function unsupportedMediaType(accepted: readonly string[]): ApiFailure {
@@ -186,7 +199,9 @@ const CAUSES: Readonly<Record<FieldError['type'], string>> = {
 };
 
 /** 422, with a cause per field. */
-export function invalid(group: string, kind: string, name: string, errors: readonly FieldError[]): ApiFailure {
+export function invalid(ownGroup: string, kind: string, name: string, errors: readonly FieldError[]): ApiFailure {
+  // Events are of v1, whichever group they are spoken of in.
+  const group = kind === 'Event' ? '' : ownGroup;
   const messages = [...new Set(errors.map(formatFieldError))];
   const said = messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`;
   const subject = group === '' ? kind : `${kind}.${group}`;

@@ -1,6 +1,6 @@
 import type { FieldError } from '@node-agent/pod-spec';
 import type { ResourceDefinition } from '../resources/definition.ts';
-import { badRequest, fieldError, invalid } from './failure.ts';
+import { badRequest, fieldError, invalid, unreadableVersion } from './failure.ts';
 import { type FieldTerm, fieldSelector, parseFieldTerms } from './field-selector.ts';
 import { type JsonObject, objectAt, textAt } from './json.ts';
 import { parseLabelSelector } from './label-selector.ts';
@@ -37,6 +37,7 @@ export function parseListOptions(query: URLSearchParams, { fields }: ResourceDef
   const errors = [...(options.watch ? watchProblems(options) : listProblems(options))];
   if (errors.length > 0) throw invalid('meta.k8s.io', 'ListOptions', '', errors);
   if (!/^\d*$/.test(options.resourceVersion)) {
+    if (options.watch) throw unreadableVersion(options.resourceVersion);
     throw badRequest(
       `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(options.resourceVersion)}: strconv.ParseUint: parsing ${JSON.stringify(options.resourceVersion)}: invalid syntax`,
     );

@@ -8,11 +8,12 @@ import { bodyText, decodeObject, type FieldValidation, mediaType } from './decod
 import {
   ApiFailure,
   badRequest,
+  conflict,
   fieldError,
   invalid,
   notFound,
   unprocessable,
-  unsupportedMediaType,
+  unsupportedPatchType,
 } from './failure.ts';
 import { at, clone, isObject, type JsonObject, textAt } from './json.ts';
 import type { Target } from './state.ts';
@@ -44,7 +45,7 @@ export interface ParsedPatch {
 export function parsePatch(target: Target, request: PatchRequest): ParsedPatch {
   const type = mediaType(request.contentType);
   if (![JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE, APPLY_YAML].includes(type)) {
-    throw unsupportedMediaType([JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE, APPLY_YAML]);
+    throw unsupportedPatchType();
   }
   if (type === APPLY_YAML) return parseApply(target, request);
   if (request.force) {
@@ -79,7 +80,9 @@ function parseJson(text: string, type: string): unknown {
   }
   const fits = type === JSON_PATCH ? Array.isArray(value) : isObject(value);
   if (fits) return value;
-  const [found, wanted] = Array.isArray(value) ? ['array', 'map[string]interface {}'] : ['object', 'jsonpatch.Patch'];
+  const [found, wanted] = Array.isArray(value)
+    ? ['array', 'map[string]interface {}']
+    : ['object', '[]handlers.jsonPatchOp'];
   throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${wanted}`);
 }
 
@@ -135,7 +138,8 @@ function parseApply(target: Target, request: PatchRequest): ParsedPatch {
     throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!isObject(value) || typeof value.kind !== 'string' || typeof value.apiVersion !== 'string') {
-    throw badRequest('apply patches must name their apiVersion and kind');
+    const [apiVersion, kind] = [textAt(value, 'apiVersion'), textAt(value, 'kind')];
+    throw badRequest(`invalid object type: ${apiVersion.includes('/') ? '' : '/'}${apiVersion}, Kind=${kind}`);
   }
   const { object: config } = decodeObject(value, definition, validation);
   if (at(config, 'metadata', 'managedFields') !== undefined) throw badRequest('metadata.managedFields must be nil');
@@ -147,5 +151,15 @@ function parseApply(target: Target, request: PatchRequest): ParsedPatch {
   const named: JsonObject = { ...config, metadata: definition.namespaced ? { ...metadata, namespace } : metadata };
   const { kind } = definition;
   const options = { kind, manager: fieldManager, subresource, apiVersion: apiVersionOf(definition), force, nowMs };
-  return { isApply: true, change: (current) => applyConfiguration(current, named, options) };
+  return {
+    isApply: true,
+    change(current) {
+      const uid = textAt(named, 'metadata', 'uid');
+      if (current === undefined && uid !== '') {
+        const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+        throw conflict(definition, name, why);
+      }
+      return applyConfiguration(current, named, options);
+    },
+  };
 }

@@ -11,6 +11,7 @@ export function pathAnswer(method: string, path: string): Answer {
   const found = method === 'GET' ? discover(path) : undefined;
   if (found !== undefined) return jsonAnswer(200, found);
   // Below a group and version the server speaks in Statuses; elsewhere it is a plain HTTP server.
-  if (/^\/(api\/v1|apis\/[^/]+\/[^/]+)\/?/.test(path)) throw noSuchPath();
+  const [base] = /^\/(api\/[^/]+|apis\/[^/]+\/[^/]+)/.exec(path) ?? [];
+  if (base !== undefined && discover(base) !== undefined) throw noSuchPath();
   return textAnswer(404, '404 page not found\n');
 }

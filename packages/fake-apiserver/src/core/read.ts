@@ -1,5 +1,5 @@
 import { apiVersionOf, keyOf, type ResourceDefinition } from '../resources/definition.ts';
-import { badRequest, expired, notFound, tooLargeResourceVersion } from './failure.ts';
+import { badRequest, expired, notFound, tooLargeResourceVersion, unreadableVersion } from './failure.ts';
 import { type JsonObject, metadataOf } from './json.ts';
 import { type Continuation, decodeContinue, encodeContinue, type ListOptions } from './list-options.ts';
 import { type ServerState, served, type Target } from './state.ts';
@@ -47,7 +47,7 @@ export async function getObject(
   stale: Staleness | undefined,
   signal?: AbortSignal,
 ): Promise<JsonObject> {
-  if (!/^\d*$/.test(resourceVersion)) throw badRequest(`invalid resource version: ${resourceVersion}`);
+  if (!/^\d*$/.test(resourceVersion)) throw unreadableVersion(resourceVersion);
   await untilFresh(state, Number(resourceVersion), signal);
   const key = keyOf(definition, namespace, name);
   const found =

@@ -176,7 +176,7 @@ function fieldValidation(query: URLSearchParams): FieldValidation {
   const wanted = query.get('fieldValidation') || 'Warn';
   if (wanted === 'Ignore' || wanted === 'Warn' || wanted === 'Strict') return wanted;
   throw invalid('meta.k8s.io', 'CreateOptions', '', [
-    fieldError('Unsupported value', 'fieldValidation', 'supported values: "", "Ignore", "Warn", "Strict"', wanted),
+    fieldError('Unsupported value', 'fieldValidation', 'supported values: "", "Ignore", "Strict", "Warn"', wanted),
   ]);
 }
 

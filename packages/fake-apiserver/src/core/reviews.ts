@@ -35,7 +35,7 @@ export interface ReviewSources {
 export function review(kind: string, namespace: string, body: unknown, sources: ReviewSources): JsonObject {
   if (!isObject(body)) throw badRequest(`${kind}: the body is no object`);
   const spec = objectAt(body, 'spec');
-  const metadata = { ...objectAt(body, 'metadata'), creationTimestamp: null };
+  const metadata = objectAt(body, 'metadata');
   const group = kind.includes('Access') ? 'authorization.k8s.io' : 'authentication.k8s.io';
   const answer = (status: JsonObject): JsonObject => ({ kind, apiVersion: `${group}/v1`, ...body, metadata, status });
   switch (kind) {
@@ -67,7 +67,7 @@ function reviewToken(spec: JsonObject, { authenticate, audiences }: ReviewSource
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
   const wanted = listAt(spec, 'audiences').map(String);
   const found = authenticate(token, wanted.length > 0 ? wanted : audiences);
-  if (found === undefined) return { user: {}, error: '[invalid bearer token]' };
+  if (found === undefined) return { user: {}, error: 'invalid bearer token' };
   return {
     authenticated: true,
     user: userInfo(found.user),

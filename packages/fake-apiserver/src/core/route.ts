@@ -64,8 +64,9 @@ function verbOf(method: string, { definition, name, namespace, subresource }: Ta
     case 'GET':
     case 'HEAD':
       if (posted) break;
-      if (watches && subresource === '') return 'watch';
-      return name === '' ? 'list' : 'get';
+      // Of one object there is no watch by its path: as the real server does, it is read.
+      if (name !== '') return 'get';
+      return watches ? 'watch' : 'list';
     case 'POST':
       if (posted) return 'create';
       if (name === '' && (!definition.namespaced || namespace !== '')) return 'create';

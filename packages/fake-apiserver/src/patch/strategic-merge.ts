@@ -25,7 +25,8 @@ function mergeObject(original: JsonObject, patch: JsonObject, type: string | und
     const ordered = directiveField(key, SET_ORDER);
     if (ordered !== undefined) orders.set(ordered, listOf(key, value));
     const deleted = directiveField(key, DELETE_FROM_PRIMITIVES);
-    if (deleted !== undefined) deletions.push([deleted, listOf(key, value)]);
+    // What is to be deleted from nothing, or is no list, is passed over.
+    if (deleted !== undefined && Array.isArray(value)) deletions.push([deleted, value]);
   }
   for (const [key, order] of orders) {
     const merged = mergeOrderedList(ownField(result, key), ownField(patch, key), order, fieldSchema(type, key));

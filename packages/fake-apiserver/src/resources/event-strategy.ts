@@ -26,7 +26,7 @@ function renamed(object: JsonObject, names: Readonly<Record<string, string>>, ap
 export const coreEventStrategy: Strategy = {
   setDefaults(event) {
     for (const name of ['involvedObject', 'source']) if (!isObject(event[name])) event[name] = {};
-    event.eventTime ??= null;
+    for (const name of ['eventTime', 'firstTimestamp', 'lastTimestamp']) event[name] ??= null;
     for (const name of ['reportingComponent', 'reportingInstance']) event[name] ??= '';
   },
   validate: (event) => legacyProblems(event, 'reportingComponent'),
@@ -36,7 +36,12 @@ export const coreEventStrategy: Strategy = {
 export const eventStrategy: Strategy = {
   ...coreEventStrategy,
   toStored: (event) => renamed(event, RENAMED, 'v1'),
-  fromStored: (event) => renamed(event, RENAMED_BACK, 'events.k8s.io/v1'),
+  fromStored(event) {
+    // There, what is empty is left out.
+    const full = ([key, value]: [string, unknown]): boolean =>
+      value !== '' || (key !== 'reportingComponent' && key !== 'reportingInstance');
+    return renamed(Object.fromEntries(Object.entries(event).filter(full)), RENAMED_BACK, 'events.k8s.io/v1');
+  },
   *validate(event) {
     yield* legacyProblems(event, 'reportingController');
     yield* seriesProblems(event);

@@ -24,7 +24,10 @@ const BUILT_IN_PRIORITIES: Readonly<Record<string, number>> = {
 export const podStrategy: Strategy = {
   setDefaults(pod) {
     if (!isObject(pod.spec)) pod.spec = { containers: [] };
-    pod.spec = { ...defaultPod(asPod(pod)).spec };
+    const spec: JsonObject = { ...defaultPod(asPod(pod)).spec };
+    spec.tolerations = withDefaultTolerations(listAt(spec, 'tolerations'));
+    pod.spec = spec;
+    if (isObject(pod.status)) pod.status = wholeStatus(pod.status);
   },
 
   prepareCreate(pod, context) {
@@ -81,6 +84,34 @@ export const podStrategy: Strategy = {
 /** What was checked by `checkPod` has a pod's types. */
 function asPod(pod: JsonObject): Pod {
   return pod as unknown as Pod;
+}
+
+/** Every pod stays five minutes on a node that is lost (the admission plug-in `DefaultTolerationSeconds`). */
+function withDefaultTolerations(tolerations: readonly unknown[]): readonly unknown[] {
+  const added = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
+    .filter((key) => !tolerations.some((one) => tolerates(one, key)))
+    .map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }));
+  return [...tolerations, ...added];
+}
+
+function tolerates(toleration: unknown, taint: string): boolean {
+  const [key, effect] = [textAt(toleration, 'key'), textAt(toleration, 'effect')];
+  return (key === '' || key === taint) && (effect === '' || effect === 'NoExecute');
+}
+
+/** The fields that the Go types always write, with nothing in them where nothing is known. */
+function wholeStatus(status: JsonObject): JsonObject {
+  const whole: JsonObject = { ...status };
+  const each = (list: string, defaults: JsonObject): void => {
+    if (Array.isArray(status[list])) {
+      whole[list] = listAt(status, list).map((one) => ({ ...defaults, ...(isObject(one) ? one : {}) }));
+    }
+  };
+  each('conditions', { lastProbeTime: null, lastTransitionTime: null });
+  const container = { state: {}, lastState: {}, ready: false, restartCount: 0, image: '', imageID: '' };
+  for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'])
+    each(list, container);
+  return whole;
 }
 
 function bumpGeneration(pod: JsonObject, old: JsonObject): void {

@@ -22,19 +22,44 @@ function defaultsAt(object: JsonObject, path: string, defaults: JsonObject): voi
   object[path] = present;
 }
 
+const NODE_INFO = [
+  'machineID',
+  'systemUUID',
+  'bootID',
+  'kernelVersion',
+  'osImage',
+  'containerRuntimeVersion',
+  'kubeletVersion',
+  'kubeProxyVersion',
+  'operatingSystem',
+  'architecture',
+];
+
 export const nodeStrategy: Strategy = {
   setDefaults(node) {
     if (!isObject(node.spec)) node.spec = {};
     const status = objectAt(node, 'status');
     if (status.allocatable === undefined && status.capacity !== undefined) status.allocatable = status.capacity;
+    status.daemonEndpoints ??= { kubeletEndpoint: { Port: 0 } };
+    const info = objectAt(status, 'nodeInfo');
+    status.nodeInfo = { ...Object.fromEntries(NODE_INFO.map((name) => [name, ''])), ...info };
     node.status = status;
+  },
+  prepareCreate(node) {
+    // Until it says that it is ready nothing is scheduled there (the admission plug-in TaintNodesByCondition).
+    const spec = objectAt(node, 'spec');
+    const taints = listAt(spec, 'taints');
+    const taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+    const known = taints.some((one) => textAt(one, 'key') === taint.key && textAt(one, 'effect') === taint.effect);
+    spec.taints = known ? taints : [...taints, taint];
   },
   *validateUpdate(node, old) {
     // Once they are set, these are for good (`ValidateNodeUpdate`).
     for (const name of ['podCIDR', 'providerID']) {
       const before = textAt(old, 'spec', name);
       if (before !== '' && textAt(node, 'spec', name) !== before) {
-        yield fieldError('Forbidden', `spec.${name}`, 'node updates may not change this field except from "" to valid');
+        const why = `node updates may not change ${name} except from "" to valid`;
+        yield fieldError('Forbidden', `spec.${name}`, why);
       }
     }
   },
@@ -102,8 +127,6 @@ function* frozenData(object: JsonObject, old: JsonObject, fields: readonly strin
   }
 }
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
 export const secretStrategy: Strategy = {
   setDefaults(secret) {
     secret.type ||= 'Opaque';
@@ -114,13 +137,6 @@ export const secretStrategy: Strategy = {
       secret.data = data;
     }
     delete secret.stringData;
-  },
-  *validate(secret) {
-    for (const [key, value] of Object.entries(objectAt(secret, 'data'))) {
-      if (typeof value !== 'string' || !BASE64.test(value)) {
-        yield fieldError('Invalid value', `data[${key}]`, 'illegal base64 data', String(value));
-      }
-    }
   },
   *validateUpdate(secret, old) {
     if (secret.type !== old.type) yield fieldError('Invalid value', 'type', 'field is immutable', String(secret.type));
