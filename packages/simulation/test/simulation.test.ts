@@ -1,5 +1,30 @@
 import { expect, test } from 'vitest';
-import { generateScenario, simulate } from '../src/index.ts';
+import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
+
+/** Chosen so that all take well under a minute on one core; `npm run simulate -- --seeds N` runs more, and larger ones. */
+const SEEDS = 500;
+const EVENTS = 5;
+const BATCH = 125;
+
+const totals = new Totals();
+for (let from = 1; from <= SEEDS; from += BATCH) {
+  const last = from + BATCH - 1;
+  test(`P, C, F, S, K: every invariant holds in the scenarios of the seeds ${from} to ${last}`, async () => {
+    for (let seed = from; seed <= last; seed++) {
+      const result = await simulate(generateScenario(seed, { events: EVENTS }));
+      totals.add(result);
+      if (result.violation !== undefined) expect.fail(failureLines(seed, await shrink(result)).join('\n'));
+    }
+  }, 120_000);
+}
+
+test('in them every kind of fault has struck, and all but the rarest invariants were judged', () => {
+  const kinds = ['delay', 'error', 'hang', 'lateSuccess', 'answerLost'].map((kind) => `rpc ${kind}`);
+  const others = ['killKubelet', 'crashRuntime', 'fileFault', 'event drop', 'jumpClock', 'killSandbox'];
+  for (const kind of [...kinds, ...others]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
+  const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
+  for (const [id, checks] of totals.checks) if (!rare.includes(id)) expect(checks, id).toBeGreaterThan(0);
+});
 
 test('the same seed gives the same trace, and another seed another one', async () => {
   const first = await simulate(generateScenario(7));

@@ -30,7 +30,9 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
   // How long runs and pauses were is told by the wall clock alone.
   if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= (crashes[0]?.startedAtMs ?? 0)) return undefined;
   const { initialMs, maxMs } = facts.node.backOff;
-  const least = crashes.length < 2 ? 0 : Math.min(initialMs * 2 ** (crashes.length - 2), maxMs);
+  // A start whose answer was lost, or that a kubelet made which is no more, may count for none: one doubling less then.
+  const row = crashes.length - (facts.firstFaultAtMs <= observation.atMs ? 1 : 0);
+  const least = row < 2 ? 0 : Math.min(initialMs * 2 ** (row - 2), maxMs);
   const waitedMs = life.startedAtMs - last.endedAtMs;
   return judged(
     waitedMs < least - TOLERANCE_MS &&
@@ -45,7 +47,9 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   const isInit = facts.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
   for (const earlier of facts.livesOf(life.podUid, life.name).toReversed()) {
     if (earlier === life) continue;
-    const crashed = earlier.end === 'exited' || earlier.end === 'lost';
+    // What ends while it is being stopped, or with its sandbox, has not crashed.
+    const stopped = earlier.termAtMs !== undefined || facts.sandboxLostAtMs(earlier.sandboxId) !== undefined;
+    const crashed = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);

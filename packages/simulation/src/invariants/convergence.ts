@@ -1,6 +1,6 @@
 import type { Facts } from '../facts.ts';
 import type { LastLook } from '../observation.ts';
-import { type ContainerPlan, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import { type ContainerPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -64,7 +64,9 @@ function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
 function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string | undefined {
   const where = `container ${plan.name} of pod ${pod.uid}`;
   const last = facts.livesOf(pod.uid, plan.name).at(-1);
-  if (last === undefined) return `${where} has never run`;
+  // A start that failed by a fault is an exit, after which policy Never starts nothing.
+  const tried = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
+  if (last === undefined) return tried ? undefined : `${where} has never run`;
   if (last.endedAtMs === undefined) return undefined;
   const agoMs = facts.nowMs - last.endedAtMs;
   if (agoMs <= facts.node.backOff.maxMs + LATE_MS) return undefined;

@@ -30,17 +30,19 @@ export const terminalIsStopped: Invariant = invariant('S2', () => {
   const endings = new Map<string, number>();
   const finished = new Set<string>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') finished.clear();
-    if (
-      observation.kind === 'stepBegan' &&
-      observation.step === 'syncTerminatingPod' &&
-      !finished.has(observation.uid)
-    ) {
-      endings.set(observation.uid, observation.atMs);
+    if (observation.kind === 'kubeletStarted') {
+      finished.clear();
+      endings.clear();
+    }
+    if (observation.kind === 'stepBegan' && observation.step === 'syncPod') {
+      endings.delete(observation.uid);
+    }
+    if (observation.kind === 'stepBegan' && observation.step === 'syncTerminatingPod') {
+      endings.set(observation.uid, endings.get(observation.uid) ?? observation.atMs);
     }
     if (observation.kind === 'containerStarted') {
       const { podUid, name } = observation.life;
-      if (!finished.has(podUid)) return undefined;
+      if (!finished.has(podUid) || facts.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
       // A UID that came again is another pod.
       if (facts.lastUnwantedAtMs(podUid) >= (endings.get(podUid) ?? 0) - SEEN_MS) return undefined;
       return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
