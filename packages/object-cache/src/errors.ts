@@ -1,0 +1,34 @@
+/**
+ * What went wrong. `NotRegistered`: no pod of this node refers to the object, so it is not read. `NotSynced`: the API server
+ * has not said yet what the object is. `TokenUnavailable`: a token could not be had, and there is none that still holds.
+ * `TrustBundleMissing`: no cluster trust bundle is what was asked for. `TrustBundleUnavailable`: the API server does not serve
+ * them, or has not said yet which there are. `InvalidSelector`: a label selector that makes no sense. `InvalidPullSecret`: a
+ * secret for pulls that cannot be read. `Unknown`: anything else. That an object does not exist, or that the server refused
+ * to show it, is the `KubeError` that says so.
+ */
+export type ObjectCacheErrorCode =
+  | 'NotRegistered'
+  | 'NotSynced'
+  | 'TokenUnavailable'
+  | 'TrustBundleMissing'
+  | 'TrustBundleUnavailable'
+  | 'InvalidSelector'
+  | 'InvalidPullSecret'
+  | 'Unknown';
+
+/** Something that a pod refers to cannot be had. */
+export class ObjectCacheError extends Error {
+  readonly code: ObjectCacheErrorCode;
+
+  constructor(code: ObjectCacheErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ObjectCacheError';
+    this.code = code;
+  }
+
+  /** The error itself where it is one of this package, else one with the code `Unknown` and the same message. */
+  static from(error: unknown): ObjectCacheError {
+    if (error instanceof ObjectCacheError) return error;
+    return new ObjectCacheError('Unknown', error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

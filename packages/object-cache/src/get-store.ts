@@ -1,0 +1,25 @@
+import type { Resource } from '@node-agent/kube-client';
+import type { ConfigObject, ObjectClient, ObjectStore } from './object-store.ts';
+
+/** Asks the API server each time. Source: `pkg/kubelet/secret/secret_manager.go`, simpleSecretManager. */
+export class GetStore<T extends ConfigObject> implements ObjectStore<T> {
+  readonly #client: Pick<ObjectClient, 'get'>;
+  readonly #resource: Resource<T>;
+
+  constructor(components: { readonly client: Pick<ObjectClient, 'get'> }, options: { readonly resource: Resource<T> }) {
+    this.#client = components.client;
+    this.#resource = options.resource;
+  }
+
+  /** Nothing: what is not kept needs no reference. */
+  addReference(): void {}
+
+  deleteReference(): void {}
+
+  get(namespace: string, name: string, signal: AbortSignal): Promise<T> {
+    return this.#client.get(this.#resource, { namespace, name }, signal);
+  }
+
+  /** There is nothing to keep going. */
+  async start(): Promise<void> {}
+}

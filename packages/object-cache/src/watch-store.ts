@@ -1,0 +1,189 @@
+import { type Clock, every, type Random, withTimeout } from '@node-agent/async';
+import { KubeError, Reflector, type Resource } from '@node-agent/kube-client';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { ObjectCacheError } from './errors.ts';
+import { type ConfigObject, notRegistered, type ObjectClient, type ObjectStore, storeKey } from './object-store.ts';
+import { References } from './references.ts';
+import { isIdle } from './watch-rules.ts';
+
+/** What {@link WatchStore} works with. */
+export interface WatchStoreComponents {
+  readonly client: ObjectClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface WatchStoreOptions<T> {
+  readonly resource: Resource<T>;
+  /** A watch of an object that nobody asked for for so long is closed, in milliseconds. */
+  readonly maxIdleMs: number;
+}
+
+interface Item<T extends ConfigObject> {
+  readonly references: References;
+  watch: Watch<T> | undefined;
+  /** By the monotonic clock. */
+  lastAccessMs: number;
+  /** The last that was known when a watch was closed. */
+  last: T | undefined;
+}
+
+interface Watch<T extends ConfigObject> {
+  readonly reflector: Reflector<T>;
+  readonly stop: AbortController;
+}
+
+/** How long a reader waits for what a watch begins with. */
+const SYNC_TIMEOUT_MS = 1000;
+const IDLE_CHECK_PERIOD_MS = 60_000;
+/** Longer than a reflector's own, so that watches of objects that hardly change are not made anew all the time. */
+const MIN_WATCH_TIMEOUT_MS = 30 * 60_000;
+
+/**
+ * Follows each object that is referred to with a watch of its own. An object that is immutable is watched no further, nor is
+ * one that is not asked for: its watch is opened again when it is. While the API server is away, readers get what was last
+ * known (K3). Source: `pkg/kubelet/util/manager/watch_based_manager.go`.
+ */
+export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
+  readonly #components: WatchStoreComponents;
+  readonly #options: WatchStoreOptions<T>;
+  readonly #items = new Map<string, Item<T>>();
+  readonly #running = new Set<Promise<void>>();
+  #started = false;
+
+  constructor(components: WatchStoreComponents, options: WatchStoreOptions<T>) {
+    this.#components = components;
+    this.#options = options;
+  }
+
+  /** How many watches are open, or being opened. */
+  get watchCount(): number {
+    let count = 0;
+    for (const { watch } of this.#items.values()) if (watch !== undefined) count++;
+    return count;
+  }
+
+  /** Begins to follow the object, once the store is started. */
+  addReference(namespace: string, name: string, podUid: string): void {
+    const key = storeKey(namespace, name);
+    const existing = this.#items.get(key);
+    if (existing !== undefined) {
+      existing.references.add(podUid);
+      return;
+    }
+    const lastAccessMs = this.#components.clock.monotonic();
+    const item: Item<T> = { references: new References(), watch: undefined, lastAccessMs, last: undefined };
+    item.references.add(podUid);
+    this.#items.set(key, item);
+    if (this.#started) this.#open(key, item);
+  }
+
+  deleteReference(namespace: string, name: string, podUid: string): void {
+    const key = storeKey(namespace, name);
+    const item = this.#items.get(key);
+    if (item === undefined) return;
+    item.references.delete(podUid);
+    if (!item.references.empty) return;
+    this.#items.delete(key);
+    item.watch?.stop.abort();
+  }
+
+  async get(namespace: string, name: string, signal: AbortSignal): Promise<T> {
+    const key = storeKey(namespace, name);
+    const item = this.#items.get(key);
+    if (item === undefined) throw notRegistered(namespace, name);
+    item.lastAccessMs = this.#components.clock.monotonic();
+    if (item.watch === undefined && item.last?.immutable === true) return item.last;
+    if (item.watch === undefined && this.#started) this.#open(key, item);
+    const { watch } = item;
+    if (watch === undefined) throw this.#notSynced('the store is not started');
+    if (!(await this.#hasSynced(watch, signal))) {
+      if (item.last !== undefined) return item.last;
+      throw this.#notSynced(watch.reflector.lastError ?? 'timed out waiting for the condition');
+    }
+    const object = watch.reflector.objects.get(key);
+    if (object === undefined) throw this.#notFound(name);
+    if (object.immutable === true && item.watch === watch) {
+      this.#close(key, item);
+      this.#components.logger.debug({ object: key }, 'Stopped watching for changes: the object is immutable');
+    }
+    return object;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    this.#started = true;
+    for (const [key, item] of this.#items) this.#open(key, item);
+    try {
+      await every(this.#components.clock, IDLE_CHECK_PERIOD_MS, () => this.#closeIdle(), signal);
+    } finally {
+      this.#started = false;
+      for (const [key, item] of this.#items) this.#close(key, item);
+      while (this.#running.size > 0) await Promise.all(this.#running);
+    }
+  }
+
+  /** Waits for the first of it, but not long. A reader is a reason to try again at once. */
+  async #hasSynced({ reflector }: Watch<T>, signal: AbortSignal): Promise<boolean> {
+    if (reflector.hasSynced) return true;
+    reflector.retryNow();
+    const { clock } = this.#components;
+    try {
+      await withTimeout(clock, SYNC_TIMEOUT_MS, (linked) => reflector.waitForSync(linked), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#components.logger.debug({ err: error }, 'An object is not known yet');
+    }
+    return reflector.hasSynced;
+  }
+
+  #closeIdle(): void {
+    const nowMs = this.#components.clock.monotonic();
+    for (const [key, item] of this.#items) {
+      const { watch, lastAccessMs } = item;
+      if (watch === undefined) continue;
+      if (!isIdle({ synced: watch.reflector.hasSynced, lastAccessMs }, nowMs, this.#options.maxIdleMs)) continue;
+      this.#close(key, item);
+      this.#components.logger.debug({ object: key }, 'Stopped watching for changes: nobody asked for the object');
+    }
+  }
+
+  #open(key: string, item: Item<T>): void {
+    if (item.watch !== undefined || item.last?.immutable === true) return;
+    const [namespace = '', name = ''] = key.split('/');
+    const { resource } = this.#options;
+    const reflector = new Reflector<T>(this.#components, {
+      resource,
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+      minWatchTimeoutMs: MIN_WATCH_TIMEOUT_MS,
+    });
+    const stop = new AbortController();
+    item.watch = { reflector, stop };
+    const running = reflector
+      .start(stop.signal)
+      .catch((error: unknown) => this.#components.logger.error({ err: error, object: key }, 'A watch has failed'))
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  #close(key: string, item: Item<T>): void {
+    if (item.watch === undefined) return;
+    const { reflector, stop } = item.watch;
+    if (reflector.hasSynced) item.last = reflector.objects.get(key);
+    item.watch = undefined;
+    stop.abort();
+  }
+
+  #notSynced(why: unknown): ObjectCacheError {
+    const { kind } = this.#options.resource;
+    const message = `failed to sync ${kind.toLowerCase()} cache: ${errorText(why)}`;
+    return new ObjectCacheError('NotSynced', message, { cause: why });
+  }
+
+  #notFound(name: string): KubeError {
+    const { plural, group } = this.#options.resource;
+    const message = `${plural} ${JSON.stringify(name)} not found`;
+    return new KubeError({ code: 'NotFound', message, httpStatus: 404, details: { name, group, kind: plural } });
+  }
+}
