@@ -155,7 +155,7 @@ describe('faults of watches', () => {
     await clock.advance(1000);
     await call(api, 'POST', MAPS, map('b'));
     await clock.advance(120_000);
-    expect([types(watch), watch.ended()]).toEqual([['ADDED'], undefined]);
+    expect([types(watch), watch.ended()]).toEqual([['BOOKMARK', 'ADDED'], undefined]);
     watch.stop();
     await clock.settle();
     expect([api.watchCount, clock.pendingTimers]).toEqual([0, 0]);

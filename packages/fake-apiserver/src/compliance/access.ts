@@ -105,6 +105,10 @@ export const accessExaminations: readonly Examination[] = [
       const body = { spec: { resourceAttributes, user: 'admin', groups: ['system:masters'] } };
       const answer = await scene.ok('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { body });
       assert.deepEqual([answer.kind, at(answer, 'status', 'allowed')], ['SubjectAccessReview', true]);
+      const nobody = { body: { spec: { resourceAttributes } } };
+      const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+      const status = await scene.refused(422, 'Invalid', 'POST', path, nobody);
+      assert.deepEqual(causesOf(status), ['FieldValueInvalid spec.user']);
     },
   ],
 ];

@@ -291,6 +291,8 @@ export const patchExaminations: readonly Examination[] = [
         ['compliance', 'Update', ''],
         ['kubelet', 'Update', 'status'],
       ]);
+      const creator = entries.find((entry) => entry.manager === 'compliance');
+      assert.equal(has(creator, 'fieldsV1', 'f:status'), false);
       const own = entries.find((entry) => entry.manager === 'kubelet');
       assert.deepEqual(objectAt(own, 'fieldsV1', 'f:status'), { 'f:phase': {} });
     },

@@ -140,6 +140,18 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
+    'a watch from 0 that allows bookmarks is a streamed list',
+    async (scene) => {
+      const { object } = await scene.configMap();
+      const watch = await scene.watch(own(scene, '&resourceVersion=0&allowWatchBookmarks=true'));
+      const [bookmark] = await watch.until(1, ({ type }) => type === 'BOOKMARK' || type === 'ERROR');
+      const problem = textAt(bookmark?.object, 'message');
+      if (problem.includes('required storage feature')) return scene.skip(problem);
+      assert.equal(textAt(bookmark?.object, 'metadata', 'annotations', 'k8s.io/initial-events-end'), 'true');
+      assert.deepEqual(watch.summary(), [`ADDED ${textAt(object, 'metadata', 'name')}`, 'BOOKMARK']);
+    },
+  ],
+  [
     'a watch that allows no bookmarks gets none, and one with initial events ends with its time-out',
     async (scene) => {
       await scene.configMap();

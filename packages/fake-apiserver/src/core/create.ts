@@ -52,7 +52,13 @@ export function createObject(
   const existing = state.store.get(definition.storage, key);
   if (existing !== undefined) throw takenName(definition, name, existing, generated);
   if (options.managedFieldsDone !== true)
-    trackUpdate(object, undefined, { kind: definition.kind, subresource: '', ...options, nowMs: state.clock.now() });
+    trackUpdate(object, undefined, {
+      kind: definition.kind,
+      subresource: '',
+      resets: resetsOf(definition, ''),
+      ...options,
+      nowMs: state.clock.now(),
+    });
   if (options.dryRun) return object;
   return state.store.put(definition.storage, key, object);
 }
@@ -67,6 +73,13 @@ function takenName(definition: ResourceDefinition, name: string, existing: JsonO
     message: `object is being deleted: ${failure.message}`,
     details: objectAt(failure.status, 'details'),
   });
+}
+
+/** The part of an object that a write to it, or to its status, leaves alone. */
+export function resetsOf({ subresources }: ResourceDefinition, subresource: string): string | undefined {
+  if (!subresources.includes('status')) return undefined;
+  if (subresource === '') return 'f:status';
+  return subresource === 'status' ? 'f:spec' : undefined;
 }
 
 /** The namespace of the object is that of the request. @throws ApiFailure 400 */

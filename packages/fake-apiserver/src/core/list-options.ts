@@ -24,7 +24,7 @@ export interface ListOptions {
 
 /** @throws ApiFailure 400, 422 */
 export function parseListOptions(query: URLSearchParams, { fields }: ResourceDefinition, name: string): ListOptions {
-  const options = {
+  const options = withWatchListDefaults({
     watch: isTrue(query.get('watch')),
     resourceVersion: query.get('resourceVersion') ?? '',
     resourceVersionMatch: query.get('resourceVersionMatch') ?? '',
@@ -33,7 +33,7 @@ export function parseListOptions(query: URLSearchParams, { fields }: ResourceDef
     timeoutSeconds: integer(query, 'timeoutSeconds'),
     allowWatchBookmarks: isTrue(query.get('allowWatchBookmarks')),
     sendInitialEvents: query.has('sendInitialEvents') ? isTrue(query.get('sendInitialEvents')) : undefined,
-  };
+  });
   const errors = [...(options.watch ? watchProblems(options) : listProblems(options))];
   if (errors.length > 0) throw invalid('meta.k8s.io', 'ListOptions', '', errors);
   if (!/^\d*$/.test(options.resourceVersion)) {
@@ -50,6 +50,14 @@ export function parseListOptions(query: URLSearchParams, { fields }: ResourceDef
     selects: byFields !== undefined || byLabels !== undefined,
     matches: (object) => (byFields?.(object) ?? true) && (byLabels?.(objectAt(object, 'metadata', 'labels')) ?? true),
   };
+}
+
+/** A watch from nothing, or from 0, is a streamed list (`SetListOptionsDefaults`): its end is told to who allows bookmarks. */
+function withWatchListDefaults(options: Raw): Raw {
+  const { watch, resourceVersion, resourceVersionMatch, sendInitialEvents } = options;
+  const legacy = resourceVersion === '' || resourceVersion === '0';
+  if (!watch || !legacy || resourceVersionMatch !== '' || sendInitialEvents !== undefined) return options;
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
 }
 
 /** A watch of one object is one of the collection that selects it. @throws ApiFailure 400 */

@@ -1,5 +1,5 @@
 import type { UserInfo } from '../resources/definition.ts';
-import { badRequest } from './failure.ts';
+import { badRequest, fieldError, invalid } from './failure.ts';
 import { isObject, type JsonObject, listAt, objectAt, textAt } from './json.ts';
 import { timestamp } from './time.ts';
 
@@ -54,9 +54,7 @@ export function review(kind: string, namespace: string, body: unknown, sources: 
         groups: listAt(spec, 'groups').map(String),
         ...(textAt(spec, 'uid') === '' ? {} : { uid: textAt(spec, 'uid') }),
       };
-      if (user.name === '' && user.groups.length === 0) {
-        throw badRequest('spec.user: Invalid value: "": at least one of user or group must be specified');
-      }
+      checkSubject(spec, user);
       return answer(access(accessAttributes(spec, user, namespace), sources.authorize));
     }
   }
@@ -77,6 +75,20 @@ function reviewToken(spec: JsonObject, { authenticate, audiences }: ReviewSource
 
 function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
+}
+
+/** @throws ApiFailure 422 */
+function checkSubject(spec: JsonObject, user: UserInfo): void {
+  const about = [spec.resourceAttributes, spec.nonResourceAttributes].filter(isObject).length;
+  const errors = [];
+  if (about !== 1) {
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    errors.push(fieldError('Invalid value', 'spec.resourceAttributes', why));
+  }
+  if (user.name === '' && user.groups.length === 0) {
+    errors.push(fieldError('Invalid value', 'spec.user', 'at least one of user or group must be specified', ''));
+  }
+  if (errors.length > 0) throw invalid('authorization.k8s.io', '', '', errors);
 }
 
 function accessAttributes(spec: JsonObject, user: UserInfo, namespace: string): AccessAttributes {

@@ -1,7 +1,7 @@
 import type { FieldError } from '@node-agent/pod-spec';
 import { keepManagedFields, trackUpdate } from '../patch/managed-fields.ts';
 import { keyOf, type ResourceDefinition } from '../resources/definition.ts';
-import { claimNamespace, createObject } from './create.ts';
+import { claimNamespace, createObject, resetsOf } from './create.ts';
 import { conflict, fieldError, invalid, notFound, OPTIMISTIC_LOCK } from './failure.ts';
 import {
   at,
@@ -57,7 +57,13 @@ export function updateObject(
   const errors = problems(target, object, old);
   if (errors.length > 0) throw invalid(definition.group, definition.kind, name, errors);
   if (options.managedFieldsDone !== true) {
-    trackUpdate(object, old, { kind: definition.kind, subresource, ...options, nowMs: state.clock.now() });
+    trackUpdate(object, old, {
+      kind: definition.kind,
+      subresource,
+      resets: resetsOf(definition, subresource),
+      ...options,
+      nowMs: state.clock.now(),
+    });
   }
   if (definition.strategy.holdDeletion === undefined && deletesNow(object, old)) {
     if (!options.dryRun) state.store.delete(definition.storage, key);

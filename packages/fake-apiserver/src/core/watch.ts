@@ -125,7 +125,7 @@ export class Watch {
   bookmark(annotations?: JsonObject): void {
     if (!this.#options.allowWatchBookmarks) return;
     const { kind } = this.#definition;
-    const metadata: JsonObject = { resourceVersion: String(this.#state.store.revision), creationTimestamp: null };
+    const metadata: JsonObject = { resourceVersion: String(this.#state.store.revision) };
     if (annotations !== undefined) metadata.annotations = annotations;
     this.#tell({ type: 'BOOKMARK', object: { kind, apiVersion: apiVersionOf(this.#definition), metadata } });
   }
@@ -149,12 +149,12 @@ export class Watch {
   #begin(wanted: number): void {
     const { store } = this.#state;
     const { sendInitialEvents, allowWatchBookmarks } = this.#options;
-    if (sendInitialEvents === true || (sendInitialEvents === undefined && wanted === 0)) {
+    if (sendInitialEvents === true) {
       const objects = [...store.list(this.#definition.storage)].sort(([a], [b]) => (a < b ? -1 : 1));
       for (const [key, object] of objects) {
         if (this.#fits(key, object)) this.#tell({ type: 'ADDED', object: served(this.#definition, object) });
       }
-      if (sendInitialEvents === true && allowWatchBookmarks) this.bookmark({ [INITIAL_EVENTS_END]: 'true' });
+      if (allowWatchBookmarks) this.bookmark({ [INITIAL_EVENTS_END]: 'true' });
       return;
     }
     if (wanted === 0) return;

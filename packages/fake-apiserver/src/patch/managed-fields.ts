@@ -18,6 +18,8 @@ export interface Writer {
   readonly manager: string;
   readonly subresource: string;
   readonly nowMs: number;
+  /** The part that this writer cannot change, and does not own: `f:status` or `f:spec`. */
+  readonly resets?: string | undefined;
 }
 
 /** The entries of an object. */
@@ -61,7 +63,9 @@ export function trackUpdate(object: JsonObject, old: JsonObject | undefined, wri
     return;
   }
   const after = fieldsOf(object, writer.kind);
+  for (const [key, path] of after) if (path[0] === writer.resets) after.delete(key);
   const before = old === undefined ? undefined : fieldsOf(old, writer.kind);
+  for (const [key, path] of before ?? []) if (path[0] === writer.resets) before?.delete(key);
   const changed: FieldSet = new Map();
   for (const [key, path] of after) {
     if (
