@@ -6,13 +6,14 @@ import {
   Kubelet,
   type PodFeatures,
   type PodWorkersPort,
+  type RuntimeGate,
   unsupportedFeatureHandler,
 } from '@node-agent/kubelet-core';
 import { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import { PodConfig } from '@node-agent/pod-config';
 import { PodManager } from '@node-agent/pod-manager';
-import { PodWorkers } from '@node-agent/pod-workers';
+import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
 import { EmptyDirPlugin, HostPathPlugin, PodPaths, VolumeManager } from '@node-agent/volumes';
@@ -122,10 +123,10 @@ export function assembleKubelet<C>(
       ...child('kubelet'),
       podConfig,
       podManager,
-      podWorkers: (kubeletSyncer) => {
+      podWorkers: (kubeletSyncer, gate) => {
         const syncer = decorations.podSyncer?.(kubeletSyncer) ?? kubeletSyncer;
         workers = new PodWorkers(
-          { ...child('pod-workers'), syncer, podCache },
+          { ...child('pod-workers'), syncer, podCache: gatedCache(podCache, gate) },
           { resyncIntervalMs: settings.syncFrequencyMs },
         );
         return workers;
@@ -178,6 +179,19 @@ function unsupportedVolumes(volumes: Pick<VolumeManager, 'unsupported'>): AdmitH
       const faults = volumes.unsupported(pod);
       if (faults.length === 0) return { admit: true };
       return { admit: false, reason: 'UnsupportedFeature', message: faults.join('; ') };
+    },
+  };
+}
+
+/** The pod cache as the workers read it: each of their steps begins with a reading, which waits for a healthy runtime. */
+function gatedCache(cache: PodCache, gate: RuntimeGate): PodWorkersComponents['podCache'] {
+  return {
+    get: (uid) => cache.get(uid),
+    hasSeen: (uid) => cache.hasSeen(uid),
+    runningPods: (name, namespace) => cache.runningPods(name, namespace),
+    async getNewerThan(uid, minTimeMs, signal) {
+      await gate.passed(signal);
+      return await cache.getNewerThan(uid, minTimeMs, signal);
     },
   };
 }

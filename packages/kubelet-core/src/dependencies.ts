@@ -29,7 +29,7 @@ export interface Dependencies {
   readonly podConfig: PodConfigPort;
   readonly podManager: PodManagerPort;
   /** Makes the pod workers around the syncer that they are to call: the Kubelet itself. */
-  readonly podWorkers: (syncer: PodSyncer) => PodWorkersPort;
+  readonly podWorkers: (syncer: PodSyncer, gate: RuntimeGate) => PodWorkersPort;
   readonly pleg: PlegPort;
   readonly podCache: PodCachePort;
   readonly runtime: RuntimePort;
@@ -47,6 +47,12 @@ export interface Dependencies {
   readonly runtimeDependentServices: readonly BackgroundService[];
   /** The HTTP and gRPC servers that there are, each made around what the kubelet shows. */
   readonly servers?: Partial<Record<ServerName, (kubelet: KubeletView) => BackgroundService>>;
+}
+
+/** Holds pod workers back while the runtime is not healthy: they begin no step then, so that none has to fail and back off. */
+export interface RuntimeGate {
+  /** Resolves when the runtime is healthy. @throws the signal's reason */
+  passed(signal: AbortSignal): Promise<void>;
 }
 
 /** The servers of a kubelet: health, the read-only port, the secured port, and the pod resources socket. */

@@ -1,6 +1,13 @@
 export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 export { type PodFeatures, unsupportedFeatureHandler } from './admission.ts';
-export type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
+export type {
+  Dependencies,
+  KubeletHealth,
+  KubeletOptions,
+  KubeletView,
+  RuntimeGate,
+  ServerName,
+} from './dependencies.ts';
 export { KubeletError, type KubeletErrorCode } from './errors.ts';
 export type { PodExplanation } from './explain.ts';
 export { type Bootstrap, Kubelet } from './kubelet.ts';

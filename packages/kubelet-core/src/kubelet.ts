@@ -74,14 +74,17 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
     this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState });
     const syncer = this.#syncer;
-    this.#workers = dependencies.podWorkers({
-      syncPod: (...args) => this.#noticed(syncer.syncPod(...args)),
-      syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
-      syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
-      syncTerminatedPod: (...args) => this.#noticed(syncer.syncTerminatedPod(...args)),
-    });
-    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers });
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
+    this.#workers = dependencies.podWorkers(
+      {
+        syncPod: (...args) => this.#noticed(syncer.syncPod(...args)),
+        syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
+        syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
+        syncTerminatedPod: (...args) => this.#noticed(syncer.syncTerminatedPod(...args)),
+      },
+      { passed: (signal) => this.#gate(signal) },
+    );
+    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers });
   }
 
   getConfiguration(): C {
@@ -116,7 +119,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => this.#workers.start(ending));
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => this.#runService(service, ending));
-    group.add((ending) => loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), ending));
+    // What is wanted is taken in at once: held back until the runtime is healthy again, it would be old by then (P6).
+    // Only the first time it waits, for who ran before this kubelet is admitted before who is new (N1).
+    const whenever = { always: true };
+    group.add((ending) =>
+      loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), ending, whenever),
+    );
     group.add((ending) => loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), ending));
     if (probeUpdates !== undefined) {
       group.add((ending) => loop.consume('probe', probeUpdates, ({ podUid }) => this.#syncByUid(podUid), ending));
@@ -203,6 +211,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   #syncByUid(uid: string): void {
     const pod = this.#deps.podManager.getPodByUid(uid);
     if (pod !== undefined) this.#handler.handlePodSyncs([pod]);
+  }
+
+  async #gate(signal: AbortSignal): Promise<void> {
+    if (!(await this.#loop.runtimeHealthy(signal))) signal.throwIfAborted();
   }
 
   #withStatus(pod: Pod): Pod {

@@ -6,17 +6,28 @@ const FIRST_WAIT_MS = 100;
 /** Upstream waits for up to 5 s; a runtime that is back should not find its pods asleep for that long (K2). */
 const LONGEST_WAIT_MS = 1000;
 
+/** Which sources wait while the runtime is not healthy. */
+export interface ConsumeOptions {
+  /**
+   * Once the runtime was healthy for the first time, items are handled whatever its health: news that need no runtime,
+   * and would be old when it is back. Before that the source is not even read from.
+   */
+  readonly always?: boolean;
+}
+
 /**
- * One thing at a time: whatever the loop's sources bring is handled alone and in the order in which it came, and only
- * while the runtime is healthy. A source that brings more than can be handled is not read from meanwhile, so each
+ * One thing at a time: whatever the loop's sources bring is handled alone and in the order in which it came, most of it
+ * only while the runtime is healthy. A source that brings more than can be handled is not read from meanwhile, so each
  * source merges what waits in it.
  */
 export class SyncLoop {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #runtimeState: RuntimeState;
-  #tail: Promise<void> = Promise.resolve();
+  #tail: Promise<unknown> = Promise.resolve();
   #lastEntryMs: number | undefined;
+  /** Whether the log has said that the runtime is not healthy, since it last was. */
+  #skipping = false;
 
   constructor(clock: Clock, logger: Logger, runtimeState: RuntimeState) {
     this.#clock = clock;
@@ -35,50 +46,63 @@ export class SyncLoop {
     source: AsyncIterable<T>,
     handle: (item: T) => Promise<void> | void,
     signal: AbortSignal,
+    { always = false }: ConsumeOptions = {},
   ): Promise<void> {
     const iterator = source[Symbol.asyncIterator]();
     // A source that is silent must not keep the loop from ending.
+    if (always && !(await this.runtimeHealthy(signal))) return;
     while (!signal.aborted) {
       const next = await unlessAborted(iterator.next(), signal);
       if (next === undefined || next.done) return;
       const { value } = next;
-      await this.#enter(name, () => handle(value), signal);
+      await this.#enter(name, () => handle(value), signal, always);
     }
   }
 
   /** Calls `handle` in the loop every `periodMs`, for the first time one period from now, until `signal` is aborted. */
   async tick(name: string, periodMs: number, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
-    while (await waited(this.#clock, periodMs, signal)) await this.#enter(name, handle, signal);
+    while (await waited(this.#clock, periodMs, signal)) await this.#enter(name, handle, signal, false);
   }
 
-  async #enter(name: string, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
-    const turn = this.#tail.then(async () => {
-      if (!(await this.#runtimeHealthy(signal))) return;
-      this.#lastEntryMs = this.#clock.monotonic();
-      try {
-        await handle();
-      } catch (err) {
-        if (!signal.aborted) this.#logger.error({ err, source: name }, 'Sync loop handler failed');
+  /** Waits until the runtime is healthy; `false` where `signal` is aborted before. */
+  async runtimeHealthy(signal: AbortSignal): Promise<boolean> {
+    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
+      const errors = this.#runtimeState.errors();
+      if (errors.length === 0) {
+        this.#skipping = false;
+        return true;
       }
-      this.#lastEntryMs = this.#clock.monotonic();
-    });
-    this.#tail = turn;
-    await turn;
+      if (!this.#skipping) this.#logger.warn({ errors }, 'Skipping pod synchronization');
+      this.#skipping = true;
+      if (!(await waited(this.#clock, waitMs, signal))) return false;
+    }
+    return false;
   }
 
-  /** Waits until the runtime is healthy; `false` where the loop is ended before. */
-  async #runtimeHealthy(signal: AbortSignal): Promise<boolean> {
-    let waitMs = FIRST_WAIT_MS;
-    for (
-      let errors = this.#runtimeState.errors();
-      errors.length > 0 && !signal.aborted;
-      errors = this.#runtimeState.errors()
-    ) {
-      if (waitMs === FIRST_WAIT_MS) this.#logger.warn({ errors }, 'Skipping pod synchronization');
-      if (!(await waited(this.#clock, waitMs, signal))) return false;
-      waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2);
+  async #enter(name: string, handle: () => Promise<void> | void, signal: AbortSignal, always: boolean): Promise<void> {
+    let entered = false;
+    while (!entered) {
+      // The wait is outside of the turn: what needs no runtime must not wait behind what does.
+      if (!always && !(await this.runtimeHealthy(signal))) return;
+      const turn = this.#tail.then(async () => {
+        if (signal.aborted) return true;
+        if (!always && this.#runtimeState.errors().length > 0) return false;
+        await this.#handle(name, handle, signal);
+        return true;
+      });
+      this.#tail = turn;
+      entered = await turn;
     }
-    return !signal.aborted;
+  }
+
+  async #handle(name: string, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
+    this.#lastEntryMs = this.#clock.monotonic();
+    try {
+      await handle();
+    } catch (err) {
+      if (!signal.aborted) this.#logger.error({ err, source: name }, 'Sync loop handler failed');
+    }
+    this.#lastEntryMs = this.#clock.monotonic();
   }
 }
 

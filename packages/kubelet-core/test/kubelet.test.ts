@@ -2,7 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import type { Dependencies } from '../src/dependencies.ts';
+import type { Dependencies, RuntimeGate } from '../src/dependencies.ts';
 import { Kubelet } from '../src/kubelet.ts';
 import type { PodLifecycleEvent, PodSyncer, PodUpdate, ProbeUpdate, RuntimeReadiness } from '../src/ports.ts';
 import { emptyStatus, makePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
@@ -42,6 +42,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
     started: [] as string[],
     deleted: [] as string[],
     syncer: undefined as PodSyncer | undefined,
+    gate: undefined as RuntimeGate | undefined,
   };
   const kubelet = new Kubelet(
     {
@@ -52,8 +53,9 @@ function setUp(overrides: Partial<Dependencies> = {}) {
       recorder: events.recorder,
       podConfig: { updates, seenAllSources: () => state.sourcesReady },
       podManager: new PlainPodManager(),
-      podWorkers: (syncer) => {
+      podWorkers: (syncer, gate) => {
         state.syncer = syncer;
+        state.gate = gate;
         return workers;
       },
       pleg: {
@@ -118,10 +120,33 @@ describe('the sync loop', () => {
     await run;
   });
 
-  test('K2: while the runtime is away nothing is synced, and what came meanwhile is not lost', async () => {
+  test('K2: while the runtime is away pods are taken in, and no step of theirs begins before it is back', async () => {
     const errors: string[] = [];
     const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
     const { kubelet, clock, updates, workers, state, controller } = setUp({ logger });
+    void kubelet.run(controller.signal);
+    await clock.advance(1000);
+    state.readiness = new Error('connection refused');
+    await clock.advance(60_000);
+    updates.push(add('a'));
+    let passed = false;
+    void state.gate?.passed(controller.signal).then(() => {
+      passed = true;
+    });
+    await clock.advance(60_000);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create']);
+    expect(passed).toBe(false);
+    expect(kubelet.health().runtime).toBe('container runtime is down; connection refused');
+    expect(errors).toHaveLength(1);
+    state.readiness = { runtimeReady: ok, networkReady: ok };
+    await clock.advance(10_000);
+    expect(passed).toBe(true);
+    expect(kubelet.health()).toEqual({ syncloop: undefined, pleg: undefined, runtime: undefined });
+    controller.abort();
+  });
+
+  test('N1: before the runtime was ever healthy no pod is taken in', async () => {
+    const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.readiness = new Error('connection refused');
     void kubelet.run(controller.signal);
     updates.push(add('a'));
@@ -130,11 +155,9 @@ describe('the sync loop', () => {
     expect(kubelet.health().runtime).toBe(
       'container runtime status check may not have completed yet; connection refused',
     );
-    expect(errors).toHaveLength(1);
     state.readiness = { runtimeReady: ok, networkReady: ok };
     await clock.advance(10_000);
     expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create']);
-    expect(kubelet.health()).toEqual({ syncloop: undefined, pleg: undefined, runtime: undefined });
     controller.abort();
   });
 
