@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, Semaphore, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
@@ -11,6 +11,9 @@ import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
 import { WakeUp } from './wake-up.ts';
+
+/** How many manifests are read at once: each that is new is written to the disk as the last good one, which takes its time. */
+const CONCURRENT_READS = 8;
 
 /** What {@link FileSource} works with. */
 export interface FileSourceComponents {
@@ -124,16 +127,19 @@ export class FileSource {
     if (listing.problem === undefined) {
       this.#isDirectory = listing.isDirectory;
       const files = new Map<string, FileVersion>();
-      for (const file of listing.files) {
-        const known = this.#files.get(file);
-        const stale = known === undefined || changed === 'all' || changed.has(basename(file));
-        const version = stale
-          ? await readManifestFile(
-              { fs, logger, schema, memory: this.#memory },
-              { path: file, nodeName, limitBytes },
-              known,
-            )
-          : known;
+      const turns = new Semaphore(CONCURRENT_READS);
+      const versions = await Promise.all(
+        listing.files.map(async (file) => {
+          const known = this.#files.get(file);
+          const stale = known === undefined || changed === 'all' || changed.has(basename(file));
+          if (!stale) return known;
+          using _turn = await turns.acquire();
+          const components = { fs, logger, schema, memory: this.#memory };
+          return await readManifestFile(components, { path: file, nodeName, limitBytes }, known);
+        }),
+      );
+      for (const [index, file] of listing.files.entries()) {
+        const version = versions[index];
         if (version !== undefined) files.set(file, version);
       }
       const gone = [...this.#files.keys()].some((file) => !files.has(file));
