@@ -1,0 +1,144 @@
+import { type Clock, every, KeyedMutex, type Random } from '@node-agent/async';
+import { type RestClient, resources } from '@node-agent/kube-client';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { ObjectCacheError } from './errors.ts';
+import {
+  type Instant,
+  isExpired,
+  refreshDue,
+  type TokenQuery,
+  type TokenRequestSpec,
+  type TokenTimes,
+  tokenKey,
+} from './token-rules.ts';
+
+/** What {@link TokenManager} works with. */
+export interface TokenManagerComponents {
+  readonly client: Pick<RestClient, 'createSubresource'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** A token of a service account. It is a secret: not to be logged. */
+export interface ServiceAccountToken {
+  readonly token: string;
+  /** By the wall clock, in milliseconds since the epoch. */
+  readonly expiresAtMs: number;
+}
+
+/** A TokenRequest, as its JSON is. */
+interface TokenRequest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly uid?: string };
+  readonly spec: TokenRequestSpec;
+  readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
+}
+
+interface Entry extends TokenTimes, ServiceAccountToken {
+  readonly podUid: string | undefined;
+}
+
+const CLEANUP_PERIOD_MS = 60_000;
+
+/**
+ * The service-account tokens of the pods, asked for with TokenRequests and replaced before they expire. A token that cannot
+ * be replaced yet is given for as long as it holds (K3). Source: `pkg/kubelet/token/token_manager.go`.
+ */
+export class TokenManager {
+  readonly #components: TokenManagerComponents;
+  readonly #tokens = new Map<string, Entry>();
+  /** Two volumes of a pod ask for the same token once. */
+  readonly #mutex = new KeyedMutex<string>();
+
+  constructor(components: TokenManagerComponents) {
+    this.#components = components;
+  }
+
+  /** How many tokens it holds. */
+  get size(): number {
+    return this.#tokens.size;
+  }
+
+  /** A token that holds. @throws ObjectCacheError `TokenUnavailable`, whose cause is the `KubeError`; the signal's reason */
+  async get(query: TokenQuery, signal: AbortSignal): Promise<ServiceAccountToken> {
+    const key = tokenKey(query);
+    const { token, expiresAtMs } = await this.#mutex.run(key, () => this.#current(key, query, signal), signal);
+    return { token, expiresAtMs };
+  }
+
+  /** Forgets the tokens that are bound to a pod: it is gone, and they hold no more. */
+  deleteForPod(podUid: string): void {
+    for (const [key, entry] of this.#tokens) if (entry.podUid === podUid) this.#tokens.delete(key);
+  }
+
+  /** Forgets expired tokens every minute until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    const forget = (): void => {
+      for (const [key, entry] of this.#tokens) if (isExpired(entry, this.#now())) this.#tokens.delete(key);
+    };
+    await every(this.#components.clock, CLEANUP_PERIOD_MS, forget, signal);
+  }
+
+  async #current(key: string, query: TokenQuery, signal: AbortSignal): Promise<Entry> {
+    const known = this.#tokens.get(key);
+    if (known !== undefined && !refreshDue(known, this.#now(), this.#components.random.next())) return known;
+    try {
+      const entry = await this.#request(query, signal);
+      this.#tokens.set(key, entry);
+      return entry;
+    } catch (cause) {
+      signal.throwIfAborted();
+      const why = errorText(cause);
+      if (known === undefined) {
+        throw new ObjectCacheError('TokenUnavailable', `failed to fetch token: ${why}`, { cause });
+      }
+      if (isExpired(known, this.#now())) {
+        const message = `token ${key} expired and refresh failed: ${why}`;
+        throw new ObjectCacheError('TokenUnavailable', message, { cause });
+      }
+      this.#components.logger.error({ err: cause, cacheKey: key }, "Couldn't update token");
+      return known;
+    }
+  }
+
+  async #request(
+    { namespace, serviceAccountName, serviceAccountUid, spec }: TokenQuery,
+    signal: AbortSignal,
+  ): Promise<Entry> {
+    const request: TokenRequest = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      metadata: serviceAccountUid === undefined ? {} : { uid: serviceAccountUid },
+      spec,
+    };
+    const path = { namespace, name: serviceAccountName, subresource: 'token' };
+    const askedAt = this.#now();
+    const answer = await this.#components.client.createSubresource(
+      resources.serviceAccounts,
+      path,
+      request,
+      {},
+      signal,
+    );
+    const { token, expirationTimestamp } = answer.status ?? {};
+    const expiresAtMs = Date.parse(expirationTimestamp ?? '');
+    if (token === undefined || token === '' || Number.isNaN(expiresAtMs)) {
+      throw new Error('the answer has no token, or does not say when it expires');
+    }
+    const { expirationSeconds } = answer.spec;
+    return {
+      token,
+      expiresAtMs,
+      lifetimeMs: expirationSeconds === undefined ? expiresAtMs - askedAt.wallMs : expirationSeconds * 1000,
+      obtainedAtMs: askedAt.monotonicMs,
+      podUid: spec.boundObjectRef?.uid,
+    };
+  }
+
+  #now(): Instant {
+    const { clock } = this.#components;
+    return { wallMs: clock.now(), monotonicMs: clock.monotonic() };
+  }
+}

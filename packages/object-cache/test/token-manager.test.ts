@@ -1,0 +1,141 @@
+import { RestClient } from '@node-agent/kube-client';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { describe, expect, test } from 'vitest';
+import { TokenManager } from '../src/token-manager.ts';
+import { podTokenQuery, refreshDue, tokenKey } from '../src/token-rules.ts';
+import { pod, runToTheEnd, within, world } from './fixtures.ts';
+
+const web = pod('web', { serviceAccountName: 'default' });
+
+function setUp() {
+  const given = world();
+  given.api.put({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'default', name: 'default' } });
+  given.api.put({ apiVersion: 'v1', kind: 'Pod', ...web });
+  const { logger, lines } = captureLogger();
+  const fraction = { value: 0 };
+  const client = new RestClient({ transport: given.api, clock: given.clock }, { maxRetries: 0 });
+  const tokens = new TokenManager({ ...given.components, client, logger, random: { next: () => fraction.value } });
+  const get = (expirationSeconds?: number) =>
+    within(
+      given.clock,
+      0,
+      tokens.get(podTokenQuery(web, expirationSeconds === undefined ? {} : { expirationSeconds }), given.signal),
+    );
+  return { ...given, tokens, get, lines, fraction };
+}
+
+type Result = Awaited<ReturnType<ReturnType<typeof setUp>['get']>>;
+const tokenOf = (result: Result): string => (result && 'value' in result ? result.value.token : 'none');
+
+describe('a token', () => {
+  test('is bound to its pod and for its audience, and had once for all who ask', async () => {
+    const { clock, requests, signal, tokens } = setUp();
+    const query = podTokenQuery(web, { audience: 'vault', expirationSeconds: 900 });
+    const both = [tokens.get(query, signal), tokens.get(query, signal)] as const;
+    const first = await within(clock, 0, both[0]);
+    expect(tokenOf(await within(clock, 0, both[1]))).toBe(tokenOf(first));
+    const claims = JSON.parse(Buffer.from(tokenOf(first).split('.')[1] ?? '', 'base64url').toString());
+    expect(claims).toMatchObject({ aud: ['vault'], 'kubernetes.io': { pod: { name: 'web', uid: 'web-uid' } } });
+    expect(requests.length).toBe(1);
+  });
+
+  test('is replaced after 80% of its life, not sooner', async () => {
+    const { clock, get, requests } = setUp();
+    await get(1000);
+    await clock.advance(800_000);
+    await get(1000);
+    expect(requests.length).toBe(1);
+    await clock.advance(1);
+    await get(1000);
+    expect(requests.length).toBe(2);
+  });
+
+  test('is replaced where the wall clock was set back, before the server refuses it', async () => {
+    const { clock, get, requests } = setUp();
+    await get(1000);
+    clock.jumpWallClock(-3600_000);
+    await clock.advance(800_001);
+    await get(1000);
+    expect(requests.length).toBe(2);
+  });
+
+  test('K3: is given while it holds though it cannot be replaced, and no longer', async () => {
+    const { api, clock, get, lines } = setUp();
+    const first = tokenOf(await get(1000));
+    api.refuseConnections();
+    await clock.advance(900_000);
+    expect(tokenOf(await get(1000))).toBe(first);
+    expect(lines.map(({ message }) => message)).toEqual(["Couldn't update token"]);
+    await clock.advance(100_001);
+    expect(await get(1000)).toMatchObject({
+      error: { code: 'TokenUnavailable', message: expect.stringMatching(/expired and refresh failed: /) },
+    });
+    api.acceptConnections();
+    expect(tokenOf(await get(1000))).not.toBe(first);
+  });
+
+  test('of an account that does not exist is refused with the reason of the server', async () => {
+    const { clock, signal, tokens } = setUp();
+    const query = podTokenQuery(pod('web', { serviceAccountName: 'nobody' }), {});
+    expect(await within(clock, 0, tokens.get(query, signal))).toMatchObject({
+      error: { message: 'failed to fetch token: serviceaccounts "nobody" not found', cause: { code: 'NotFound' } },
+    });
+  });
+
+  test('is forgotten with its pod, and when it has expired', async () => {
+    const { clock, get, tokens } = setUp();
+    runToTheEnd((signal) => tokens.start(signal));
+    await get(700);
+    await get(1000);
+    tokens.deleteForPod('other');
+    await clock.advance(720_000);
+    await clock.settle();
+    expect(tokens.size).toBe(1);
+    tokens.deleteForPod('web-uid');
+    expect(tokens.size).toBe(0);
+  });
+
+  test('W4: is in no log line and no error', async () => {
+    const { api, clock, get, lines } = setUp();
+    const first = tokenOf(await get(1000));
+    api.refuseConnections();
+    await clock.advance(900_000);
+    await get(1000);
+    await clock.advance(200_000);
+    const refused = await get(1000);
+    expect(lines.length).toBeGreaterThan(0);
+    const said = [...lines.map((line) => JSON.stringify(line)), String(refused && 'error' in refused && refused.error)];
+    for (const text of said) expect(text).not.toContain(first);
+  });
+});
+
+const hour = 3_600_000;
+test.each([
+  ['an hour, at 80%', { lifetimeMs: hour }, 0.8 * hour, 0, false],
+  ['an hour, after 80%', { lifetimeMs: hour }, 0.8 * hour + 1, 0, true],
+  ['an hour, with jitter', { lifetimeMs: hour }, 0.8 * hour - 9000 + 1, 0.99, true],
+  ['an hour, before its jitter', { lifetimeMs: hour }, 0.8 * hour - 9000, 0.99, false],
+  ['a week, after a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour + 1, 0, true],
+  ['a week, at a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour, 0, false],
+  ['what expires in part of a second', { lifetimeMs: 1000 }, 1001, 0, true],
+])('a token of %s', (_what, { lifetimeMs }, ageMs, fraction, due) => {
+  const token = { lifetimeMs, expiresAtMs: 5000 + lifetimeMs, obtainedAtMs: 70 };
+  expect(refreshDue(token, { wallMs: 5000 + ageMs, monotonicMs: 70 }, fraction)).toBe(due);
+  expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);
+});
+
+test('tokens are told apart by all that they are for', () => {
+  const base = podTokenQuery(web, {});
+  const others = [
+    base,
+    { ...base, namespace: 'other' },
+    { ...base, serviceAccountName: 'other' },
+    { ...base, serviceAccountUid: 'u' },
+    podTokenQuery(web, { audience: 'vault' }),
+    podTokenQuery(web, { expirationSeconds: 601 }),
+    podTokenQuery(pod('db', { serviceAccountName: 'default' }), {}),
+    { ...base, spec: {} },
+  ];
+  expect(new Set(others.map(tokenKey)).size).toBe(others.length);
+  expect(tokenKey(podTokenQuery(web, { expirationSeconds: 3600 }))).toBe(tokenKey(base));
+});
