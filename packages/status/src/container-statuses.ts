@@ -114,11 +114,13 @@ function fromRuntimeStatus(
 
 /** The runtime has no record of it: it was never created, or all its records are gone. */
 function withoutRuntimeStatus(
-  { pod }: ContainerStatusContext,
+  { pod, runtimeStatus }: ContainerStatusContext,
   container: AnyContainer,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
-  if (old?.state?.terminated != null) return old;
+  // A new sandbox begins with no records of init containers: they have not been lost, they run again (C3).
+  const runsAgain = endedWithOlderSandbox(old, runtimeStatus);
+  if (old?.state?.terminated != null && !runsAgain) return old;
   const reason = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
   const waiting: ContainerStatus = {
     name: container.name,
@@ -130,7 +132,7 @@ function withoutRuntimeStatus(
     imageID: '',
     ...volumeMountStatuses(container),
   };
-  if (old?.state?.running == null || old.lastState?.terminated != null) return waiting;
+  if (runsAgain || old?.state?.running == null || old.lastState?.terminated != null) return waiting;
   // It ran when it was last seen: it has ended, though nobody knows how.
   return {
     ...waiting,
@@ -143,6 +145,13 @@ function withoutRuntimeStatus(
     },
     restartCount: waiting.restartCount + (pod.metadata.deletionTimestamp === undefined ? 1 : 0),
   };
+}
+
+/** Whether the container started before the pod's newest sandbox was made; times are told in whole seconds. */
+function endedWithOlderSandbox(old: ContainerStatus | undefined, { sandboxes }: RuntimePodStatus): boolean {
+  const startedAt = old?.state?.running?.startedAt ?? old?.state?.terminated?.startedAt;
+  const newest = Math.max(...sandboxes.map(({ createdAtMs }) => createdAtMs), 0);
+  return startedAt !== undefined && Math.floor(Date.parse(startedAt) / 1000) < Math.floor(newest / 1000);
 }
 
 function stateOf(runtimeName: string, status: RuntimeContainerStatus): ContainerState {

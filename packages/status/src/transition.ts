@@ -75,11 +75,18 @@ export function illegalTransition(pod: Pod, old: PodStatus | undefined, next: Po
     illegalIn(pod, pod.spec.containers, old?.containerStatuses, next.containerStatuses, 'container') ??
     illegalIn(
       pod,
-      (pod.spec.initContainers ?? []).filter((container) => !isRestartableInit(container)),
+      // Until a main container has run, a new sandbox makes all init containers run again.
+      hasRun(old) ? (pod.spec.initContainers ?? []).filter((container) => !isRestartableInit(container)) : [],
       old?.initContainerStatuses,
       next.initContainerStatuses,
       'init container',
     )
+  );
+}
+
+function hasRun(status: PodStatus | undefined): boolean {
+  return (status?.containerStatuses ?? []).some(
+    ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
   );
 }
 

@@ -104,6 +104,27 @@ describe('containers', () => {
     });
   });
 
+  test.each(['running', 'exited'] as const)(
+    'C3: an init container that was %s in an older sandbox runs again',
+    (state) => {
+      const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
+      const before = runtimeStatus(runtimeContainer({ name: 'init', state, exitCode: state === 'exited' ? 143 : 0 }));
+      const oldStatus: PodStatus = { ...generateApiPodStatus(pod, before, makeContext()), phase: 'Pending' };
+      const sandbox = {
+        id: 's2',
+        state: 'ready' as const,
+        attempt: 1,
+        ips: [],
+        hostNetwork: false,
+        runtimeHandler: '',
+      };
+      const seen = { ...runtimeStatus(), sandboxes: [{ ...sandbox, createdAtMs: Date.UTC(2026, 0, 1, 0, 0, 10) }] };
+      const status = generateApiPodStatus(pod, seen, makeContext({ oldStatus }));
+      expect(status.phase).toBe('Pending');
+      expect(status.initContainerStatuses?.[0]).toMatchObject({ state: { waiting: {} }, lastState: {} });
+    },
+  );
+
   test('one that ran and whose state the runtime does not know has ended', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));

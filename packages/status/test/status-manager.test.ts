@@ -84,11 +84,15 @@ describe('containers that ended', () => {
     expect(status).toEqual({ phase: 'Succeeded', reason: 'done', podIP: '10.0.0.7' });
   });
 
-  test('S1: the same holds for an init container', () => {
+  test.each([
+    ['S1: the same holds for an init container once a main container has run', 'running', 'terminated'],
+    ['C3: before that a new sandbox makes it run again', 'waiting', 'running'],
+  ] as const)('%s', (_name, main, expected) => {
     const { manager } = setUp();
-    manager.setPodStatus(pod, { phase: 'Pending', initContainerStatuses: [apiStatus('init', 0)] });
+    const containerStatuses = [apiStatus('main', main)];
+    manager.setPodStatus(pod, { phase: 'Pending', containerStatuses, initContainerStatuses: [apiStatus('init', 0)] });
     manager.setPodStatus(pod, { phase: 'Pending', initContainerStatuses: [apiStatus('init', 'running')] });
-    expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.state?.terminated).toBeDefined();
+    expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.state?.[expected]).toBeDefined();
   });
 
   test.each([
