@@ -1,0 +1,126 @@
+import { type Clock, type Random, withTimeout } from '@node-agent/async';
+import { Discovery, Reflector, type Resource, type RestClient, resources } from '@node-agent/kube-client';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { ObjectCacheError } from './errors.ts';
+import { type LabelSelector, labelRule } from './label-selector.ts';
+import { normalizeTrustAnchors } from './trust-anchors.ts';
+
+/** What {@link ClusterTrustBundles} works with. */
+export interface ClusterTrustBundlesComponents {
+  readonly client: Pick<RestClient, 'list' | 'watch' | 'getPath'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+type ClusterTrustBundle = NonNullable<(typeof resources.clusterTrustBundles)['object']>;
+
+/** The preferred version first; an older server serves the older one, whose objects are the same. */
+const VERSIONS: readonly Resource<ClusterTrustBundle>[] = [
+  resources.clusterTrustBundles,
+  { ...resources.clusterTrustBundles, version: 'v1alpha1' },
+];
+
+/** How long the first reader waits for the bundles; others come when they are there already. */
+const SYNC_TIMEOUT_MS = 10_000;
+
+/**
+ * The cluster's trust anchors for volumes (KEP-3257). They are followed from the first time that somebody asks on, as most
+ * nodes need none. Source: `pkg/kubelet/clustertrustbundle/clustertrustbundle_manager.go`.
+ */
+export class ClusterTrustBundles {
+  readonly #components: ClusterTrustBundlesComponents;
+  readonly #salt: string;
+  readonly #running = new Set<Promise<void>>();
+  #life: AbortSignal | undefined;
+  #reflector: Reflector<ClusterTrustBundle> | undefined;
+
+  constructor(components: ClusterTrustBundlesComponents) {
+    this.#components = components;
+    this.#salt = String(components.random.next());
+  }
+
+  /**
+   * The anchors of one bundle as PEM text; empty where it is not there and may be missing.
+   * @throws ObjectCacheError `TrustBundleMissing`, `TrustBundleUnavailable`
+   */
+  async byName(name: string, allowMissing: boolean, signal: AbortSignal): Promise<string> {
+    const bundle = (await this.#bundles(signal)).get(name);
+    if (bundle !== undefined) return normalizeTrustAnchors([bundle.spec.trustBundle], this.#salt);
+    if (allowMissing) return '';
+    throw missing(`clustertrustbundles ${JSON.stringify(name)} not found`);
+  }
+
+  /**
+   * The anchors of all bundles of a signer that a selector means, as PEM text; empty where there are none and may be none.
+   * @throws ObjectCacheError `TrustBundleMissing`, `TrustBundleUnavailable`, `InvalidSelector`
+   */
+  async bySigner(
+    signerName: string,
+    labelSelector: LabelSelector | undefined,
+    allowMissing: boolean,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const isMeant = labelRule(labelSelector);
+    const found: string[] = [];
+    for (const { metadata, spec } of (await this.#bundles(signal)).values()) {
+      if (spec.signerName === signerName && isMeant(metadata.labels ?? {})) found.push(spec.trustBundle);
+    }
+    if (found.length > 0) return normalizeTrustAnchors(found, this.#salt);
+    if (allowMissing) return '';
+    throw missing('combination of signerName and labelSelector matched zero ClusterTrustBundles');
+  }
+
+  /** Lets readers ask, and follows the bundles until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#life = signal;
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async #bundles(signal: AbortSignal): Promise<ReadonlyMap<string, ClusterTrustBundle>> {
+    const life = this.#life;
+    if (life === undefined || life.aborted) throw unavailable('ClusterTrustBundles are not followed');
+    const reflector = this.#reflector ?? (await this.#follow(life, signal));
+    if (reflector.hasSynced) return reflector.objects;
+    try {
+      await withTimeout(this.#components.clock, SYNC_TIMEOUT_MS, (linked) => reflector.waitForSync(linked), signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const why = errorText(reflector.lastError ?? cause);
+      throw unavailable(`ClusterTrustBundles have not yet synced: ${why}`, cause);
+    }
+    return reflector.objects;
+  }
+
+  /** That a server does not serve them is asked anew each time: it may be upgraded. */
+  async #follow(life: AbortSignal, signal: AbortSignal): Promise<Reflector<ClusterTrustBundle>> {
+    const { client, logger } = this.#components;
+    const resource = await new Discovery({ client }).choose(VERSIONS, signal).catch((cause: unknown) => {
+      signal.throwIfAborted();
+      throw unavailable(`whether the API server serves ClusterTrustBundles is not known: ${errorText(cause)}`, cause);
+    });
+    if (resource === undefined) throw unavailable('the API server does not serve ClusterTrustBundles');
+    // Another reader may have been faster.
+    if (this.#reflector !== undefined) return this.#reflector;
+    const reflector = new Reflector<ClusterTrustBundle>(this.#components, { resource });
+    this.#reflector = reflector;
+    const running = reflector
+      .start(life)
+      .catch((error: unknown) => logger.error({ err: error }, 'The watch of ClusterTrustBundles has failed'))
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return reflector;
+  }
+}
+
+function missing(message: string): ObjectCacheError {
+  return new ObjectCacheError('TrustBundleMissing', message);
+}
+
+function unavailable(message: string, cause?: unknown): ObjectCacheError {
+  return new ObjectCacheError('TrustBundleUnavailable', message, cause === undefined ? undefined : { cause });
+}
