@@ -1,5 +1,10 @@
 /** What was wrong with the text that a {@link PodSpecError} is about. */
-export type PodSpecErrorCode = 'InvalidQuantity' | 'InvalidImageName' | 'InvalidContainerId' | 'InvalidResource';
+export type PodSpecErrorCode =
+  | 'InvalidQuantity'
+  | 'InvalidImageName'
+  | 'InvalidContainerId'
+  | 'InvalidResource'
+  | 'InvalidFieldPath';
 
 /** A piece of the pod API that cannot be read. */
 export class PodSpecError extends Error {

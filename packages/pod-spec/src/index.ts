@@ -50,6 +50,7 @@ export {
   imageRepository,
   parseImageReference,
 } from './image-reference.ts';
+export { metadataFieldValue } from './metadata-field.ts';
 export type { Device, Mount, MountPropagation } from './mount.ts';
 export {
   configKeyProblem,
@@ -75,6 +76,7 @@ export {
 } from './pod-source.ts';
 export { podQosClass, type QosClass, qosClass } from './qos-class.ts';
 export { parseQuantity, Quantity, type QuantityFormat } from './quantity.ts';
+export { containerResourceValue, type ResourceSelector } from './resource-field.ts';
 export {
   addResources,
   formatResourceList,

@@ -1,17 +1,20 @@
-import { type Container, type Pod, parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
+import {
+  type Container,
+  containerResourceValue,
+  type Pod,
+  parseQuantity,
+  type ResourceListJson,
+  type ResourceSelector,
+} from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
+import { asInvalidSpec } from './field-path.ts';
 
-const DEFAULTED = ['cpu', 'memory', 'ephemeral-storage'];
 const POD_LEVEL = ['cpu', 'memory'];
 
 /** A `resourceFieldRef` of the downward API. */
-export interface ResourceFieldReference {
+export interface ResourceFieldReference extends ResourceSelector {
   /** Another container of the pod; the own one where absent. */
   readonly containerName?: string;
-  /** As `limits.cpu`, `requests.memory`, `limits.hugepages-2Mi`. */
-  readonly resource: string;
-  /** Default: 1. */
-  readonly divisor?: string;
 }
 
 /**
@@ -28,21 +31,11 @@ export function resourceFieldValue(
   const subject = reference.containerName
     ? findContainer(pod, reference.containerName)
     : { container, defaulted: true };
-  const [kind, ...rest] = reference.resource.split('.');
-  const name = rest.join('.');
-  const known = DEFAULTED.includes(name) || name.startsWith('hugepages-');
-  if ((kind !== 'limits' && kind !== 'requests') || !known) {
-    throw new PodRuntimeError('InvalidSpec', `unsupported container resource : ${reference.resource}`);
-  }
-  let amount = subject.container.resources?.[kind]?.[name] ?? '0';
-  if (kind === 'limits' && subject.defaulted && DEFAULTED.includes(name) && parseQuantity(amount).isZero) {
-    amount = defaultLimit(pod, name, nodeAllocatable) ?? amount;
-  }
-  // Only CPU is counted in thousandths: a divisor of `1m` is 1 for anything else.
-  const units = (text: string): bigint =>
-    name === 'cpu' ? parseQuantity(text).milliValue() : parseQuantity(text).value();
-  const divisor = units(reference.divisor && !parseQuantity(reference.divisor).isZero ? reference.divisor : '1');
-  return String((units(amount) + divisor - 1n) / divisor);
+  return asInvalidSpec(() =>
+    containerResourceValue(subject.container, reference, (name) =>
+      subject.defaulted ? defaultLimit(pod, name, nodeAllocatable) : undefined,
+    ),
+  );
 }
 
 function defaultLimit(pod: Pod, name: string, nodeAllocatable: ResourceListJson): string | undefined {

@@ -1,8 +1,7 @@
 import type { Container } from '@node-agent/pod-spec';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type EnvironmentContext, makeEnvironment } from '../../src/config/environment.ts';
-import { formatMap, podFieldValue } from '../../src/config/field-path.ts';
+import { podFieldValue } from '../../src/config/field-path.ts';
 import { environmentReferences, type ObjectSource, readEnvironmentObjects } from '../../src/config/object-source.ts';
 import { makeContainer, makePod } from './fixtures.ts';
 
@@ -173,17 +172,6 @@ describe('makeEnvironment', () => {
     [{ resource: 'limits.cpu', containerName: 'gone' }, 'container gone not found'],
   ])('refuses resourceFieldRef %j', (resourceFieldRef, message) => {
     expect(() => environmentOf({ env: [{ name: 'V', valueFrom: { resourceFieldRef } }] })).toThrow(message);
-  });
-});
-
-describe('formatMap', () => {
-  it('writes one line for each entry, whatever the values hold', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ unit: 'binary' })), (map) => {
-        const lines = Object.keys(map).length === 0 ? [] : formatMap(map).split('\n');
-        expect(lines.map((line) => line.slice(0, line.indexOf('=')))).toEqual(Object.keys(map).sort());
-      }),
-    );
   });
 });
 
