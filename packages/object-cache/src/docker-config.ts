@@ -1,0 +1,78 @@
+/** What to show a registry. It is a secret: not to be logged. */
+export interface RegistryLogin {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Logins by registry, as a docker configuration has them. */
+export type DockerConfig = ReadonlyMap<string, RegistryLogin>;
+
+/**
+ * Reads `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`), of which only `auths` counts.
+ * @throws Error that says what is wrong, and nothing of the text: it holds secrets
+ */
+export function parseDockerConfigJson(text: string): DockerConfig {
+  const { auths } = recordOf(parseJson(text), 'the document');
+  return auths === undefined || auths === null ? new Map() : loginsOf(recordOf(auths, 'auths'), 'auths');
+}
+
+/**
+ * Reads the older `~/.dockercfg` (the secret type `kubernetes.io/dockercfg`).
+ * @throws Error that says what is wrong, and nothing of the text: it holds secrets
+ */
+export function parseDockercfg(text: string): DockerConfig {
+  return loginsOf(recordOf(parseJson(text), 'the document'), '');
+}
+
+/** A parser's message may quote what it read. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('it is not JSON');
+  }
+}
+
+function loginsOf(entries: Readonly<Record<string, unknown>>, under: string): DockerConfig {
+  const logins = new Map<string, RegistryLogin>();
+  for (const [registry, entry] of Object.entries(entries)) {
+    logins.set(registry, loginOf(recordOf(entry ?? {}, `${under}[${JSON.stringify(registry)}]`), registry));
+  }
+  return logins;
+}
+
+function loginOf(entry: Readonly<Record<string, unknown>>, registry: string): RegistryLogin {
+  const where = `the entry ${JSON.stringify(registry)}`;
+  const auth = textOf(entry, 'auth', where);
+  const username = textOf(entry, 'username', where);
+  const password = textOf(entry, 'password', where);
+  return auth === '' ? { username, password } : decodeAuth(auth, where);
+}
+
+/** `auth` goes before `username` and `password`; its padding may be missing. */
+function decodeAuth(auth: string, where: string): RegistryLogin {
+  // Go's decoder skips line ends, and takes the padding either whole or not at all.
+  const text = auth.replace(/[\r\n]/g, '');
+  const isPadded = auth.trim().endsWith('=');
+  const shape = isPadded
+    ? /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)$/
+    : /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3})?$/;
+  if (!shape.test(text)) throw new Error(`${where}: auth is not base64`);
+  const decoded = Buffer.from(text, 'base64').toString();
+  const colon = decoded.indexOf(':');
+  if (colon < 0) {
+    throw new Error(`${where}: unable to parse auth field, must be formatted as base64(username:password)`);
+  }
+  return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
+}
+
+function textOf(entry: Readonly<Record<string, unknown>>, field: string, where: string): string {
+  const value = entry[field] ?? '';
+  if (typeof value === 'string') return value;
+  throw new Error(`${where}: ${field} is not a string`);
+}
+
+function recordOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new Error(`${what} is not an object`);
+}

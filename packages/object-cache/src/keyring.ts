@@ -1,0 +1,54 @@
+import type { RegistryLogin } from './docker-config.ts';
+import { parseRegistryUrl, registryMatches } from './registry-url.ts';
+
+const DEFAULT_REGISTRY = 'index.docker.io';
+
+/**
+ * Logins by registry, and the rule which of them an image may be pulled with: those of all registries that match, the most
+ * specific first. Source: `pkg/credentialprovider/keyring.go`, BasicDockerKeyring.
+ */
+export class Keyring {
+  readonly #logins = new Map<string, RegistryLogin[]>();
+
+  /** @returns the registries that make no sense, which are left out */
+  add(logins: Iterable<readonly [registry: string, login: RegistryLogin]>): readonly string[] {
+    const invalid: string[] = [];
+    for (const [registry, login] of logins) {
+      const key = keyOf(registry);
+      if (key === undefined) {
+        invalid.push(registry);
+        continue;
+      }
+      const known = this.#logins.get(key) ?? [];
+      known.push(login);
+      this.#logins.set(key, known);
+    }
+    return invalid;
+  }
+
+  /** @param repository with its registry and without a tag: `docker.io/library/busybox` */
+  lookup(repository: string): readonly RegistryLogin[] {
+    // Backwards by name, so that a registry with a path comes before the registry alone.
+    const keys = [...this.#logins.keys()].sort().reverse();
+    const found = keys.filter((key) => registryMatches(key, repository)).flatMap((key) => this.#logins.get(key) ?? []);
+    if (found.length > 0 || !isOfDefaultRegistry(repository)) return found;
+    return this.#logins.get(DEFAULT_REGISTRY) ?? [];
+  }
+}
+
+/** A registry without its scheme and API version: `https://index.docker.io/v1/` is `index.docker.io`. */
+function keyOf(registry: string): string | undefined {
+  const url = parseRegistryUrl(registry.replace(/^https?:\/\//, ''));
+  if (url === undefined) return undefined;
+  const path = url.path.startsWith('/v1/') || url.path.startsWith('/v2/') ? url.path.slice(3) : url.path;
+  return path === '/' ? url.host : url.host + path;
+}
+
+/** A name whose first part is no host is one of Docker Hub's. */
+function isOfDefaultRegistry(repository: string): boolean {
+  const slash = repository.indexOf('/');
+  if (slash < 0) return repository !== '';
+  const first = repository.slice(0, slash);
+  if (first === 'docker.io' || first === 'index.docker.io') return true;
+  return first !== '' && !/[.:]/.test(first);
+}

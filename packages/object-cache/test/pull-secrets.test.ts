@@ -1,0 +1,163 @@
+import type { EventRecorder } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { describe, expect, test } from 'vitest';
+import { parseDockerConfigJson, parseDockercfg } from '../src/docker-config.ts';
+import { Keyring } from '../src/keyring.ts';
+import { ObjectCache } from '../src/object-cache.ts';
+import { type NodeCredentials, PullSecrets } from '../src/pull-secrets.ts';
+import { pod, runToTheEnd, within, world } from './fixtures.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const login = (username: string, password = 'p') => ({ username, password });
+
+describe('a docker configuration', () => {
+  test.each([
+    ['user and password', { username: 'u', password: 'p' }, login('u')],
+    ['auth', { auth: base64('u:p') }, login('u')],
+    ['auth before the others', { username: 'x', password: 'y', auth: base64('u:p') }, login('u')],
+    ['a password with a colon', { auth: base64('u:p:q') }, login('u', 'p:q')],
+    ['auth without its padding', { auth: base64('u:pp').replace(/=+$/, '') }, login('u', 'pp')],
+    ['an empty user', { auth: base64(':p') }, login('')],
+    ['nothing', {}, login('', '')],
+    ['null', null, login('', '')],
+  ])('may have %s', (_what, entry, expected) => {
+    expect(parseDockercfg(JSON.stringify({ r: entry })).get('r')).toEqual(expected);
+    expect(parseDockerConfigJson(JSON.stringify({ auths: { r: entry }, credsStore: 'x' })).get('r')).toEqual(expected);
+  });
+
+  test.each([
+    ['{"auths":{"r":{"auth":"c2VjcmV0"}}}', /must be formatted as base64\(username:password\)/],
+    ['{"auths":{"r":{"auth":"c2Vj cmV0"}}}', /the entry "r": auth is not base64/],
+    ['{"auths":{"r":{"auth":7}}}', /the entry "r": auth is not a string/],
+    ['{"auths":{"r":[]}}', /auths\["r"\] is not an object/],
+    ['{"auths":"secret"}', /auths is not an object/],
+    ['"secret"', /the document is not an object/],
+    ['{"auths": secret', /it is not JSON/],
+  ])('W3: %s is refused, and W4: not quoted', (text, message) => {
+    expect(() => parseDockerConfigJson(text)).toThrow(message);
+    expect(() => parseDockerConfigJson(text)).not.toThrow(/secret|c2Vj/);
+  });
+
+  test('without auths has none', () => {
+    expect(parseDockerConfigJson('{}').size).toBe(0);
+    expect(parseDockerConfigJson('{"auths":null}').size).toBe(0);
+  });
+});
+
+describe('a keyring', () => {
+  test.each([
+    ['docker.io/library/busybox', ['hub']],
+    ['docker.io/team/app', ['hub']],
+    ['quay.io/app', ['quay']],
+    ['quay.io/coreos/etcd', ['coreos', 'coreos again', 'quay']],
+    ['eu.example.com/app', ['glob']],
+    ['example.com/app', []],
+    ['private.org:5000/app', ['port']],
+    ['old.org/team/app', ['v1']],
+  ])('has for %s %j', (repository, expected) => {
+    const keyring = new Keyring();
+    keyring.add([
+      ['https://index.docker.io/v1/', login('hub')],
+      ['quay.io', login('quay')],
+      ['quay.io/coreos', login('coreos')],
+      ['*.example.com', login('glob')],
+      ['http://private.org:5000', login('port')],
+      ['https://old.org/v1/team', login('v1')],
+    ]);
+    keyring.add([['https://quay.io/coreos', login('coreos again')]]);
+    expect(keyring.lookup(repository).map(({ username }) => username)).toEqual(expected);
+  });
+
+  test('Docker Hub is known by both of its names', () => {
+    for (const name of ['docker.io', 'index.docker.io', 'https://index.docker.io/v1/']) {
+      const keyring = new Keyring();
+      keyring.add([[name, login('u')]]);
+      expect(keyring.lookup('docker.io/library/busybox')).toEqual([login('u')]);
+    }
+  });
+
+  test('says which registries make no sense', () => {
+    expect(
+      new Keyring().add([
+        ['exa mple', login('u')],
+        ['ok.org', login('u')],
+      ]),
+    ).toEqual(['exa mple']);
+  });
+});
+
+const pullSecret = (name: string, user: string, more: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { namespace: 'default', name },
+  type: 'kubernetes.io/dockerconfigjson',
+  data: { '.dockerconfigjson': base64(JSON.stringify({ auths: { 'example.com': { auth: base64(`${user}:p`) } } })) },
+  ...more,
+});
+
+function setUp(names: readonly string[], node?: NodeCredentials) {
+  const { api, clock, components, signal } = world();
+  const { logger, lines } = captureLogger();
+  const events: unknown[] = [];
+  const recorder: EventRecorder = { event: (_object, ...what) => events.push(what) };
+  const secrets = new ObjectCache({ ...components, logger });
+  runToTheEnd((linked) => secrets.start(linked));
+  const credentials = new PullSecrets({ secrets, recorder, logger, ...(node && { node }) });
+  const web = pod('web', { imagePullSecrets: names.map((name) => ({ name })) });
+  secrets.registerPod(web);
+  const lookup = async (image: string) => {
+    return await within(clock, 1, credentials.lookup(web, image, signal));
+  };
+  return { api, lookup, lines, events };
+}
+
+describe('a pod', () => {
+  test('pulls with its own secrets first, then with what the node has', async () => {
+    const asked: string[] = [];
+    const node: NodeCredentials = {
+      lookup: async (_pod, repository) => {
+        asked.push(repository);
+        return [login('node')];
+      },
+    };
+    const { api, lookup } = setUp(['one', 'two', ''], node);
+    api.put(pullSecret('one', 'first'));
+    const dockercfg = base64(JSON.stringify({ 'example.com': { username: 'second', password: 'p' } }));
+    api.put(pullSecret('two', '', { type: 'kubernetes.io/dockercfg', data: { '.dockercfg': dockercfg } }));
+    expect(await lookup('example.com/team/app:1')).toEqual({ value: [login('first'), login('second'), login('node')] });
+    expect(await lookup('busybox')).toEqual({ value: [login('node')] });
+    expect(asked).toEqual(['example.com/team/app', 'docker.io/library/busybox']);
+  });
+
+  test('pulls without a secret that is missing, and an event says so', async () => {
+    const { api, lookup, events } = setUp(['one', 'gone', 'lost']);
+    api.put(pullSecret('one', 'first'));
+    expect(await lookup('example.com/app')).toEqual({ value: [login('first')] });
+    expect(events).toEqual([
+      [
+        'Warning',
+        'FailedToRetrieveImagePullSecret',
+        'Unable to retrieve some image pull secrets (gone, lost); attempting to pull the image may not succeed.',
+      ],
+    ]);
+  });
+
+  test('does not pull with secrets of another type, or without the data of theirs', async () => {
+    const { api, lookup } = setUp(['one', 'two']);
+    api.put(pullSecret('one', 'first', { type: 'Opaque' }));
+    api.put(pullSecret('two', 'first', { data: {} }));
+    expect(await lookup('example.com/app')).toEqual({ value: [] });
+  });
+
+  test('W4: does not pull with a secret that makes no sense; the error names it, and quotes nothing', async () => {
+    const { api, lookup, lines } = setUp(['one']);
+    api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64('{"auths": hunter2') } }));
+    const result = await lookup('example.com/app');
+    const error = result && 'error' in result ? result.error : undefined;
+    expect(error).toMatchObject({
+      code: 'InvalidPullSecret',
+      message: 'secret "default/one": .dockerconfigjson: it is not JSON',
+    });
+    expect(JSON.stringify([lines, error, error instanceof Error ? error.stack : ''])).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { globMatches } from '../src/glob.ts';
+import { parseRegistryUrl, registryMatches } from '../src/registry-url.ts';
+
+describe('a registry of a configuration', () => {
+  test.each([
+    ['example.com', 'example.com/app', true],
+    ['example.com/team', 'example.com/team/app', true],
+    // As a prefix of letters, not of parts: upstream's rule.
+    ['example.com/team', 'example.com/teamster/app', true],
+    ['example.com/team', 'example.com/other', false],
+    ['example.com/', 'example.com', false],
+    ['*.example.com', 'a.example.com/app', true],
+    ['*.example.com', 'example.com/app', false],
+    ['*.example.com', 'a.b.example.com/app', false],
+    ['*.*.example.com', 'a.b.example.com/app', true],
+    ['eu-*.example.com', 'eu-west.example.com/app', true],
+    ['eu-*.example.com', 'us-west.example.com/app', false],
+    ['*', 'localhost/app', true],
+    ['*', 'example.com/app', false],
+    ['example.com:5000', 'example.com:5000/app', true],
+    ['example.com:5000', 'example.com/app', false],
+    ['example.com', 'example.com:5000/app', false],
+    ['example.com:*', 'example.com:5000/app', false],
+    ['[::1]:5000', '[::1]:5000/app', true],
+    ['a[0-9].example.com', 'a7.example.com/x', true],
+    ['a[^0-9].example.com', 'a7.example.com/x', false],
+    ['a[9-0].example.com', 'a7.example.com/x', false],
+    ['example.com/a%2Fb', 'example.com/a/b', true],
+    ['example.com/%zz', 'example.com/%zz', false],
+    ['exa mple.com', 'exa mple.com', false],
+  ])('%s, for %s: %s', (glob, target, expected) => {
+    expect(registryMatches(glob, target)).toBe(expected);
+  });
+
+  test('without a glob means itself and what is under it', () => {
+    const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?$/);
+    const host = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join('.'));
+    fc.assert(
+      fc.property(host, fc.option(fc.nat(65535), { nil: undefined }), fc.array(label), (name, port, path) => {
+        const registry = port === undefined ? name : `${name}:${port}`;
+        expect(registryMatches(registry, [registry, ...path].join('/'))).toBe(true);
+        expect(registryMatches(`${registry}x`, registry)).toBe(false);
+      }),
+    );
+  });
+
+  test('W3: is read, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string(), (glob, text) => {
+        parseRegistryUrl(glob);
+        expect(typeof globMatches(glob, text)).toBe('boolean');
+      }),
+    );
+  });
+});
+
+test.each([
+  ['a?c', 'abc', true],
+  ['\\*', '*', true],
+  ['\\*', 'a', false],
+  ['[a-cx]', 'b', true],
+  ['[a-cx]', 'x', true],
+  ['[a-cx]', 'd', false],
+  ['[\\]]', ']', true],
+  ['[', '[', false],
+  ['[]', '', false],
+  ['a\\', 'a\\', false],
+  ['.', 'a', false],
+  ['', '', true],
+  ['a*b*c', 'axbxbxc', true],
+  ['a*b*c', 'axbxbx', false],
+  ['**', '', true],
+  ['a[-b]', 'a-', false],
+  ['[b-a]', 'a', false],
+])('the glob %j, for %j: %s', (pattern, text, expected) => {
+  expect(globMatches(pattern, text)).toBe(expected);
+});
+
+test('W3: a glob of many stars takes no long time', () => {
+  expect(globMatches(`${'*a'.repeat(2000)}b`, 'a'.repeat(4000))).toBe(false);
+});
