@@ -3,7 +3,8 @@
  * has not said yet what the object is. `TokenUnavailable`: a token could not be had, and there is none that still holds.
  * `TrustBundleMissing`: no cluster trust bundle is what was asked for. `TrustBundleUnavailable`: the API server does not serve
  * them, or has not said yet which there are. `InvalidSelector`: a label selector that makes no sense. `InvalidPullSecret`: a
- * secret for pulls that cannot be read. `Unknown`: anything else. That an object does not exist, or that the server refused
+ * secret for pulls that cannot be read. `InvalidProviderConfig`: a configuration of credential providers, or their programs, that
+ * cannot be used. `Unknown`: anything else. That an object does not exist, or that the server refused
  * to show it, is the `KubeError` that says so.
  */
 export type ObjectCacheErrorCode =
@@ -14,6 +15,7 @@ export type ObjectCacheErrorCode =
   | 'TrustBundleUnavailable'
   | 'InvalidSelector'
   | 'InvalidPullSecret'
+  | 'InvalidProviderConfig'
   | 'Unknown';
 
 /** Something that a pod refers to cannot be had. */

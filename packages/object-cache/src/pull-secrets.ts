@@ -83,7 +83,7 @@ const FORMATS: readonly (readonly [type: string, key: string, parse: (text: stri
 ];
 
 /** The logins of a secret; `undefined` where it is not one for pulls. @throws ObjectCacheError `InvalidPullSecret` */
-export function pullSecretLogins({
+function pullSecretLogins({
   metadata,
   type,
   data,

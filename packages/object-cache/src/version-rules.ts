@@ -18,7 +18,7 @@ function numberOf(resourceVersion: string | undefined): bigint {
 }
 
 /** The node's annotation that says for how many seconds objects are fresh (`v1.ObjectTTLAnnotationKey`). */
-export const OBJECT_TTL_ANNOTATION = 'node.alpha.kubernetes.io/ttl';
+const OBJECT_TTL_ANNOTATION = 'node.alpha.kubernetes.io/ttl';
 
 /** For how many milliseconds a node's objects are fresh, as its annotation says; `undefined` where it says nothing. */
 export function objectTtlMs(annotations: Readonly<Record<string, string>> | undefined): number | undefined {

@@ -1,0 +1,65 @@
+import { goDurationMs } from './credential-provider-config.ts';
+import type { DockerConfig, RegistryLogin } from './docker-config.ts';
+import { fieldsOf, textOf } from './fields.ts';
+
+/** What a plugin's credentials are good for: one image, the images of a registry, or all that it is asked for. */
+export type CacheKeyType = 'Image' | 'Registry' | 'Global';
+
+/** What a plugin gave. */
+export interface ProviderResponse {
+  readonly logins: DockerConfig;
+  readonly cacheKeyType: CacheKeyType;
+  /** In milliseconds; `undefined` where the plugin does not say. */
+  readonly cacheDurationMs: number | undefined;
+}
+
+/** What a plugin is asked, as it is written to its stdin. */
+export function providerRequest(apiVersion: string, image: string): string {
+  return `${JSON.stringify({ kind: 'CredentialProviderRequest', apiVersion, image })}\n`;
+}
+
+/**
+ * Reads what a plugin printed.
+ * @throws Error that says what is wrong, and nothing of the text: it holds credentials
+ */
+export function parseProviderResponse(text: string, apiVersion: string): ProviderResponse {
+  const response = fieldsOf(jsonOf(text), 'response');
+  const actual = textOf(response, 'apiVersion', 'response');
+  if (actual !== apiVersion) {
+    const what = 'apiVersion from credential plugin response did not match expected';
+    throw new Error(`${what} apiVersion:${apiVersion}, actual apiVersion:${actual}`);
+  }
+  const kind = textOf(response, 'kind', 'response');
+  if (kind !== 'CredentialProviderResponse') throw new Error(`unexpected Kind: ${JSON.stringify(kind)}`);
+  const { cacheDuration } = response;
+  const cacheDurationMs =
+    cacheDuration === undefined || cacheDuration === null ? undefined : goDurationMs(cacheDuration);
+  if (cacheDuration !== undefined && cacheDuration !== null && cacheDurationMs === undefined) {
+    throw new Error('response.cacheDuration: must be a duration such as "10m"');
+  }
+  return { logins: loginsOf(response.auth), cacheKeyType: cacheKeyTypeOf(response.cacheKeyType), cacheDurationMs };
+}
+
+function loginsOf(auth: unknown): DockerConfig {
+  const logins = new Map<string, RegistryLogin>();
+  for (const [registry, value] of Object.entries(fieldsOf(auth ?? {}, 'response.auth'))) {
+    const where = `response.auth[${JSON.stringify(registry)}]`;
+    const login = fieldsOf(value, where);
+    logins.set(registry, { username: textOf(login, 'username', where), password: textOf(login, 'password', where) });
+  }
+  return logins;
+}
+
+function cacheKeyTypeOf(value: unknown): CacheKeyType {
+  if (value === 'Image' || value === 'Registry' || value === 'Global') return value;
+  throw new Error('credential provider plugin did not return a valid cacheKeyType');
+}
+
+/** A parser's message may quote what it read. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('error decoding credential provider plugin response from stdout');
+  }
+}

@@ -1,0 +1,50 @@
+import type { Pod } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { CredentialProviderPlugin, type PluginComponents } from './credential-provider-plugin.ts';
+import type { RegistryLogin } from './docker-config.ts';
+import { Keyring } from './keyring.ts';
+import type { NodeCredentials } from './pull-secrets.ts';
+import type { CredentialProvidersConfig } from './read-credential-providers.ts';
+
+/** What {@link CredentialProviders} works with. */
+export interface CredentialProvidersComponents extends PluginComponents {
+  readonly logger: Logger;
+}
+
+/**
+ * The node's credential provider plugins (KEP-2133), each asked for the images that it is for. One that fails is logged, and
+ * the pull goes on without what it might have given.
+ */
+export class CredentialProviders implements NodeCredentials {
+  readonly #logger: Logger;
+  readonly #plugins: readonly CredentialProviderPlugin[];
+
+  constructor(components: CredentialProvidersComponents, { providers, binDir, hash }: CredentialProvidersConfig) {
+    this.#logger = components.logger;
+    this.#plugins = providers.map((provider) => new CredentialProviderPlugin(components, provider, binDir));
+    const info = components.metrics.gauge({
+      name: 'kubelet_credential_provider_config_info',
+      help: 'Information about the last applied credential provider configuration with hash as label',
+      labels: ['hash'],
+    });
+    info.set({ hash }, 1);
+  }
+
+  /** The logins for an image, those of the most specific registries first. @throws the signal's reason */
+  async lookup(_pod: Pod, repository: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
+    const keyring = new Keyring();
+    const ask = async (plugin: CredentialProviderPlugin): Promise<ReadonlyMap<string, RegistryLogin>> => {
+      try {
+        return await plugin.logins(repository, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const fields = { err: error, provider: plugin.name, image: repository };
+        this.#logger.error(fields, 'Failed to provide credentials for image');
+        return new Map();
+      }
+    };
+    // Side by side, so that one that hangs takes its minute and not a minute of each.
+    for (const logins of await Promise.all(this.#plugins.map(ask))) keyring.add(logins);
+    return keyring.lookup(repository);
+  }
+}

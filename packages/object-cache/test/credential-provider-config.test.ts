@@ -1,0 +1,139 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseCredentialProviderConfig } from '../src/credential-provider-config.ts';
+import { readCredentialProviders } from '../src/read-credential-providers.ts';
+
+const provider = (more: object = {}) => ({
+  name: 'ecr',
+  apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
+  matchImages: ['*.dkr.ecr.*.amazonaws.com'],
+  defaultCacheDuration: '12h',
+  ...more,
+});
+const config = (...providers: unknown[]) =>
+  JSON.stringify({ apiVersion: 'kubelet.config.k8s.io/v1', kind: 'CredentialProviderConfig', providers });
+
+describe('a configuration of credential providers', () => {
+  test('is read from YAML', () => {
+    const text = `
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: CredentialProviderConfig
+providers:
+- name: ecr
+  apiVersion: credentialprovider.kubelet.k8s.io/v1
+  matchImages: ["*.amazonaws.com", "registry.io:8080/path"]
+  defaultCacheDuration: 1h30m
+  args: [get]
+  env:
+  - {name: REGION, value: eu}
+`;
+    expect(parseCredentialProviderConfig(text)).toEqual([
+      {
+        name: 'ecr',
+        apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
+        matchImages: ['*.amazonaws.com', 'registry.io:8080/path'],
+        defaultCacheDurationMs: 5_400_000,
+        args: ['get'],
+        env: [{ name: 'REGION', value: 'eu' }],
+      },
+    ]);
+  });
+
+  test.each([
+    ['a list', '[]', 'the document: must be an object'],
+    ['another kind', '{apiVersion: kubelet.config.k8s.io/v1, kind: Pod}', 'kind: must be CredentialProviderConfig'],
+    ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is not known'],
+    ['no providers', config(), 'providers: Required value: at least 1 item in plugins is required'],
+    ['the same twice', config(provider(), provider()), 'duplicate provider name "ecr"'],
+    ['an unknown field', config(provider({ nmae: 'x' })), 'providers[0]: unknown field "nmae"'],
+    ['a name with a slash', config(provider({ name: 'a/b' })), "provider name cannot contain '/'"],
+    ['a name with a space', config(provider({ name: 'a b' })), 'provider name cannot contain spaces'],
+    ['a name that goes up', config(provider({ name: '..' })), "provider name cannot be '..'"],
+    ['no name', config(provider({ name: '' })), 'provider name cannot be empty'],
+    ['no version', config(provider({ apiVersion: undefined })), 'providers[0].apiVersion: Unsupported value: ""'],
+    ['no images', config(provider({ matchImages: [] })), 'providers[0].matchImages: Required value'],
+    ['an image that is none', config(provider({ matchImages: ['a b'] })), 'match image is invalid'],
+    [
+      'images that are no strings',
+      config(provider({ matchImages: [7] })),
+      'providers[0].matchImages[0]: must be a string',
+    ],
+    ['no duration', config(provider({ defaultCacheDuration: null })), 'defaultCacheDuration: Required value'],
+    ['a negative duration', config(provider({ defaultCacheDuration: '-1s' })), 'must be greater than or equal to 0'],
+    ['a duration that is none', config(provider({ defaultCacheDuration: 7 })), 'must be a duration'],
+    [
+      'env of numbers',
+      config(provider({ env: [{ name: 'A', value: 1 }] })),
+      'providers[0].env[0].value: must be a string',
+    ],
+    ['tokens', config(provider({ tokenAttributes: {} })), 'providers[0].tokenAttributes: Forbidden'],
+  ])('with %s is refused', (_what, text, message) => {
+    expect(() => parseCredentialProviderConfig(text)).toThrow(message);
+  });
+
+  test('W3: of any content is read or refused', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(() => parseCredentialProviderConfig(config(JSON.parse(text)))).toThrow(/providers/);
+      }),
+    );
+  });
+});
+
+describe('the files of a configuration', () => {
+  async function setUp(files: Readonly<Record<string, string>>, programs: readonly string[] = ['ecr', 'gcr']) {
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    await fs.mkdir('/etc/providers');
+    await fs.mkdir('/bin/providers');
+    for (const [name, text] of Object.entries(files)) await fs.writeFile(`/etc/providers/${name}`, text);
+    for (const name of programs) await fs.writeFile(`/bin/providers/${name}`, '', { mode: 0o755 });
+    return async (configPath = '/etc/providers', binDir = '/bin/providers') =>
+      await readCredentialProviders({ fs }, { configPath, binDir });
+  }
+
+  test('in a directory are taken together, in the order of their names', async () => {
+    const files = { 'b.json': config(provider()), 'a.yaml': config(provider({ name: 'gcr' })), 'c.txt': 'no' };
+    const read = await setUp(files);
+    const { providers, hash } = await read();
+    expect(providers.map(({ name }) => name)).toEqual(['gcr', 'ecr']);
+    expect(hash).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect((await read('/etc/providers/b.json')).hash).not.toBe(hash);
+  });
+
+  test.each([
+    ['none', {}, undefined, 'no configuration files found in directory "/etc/providers"'],
+    ['one that makes no sense', { 'a.yaml': 'kind: [' }, undefined, 'error decoding config "/etc/providers/a.yaml"'],
+    [
+      'two with the same provider',
+      { 'a.yaml': config(provider()), 'b.yaml': config(provider()) },
+      undefined,
+      'error decoding config "/etc/providers/b.yaml": duplicate provider name "ecr"',
+    ],
+    [
+      'a program that is missing',
+      { 'a.yaml': config(provider({ name: 'acr' })) },
+      undefined,
+      'plugin binary executable /bin/providers/acr did not exist',
+    ],
+    ['no such file', {}, '/etc/none', 'unable to access path "/etc/none"'],
+  ])('%s: refused', async (_what, files, path, message) => {
+    const read = await setUp(files);
+    await expect(read(path)).rejects.toMatchObject({
+      code: 'InvalidProviderConfig',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test('a program that nobody may execute, and a directory that is missing, are refused', async () => {
+    const read = await setUp({ 'a.yaml': config(provider()) }, []);
+    await expect(read(undefined, '/none')).rejects.toThrow('plugin binary directory /none did not exist');
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    await fs.mkdir('/p');
+    await fs.writeFile('/p/a.yaml', config(provider()));
+    await fs.writeFile('/p/ecr', '', { mode: 0o644 });
+    const reading = readCredentialProviders({ fs }, { configPath: '/p/a.yaml', binDir: '/p' });
+    await expect(reading).rejects.toThrow('/p/ecr: it is not an executable file');
+  });
+});

@@ -1,0 +1,196 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { describe, expect, test } from 'vitest';
+import type { CredentialProvider } from '../src/credential-provider-config.ts';
+import { parseProviderResponse } from '../src/credential-provider-response.ts';
+import { CredentialProviders } from '../src/credential-providers.ts';
+import { nodePluginRunner, type PluginResult, type PluginRun } from '../src/plugin-runner.ts';
+import { pod, within } from './fixtures.ts';
+
+const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';
+const login = (username: string) => ({ username, password: 'hunter2' });
+const answer = (more: object = {}) => ({
+  kind: 'CredentialProviderResponse',
+  apiVersion,
+  cacheKeyType: 'Image',
+  auth: { 'example.com': login('u') },
+  ...more,
+});
+
+function setUp(providers: readonly Partial<CredentialProvider>[] = [{}]) {
+  const clock = new FakeClock();
+  const { logger, lines } = captureLogger();
+  const metrics = new MetricsRegistry();
+  const runs: PluginRun[] = [];
+  const plugin = {
+    reply: async (_run: PluginRun, _signal: AbortSignal): Promise<PluginResult> => ({
+      exitCode: 0,
+      stdout: JSON.stringify(answer()),
+      stderr: '',
+    }),
+  };
+  const run = (request: PluginRun, signal: AbortSignal): Promise<PluginResult> => {
+    runs.push(request);
+    return plugin.reply(request, signal);
+  };
+  const defaults = {
+    name: 'p',
+    apiVersion,
+    matchImages: ['example.com'],
+    defaultCacheDurationMs: 0,
+    args: [],
+    env: [],
+  };
+  const credentials = new CredentialProviders(
+    { run, clock, logger, metrics, environment: { HOME: '/root', A: 'old' } },
+    { providers: providers.map((one) => ({ ...defaults, ...one })), binDir: '/plugins', hash: 'sha256:00' },
+  );
+  const { signal } = new AbortController();
+  const lookup = (image: string, ms = 0) => within(clock, ms, credentials.lookup(pod('web'), image, signal));
+  const reply = (more: object): void => {
+    plugin.reply = async () => ({ exitCode: 0, stdout: JSON.stringify(answer(more)), stderr: '' });
+  };
+  return { clock, lines, metrics, runs, plugin, credentials, lookup, reply };
+}
+
+describe('a plugin', () => {
+  test('is asked on its stdin, with its arguments and environment', async () => {
+    const { lookup, runs } = setUp([{ name: 'ecr', args: ['get'], env: [{ name: 'A', value: 'new' }] }]);
+    expect(await lookup('example.com/team/app')).toEqual({ value: [login('u')] });
+    expect(runs).toEqual([
+      {
+        command: '/plugins/ecr',
+        args: ['get'],
+        environment: { HOME: '/root', A: 'new' },
+        stdin: `{"kind":"CredentialProviderRequest","apiVersion":"${apiVersion}","image":"example.com/team/app"}\n`,
+      },
+    ]);
+  });
+
+  test('is not asked for an image of another registry', async () => {
+    const { lookup, runs } = setUp();
+    expect(await lookup('other.org/app')).toEqual({ value: [] });
+    expect(runs).toEqual([]);
+  });
+
+  test('is asked once for all who want the same image at once', async () => {
+    const { lookup, runs } = setUp();
+    const both = [lookup('example.com/app'), lookup('example.com/app')];
+    for (const one of both) expect(await one).toEqual({ value: [login('u')] });
+    expect(runs.length).toBe(1);
+    await lookup('example.com/app');
+    expect(runs.length).toBe(2);
+  });
+
+  test.each([
+    ['Image', ['example.com/app'], ['example.com/other', 'b.example.com/app']],
+    ['Registry', ['example.com/app', 'example.com/other'], ['b.example.com/app']],
+    ['Global', ['example.com/app', 'example.com/other', 'b.example.com/app'], []],
+  ])('gives what is kept by %s for as long as it says', async (cacheKeyType, kept, others) => {
+    const { clock, lookup, reply, runs } = setUp([{ matchImages: ['example.com', '*.example.com'] }]);
+    reply({ cacheKeyType, cacheDuration: '10m', auth: { 'example.com': login('u'), '*.example.com': login('u') } });
+    await lookup('example.com/app');
+    for (const image of kept) expect(await lookup(image)).toEqual({ value: [login('u')] });
+    expect(runs.length).toBe(1);
+    for (const image of others) await lookup(image);
+    expect(runs.length).toBe(1 + others.length);
+    await clock.advance(600_001);
+    await lookup('example.com/app');
+    expect(runs.length).toBe(2 + others.length);
+  });
+
+  test.each([
+    ['the configured time where it says none', {}, 2],
+    ['not at all where it says 0', { cacheDuration: '0s' }, 3],
+  ])('gives what is kept for %s', async (_what, more, count) => {
+    const { clock, lookup, reply, runs } = setUp([{ defaultCacheDurationMs: 5000 }]);
+    reply(more);
+    await lookup('example.com/app');
+    await lookup('example.com/app');
+    await clock.advance(5001);
+    await lookup('example.com/app');
+    expect(runs.length).toBe(count);
+  });
+
+  test('that fails is logged and counted, and the others are asked', async () => {
+    const { lookup, lines, metrics, plugin } = setUp([{ name: 'bad' }, { name: 'good' }]);
+    const { reply: good } = plugin;
+    plugin.reply = async (run, signal) =>
+      run.command.endsWith('bad') ? { exitCode: 3, stdout: 'hunter2', stderr: 'no network' } : good(run, signal);
+    expect(await lookup('example.com/app')).toEqual({ value: [login('u')] });
+    expect(lines.map(({ message }) => message)).toEqual(['Failed to provide credentials for image']);
+    const text = metrics.text();
+    expect(text).toContain('kubelet_credential_provider_plugin_errors_total{plugin_name="bad"} 1');
+    expect(text).toContain('kubelet_credential_provider_plugin_duration_count{plugin_name="good"} 1');
+    expect(text).toContain('kubelet_credential_provider_config_info{hash="sha256:00"} 1');
+  });
+
+  test('that hangs is given up after a minute', async () => {
+    const { lookup, lines, plugin } = setUp();
+    const aborted: unknown[] = [];
+    plugin.reply = (_run, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          aborted.push(signal.reason);
+          reject(signal.reason);
+        });
+      });
+    expect(await lookup('example.com/app', 59_999)).toBeUndefined();
+    expect(await lookup('example.com/app', 1)).toEqual({ value: [] });
+    expect(aborted.length).toBe(1);
+    expect(lines.length).toBe(2);
+  });
+
+  test.each([
+    ['another version', { apiVersion: 'v1' }, /did not match expected/],
+    ['another kind', { kind: 'Pod' }, /unexpected Kind/],
+    ['no type of cache key', { cacheKeyType: 'hunter2' }, /valid cacheKeyType/],
+    ['a duration that is none', { cacheDuration: 7 }, /must be a duration/],
+    ['logins that are none', { auth: { a: 'hunter2' } }, /must be an object/],
+    ['a password that is none', { auth: { a: { password: 7 } } }, /must be a string/],
+  ])('W4: that answers with %s is refused, and not quoted', (_what, more, message) => {
+    const text = JSON.stringify(answer(more));
+    expect(() => parseProviderResponse(text, apiVersion)).toThrow(message);
+    expect(() => parseProviderResponse(text, apiVersion)).not.toThrow(/hunter2/);
+    expect(() => parseProviderResponse(`${text} hunter2`, apiVersion)).not.toThrow(/hunter2/);
+  });
+
+  test('may have no credentials', () => {
+    expect(parseProviderResponse(JSON.stringify(answer({ auth: null })), apiVersion).logins.size).toBe(0);
+  });
+});
+
+describe('a program', () => {
+  const environment = { PATH: '/usr/bin:/bin', WHO: 'me' };
+  const sh = (script: string, signal: AbortSignal = new AbortController().signal) =>
+    nodePluginRunner({ command: 'sh', args: ['-c', script], environment, stdin: 'asked' }, signal);
+
+  test('reads stdin and has its environment', async () => {
+    expect(await sh('cat; printf " $WHO"; echo bad >&2; exit 3')).toEqual({
+      exitCode: 3,
+      stdout: 'asked me',
+      stderr: 'bad\n',
+    });
+  });
+
+  test('need not read its stdin', async () => {
+    expect(await sh('exec <&-; echo done')).toMatchObject({ exitCode: 0, stdout: 'done\n' });
+  });
+
+  test('is killed when it is given up', async () => {
+    const abort = new AbortController();
+    const running = sh('exec sleep 600', abort.signal);
+    setImmediate(() => abort.abort(new Error('enough')));
+    await expect(running).rejects.toThrow('enough');
+  });
+
+  test('is killed when it prints without end', async () => {
+    await expect(sh('exec yes')).rejects.toThrow('it printed more than');
+  });
+
+  test('that is not there is an error', async () => {
+    const run = { command: '/none', args: [], environment, stdin: '' };
+    await expect(nodePluginRunner(run, new AbortController().signal)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
