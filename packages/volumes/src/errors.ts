@@ -4,6 +4,8 @@ import { errorText } from '@node-agent/telemetry';
  * - `UnsupportedVolume`, `UnsupportedMount`: a type of volume, or a way to mount it, that this kubelet has not got
  * - `InvalidPath`: a name or path that would lead out of where it belongs
  * - `TypeCheckFailed`: a host path is not what the pod says it is
+ * - `MissingObject`: a secret or a configMap, or a key of one, is not there (yet)
+ * - `InvalidSource`: what a volume is to be filled with makes no sense
  * - `NotMounted`: volumes of the pod could not be set up
  * - `StillMounted`: volumes of the pod could not be taken away
  * - `MountFailed`: mount(8) or umount(8) failed
@@ -14,6 +16,8 @@ export type VolumeErrorCode =
   | 'UnsupportedMount'
   | 'InvalidPath'
   | 'TypeCheckFailed'
+  | 'MissingObject'
+  | 'InvalidSource'
   | 'NotMounted'
   | 'StillMounted'
   | 'MountFailed'

@@ -6,4 +6,13 @@ export { MountCommand } from './mount-command.ts';
 export type { Mounter } from './mounter.ts';
 export { type MountedVolume, type VolumePlugin, volumeType } from './plugin.ts';
 export { PodPaths } from './pod-paths.ts';
+export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projection-plugin.ts';
+export type {
+  ConfigMapData,
+  ObjectSource,
+  ProjectionSources,
+  SecretData,
+  TokenRequest,
+  TokenSource,
+} from './sources.ts';
 export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './volume-manager.ts';

@@ -15,6 +15,13 @@ export interface VolumePlugin {
   readonly name: string;
   /** Whether the volume is of this type. */
   canSupport(volume: Volume): boolean;
+  /** What of a volume of this type this kubelet has not got, in words; nothing where absent. */
+  unsupported?(volume: Volume): string | undefined;
+  /**
+   * Whether {@link setUp} renews what is in the volume (`RequiresRemount` upstream). Where that fails, a volume that was
+   * ready stays so, as it was; `false` where absent.
+   */
+  readonly refreshes?: boolean;
   /**
    * Makes the volume ready. Does nothing where it is ready already, so it may be called at each sync of the pod, and
    * after a crash half-way.

@@ -73,8 +73,8 @@ export class VolumeManager {
 
   /** What a pod asks for and this kubelet has not got, one line for each; a pod with any of it cannot run here. */
   unsupported(pod: Pod): readonly string[] {
-    const volumes = mountedVolumes(pod).filter((volume) => this.#plugin(volume) === undefined);
-    return [...volumes.map((volume) => unsupportedVolume(volume).message), ...unsupportedMounts(pod)];
+    const volumes = mountedVolumes(pod).map((volume) => this.#unsupportedVolume(volume));
+    return [...volumes.filter((message) => message !== undefined), ...unsupportedMounts(pod)];
   }
 
   /**
@@ -91,12 +91,13 @@ export class VolumeManager {
   }
 
   /**
-   * Sets up all volumes that the pod's containers mount; those that are ready stay as they are. Each that fails has an
+   * Sets up all volumes that the pod's containers mount; those that are ready stay as they are, except that what the
+   * kubelet fills is brought up to date. Each that fails has an
    * event of its own, and the others are set up all the same: a later call goes on from there.
    * @throws VolumeError `NotMounted`, naming each volume that is missing, and why
    */
   async waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void> {
-    const unsupported = mountedVolumes(pod).filter((volume) => this.#plugin(volume) === undefined);
+    const unsupported = mountedVolumes(pod).filter((volume) => this.#unsupportedVolume(volume) !== undefined);
     const failures = await Promise.all(mountedVolumes(pod).map((volume) => this.#setUp(pod, volume, signal)));
     signal.throwIfAborted();
     const failed = failures.filter((failure) => failure !== undefined);
@@ -200,15 +201,20 @@ export class VolumeManager {
     return this.#components.plugins.find((plugin) => plugin.canSupport(volume));
   }
 
+  #unsupportedVolume(volume: Volume): string | undefined {
+    const plugin = this.#plugin(volume);
+    return plugin === undefined ? unsupportedType(volume) : plugin.unsupported?.(volume);
+  }
+
   async #setUp(
     pod: Pod,
     volume: Volume,
     signal: AbortSignal,
   ): Promise<{ readonly volume: Volume; readonly error: VolumeError } | undefined> {
     const { uid, name, namespace } = pod.metadata;
+    const plugin = this.#plugin(volume);
     try {
-      const plugin = this.#plugin(volume);
-      if (plugin === undefined) throw unsupportedVolume(volume);
+      if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
       const mounted = await plugin.setUp(pod, volume, signal);
       const ofPod = this.#mounted.get(uid) ?? new Map<string, MountedVolume>();
       this.#mounted.set(uid, ofPod.set(volume.name, mounted));
@@ -223,7 +229,9 @@ export class VolumeManager {
           `MountVolume.SetUp failed for volume "${volume.name}" : ${error.message}`,
         );
       }
-      return { volume, error };
+      // Containers that run keep the content that they have: only a volume that was never ready stops its pod.
+      const stays = plugin?.refreshes === true && this.#mounted.get(uid)?.has(volume.name) === true;
+      return stays ? undefined : { volume, error };
     }
   }
 
@@ -247,7 +255,6 @@ export class VolumeManager {
   }
 }
 
-function unsupportedVolume(volume: Volume): VolumeError {
-  const message = `volume ${volume.name}: type ${volumeType(volume)} is not supported by this kubelet`;
-  return new VolumeError('UnsupportedVolume', message);
+function unsupportedType(volume: Volume): string {
+  return `volume ${volume.name}: type ${volumeType(volume)} is not supported by this kubelet`;
 }

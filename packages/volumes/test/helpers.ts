@@ -1,3 +1,4 @@
+import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
@@ -7,6 +8,8 @@ import { VolumeError } from '../src/errors.ts';
 import { HostPathPlugin } from '../src/host-path.ts';
 import type { Mounter } from '../src/mounter.ts';
 import { PodPaths } from '../src/pod-paths.ts';
+import { projectionPlugins } from '../src/projection-plugin.ts';
+import type { ProjectionSources } from '../src/sources.ts';
 import { VolumeManager, type VolumeManagerOptions } from '../src/volume-manager.ts';
 
 export const ROOT = '/var/lib/kubelet';
@@ -51,7 +54,7 @@ export interface Fixture {
   readonly signal: AbortSignal;
 }
 
-export function setUp(options: VolumeManagerOptions = {}): Fixture {
+export function setUp(options: VolumeManagerOptions = {}, sources: Partial<ProjectionSources> = {}): Fixture {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   const mounter = new MemoryMounter(fs);
@@ -70,6 +73,17 @@ export function setUp(options: VolumeManagerOptions = {}): Fixture {
         plugins: [
           new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ fs }),
+          ...projectionPlugins(
+            {
+              fs,
+              mounter,
+              paths,
+              clock,
+              random: seededRandom(1),
+              sources: { nodeAllocatable: () => ({ cpu: '4' }), ...sources },
+            },
+            { allocatableMemoryBytes: 1 << 30 },
+          ),
         ],
         logger: silentLogger,
         metrics: noMetrics,

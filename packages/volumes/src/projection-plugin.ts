@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import type { FileSystem } from '@node-agent/host';
+import type { Pod, Volume } from '@node-agent/pod-spec';
+import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
+import { VolumeError } from './errors.ts';
+import { memoryVolumeBytes } from './memory-size.ts';
+import { nestedMountPoints } from './nested-mounts.ts';
+import type { MountedVolume, VolumePlugin } from './plugin.ts';
+import type { PodPaths } from './pod-paths.ts';
+import { type Projection, projectionsOf } from './projections.ts';
+import { isRemovingName, type ScratchComponents, ScratchDirectories, type ScratchPaths } from './scratch-directory.ts';
+import type { ProjectionSources } from './sources.ts';
+
+/** What the plugins of {@link projectionPlugins} work with. */
+export interface ProjectionComponents extends ScratchComponents, AtomicWriterComponents {
+  readonly fs: FileSystem;
+  readonly paths: PodPaths;
+  readonly sources: ProjectionSources;
+}
+
+export interface ProjectionOptions {
+  /** Memory that pods of this node may use: what a volume in memory is held to. */
+  readonly allocatableMemoryBytes: number;
+}
+
+/** The plugin whose directories these volumes are made of, as upstream remembers them. */
+const WRAPPED_PLUGIN = 'kubernetes.io/empty-dir';
+
+/**
+ * The plugins for volumes that the kubelet fills with files: `downwardAPI` and `projected`; with a source of objects also
+ * `configMap` and `secret`. A projected volume with a part that no source is there for is refused by name.
+ */
+export function projectionPlugins(
+  components: ProjectionComponents,
+  options: ProjectionOptions,
+): readonly VolumePlugin[] {
+  return projectionsOf(components.sources).map((projection) => new ProjectionPlugin(components, options, projection));
+}
+
+/**
+ * One type of volume that the kubelet fills: read-only for containers, collected anew at each sync of the pod, and
+ * replaced as a whole where anything in it has changed. Where it cannot be collected, what was there stays as it is.
+ */
+class ProjectionPlugin implements VolumePlugin {
+  readonly name: string;
+  readonly refreshes = true;
+  readonly #components: ProjectionComponents;
+  readonly #options: ProjectionOptions;
+  readonly #projection: Projection;
+  readonly #directories: ScratchDirectories;
+  readonly #writer: AtomicWriter;
+
+  constructor(components: ProjectionComponents, options: ProjectionOptions, projection: Projection) {
+    this.name = projection.name;
+    this.#components = components;
+    this.#options = options;
+    this.#projection = projection;
+    this.#directories = new ScratchDirectories(components);
+    this.#writer = new AtomicWriter(components);
+  }
+
+  canSupport(volume: Volume): boolean {
+    return this.#projection.canSupport(volume);
+  }
+
+  unsupported(volume: Volume): string | undefined {
+    const kinds = [...new Set(this.#projection.unsupported(volume))];
+    if (kinds.length === 0) return undefined;
+    return `volume ${volume.name}: projected source ${kinds.join(', ')} is not supported by this kubelet`;
+  }
+
+  async setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+    const unsupported = this.unsupported(volume);
+    if (unsupported !== undefined) throw new VolumeError('UnsupportedVolume', unsupported);
+    // First of all what may be missing: a pod that waits for its secret has no empty volume meanwhile.
+    const payload = await this.#projection.collect(pod, volume, signal);
+    const nested = nestedMountPoints(pod, volume.name);
+    const paths = this.#pathsOf(pod.metadata.uid, volume.name);
+    const { medium } = this.#projection;
+    const fsGroup = pod.spec.securityContext?.fsGroup;
+    const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
+    await this.#directories.make({ ...paths, medium, sizeBytes, fsGroup }, signal);
+    for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
+    await this.#writer.write(paths.directory, payload, fsGroup);
+    return { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
+  }
+
+  tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+    return this.#directories.remove(this.#pathsOf(podUid, directoryName), signal);
+  }
+
+  isRemoving(directoryName: string): boolean {
+    return isRemovingName(directoryName);
+  }
+
+  #pathsOf(uid: string, name: string): ScratchPaths {
+    const { paths } = this.#components;
+    return {
+      directory: paths.volumeDir(uid, this.name, name),
+      stateDirectory: paths.pluginDir(uid, WRAPPED_PLUGIN, `wrapped_${name}`),
+    };
+  }
+}

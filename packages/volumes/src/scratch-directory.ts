@@ -1,0 +1,99 @@
+import { basename, dirname, join } from 'node:path';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import { type Mounter, mountedType } from './mounter.ts';
+
+/** What {@link ScratchDirectories} works with. */
+export interface ScratchComponents {
+  readonly fs: Pick<
+    FileSystem,
+    'mkdir' | 'stat' | 'chown' | 'chmod' | 'exists' | 'writeFile' | 'rename' | 'removeAll' | 'realpath'
+  >;
+  readonly mounter: Mounter;
+}
+
+/** Where a directory of a pod is, and where it is remembered that it is ready. */
+export interface ScratchPaths {
+  readonly directory: string;
+  readonly stateDirectory: string;
+}
+
+export interface ScratchSpec extends ScratchPaths {
+  /** On the disk, or on a tmpfs of its own. */
+  readonly medium: '' | 'Memory';
+  /** The size of the tmpfs, in bytes; half of the machine's memory where 0. */
+  readonly sizeBytes: number;
+  /** The group that owns it; the kubelet's where `undefined`. */
+  readonly fsGroup: number | undefined;
+}
+
+/** Set before a volume's name while it is removed: no volume can be called so. */
+const REMOVING = 'deleting~';
+/** Read, write and enter for the group, which new files inherit (`pkg/volume/volume_linux.go`). */
+const GROUP_MODE = 0o2770;
+
+/**
+ * Directories of mode 0777 in a pod's own, on the disk or in memory: an `emptyDir`, or what the kubelet fills with files
+ * (`pkg/volume/emptydir`). One is moved aside in one step before its content is removed: it is never seen half empty.
+ */
+export class ScratchDirectories {
+  readonly #components: ScratchComponents;
+
+  constructor(components: ScratchComponents) {
+    this.#components = components;
+  }
+
+  /** Makes the directory, or leaves it as it is where it is ready. */
+  async make(
+    { directory, stateDirectory, medium, sizeBytes, fsGroup }: ScratchSpec,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { fs, mounter } = this.#components;
+    const ready = join(stateDirectory, 'ready');
+    const isTmpfs = medium === 'Memory' && (await mountedType(this.#components, directory)) === 'tmpfs';
+    if (medium === '' || isTmpfs) {
+      if ((await fs.exists(ready)) && (await fs.exists(directory))) return;
+    }
+    await fs.mkdir(dirname(directory), { mode: 0o750 });
+    await fs.mkdir(directory);
+    if (medium === 'Memory' && !isTmpfs) {
+      await mounter.mount('tmpfs', directory, 'tmpfs', sizeBytes > 0 ? [`size=${sizeBytes}`] : [], signal);
+    }
+    await this.#setOwner(directory, fsGroup);
+    await fs.mkdir(stateDirectory, { mode: 0o750 });
+    await fs.writeFile(ready, '');
+  }
+
+  /** Removes the directory with all that is in it, or what an earlier removal left of it; no error where it is not there. */
+  async remove({ directory, stateDirectory }: ScratchPaths, signal: AbortSignal): Promise<void> {
+    const { fs, mounter } = this.#components;
+    if (isRemovingName(basename(directory))) return fs.removeAll(directory);
+    // First of all it is no longer ready: after a crash from here on it is set up anew, or removed.
+    await fs.removeAll(stateDirectory);
+    if ((await mountedType(this.#components, directory)) === 'tmpfs') await mounter.unmount(directory, signal);
+    const aside = join(dirname(directory), `${REMOVING}${basename(directory)}`);
+    // Left by a removal that was cut short; a rename needs its place.
+    await fs.removeAll(aside);
+    try {
+      await fs.rename(directory, aside);
+    } catch (error) {
+      if (isMissing(error)) return;
+      throw error;
+    }
+    await fs.removeAll(aside);
+  }
+
+  /** Its parents are 0750, the directory is for everyone, and the pod's group owns it where it has one. */
+  async #setOwner(directory: string, fsGroup: number | undefined): Promise<void> {
+    const { fs } = this.#components;
+    if (fsGroup === undefined) return fs.chmod(directory, 0o777);
+    // It is empty as yet: what containers make in it inherits the group, so there is no tree to walk.
+    const { uid } = await fs.stat(directory);
+    await fs.chown(directory, uid, fsGroup);
+    await fs.chmod(directory, 0o777 | GROUP_MODE);
+  }
+}
+
+/** Whether a directory of this name is what a removal left that was cut short. */
+export function isRemovingName(directoryName: string): boolean {
+  return directoryName.startsWith(REMOVING);
+}
