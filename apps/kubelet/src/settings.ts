@@ -43,6 +43,8 @@ export function assemblySettings(
         singleProcessOomKill: configuration.singleProcessOOMKill ?? machine.cgroupVersion === 1,
       },
     },
+    // Nothing is reserved of it yet.
+    nodeAllocatable: { cpu: String(machine.cpus), memory: String(machine.memoryCapacityBytes) },
     sources,
     admitHandlers: [maxPodsHandler(configuration.maxPods, configuration.podsPerCore, machine.cpus)],
     dns: {

@@ -16,7 +16,7 @@ import { PodManager } from '@node-agent/pod-manager';
 import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
-import { EmptyDirPlugin, HostPathPlugin, PodPaths, VolumeManager } from '@node-agent/volumes';
+import { EmptyDirPlugin, HostPathPlugin, PodPaths, projectionPlugins, VolumeManager } from '@node-agent/volumes';
 import type { AssemblySettings, Decorations, NodePorts } from './ports.ts';
 
 /** A kubelet and the parts of it that a program or a test asks directly. */
@@ -51,12 +51,21 @@ export function assembleKubelet<C>(
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const paths = new PodPaths(rootDirectory);
   const allocatableMemoryBytes = node.resources.memoryCapacityBytes;
+  const nodeAllocatable = () => settings.nodeAllocatable ?? {};
   const volumes = new VolumeManager({
     ...child('volumes'),
     fs,
     mounter,
     paths,
-    plugins: [new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }), new HostPathPlugin({ fs })],
+    plugins: [
+      new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
+      new HostPathPlugin({ fs }),
+      // Secrets, configMaps and tokens are the API server's, which there is none of yet: they are refused by name.
+      ...projectionPlugins(
+        { fs, mounter, paths, clock, random, sources: { nodeAllocatable } },
+        { allocatableMemoryBytes },
+      ),
+    ],
   });
   const { maxParallel, ...pulls } = settings.pulls;
   const images = new ImageManager(
@@ -84,6 +93,7 @@ export function assembleKubelet<C>(
       hooks: noHooks,
       isPodTerminationRequested: (uid) => workers?.isPodTerminationRequested(uid) ?? false,
       hostIps: () => nodeIps,
+      nodeAllocatable,
     },
     {
       node,

@@ -40,6 +40,8 @@ export interface AssemblySettings<C = unknown> {
   readonly containerLogsDirectory: string;
   /** What sandboxes and containers are made by. */
   readonly node: NodeSettings;
+  /** What pods may use of the node: the limits that the downward API shows of a container without; 0 where absent. */
+  readonly nodeAllocatable?: Readonly<Record<string, string>>;
   readonly sources: readonly PodSourcePort[];
   readonly admitHandlers: readonly AdmitHandler[];
   readonly dns: {

@@ -42,6 +42,38 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
+  test('the downward API fills volumes without an API server; what needs one is refused by name', async () => {
+    const world = await makeWorld();
+    const { kubelet, setPods, stop } = startKubelet(world);
+    const items = [
+      { path: 'name', fieldRef: { fieldPath: 'metadata.name' } },
+      { path: 'memory', resourceFieldRef: { containerName: 'main', resource: 'limits.memory', divisor: '1Mi' } },
+    ];
+    const volumeMounts = [{ name: 'info', mountPath: '/info' }];
+    const containers = [{ name: 'main', image: 'busybox', volumeMounts }];
+    const token = { serviceAccountToken: { path: 'token' } };
+    setPods([
+      makePod('info', {
+        volumes: [{ name: 'info', projected: { sources: [{ downwardAPI: { items } }] } }],
+        containers,
+      }),
+      makePod('token', { volumes: [{ name: 'info', projected: { sources: [token] } }], containers }),
+      makePod('conf', { volumes: [{ name: 'info', configMap: { name: 'cm' } }], containers }),
+    ]);
+    await world.clock.advance(10_000);
+    expect(kubelet.getPods().map(({ status }) => [status?.phase, status?.message])).toEqual([
+      ['Running', undefined],
+      ['Failed', expect.stringContaining('projected source serviceAccountToken is not supported by this kubelet')],
+      ['Failed', expect.stringContaining('type configMap is not supported by this kubelet')],
+    ]);
+    const read = async (file: string): Promise<string> => {
+      const directory = '/root/pods/uid-info/volumes/kubernetes.io~projected/info';
+      return new TextDecoder().decode(await world.fs.readFile(`${directory}/${file}`));
+    };
+    expect([await read('name'), await read('memory')]).toEqual(['info', '1024']);
+    await stop();
+  });
+
   test('K1: the next kubelet takes over what runs, the same containers', async () => {
     const world = await makeWorld();
     const first = startKubelet(world);

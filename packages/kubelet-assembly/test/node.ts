@@ -74,6 +74,7 @@ export function startKubelet(
         singleProcessOomKill: false,
       },
     },
+    nodeAllocatable: { memory: '1Gi' },
     sources: [
       {
         name: 'file',
