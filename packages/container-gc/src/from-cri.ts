@@ -10,7 +10,6 @@ const NANOSECONDS_PER_MILLISECOND = 1e6;
 /** What the collection needs to know of a container. */
 export interface ListedContainer extends GcContainer {
   readonly sandboxId: string;
-  readonly attempt: number;
   /** How long it is given to end before it is killed, in seconds. */
   readonly gracePeriodSeconds: number;
 }

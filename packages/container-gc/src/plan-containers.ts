@@ -6,6 +6,8 @@ export interface GcContainer {
   readonly podUid: string;
   readonly name: string;
   readonly state: 'created' | 'running' | 'exited' | 'unknown';
+  /** Its number among the attempts of its name: it tells their order where the clock was set back. */
+  readonly attempt: number;
   readonly createdAtMs: number;
 }
 
@@ -16,6 +18,9 @@ export interface GcContainer {
  *
  * C3, C6: the newest record of a container that does not run is kept for as long as its pod may go on, whatever the
  * policy says: without it a container that has done its work, an init container above all, would be started once more.
+ *
+ * C2: what was created last and has not started is on its way. Unlike upstream it does not count as the newest record,
+ * as the one before it is what tells a kubelet that has just started how long a crashing container has to wait.
  */
 export function planContainerGc<C extends GcContainer>(
   containers: readonly C[],
@@ -27,10 +32,9 @@ export function planContainerGc<C extends GcContainer>(
   const removed: C[] = [];
   const units: Unit<C>[] = [];
   for (const unit of groupByUnit(containers, (container) => isTooYoung(container, policy, nowMs))) {
-    const [newest] = unit.dead;
-    const gone = newest !== undefined && isRemovable(newest.podUid, pods, options.evictNonDeletedPods);
-    if (gone && options.allSourcesReady) removed.push(...unit.dead.reverse());
-    else if (newest !== undefined) units.push(unit);
+    const gone = isRemovable(unit.podUid, pods, options.evictNonDeletedPods);
+    if (gone && options.allSourcesReady) removed.push(...unit.dead.reverse(), ...unit.onItsWay);
+    else if (unit.dead.length > 0) units.push(unit);
   }
   const shrink = (limit: number): void => {
     for (const { dead, needed } of units) removed.push(...dead.splice(Math.max(limit, needed)).reverse());
@@ -49,9 +53,12 @@ export function planContainerGc<C extends GcContainer>(
 
 /** The records of one container of one pod. */
 interface Unit<C> {
-  /** Newest first. */
+  readonly podUid: string;
+  /** What has ended, newest first, then what was never started and is not the newest. */
   readonly dead: C[];
-  /** How many of them must stay while the pod goes on: the newest, unless the container runs. */
+  /** What was created last and has not started: it goes with its pod only. */
+  readonly onItsWay: readonly C[];
+  /** How many of the dead must stay while the pod goes on: the newest, unless the container runs. */
   readonly needed: 0 | 1;
 }
 
@@ -64,17 +71,36 @@ function groupByUnit<C extends GcContainer>(
   containers: readonly C[],
   isYoung: (container: C) => boolean,
 ): readonly Unit<C>[] {
-  const units = new Map<string, { readonly dead: C[]; needed: 0 | 1 }>();
-  for (const container of [...containers].sort(newestFirst)) {
+  const units = new Map<string, C[]>();
+  for (const container of containers) {
     const key = `${container.podUid}/${container.name}`;
-    const unit = units.get(key) ?? { dead: [], needed: 1 };
-    units.set(key, unit);
-    if (container.state === 'running') unit.needed = 0;
-    // One that is too young counts as much as if it was not there, and keeps its elders from being the newest.
-    else if (isYoung(container)) unit.needed = 0;
-    else unit.dead.push(container);
+    const unit = units.get(key);
+    if (unit === undefined) units.set(key, [container]);
+    else unit.push(container);
   }
-  return [...units.values()];
+  return [...units.values()].map((unit) => toUnit(unit.sort(newestAttemptFirst), isYoung));
+}
+
+/** @param attempts of one container, newest first */
+function toUnit<C extends GcContainer>(attempts: readonly C[], isYoung: (container: C) => boolean): Unit<C> {
+  const runs = attempts.some(({ state }) => state === 'running');
+  const newest = attempts.slice(0, 1);
+  const onItsWay = runs ? [] : newest.filter((container) => container.state === 'created' && !isYoung(container));
+  const dead = attempts.filter(
+    (container) => container.state !== 'running' && !onItsWay.includes(container) && !isYoung(container),
+  );
+  // One that has run and is too young counts as much as if it was not there, and keeps its elders from being the newest.
+  const youngRan = attempts.some((container) => container.state !== 'created' && isYoung(container));
+  return {
+    podUid: newest[0]?.podUid ?? '',
+    dead: [...dead.filter(({ state }) => state !== 'created'), ...dead.filter(({ state }) => state === 'created')],
+    onItsWay,
+    needed: runs || youngRan ? 0 : 1,
+  };
+}
+
+function newestAttemptFirst(a: GcContainer, b: GcContainer): number {
+  return b.attempt - a.attempt || newestFirst(a, b);
 }
 
 function newestFirst(a: GcContainer, b: GcContainer): number {

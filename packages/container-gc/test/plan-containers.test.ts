@@ -13,10 +13,12 @@ function pods(gone: readonly string[] = [], ended: readonly string[] = []): PodS
   };
 }
 
-/** `pod/name@created` with `:state`, exited where it is not said. */
+/** `pod/name@created`, with `#attempt` where it is not `created`, and with `:state`, exited where it is not said. */
 function container(text: string): GcContainer {
-  const [, podUid = '', name = '', created = '', state = 'exited'] = /^(\w+)\/(\w+)@(\d+)(?::(\w+))?$/.exec(text) ?? [];
-  return { id: text, podUid, name, createdAtMs: Number(created), state: state as GcContainer['state'] };
+  const [, podUid = '', name = '', created = '', attempt = created, state = 'exited'] =
+    /^(\w+)\/(\w+)@(\d+)(?:#(\d+))?(?::(\w+))?$/.exec(text) ?? [];
+  const createdAtMs = Number(created);
+  return { id: text, podUid, name, createdAtMs, attempt: Number(attempt), state: state as GcContainer['state'] };
 }
 
 /** Old enough, or of unknown age. */
@@ -44,8 +46,21 @@ describe('planContainerGc', () => {
     expect(plan(['a/x@3:running', 'a/x@2'], { maxPerPodContainer: 0 })).toEqual(['a/x@2']);
   });
 
-  it('counts containers that were created only, or are in a state that nobody knows, as dead', () => {
-    expect(plan(['a/x@3:created', 'a/x@2:unknown', 'a/x@1'])).toEqual(['a/x@1', 'a/x@2:unknown']);
+  it('counts containers in a state that nobody knows as dead', () => {
+    expect(plan(['a/x@3', 'a/x@2:unknown', 'a/x@1'])).toEqual(['a/x@1', 'a/x@2:unknown']);
+  });
+
+  it('C2: keeps the last that ended beside one that was created and has not started', () => {
+    expect(plan(['a/x@3:created', 'a/x@2', 'a/x@1'])).toEqual(['a/x@1']);
+    expect(plan(['a/x@3:created', 'a/x@2'], { maxPerPodContainer: 0 })).toEqual([]);
+    expect(plan(['a/x@990:created', 'a/x@2'], { maxPerPodContainer: 0, minAgeMs: 100 })).toEqual([]);
+    expect(plan(['a/x@4:created', 'a/x@3:created', 'a/x@2'])).toEqual(['a/x@3:created']);
+    expect(plan(['a/x@4:created', 'a/x@3'], {}, pods(['a']))).toEqual(['a/x@3', 'a/x@4:created']);
+    expect(plan(['a/x@4:created'], {}, pods(['a']))).toEqual(['a/x@4:created']);
+  });
+
+  it('C2: tells the newest by its attempt where the clock was set back', () => {
+    expect(plan(['a/x@900#1', 'a/x@10#2'])).toEqual(['a/x@900#1']);
   });
 
   it('leaves young containers, and does not count them', () => {
@@ -94,6 +109,7 @@ describe('planContainerGc', () => {
     podUid: fc.constantFrom('a', 'b', 'c'),
     name: fc.constantFrom('x', 'y'),
     state,
+    attempt: fc.nat(20),
     createdAtMs: fc.integer({ min: 0, max: 2000 }),
   });
   const anyContainers = fc
@@ -129,12 +145,14 @@ describe('planContainerGc', () => {
               ({ state, createdAtMs }) => state !== 'running' && isOld(createdAtMs, policy.minAgeMs),
             );
             if (policy.maxPerPodContainer >= 0) {
-              expect(old.length).toBeLessThanOrEqual(Math.max(policy.maxPerPodContainer, 1));
+              // Beside them, what was created last may be on its way.
+              expect(old.length).toBeLessThanOrEqual(Math.max(policy.maxPerPodContainer, 1) + 1);
             }
-            // What is kept is newer than what went.
-            for (const kept of old) {
-              for (const other of unit)
-                if (removed.has(other)) expect(other.createdAtMs).toBeLessThanOrEqual(kept.createdAtMs);
+            // Of what has ended, what is kept is newer than what went.
+            const ended = unit.filter(({ state }) => state === 'exited' || state === 'unknown');
+            for (const kept of ended.filter((one) => old.includes(one))) {
+              for (const other of ended)
+                if (removed.has(other)) expect(other.attempt).toBeLessThanOrEqual(kept.attempt);
             }
           }
         },

@@ -55,7 +55,7 @@ describe('planSandboxGc', () => {
 
 describe('planDeletion', () => {
   const container = (id: string, name: string, createdAtMs: number, state = 'exited'): RuntimeContainerStatus =>
-    ({ id, name, createdAtMs, state }) as RuntimeContainerStatus;
+    ({ id, name, createdAtMs, state, restartCount: createdAtMs }) as RuntimeContainerStatus;
   const status = {
     containers: [
       container('x1', 'x', 1),
@@ -76,6 +76,12 @@ describe('planDeletion', () => {
     ['x3', Number.POSITIVE_INFINITY, []],
   ])('after %j died, with %s kept, %j go', (exited, keep, ids) => {
     expect(planDeletion(status, exited, keep).map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('C2: keeps the last attempt, though the clock was set back before it was created', () => {
+    const last = { ...container('x5', 'x', 0), restartCount: 5 };
+    const set = { ...status, containers: [...status.containers, last] };
+    expect(planDeletion(set, 'x5', 1).map(({ id }) => id)).toEqual(['x3', 'x2', 'x1']);
   });
 });
 

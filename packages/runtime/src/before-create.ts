@@ -22,8 +22,9 @@ export type BeforeCreate =
  * - What was created and never started is removed first. It may be what a CreateContainer with a lost answer left, or
  *   a StartContainer with a lost answer may still be at work on it: then the runtime refuses to remove it, and the
  *   next sync finds it running. One below the number that is tried now was given up: it stays.
- * - The new attempt's number is one more than the highest that has run. What never started does not count: creating
- *   it again takes the same number, so that the runtime refuses the second of two that race.
+ * - The new attempt's number is one more than the highest that has run. What never started is created again under the
+ *   same number, so that the runtime refuses the second of two that race; it never falls below that, even where the
+ *   records of those that ran are gone.
  * @param containers the pod's containers, listed just now
  * @param tried the number that was tried last without success: it is tried again, not skipped
  */
@@ -36,8 +37,8 @@ export function beforeCreate(
   const running = sameName.find(({ state }) => state === 'running');
   if (running !== undefined) return { kind: 'running', id: running.id };
   const stop = sameName.filter(({ state }) => state === 'unknown').map(({ id }) => id);
-  const haveRun = sameName.filter(({ state }) => state !== 'created').map(({ restartCount }) => restartCount + 1);
-  const attempt = haveRun.length > 0 ? Math.max(...haveRun, tried ?? 0) : tried;
+  const least = sameName.map(({ state, restartCount }) => (state === 'created' ? restartCount : restartCount + 1));
+  const attempt = least.length > 0 ? Math.max(...least, tried ?? 0) : tried;
   const remove = sameName
     .filter(({ state, restartCount }) => state === 'created' && restartCount >= (tried ?? 0))
     .map(({ id, restartCount }) => ({ id, restartCount }));

@@ -20,10 +20,16 @@ describe('C1: before a container is created', () => {
       { kind: 'running', id: 'a-0' },
     ],
     [
-      'one never started: it goes, and does not count',
+      'one never started: it goes, its number comes again',
       [record('a', 'created')],
       undefined,
-      { ...create, remove: [{ id: 'a-0', restartCount: 0 }] },
+      { ...create, remove: [{ id: 'a-0', restartCount: 0 }], attempt: 0 },
+    ],
+    [
+      'C2: one never started, and nothing is left of those that ran before: its number comes again',
+      [record('a', 'created', { restartCount: 3 })],
+      undefined,
+      { ...create, remove: [{ id: 'a-3', restartCount: 3 }], attempt: 3 },
     ],
     [
       'one that would not go was given up: it stays',
