@@ -101,6 +101,14 @@ export class Facts {
     return this.#sandboxUids.get(id);
   }
 
+  /** Whether a sandbox is an empty shell: nothing runs in it, and its pod has since had a container in a later one. */
+  isSuperseded(sandboxId: string): boolean {
+    const last = [...this.#livesById.values()].findLast(({ podUid }) => podUid === this.uidOfSandbox(sandboxId));
+    return (
+      last !== undefined && last.sandboxId !== sandboxId && this.live.every((life) => life.sandboxId !== sandboxId)
+    );
+  }
+
   /** Since when the pod is wanted as it is. */
   wantedSinceMs(uid: string): number {
     return this.#wantedSinceMs.get(uid) ?? this.nowMs;

@@ -30,8 +30,7 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
   // How long runs and pauses were is told by the wall clock alone.
   if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= (crashes[0]?.startedAtMs ?? 0)) return undefined;
   const { initialMs, maxMs } = facts.node.backOff;
-  // A start whose answer was lost, or that a kubelet made which is no more, may count for none: one doubling less then.
-  const row = crashes.length - (facts.firstFaultAtMs <= observation.atMs ? 1 : 0);
+  const row = crashes.length;
   const least = row < 2 ? 0 : Math.min(initialMs * 2 ** (row - 2), maxMs);
   const waitedMs = life.startedAtMs - last.endedAtMs;
   return judged(

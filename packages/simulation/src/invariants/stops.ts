@@ -16,7 +16,10 @@ export const sourcesFirst: Invariant = invariant('F1', () => (observation, facts
   );
 });
 
-/** P5: what is left of a pod is removed as unknown only once all sources have spoken. */
+/**
+ * P5: what is left of a pod is removed as unknown only once all sources have spoken. Empty sandboxes that a later one of
+ * the same pod has replaced may go at any time: no pod needs them, whether it is wanted or not (`evictSandboxes`).
+ */
 export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation, facts) => {
   if (observation.kind !== 'call') return undefined;
   const { port, name, args } = observation.call;
@@ -28,7 +31,9 @@ export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation,
   if (name !== 'removePodSandbox') return undefined;
   const uid = calledFor(observation.call, facts);
   if (uid === undefined || facts.isKnownToKubelet(uid)) return undefined;
-  return judged(!facts.sourcesReady && `${name} of pod ${uid} before all sources have reported`);
+  const { podSandboxId = '' } = (args[0] ?? {}) as { readonly podSandboxId?: string };
+  const early = !facts.sourcesReady && !facts.isSuperseded(podSandboxId);
+  return judged(early && `${name} of pod ${uid} before all sources have reported`);
 });
 
 /** Whose directory a path is, or is a main part of: dead containers' own files may go at any time. */
