@@ -2,6 +2,7 @@ import { nanosecondsToMs, parseDuration } from '@node-agent/config';
 import { parse } from 'yaml';
 import { fieldsOf, listOf, onlyFields, textOf, textsOf } from './fields.ts';
 import { parseRegistryUrl } from './registry-url.ts';
+import { type TokenAttributes, tokenAttributesOf } from './token-attributes.ts';
 
 /** A plugin that gives credentials for some registries (`kubelet.config.k8s.io`, CredentialProvider). */
 export interface CredentialProvider {
@@ -15,6 +16,8 @@ export interface CredentialProvider {
   readonly defaultCacheDurationMs: number;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
+  /** Where it is given tokens of service accounts. */
+  readonly tokenAttributes?: TokenAttributes;
 }
 
 const KIND = 'CredentialProviderConfig';
@@ -23,8 +26,7 @@ const PLUGIN_VERSIONS = ['v1', 'v1alpha1', 'v1beta1'].map((version) => `credenti
 const PROVIDER_FIELDS = ['name', 'matchImages', 'defaultCacheDuration', 'apiVersion', 'args', 'env', 'tokenAttributes'];
 
 /**
- * Reads a CredentialProviderConfig, strictly, as `pkg/credentialprovider/plugin/config.go` does. `tokenAttributes` is refused:
- * plugins are given no tokens of service accounts yet.
+ * Reads a CredentialProviderConfig, strictly, as `pkg/credentialprovider/plugin/config.go` does.
  * @throws Error that names the field
  */
 export function parseCredentialProviderConfig(text: string): readonly CredentialProvider[] {
@@ -73,14 +75,13 @@ function providerOf(entry: unknown, where: string): CredentialProvider {
       throw new Error(`${where}.matchImages: Invalid value: ${JSON.stringify(image)}: match image is invalid`);
     }
   }
-  if (fields.tokenAttributes !== undefined && fields.tokenAttributes !== null) {
-    throw new Error(`${where}.tokenAttributes: Forbidden: tokens of service accounts are not given to plugins yet`);
-  }
+  const tokenAttributes = tokenAttributesOf(fields.tokenAttributes, apiVersion, `${where}.tokenAttributes`);
   return {
     name,
     apiVersion,
     matchImages,
     defaultCacheDurationMs: cacheDurationOf(fields.defaultCacheDuration, `${where}.defaultCacheDuration`),
+    ...(tokenAttributes && { tokenAttributes }),
     args: textsOf(fields, 'args', where),
     env: listOf(fields, 'env', where).map((value, index) => {
       const at = `${where}.env[${index}]`;

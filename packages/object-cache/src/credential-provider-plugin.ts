@@ -1,8 +1,10 @@
 import { abortable, type Clock, withTimeout } from '@node-agent/async';
+import type { Pod } from '@node-agent/pod-spec';
 import { type Counter, errorText, type Histogram, type Metrics } from '@node-agent/telemetry';
 import type { CredentialProvider } from './credential-provider-config.ts';
 import { type CacheKeyType, parseProviderResponse, providerRequest } from './credential-provider-response.ts';
 import type { DockerConfig } from './docker-config.ts';
+import { type AccountSource, type PluginAccount, pluginAccount } from './plugin-account.ts';
 import type { PluginRunner } from './plugin-runner.ts';
 import { registryMatches } from './registry-url.ts';
 
@@ -13,11 +15,15 @@ export interface PluginComponents {
   readonly metrics: Metrics;
   /** Of this process: plugins inherit it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** For plugins that are given tokens of service accounts: without it they fail. */
+  readonly accounts?: AccountSource;
 }
 
 /** A plugin has a minute, time for it to try again included. */
 const TIMEOUT_MS = 60_000;
 const NO_LOGINS: DockerConfig = new Map();
+const ECHOED_TOKEN =
+  "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'";
 
 /** One plugin, and what it gave that is still good. Source: `pkg/credentialprovider/plugin/plugin.go`. */
 export class CredentialProviderPlugin {
@@ -25,7 +31,7 @@ export class CredentialProviderPlugin {
   readonly #provider: CredentialProvider;
   readonly #command: string;
   readonly #cache = new Map<string, { readonly logins: DockerConfig; readonly expiresAtMs: number }>();
-  /** By image: it is asked once for all who want the same at the same time. */
+  /** By image and account: it is asked once for all who want the same at the same time. */
   readonly #running = new Map<string, Promise<DockerConfig>>();
   readonly #errors: Counter<'plugin_name'>;
   readonly #duration: Histogram<'plugin_name'>;
@@ -55,33 +61,52 @@ export class CredentialProviderPlugin {
    * @param image with its registry and without a tag
    * @throws Error that says what the plugin did wrong; the signal's reason
    */
-  async logins(image: string, signal: AbortSignal): Promise<DockerConfig> {
+  async logins(pod: Pod, image: string, signal: AbortSignal): Promise<DockerConfig> {
     if (!this.#provider.matchImages.some((glob) => registryMatches(glob, image))) return NO_LOGINS;
-    const cached = this.#cached(image);
+    const account = await this.#accountOf(pod, signal);
+    if (account === 'skip') return NO_LOGINS;
+    const given = account === 'none' ? undefined : account;
+    const cached = this.#cached(image, given);
     if (cached !== undefined) return cached;
-    const running = this.#running.get(image) ?? this.#ask(image).finally(() => this.#running.delete(image));
-    this.#running.set(image, running);
+    const key = JSON.stringify([image, given?.runKey]);
+    const running = this.#running.get(key) ?? this.#ask(image, given).finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
     return await abortable(running, signal);
   }
 
-  #cached(image: string): DockerConfig | undefined {
+  async #accountOf(pod: Pod, signal: AbortSignal): Promise<PluginAccount | 'none' | 'skip'> {
+    const { tokenAttributes } = this.#provider;
+    if (tokenAttributes === undefined) return 'none';
+    const { accounts } = this.#components;
+    if (accounts === undefined) throw new Error('there is no API server to ask for tokens of service accounts');
+    return await pluginAccount(accounts, tokenAttributes, pod, signal);
+  }
+
+  #cached(image: string, account: PluginAccount | undefined): DockerConfig | undefined {
     const nowMs = this.#components.clock.monotonic();
     for (const [key, { expiresAtMs }] of this.#cache) if (nowMs > expiresAtMs) this.#cache.delete(key);
     for (const type of ['Image', 'Registry', 'Global'] as const) {
-      const entry = this.#cache.get(cacheKey(type, image));
+      const entry = this.#cache.get(cacheKey(type, image, account));
       if (entry !== undefined) return entry.logins;
     }
     return undefined;
   }
 
-  async #ask(image: string): Promise<DockerConfig> {
-    const { apiVersion, defaultCacheDurationMs } = this.#provider;
-    const stdout = await this.#run(image, providerRequest(apiVersion, image));
+  async #ask(image: string, account: PluginAccount | undefined): Promise<DockerConfig> {
+    const { apiVersion, defaultCacheDurationMs, tokenAttributes } = this.#provider;
+    const stdout = await this.#run(image, providerRequest(apiVersion, image, account));
     const response = parseProviderResponse(stdout, apiVersion);
+    // A token is one pod's: what is kept for the whole account may not be one.
+    if (account !== undefined && tokenAttributes?.cacheType !== 'Token') {
+      for (const { password } of response.logins.values()) {
+        if (password === account.token) throw new Error(ECHOED_TOKEN);
+      }
+    }
     const durationMs = response.cacheDurationMs ?? defaultCacheDurationMs;
     if (durationMs > 0) {
       const expiresAtMs = this.#components.clock.monotonic() + durationMs;
-      this.#cache.set(cacheKey(response.cacheKeyType, image), { logins: response.logins, expiresAtMs });
+      const key = cacheKey(response.cacheKeyType, image, account);
+      this.#cache.set(key, { logins: response.logins, expiresAtMs });
     }
     return response.logins;
   }
@@ -111,7 +136,8 @@ export class CredentialProviderPlugin {
   }
 }
 
-function cacheKey(type: CacheKeyType, image: string): string {
-  if (type === 'Global') return '<global>';
-  return type === 'Image' ? image : image.slice(0, `${image}/`.indexOf('/'));
+function cacheKey(type: CacheKeyType, image: string, account: PluginAccount | undefined): string {
+  const registry = image.slice(0, `${image}/`.indexOf('/'));
+  const base = type === 'Global' ? '<global>' : type === 'Image' ? image : registry;
+  return JSON.stringify([base, account?.cacheKey]);
 }

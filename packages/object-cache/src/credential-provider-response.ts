@@ -14,8 +14,16 @@ export interface ProviderResponse {
 }
 
 /** What a plugin is asked, as it is written to its stdin. */
-export function providerRequest(apiVersion: string, image: string): string {
-  return `${JSON.stringify({ kind: 'CredentialProviderRequest', apiVersion, image })}\n`;
+export function providerRequest(
+  apiVersion: string,
+  image: string,
+  account?: { readonly token: string; readonly annotations: Readonly<Record<string, string>> },
+): string {
+  const request = { kind: 'CredentialProviderRequest', apiVersion, image };
+  if (account === undefined) return `${JSON.stringify(request)}\n`;
+  const { token: serviceAccountToken, annotations } = account;
+  const serviceAccountAnnotations = Object.keys(annotations).length > 0 ? annotations : undefined;
+  return `${JSON.stringify({ ...request, serviceAccountToken, serviceAccountAnnotations })}\n`;
 }
 
 /**

@@ -31,11 +31,11 @@ export class CredentialProviders implements NodeCredentials {
   }
 
   /** The logins for an image, those of the most specific registries first. @throws the signal's reason */
-  async lookup(_pod: Pod, repository: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
+  async lookup(pod: Pod, repository: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
     const keyring = new Keyring();
     const ask = async (plugin: CredentialProviderPlugin): Promise<ReadonlyMap<string, RegistryLogin>> => {
       try {
-        return await plugin.logins(repository, signal);
+        return await plugin.logins(pod, repository, signal);
       } catch (error) {
         signal.throwIfAborted();
         const fields = { err: error, provider: plugin.name, image: repository };

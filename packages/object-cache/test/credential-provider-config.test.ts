@@ -15,6 +15,19 @@ const provider = (more: object = {}) => ({
 const config = (...providers: unknown[]) =>
   JSON.stringify({ apiVersion: 'kubelet.config.k8s.io/v1', kind: 'CredentialProviderConfig', providers });
 
+const keys = (...names: string[]) => ({ requiredServiceAccountAnnotationKeys: names });
+const tokens = (more: object) =>
+  config(
+    provider({
+      tokenAttributes: {
+        serviceAccountTokenAudience: 'registry',
+        cacheType: 'ServiceAccount',
+        requireServiceAccount: true,
+        ...more,
+      },
+    }),
+  );
+
 describe('a configuration of credential providers', () => {
   test('is read from YAML', () => {
     const text = `
@@ -68,7 +81,26 @@ providers:
       config(provider({ env: [{ name: 'A', value: 1 }] })),
       'providers[0].env[0].value: must be a string',
     ],
-    ['tokens', config(provider({ tokenAttributes: {} })), 'providers[0].tokenAttributes: Forbidden'],
+    ['tokens without an audience', tokens({ serviceAccountTokenAudience: '' }), 'Audience: Required value'],
+    ['tokens without a need', tokens({ requireServiceAccount: undefined }), 'requireServiceAccount: Required value'],
+    ['tokens with another cache', tokens({ cacheType: 'Pod' }), 'cacheType: Unsupported value'],
+    [
+      'a need of annotations alone',
+      tokens({ requireServiceAccount: false, ...keys('a') }),
+      'requireServiceAccount cannot be',
+    ],
+    ['keys that are none', tokens(keys('a b')), 'requiredServiceAccountAnnotationKeys: Invalid value: "a b"'],
+    ['keys twice', tokens(keys('a', 'a')), 'Duplicate value: "a"'],
+    [
+      'keys of both kinds',
+      tokens({ ...keys('a'), optionalServiceAccountAnnotationKeys: ['a'] }),
+      'cannot be both required and optional',
+    ],
+    [
+      'tokens in an old version',
+      config(provider({ apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1', tokenAttributes: {} })),
+      'tokenAttributes is only supported for',
+    ],
   ])('with %s is refused', (_what, text, message) => {
     expect(() => parseCredentialProviderConfig(text)).toThrow(message);
   });

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import type { Pod } from '@node-agent/pod-spec';
+import type { TokenAttributes } from './token-attributes.ts';
+import type { TokenManager } from './token-manager.ts';
+
+/** What a plugin's tokens are had from. */
+export interface AccountSource {
+  /** A service account as the API server has it. @throws KubeError */
+  getServiceAccount(
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly metadata: { readonly uid?: string; readonly annotations?: Readonly<Record<string, string>> } }>;
+  readonly tokens: Pick<TokenManager, 'get'>;
+}
+
+/** What a plugin is told of a pod's service account. The token is a secret: not to be logged. */
+export interface PluginAccount {
+  readonly token: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** What the plugin gives is kept for; holds nothing secret. */
+  readonly cacheKey: string;
+  /** Who asks for the same at once shares the answer; holds nothing secret. */
+  readonly runKey: string;
+}
+
+/**
+ * The account of a pod for a plugin. `none`: the pod has none, and the plugin can do without. `skip`: it cannot, or the
+ * account lacks an annotation by which a workload chooses the plugin.
+ * @throws what the source throws; the signal's reason
+ */
+export async function pluginAccount(
+  source: AccountSource,
+  attributes: TokenAttributes,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<PluginAccount | 'none' | 'skip'> {
+  const { namespace, name: podName, uid: podUid } = pod.metadata;
+  const { serviceAccountName = '' } = pod.spec;
+  if (serviceAccountName === '') return attributes.requireServiceAccount ? 'skip' : 'none';
+  const { metadata } = await source.getServiceAccount(namespace, serviceAccountName, signal);
+  const annotations = chosenAnnotations(metadata.annotations ?? {}, attributes);
+  if (annotations === undefined) return 'skip';
+  const query = {
+    namespace,
+    serviceAccountName,
+    ...(metadata.uid === undefined ? {} : { serviceAccountUid: metadata.uid }),
+    spec: {
+      audiences: [attributes.serviceAccountTokenAudience],
+      boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: podName, uid: podUid },
+    },
+  };
+  const { token } = await source.tokens.get(query, signal);
+  const hash = createHash('sha256').update(token).digest('hex');
+  const sorted = Object.entries(annotations).sort(([a], [b]) => (a < b ? -1 : 1));
+  const account = [namespace, serviceAccountName, metadata.uid ?? '', sorted];
+  const cacheKey = JSON.stringify(attributes.cacheType === 'Token' ? [...account, hash] : account);
+  return { token, annotations, cacheKey, runKey: JSON.stringify([hash, sorted]) };
+}
+
+function chosenAnnotations(
+  all: Readonly<Record<string, string>>,
+  { requiredServiceAccountAnnotationKeys: required, optionalServiceAccountAnnotationKeys: optional }: TokenAttributes,
+): Readonly<Record<string, string>> | undefined {
+  const chosen: Record<string, string> = {};
+  for (const key of [...required, ...optional]) {
+    const value = Object.hasOwn(all, key) ? all[key] : undefined;
+    if (value !== undefined) chosen[key] = value;
+    else if (required.includes(key)) return undefined;
+  }
+  return chosen;
+}
