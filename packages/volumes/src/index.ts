@@ -14,5 +14,6 @@ export type {
   SecretData,
   TokenRequest,
   TokenSource,
+  TrustBundleSource,
 } from './sources.ts';
 export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './volume-manager.ts';

@@ -3,7 +3,7 @@ import { downwardApiPayload } from './downward-api-payload.ts';
 import { VolumeError } from './errors.ts';
 import { configMapPayload, secretPayload } from './object-payload.ts';
 import type { Payload, ProjectedFile } from './payload.ts';
-import type { ObjectSource, ProjectionSources, TokenSource } from './sources.ts';
+import type { ObjectSource, ProjectionSources, TokenSource, TrustBundleSource } from './sources.ts';
 import { podUser, tokenMode } from './token-owner.ts';
 
 /** What is special about one type of volume that the kubelet fills with files. */
@@ -105,12 +105,16 @@ function projectedProjection(sources: ProjectionSources): Projection {
   };
 }
 
-function unavailableKinds(source: ProjectedSource, { objects, tokens }: ProjectionSources): readonly string[] {
+function unavailableKinds(
+  source: ProjectedSource,
+  { objects, tokens, trustBundles }: ProjectionSources,
+): readonly string[] {
   const available: Readonly<Record<string, boolean>> = {
     downwardAPI: true,
     configMap: objects !== undefined,
     secret: objects !== undefined,
     serviceAccountToken: tokens !== undefined,
+    clusterTrustBundle: trustBundles !== undefined,
   };
   return Object.entries(source).flatMap(([kind, value]) => (value === undefined || available[kind] ? [] : [kind]));
 }
@@ -119,11 +123,11 @@ async function collectPart(
   pod: Pod,
   part: ProjectedSource,
   defaultMode: number,
-  { objects, tokens, nodeAllocatable }: ProjectionSources,
+  { objects, tokens, trustBundles, nodeAllocatable }: ProjectionSources,
   signal: AbortSignal,
 ): Promise<Payload> {
   const { namespace } = pod.metadata;
-  const { secret, configMap, downwardAPI, serviceAccountToken } = part;
+  const { secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle } = part;
   if (secret && objects) {
     const { name = '' } = secret;
     return secretPayload(name, await objects.getSecret(namespace, name, signal), secret, defaultMode);
@@ -134,6 +138,9 @@ async function collectPart(
   }
   if (downwardAPI) return downwardApiPayload(pod, downwardAPI.items ?? [], defaultMode, nodeAllocatable());
   if (serviceAccountToken && tokens) return tokenPayload(pod, serviceAccountToken, defaultMode, tokens, signal);
+  if (clusterTrustBundle && trustBundles) {
+    return trustBundlePayload(pod, clusterTrustBundle, defaultMode, trustBundles, signal);
+  }
   throw new VolumeError('InvalidSource', 'a source of a projected volume names nothing');
 }
 
@@ -146,8 +153,31 @@ async function tokenPayload(
 ): Promise<Payload> {
   const { audience, expirationSeconds, path } = token;
   const request = { ...(audience && { audience }), ...(expirationSeconds !== undefined && { expirationSeconds }) };
-  const data = Buffer.from(await tokens.getServiceAccountToken(pod, request, signal));
+  return ownedPayload(pod, path, defaultMode, await tokens.getServiceAccountToken(pod, request, signal));
+}
+
+async function trustBundlePayload(
+  pod: Pod,
+  bundle: NonNullable<ProjectedSource['clusterTrustBundle']>,
+  defaultMode: number,
+  trustBundles: TrustBundleSource,
+  signal: AbortSignal,
+): Promise<Payload> {
+  const { name, signerName, labelSelector, optional = false, path } = bundle;
+  if (name !== undefined) {
+    return ownedPayload(pod, path, defaultMode, await trustBundles.byName(name, optional, signal));
+  }
+  if (signerName === undefined) {
+    const message = 'ClusterTrustBundle projection requires either name or signerName to be set';
+    throw new VolumeError('InvalidSource', message);
+  }
+  const anchors = await trustBundles.bySigner(signerName, labelSelector, optional, signal);
+  return ownedPayload(pod, path, defaultMode, anchors);
+}
+
+/** One file that the pod's user owns, where there is one user. */
+function ownedPayload(pod: Pod, path: string, defaultMode: number, text: string): Payload {
   const ownerUid = podUser(pod);
   const mode = tokenMode(defaultMode, ownerUid, pod.spec.securityContext?.fsGroup);
-  return new Map([[path, { data, mode, ...(ownerUid !== undefined && { ownerUid }) }]]);
+  return new Map([[path, { data: Buffer.from(text), mode, ...(ownerUid !== undefined && { ownerUid }) }]]);
 }

@@ -1,4 +1,4 @@
-import type { Pod, ResourceListJson } from '@node-agent/pod-spec';
+import type { Pod, ResourceListJson, Volume } from '@node-agent/pod-spec';
 
 /** A v1 Secret, as far as volumes need it. */
 export interface SecretData {
@@ -32,10 +32,29 @@ export interface TokenSource {
   getServiceAccountToken(pod: Pod, request: TokenRequest, signal: AbortSignal): Promise<string>;
 }
 
+/** A label selector, as a pod has it for trust bundles; `undefined` selects none, an empty one all. */
+export type LabelSelector = NonNullable<ClusterTrustBundleSource['labelSelector']>;
+
+type ClusterTrustBundleSource = NonNullable<
+  NonNullable<NonNullable<Volume['projected']>['sources']>[number]['clusterTrustBundle']
+>;
+
+/** The anchors of cluster trust bundles (KEP-3257), as PEM text; empty where there are none, and there may be none. */
+export interface TrustBundleSource {
+  byName(name: string, allowMissing: boolean, signal: AbortSignal): Promise<string>;
+  bySigner(
+    signerName: string,
+    labelSelector: LabelSelector | undefined,
+    allowMissing: boolean,
+    signal: AbortSignal,
+  ): Promise<string>;
+}
+
 /** Where the kubelet gets what it fills volumes with. A volume that needs what is absent is refused by name. */
 export interface ProjectionSources {
   readonly objects?: ObjectSource;
   readonly tokens?: TokenSource;
+  readonly trustBundles?: TrustBundleSource;
   /** What the node has to give to pods: the limit shown of a container that has none. */
   readonly nodeAllocatable: () => ResourceListJson;
 }

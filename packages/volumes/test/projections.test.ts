@@ -180,6 +180,38 @@ describe('volumes that the kubelet fills', () => {
     expect(objects.requests).toEqual([{ audience: 'vault', expirationSeconds: 600 }]);
   });
 
+  it('hold trust anchors by name or by signer, where they may be missing as where they may not', async () => {
+    const asked: unknown[] = [];
+    const trustBundles = {
+      byName: async (...[name, optional]: [string, boolean, AbortSignal]) => {
+        asked.push([name, optional]);
+        return 'PEM 1';
+      },
+      bySigner: async (...[signer, selector, optional]: [string, object | undefined, boolean, AbortSignal]) => {
+        asked.push([signer, selector, optional]);
+        return 'PEM 2';
+      },
+    };
+    const fixture = setUp({}, { trustBundles });
+    const labelSelector = { matchLabels: { app: 'web' } };
+    const sources = [
+      { clusterTrustBundle: { name: 'b', path: 'one.pem' } },
+      { clusterTrustBundle: { signerName: 'example.com/s', labelSelector, optional: true, path: 'two.pem' } },
+    ];
+    const pod = podOf([{ name: 'access', projected: { sources } }], 'u1', { securityContext: { runAsUser: 7 } });
+    await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+    expect(await read(fixture, 'access', 'one.pem')).toBe('PEM 1');
+    expect(await read(fixture, 'access', 'two.pem')).toBe('PEM 2');
+    expect(await fixture.fs.stat(`${directoryOf('access')}/two.pem`)).toMatchObject({ mode: 0o600, uid: 7 });
+    expect(asked).toEqual([
+      ['b', false],
+      ['example.com/s', labelSelector, true],
+    ]);
+    const neither = { name: 'access', projected: { sources: [{ clusterTrustBundle: { path: 'x' } }] } };
+    const error = await errorOf(fixture.manager.waitForAttachAndMount(podOf([neither], 'u2'), fixture.signal));
+    expect(error.message).toContain('requires either name or signerName to be set');
+  });
+
   it('have room for what other volumes are mounted below them', async () => {
     const { fixture } = make();
     const volumeMounts = [
