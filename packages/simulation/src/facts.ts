@@ -273,6 +273,6 @@ export function findPlan(pod: PodPlan | undefined, name: string): ContainerPlan 
 }
 
 /** The name of a static pod on this node. */
-export function staticPodName(pod: PodPlan): string {
+function staticPodName(pod: PodPlan): string {
   return `${pod.name}-${NODE_NAME}`;
 }

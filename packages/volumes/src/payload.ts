@@ -38,7 +38,7 @@ export function cleanPayload(payload: Payload): Payload {
 }
 
 /** What is wrong with the path of a file in a volume (`validatePath` of `pkg/volume/util/atomic_writer.go`). */
-export function payloadPathProblem(path: string): string | undefined {
+function payloadPathProblem(path: string): string | undefined {
   if (path === '') return 'must not be empty: ""';
   if (path.startsWith('/')) return `must be relative path: ${path}`;
   if (path.includes('\0')) return 'must not contain a NUL character';

@@ -33,7 +33,7 @@ export interface TokenSource {
 }
 
 /** A label selector, as a pod has it for trust bundles; `undefined` selects none, an empty one all. */
-export type LabelSelector = NonNullable<ClusterTrustBundleSource['labelSelector']>;
+type LabelSelector = NonNullable<ClusterTrustBundleSource['labelSelector']>;
 
 type ClusterTrustBundleSource = NonNullable<
   NonNullable<NonNullable<Volume['projected']>['sources']>[number]['clusterTrustBundle']

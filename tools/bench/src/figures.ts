@@ -51,13 +51,13 @@ export interface Figure {
 }
 
 /** What a figure should be at most. */
-export interface Target {
+interface Target {
   readonly of: 'kubelet' | 'ratio';
   readonly atMost: number;
 }
 
 /** The targets of this repository. */
-export const TARGETS = {
+const TARGETS = {
   batchRatio: 1.15,
   medianPodOfBatch: 0.6,
   /** Above what the runtime itself needs to make and start a container. */

@@ -32,7 +32,7 @@ export interface BenchOptions {
 }
 
 /** What can be measured by itself. */
-export type Part = 'single' | 'batch' | 'restart' | 'idle';
+type Part = 'single' | 'batch' | 'restart' | 'idle';
 const PARTS: readonly Part[] = ['single', 'batch', 'restart', 'idle'];
 
 /** What `--help` prints. */
