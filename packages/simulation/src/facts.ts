@@ -1,6 +1,5 @@
 import type { Observation } from './observation.ts';
 import type { Action, NodePlan } from './scenario/actions.ts';
-import { NODE_NAME } from './scenario/manifest.ts';
 import type { ContainerPlan, PodPlan } from './scenario/plans.ts';
 import type { Life } from './world/ledger.ts';
 
@@ -270,9 +269,4 @@ export class Facts {
 /** A container's plan in its pod. */
 export function findPlan(pod: PodPlan | undefined, name: string): ContainerPlan | undefined {
   return pod === undefined ? undefined : [...pod.init, ...pod.containers].find((plan) => plan.name === name);
-}
-
-/** The name of a static pod on this node. */
-function staticPodName(pod: PodPlan): string {
-  return `${pod.name}-${NODE_NAME}`;
 }
