@@ -13,11 +13,15 @@ import { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import { PodConfig } from '@node-agent/pod-config';
 import { PodManager } from '@node-agent/pod-manager';
+import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
 import { EmptyDirPlugin, HostPathPlugin, PodPaths, projectionPlugins, VolumeManager } from '@node-agent/volumes';
+import type { ClusterNode } from './cluster-node.ts';
+import type { ClusterObjects } from './cluster-objects.ts';
 import type { AssemblySettings, Decorations, NodePorts } from './ports.ts';
+import { RuntimeFacts } from './runtime-facts.ts';
 
 /** A kubelet and the parts of it that a program or a test asks directly. */
 export interface AssembledKubelet<C> {
@@ -39,19 +43,32 @@ export function assembleKubelet<C>(
   settings: AssemblySettings<C>,
   decorations: Decorations = {},
 ): AssembledKubelet<C> {
-  const { clock, random, logger, metrics, recorder, cri, fs, mounter } = ports;
+  const { clock, random, logger, metrics, recorder, cri, fs, mounter, cluster } = ports;
   const { rootDirectory, nodeName, nodeIps, node } = settings;
   const child = (component: string) => ({ clock, random, metrics, recorder, logger: logger.child({ component }) });
 
+  // The parts know each other in circles: what is made later is asked through these, and only once the kubelet runs.
+  let workers: PodWorkersPort | undefined;
+  let clusterNode: ClusterNode | undefined;
+
   const podManager = new PodManager();
   const podConfig = new PodConfig(child('pod-config'));
-  const status = new StatusManager(child('status'));
+  const status = new StatusManager({
+    ...child('status'),
+    onChange: (change) => clusterNode?.statusWriter.statusChanged(change),
+    getMirrorPodByPod: (pod) => podManager.getMirrorPodByPod(pod),
+  });
   const podCache = new PodCache();
 
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const paths = new PodPaths(rootDirectory);
   const allocatableMemoryBytes = node.resources.memoryCapacityBytes;
-  const nodeAllocatable = () => settings.nodeAllocatable ?? {};
+  const nodeAllocatable = () => clusterNode?.node?.status?.allocatable ?? settings.nodeAllocatable ?? {};
+  const objects: ClusterObjects | undefined = cluster?.objects(
+    child,
+    settings,
+    () => clusterNode?.node?.metadata.annotations,
+  );
   const volumes = new VolumeManager({
     ...child('volumes'),
     fs,
@@ -60,21 +77,19 @@ export function assembleKubelet<C>(
     plugins: [
       new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
       new HostPathPlugin({ fs }),
-      // Secrets, configMaps and tokens are the API server's, which there is none of yet: they are refused by name.
+      // Secrets, configMaps and tokens are the API server's: where there is none, they are refused by name.
       ...projectionPlugins(
-        { fs, mounter, paths, clock, random, sources: { nodeAllocatable } },
+        { fs, mounter, paths, clock, random, sources: { ...objects?.volumeSources, nodeAllocatable } },
         { allocatableMemoryBytes },
       ),
     ],
   });
   const { maxParallel, ...pulls } = settings.pulls;
   const images = new ImageManager(
-    { ...child('images'), images: cri },
+    { ...child('images'), images: cri, ...(objects && { credentials: objects.pullSecrets }) },
     { ...pulls, ...(maxParallel !== undefined && { maxParallel }) },
   );
 
-  // The workers are made around the kubelet, which is made around the runtime, which asks the workers.
-  let workers: PodWorkersPort | undefined;
   const runtime = new PodRuntime(
     {
       ...child('runtime'),
@@ -94,6 +109,7 @@ export function assembleKubelet<C>(
       isPodTerminationRequested: (uid) => workers?.isPodTerminationRequested(uid) ?? false,
       hostIps: () => nodeIps,
       nodeAllocatable,
+      ...(objects && { objects: objects.environment }),
     },
     {
       node,
@@ -126,15 +142,25 @@ export function assembleKubelet<C>(
   const { maxWorkers, ...logs } = settings.logs;
   const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers: maxWorkers });
 
-  // The name that the runtime gives itself stands before each container id; it is known before any pod is synced.
-  let runtimeName: string | undefined;
-  const kubelet = new Kubelet(
+  const facts = new RuntimeFacts(runtime, cri);
+  clusterNode = cluster?.node(child, settings, {
+    statuses: status,
+    pods: podManager,
+    runtime: facts,
+    kubelet: () => assembled,
+    safety: {
+      couldHaveRunningContainers: (uid) => workers?.couldHaveRunningContainers(uid) ?? true,
+      podResourcesAreReclaimed: (uid) => nothingLeft(podCache.get(uid)?.status),
+    },
+  });
+  const assembled: Kubelet<C> = new Kubelet(
     {
       ...child('kubelet'),
       podConfig,
       podManager,
       podWorkers: (kubeletSyncer, gate) => {
-        const syncer = decorations.podSyncer?.(kubeletSyncer) ?? kubeletSyncer;
+        const decorated = decorations.podSyncer?.(kubeletSyncer) ?? kubeletSyncer;
+        const syncer = objects?.holding(decorated) ?? decorated;
         workers = new PodWorkers(
           { ...child('pod-workers'), syncer, podCache: gatedCache(podCache, gate) },
           { resyncIntervalMs: settings.syncFrequencyMs },
@@ -149,17 +175,13 @@ export function assembleKubelet<C>(
         syncPod: (pod, podStatus, signal) => runtime.syncPod(pod, podStatus, signal),
         killPod: (pod, running, graceSeconds, signal) => runtime.killPod(pod, running, graceSeconds, signal),
         forget: (uid) => runtime.forget(uid),
-        async status(signal) {
-          const state = await runtime.status(signal);
-          runtimeName ??= (await runtime.version(signal)).name;
-          return state;
-        },
+        status: (signal) => facts.status(signal),
       },
       status,
       generatePodStatus: (pod, runtimeStatus, context) =>
         generateApiPodStatus(pod, runtimeStatus, {
           ...context,
-          runtimeName: runtimeName ?? 'unknown',
+          runtimeName: facts.name ?? 'unknown',
           startFailure: (container) => runtime.lastErrors(pod.metadata.uid, container),
           probes: noProbeResults,
           sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,
@@ -169,18 +191,30 @@ export function assembleKubelet<C>(
       containerGc,
       admitHandlers: [unsupportedFeatureHandler(FEATURES), unsupportedVolumes(volumes), ...settings.admitHandlers],
       services: [
-        ...settings.sources.map(({ name, make }) => {
+        ...[...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])].map(({ name, make }) => {
           const source = make(podConfig.addSource(name));
           return { name: `pod source ${name}`, start: (signal: AbortSignal) => source.start(signal) };
         }),
         { name: 'resolver file check', start: () => network.checkResolvConf() },
+        ...(objects?.services ?? []),
+        ...(clusterNode?.services ?? []),
       ],
       servers: settings.servers,
       runtimeDependentServices: [{ name: 'log rotation', start: (signal) => logManager.start(signal) }],
     },
     { configuration: settings.configuration, nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
   );
-  return { kubelet, podConfig, status, podCache, runtime };
+  return { kubelet: assembled, podConfig, status, podCache, runtime };
+}
+
+/** S5: nothing of the pod runs, and its sandbox is down; that its volumes are gone was seen before it was called finished. */
+function nothingLeft(status: RuntimePodStatus | undefined): boolean {
+  if (status === undefined) return true;
+  return !status.sandboxes.some(({ state }) => state === 'ready') && !status.containers.some(mayStillRun);
+}
+
+function mayStillRun({ state }: RuntimePodStatus['containers'][number]): boolean {
+  return state === 'running' || state === 'unknown';
 }
 
 function unsupportedVolumes(volumes: Pick<VolumeManager, 'unsupported'>): AdmitHandler {

@@ -6,6 +6,7 @@ import type { SetPods } from '@node-agent/pod-config';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { Mounter } from '@node-agent/volumes';
+import type { ClusterPart } from './cluster-part.ts';
 
 /** The world outside of a kubelet: everything that it does to a machine goes through these. */
 export interface NodePorts {
@@ -17,6 +18,8 @@ export interface NodePorts {
   readonly cri: RuntimeService & ImageService;
   readonly fs: FileSystem;
   readonly mounter: Mounter;
+  /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
+  readonly cluster?: ClusterPart;
 }
 
 /** Where pods come from: made around the function by which it speaks. */

@@ -5,6 +5,7 @@ import { MemoryFileSystem } from '@node-agent/host/testing';
 import { defaultPod, type Pod } from '@node-agent/pod-spec';
 import { MemoryEventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type AssembledKubelet, assembleKubelet } from '../src/assemble.ts';
+import type { ClusterPart } from '../src/cluster-part.ts';
 import type { AssemblySettings } from '../src/ports.ts';
 
 /** A pod of a manifest: one container that runs until it is ended. */
@@ -47,6 +48,7 @@ export interface StartedKubelet extends AssembledKubelet<unknown> {
 export function startKubelet(
   { clock, random, fs, cri, events }: World,
   admitHandlers: AssemblySettings['admitHandlers'] = [],
+  cluster?: ClusterPart,
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};
   const settings: AssemblySettings = {
@@ -95,7 +97,10 @@ export function startKubelet(
   };
   const mounter = { mountPoints: async () => new Map(), mount: async () => {}, unmount: async () => {} };
   const assembled = assembleKubelet(
-    { clock, random, fs, cri, mounter, recorder: events, logger: silentLogger, metrics: noMetrics },
+    {
+      ...{ clock, random, fs, cri, mounter, recorder: events, logger: silentLogger, metrics: noMetrics },
+      ...(cluster && { cluster }),
+    },
     settings,
   );
   const controller = new AbortController();

@@ -61,6 +61,10 @@ export type ServerName = 'healthz' | 'readOnly' | 'main' | 'podResources';
 /** What a kubelet shows of itself. */
 export interface KubeletView {
   health(): KubeletHealth;
+  /** What keeps the node from being ready, in upstream's words: the node's condition Ready has them. */
+  readiness(): KubeletReadiness;
+  /** Asks the runtime for its status now, so that {@link readiness} knows it. Never throws for what the runtime did. */
+  updateRuntimeUp(signal: AbortSignal): Promise<void>;
   getPods(): readonly Pod[];
   getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   explain(namespace: string, name: string): PodExplanation | undefined;
@@ -71,6 +75,12 @@ export interface KubeletHealth {
   readonly syncloop: string | undefined;
   readonly pleg: string | undefined;
   readonly runtime: string | undefined;
+}
+
+/** What keeps a node from being ready; both empty where nothing does. */
+export interface KubeletReadiness {
+  readonly runtimeErrors: readonly string[];
+  readonly networkErrors: readonly string[];
 }
 
 /** The settings of a {@link Kubelet}; the defaults are upstream's. `C` is the form of the program's configuration. */

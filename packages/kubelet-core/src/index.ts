@@ -4,6 +4,7 @@ export type {
   Dependencies,
   KubeletHealth,
   KubeletOptions,
+  KubeletReadiness,
   KubeletView,
   RuntimeGate,
   ServerName,

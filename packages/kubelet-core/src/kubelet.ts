@@ -1,7 +1,14 @@
 import { TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { errorText, eventReasons, type ObjectReference } from '@node-agent/telemetry';
-import type { Dependencies, KubeletHealth, KubeletOptions, KubeletView, ServerName } from './dependencies.ts';
+import type {
+  Dependencies,
+  KubeletHealth,
+  KubeletOptions,
+  KubeletReadiness,
+  KubeletView,
+  ServerName,
+} from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
@@ -176,6 +183,28 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     };
   }
 
+  readiness(): KubeletReadiness {
+    const networkError = this.#runtimeState.networkError();
+    return {
+      runtimeErrors: this.#runtimeState.errors(),
+      networkErrors: networkError === undefined ? [] : [networkError],
+    };
+  }
+
+  async updateRuntimeUp(signal: AbortSignal): Promise<void> {
+    const { runtime, logger } = this.#deps;
+    try {
+      this.#runtimeState.update(await runtime.status(signal));
+    } catch (err) {
+      // Once for each reason: a runtime that is away is asked every second.
+      const reason = errorText(err);
+      if (!signal.aborted && reason !== this.#runtimeState.silence) {
+        logger.error({ err }, 'Container runtime sanity check failed');
+      }
+      this.#runtimeState.silent(reason);
+    }
+  }
+
   /** All pods that this node should run, with the newest status that is known of each. */
   getPods(): readonly Pod[] {
     return this.#deps.podManager.getPods().map((pod) => this.#withStatus(pod));
@@ -265,21 +294,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   /** Asks the runtime for its status from time to time; starts PLEG and what depends on the runtime once it answers. */
   async #watchRuntime(group: TaskGroup): Promise<void> {
     const { signal } = group;
-    const { clock, runtime, logger, pleg, runtimeDependentServices } = this.#deps;
+    const { clock, pleg, runtimeDependentServices } = this.#deps;
     const { runtimeStatusPeriodMs } = this.#options;
     let starting = true;
     let periodMs: number;
     do {
-      try {
-        this.#runtimeState.update(await runtime.status(signal));
-      } catch (err) {
-        // Once for each reason: a runtime that is away is asked every second.
-        const reason = errorText(err);
-        if (!signal.aborted && reason !== this.#runtimeState.silence) {
-          logger.error({ err }, 'Container runtime sanity check failed');
-        }
-        this.#runtimeState.silent(reason);
-      }
+      await this.updateRuntimeUp(signal);
       if (starting && this.#runtimeState.everUp) {
         starting = false;
         group.add((ending) => pleg.start(ending));

@@ -1,0 +1,121 @@
+import { TaskGroup } from '@node-agent/async';
+import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
+import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
+import { type Node, NodeLease, NodeStatusManager, restLeaseClient, restNodeClient } from '@node-agent/node-status';
+import { ApiSource } from '@node-agent/pod-config';
+import {
+  type PodDeletionSafety,
+  type StatusApi,
+  type StatusPods,
+  type StatusSource,
+  StatusWriter,
+} from '@node-agent/status';
+import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+import type { PodSourcePort } from './ports.ts';
+import type { RuntimeFacts } from './runtime-facts.ts';
+
+/** What the other parts of this node give to those that speak with the API server. */
+export interface NodeParts {
+  readonly statuses: StatusSource;
+  readonly pods: StatusPods;
+  readonly safety: PodDeletionSafety;
+  readonly runtime: RuntimeFacts;
+  readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
+}
+
+/**
+ * The node in its cluster: the pods that are bound to it come from the API server, and their statuses, the node's own, and
+ * its lease go there.
+ */
+export class ClusterNode {
+  readonly podSource: PodSourcePort;
+  readonly statusWriter: StatusWriter;
+  /** Run beside the sync loop. */
+  readonly services: readonly BackgroundService[];
+  readonly #nodeStatus: NodeStatusManager;
+  readonly #node: Reflector<Node>;
+
+  constructor(
+    child: (component: string) => PartComponents,
+    ports: ClusterPorts,
+    settings: ClusterSettings & { readonly nodeName: string },
+    parts: NodeParts,
+  ) {
+    const { requests: client, heartbeats } = ports;
+    const { nodeName } = settings;
+    const pods = new Reflector(
+      { ...child('pod-watch'), client },
+      { resource: resources.pods, fieldSelector: fieldSelector({ 'spec.nodeName': nodeName }) },
+    );
+    const node = new Reflector<Node>(
+      { ...child('node-watch'), client },
+      { resource: resources.nodes, fieldSelector: fieldSelector({ 'metadata.name': nodeName }) },
+    );
+    this.#node = node;
+    this.podSource = {
+      name: 'api',
+      make: (set) => {
+        const source = new ApiSource({ feed: pods, set, nodeSynced: (signal) => node.waitForSync(signal) });
+        return { start: (signal) => together(signal, [pods, source]) };
+      },
+    };
+    this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api: statusApi(client) });
+
+    const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
+    const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
+    this.#nodeStatus = new NodeStatusManager(
+      {
+        ...child('node-status'),
+        nodes,
+        onRepeatedHeartbeatFailure,
+        sources: {
+          ...ports.machine,
+          runtimeVersion: (signal) => parts.runtime.version(signal),
+          images: (signal) => parts.runtime.images(signal),
+          checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
+          readiness: () => parts.kubelet().readiness(),
+          runtimeHandlers: () => parts.runtime.handlers(),
+          runtimeFeatures: () => parts.runtime.features(),
+          // No type of volume so far is one that a controller attaches.
+          volumesInUse: () => [],
+        },
+      },
+      { ...settings.node, nodeName },
+    );
+    const lease = new NodeLease(
+      { ...child('node-lease'), leases: restLeaseClient(heartbeats), nodes, onRepeatedHeartbeatFailure },
+      { nodeName, leaseDurationSeconds: settings.leaseDurationSeconds },
+    );
+    this.services = [
+      { name: 'node watch', start: (signal) => node.start(signal) },
+      { name: 'status writer', start: (signal) => this.statusWriter.start(signal) },
+      { name: 'node status', start: (signal) => this.#nodeStatus.start(signal) },
+      { name: 'node lease', start: (signal) => lease.start(signal) },
+    ];
+  }
+
+  /** The node as its watch has it, or as it was registered; `undefined` before either. */
+  get node(): Node | undefined {
+    const [watched] = this.#node.objects.values();
+    return watched ?? this.#nodeStatus.node;
+  }
+}
+
+function statusApi(client: ClusterPorts['requests']): StatusApi {
+  return {
+    getPod: (namespace, name, signal) => client.get(resources.pods, { namespace, name }, signal),
+    patchPodStatus: (namespace, name, _uid, body, signal) =>
+      client.patch(resources.pods, { type: 'strategic', body }, { namespace, name, subresource: 'status' }, signal),
+    deletePod: (namespace, name, { uid, gracePeriodSeconds }, signal) =>
+      client.delete(resources.pods, { namespace, name, preconditions: { uid }, gracePeriodSeconds }, signal),
+  };
+}
+
+async function together(
+  signal: AbortSignal,
+  parts: readonly { start(signal: AbortSignal): Promise<void> }[],
+): Promise<void> {
+  const group = new TaskGroup(signal);
+  for (const part of parts) group.add((ending) => part.start(ending));
+  await group.ended();
+}

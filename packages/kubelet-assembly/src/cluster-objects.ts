@@ -1,0 +1,81 @@
+import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
+import {
+  ClusterTrustBundles,
+  ObjectCache,
+  objectTtlMs,
+  PullSecrets,
+  podTokenQuery,
+  TokenManager,
+} from '@node-agent/object-cache';
+import type { Pod } from '@node-agent/pod-spec';
+import type { ProjectionSources } from '@node-agent/volumes';
+import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+import { type EnvironmentSource, environmentSource, volumeSource } from './object-sources.ts';
+
+/** What pods need from the API server beside themselves: secrets, config maps, tokens, trust anchors, logins for images. */
+export class ClusterObjects {
+  readonly pullSecrets: PullSecrets;
+  readonly environment: EnvironmentSource;
+  readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
+  /** Run beside the sync loop. */
+  readonly services: readonly BackgroundService[];
+  readonly #objects: ObjectCache;
+  readonly #tokens: TokenManager;
+
+  /** @param nodeAnnotations the node's, once it is known: they may say for how long objects are fresh */
+  constructor(
+    child: (component: string) => PartComponents,
+    { requests: client, nodeCredentials }: ClusterPorts,
+    { changeDetection: strategy, syncFrequencyMs }: ClusterSettings & { readonly syncFrequencyMs: number },
+    nodeAnnotations: () => Readonly<Record<string, string>> | undefined,
+  ) {
+    const objects = new ObjectCache(
+      { ...child('object-cache'), client },
+      { strategy, syncFrequencyMs, ttlMs: () => objectTtlMs(nodeAnnotations()) },
+    );
+    const tokens = new TokenManager({ ...child('tokens'), client });
+    const trustBundles = new ClusterTrustBundles({ ...child('trust-bundles'), client });
+    this.#objects = objects;
+    this.#tokens = tokens;
+    this.environment = environmentSource(objects);
+    this.volumeSources = {
+      objects: volumeSource(objects),
+      tokens: {
+        getServiceAccountToken: async (pod, request, signal) =>
+          (await tokens.get(podTokenQuery(pod, request), signal)).token,
+      },
+      trustBundles,
+    };
+    this.pullSecrets = new PullSecrets({
+      ...child('pull-secrets'),
+      secrets: objects,
+      ...(nodeCredentials && { node: nodeCredentials }),
+    });
+    this.services = [
+      { name: 'object cache', start: (signal) => objects.start(signal) },
+      { name: 'tokens', start: (signal) => tokens.start(signal) },
+      { name: 'trust bundles', start: (signal) => trustBundles.start(signal) },
+    ];
+  }
+
+  /** The syncer, with what a pod refers to held on to from before its first sync to its end. */
+  holding(syncer: PodSyncer): PodSyncer {
+    return {
+      syncPod: (updateType, pod, ...rest) => {
+        this.#objects.registerPod(pod);
+        return syncer.syncPod(updateType, pod, ...rest);
+      },
+      syncTerminatingPod: (...args) => syncer.syncTerminatingPod(...args),
+      syncTerminatingRuntimePod: (...args) => syncer.syncTerminatingRuntimePod(...args),
+      syncTerminatedPod: async (pod, ...rest) => {
+        await syncer.syncTerminatedPod(pod, ...rest);
+        this.#letGo(pod);
+      },
+    };
+  }
+
+  #letGo(pod: Pod): void {
+    this.#objects.unregisterPod(pod);
+    this.#tokens.deleteForPod(pod.metadata.uid);
+  }
+}

@@ -1,0 +1,16 @@
+import { ClusterNode } from './cluster-node.ts';
+import { ClusterObjects } from './cluster-objects.ts';
+import type { ClusterPart } from './cluster-part.ts';
+import type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
+
+/**
+ * What makes a kubelet the node of a cluster: {@link NodePorts.cluster}. An entry point of its own, so that a kubelet
+ * without an API server does not load it.
+ */
+export function clusterPart(ports: ClusterPorts, settings: ClusterSettings): ClusterPart {
+  return {
+    objects: (child, node, nodeAnnotations) =>
+      new ClusterObjects(child, ports, { ...settings, ...node }, nodeAnnotations),
+    node: (child, { nodeName }, parts) => new ClusterNode(child, ports, { ...settings, nodeName }, parts),
+  };
+}

@@ -1,0 +1,148 @@
+import type { FakeClock } from '@node-agent/async/testing';
+import { FakeApiServer } from '@node-agent/fake-apiserver';
+import { RestClient, resources } from '@node-agent/kube-client';
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { clusterPart } from '../src/cluster.ts';
+import { ids, makeWorld, type StartedKubelet, startKubelet, type World } from './node.ts';
+
+interface ClusterWorld extends World {
+  readonly api: FakeApiServer;
+  readonly client: RestClient;
+  readonly start: () => StartedKubelet;
+}
+
+async function makeCluster(): Promise<ClusterWorld> {
+  const world = await makeWorld();
+  const { clock, random } = world;
+  const api = new FakeApiServer({ clock, random });
+  const client = new RestClient({ transport: api, clock });
+  const machine = {
+    machineId: 'm',
+    systemUuid: 's',
+    bootId: 'b',
+    kernelVersion: '6.1',
+    osImage: 'Debian',
+    cpuCount: 2,
+    memoryBytes: 2 ** 30,
+    swapBytes: 0,
+    hugePages: [],
+  };
+  const start = (): StartedKubelet => {
+    const cluster = clusterPart(
+      {
+        requests: client,
+        heartbeats: client,
+        machine: {
+          machine: async () => machine,
+          network: async () => ({ hostAddresses: ['192.0.2.1'], namedAddresses: [], defaultAddress: '192.0.2.1' }),
+          ephemeralStorageBytes: async () => 2 ** 33,
+        },
+      },
+      {
+        node: { hostname: 'n1', kubeletVersion: 'v1.36.3+node-agent.0.0.0', architecture: 'amd64' },
+        leaseDurationSeconds: 40,
+        changeDetection: 'Watch',
+      },
+    );
+    const started = startKubelet(world, [], cluster);
+    started.setPods([]);
+    return started;
+  };
+  return { ...world, api, client, start };
+}
+
+const boundPod = (name: string, spec: Partial<Pod['spec']> = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default', uid: '' },
+  spec: {
+    nodeName: 'n1',
+    terminationGracePeriodSeconds: 1,
+    containers: [{ name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] }],
+    ...spec,
+  },
+});
+
+const seconds = async (clock: FakeClock, count: number): Promise<void> => {
+  for (let i = 0; i < count * 10; i++) await clock.advance(100);
+};
+
+describe('a node of a cluster', () => {
+  it('registers its node, is ready, and keeps its lease', async () => {
+    const { clock, client, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 15);
+    const node = await client.get(resources.nodes, { name: 'n1' });
+    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(ready).toMatchObject({ status: 'True', reason: 'KubeletReady' });
+    expect(node.status?.addresses).toContainEqual({ type: 'InternalIP', address: '192.0.2.1' });
+    const lease = await client.get(resources.leases, { name: 'n1', namespace: 'kube-node-lease' });
+    expect(lease.spec?.holderIdentity).toBe('n1');
+    await stop();
+  });
+
+  it('S5: runs a pod that is bound to it, reports it, and lets its object go when it has ended', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    await client.create(resources.pods, boundPod('web'));
+    await seconds(clock, 3);
+    const running = await client.get(resources.pods, { namespace: 'default', name: 'web' });
+    expect(running.status).toMatchObject({ phase: 'Running', hostIP: '192.0.2.1' });
+    expect(await ids(cri)).toHaveLength(1);
+
+    await client.delete(resources.pods, { namespace: 'default', name: 'web' });
+    await seconds(clock, 4);
+    expect(api.objects('pods')).toEqual([]);
+    expect(cri.liveContainers()).toEqual([]);
+    await stop();
+  });
+
+  it('K3: pods go on while the API server is away, and what happened is told when it is back', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    await client.create(resources.pods, boundPod('web'));
+    await seconds(clock, 3);
+    api.refuseConnections();
+    const [first] = await ids(cri);
+    cri.killContainer(first ?? '');
+    await seconds(clock, 60);
+    expect(cri.liveContainers()).toHaveLength(1);
+    api.acceptConnections();
+    await seconds(clock, 40);
+    const pod = await client.get(resources.pods, { namespace: 'default', name: 'web' });
+    expect(pod.status?.containerStatuses?.[0]?.restartCount).toBe(1);
+    await stop();
+  });
+
+  it('starts a container once the secret that its environment asks for is there', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    const container = {
+      name: 'main',
+      image: 'busybox',
+      imagePullPolicy: 'Never',
+      command: ['sleep', 'infinity'],
+      env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'db', key: 'password' } } }],
+    };
+    await client.create(resources.pods, boundPod('web', { containers: [container] }));
+    await seconds(clock, 3);
+    const waiting = await client.get(resources.pods, { namespace: 'default', name: 'web' });
+    expect(waiting.status?.containerStatuses?.[0]?.state?.waiting).toMatchObject({
+      reason: 'CreateContainerConfigError',
+      message: 'secret "db" not found',
+    });
+    api.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace: 'default', name: 'db' },
+      data: { password: 'aHVudGVyMg==' },
+    });
+    await seconds(clock, 30);
+    expect(cri.liveContainers()).toHaveLength(1);
+    await stop();
+  });
+});
