@@ -9,6 +9,7 @@ const [command, ...args] = process.argv.slice(2);
 const commands = {
   start: { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
+  'control-plane': { build: [], program: 'tools/control-plane/src/main.ts' },
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
   bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },
   build: { build: 'all' },

@@ -10,6 +10,7 @@ const nx = (target, ...args) => ['nx', 'run-many', '-t', target, '--output-style
 /** Each step: a name, the command, and `tests: true` where vitest's reports count instead of the command itself. */
 const steps = [
   { name: 'system packages', command: ['node', 'tools/test/system-packages.mjs'] },
+  { name: 'control plane', command: ['node', 'tools/test/control-plane.mjs'] },
   { name: 'layers', command: ['node', 'tools/checks/layers.mjs'] },
   { name: 'manifests', command: ['node', 'tools/checks/manifests.mjs'] },
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },

@@ -1,0 +1,117 @@
+import { access, mkdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { buildPrograms } from './build.ts';
+import { downloadPrograms } from './download.ts';
+import { attempt } from './run.ts';
+import { KUBERNETES_VERSION } from './versions.ts';
+
+/** What a control plane consists of, and the client that people use with it. */
+const CONTROL_PLANE_PROGRAMS = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubectl',
+] as const;
+
+/** A program that can be had. */
+export type ProgramName = (typeof CONTROL_PLANE_PROGRAMS)[number] | 'kubelet';
+
+/** The file of each program of a control plane. */
+export type ControlPlaneBinaries = Readonly<Record<(typeof CONTROL_PLANE_PROGRAMS)[number], string>>;
+
+/** What there is, or why there is none. */
+export type Found<T> = { readonly binaries: T } | { readonly reason: string };
+
+export interface FindOptions {
+  /** Told what takes long. */
+  readonly say: (text: string) => void;
+  /** A directory that has them all; where it is given nowhere else is looked. */
+  readonly directory?: string;
+}
+
+/** The control plane's programs: from the directory given, from PATH, the cache, the release's downloads, or built. */
+export async function findControlPlane(options: FindOptions): Promise<Found<ControlPlaneBinaries>> {
+  return find(CONTROL_PLANE_PROGRAMS, options);
+}
+
+/** The release's own kubelet, for comparisons: found like {@link findControlPlane}. */
+export async function findUpstreamKubelet(options: FindOptions): Promise<Found<{ readonly kubelet: string }>> {
+  return find(['kubelet'] as const, options);
+}
+
+async function find<Name extends ProgramName>(
+  names: readonly Name[],
+  { say, directory }: FindOptions,
+): Promise<Found<Readonly<Record<Name, string>>>> {
+  if (process.platform !== 'linux') return { reason: 'a control plane runs on Linux' };
+  if (directory !== undefined) {
+    const missing = await missingIn(directory, names);
+    if (missing.length > 0) return { reason: `${directory} has no ${missing.join(', ')}` };
+    return { binaries: inDirectory(directory, names) };
+  }
+  const installed = await inPath(names);
+  if (installed !== undefined) return { binaries: installed };
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
+  const binDir = join(cache, `kubernetes-${KUBERNETES_VERSION}`);
+  const problems: string[] = [];
+  for (const bring of [downloadPrograms, buildPrograms]) {
+    const missing = await missingIn(binDir, names);
+    if (missing.length === 0) break;
+    await mkdir(binDir, { recursive: true });
+    await bring(missing, binDir, say).catch((error: unknown) => {
+      problems.push(error instanceof Error ? error.message : String(error));
+    });
+  }
+  const missing = await missingIn(binDir, names);
+  if (missing.length > 0) return { reason: `there is no ${missing.join(', ')} here: ${problems.join('; ')}` };
+  return { binaries: inDirectory(binDir, names) };
+}
+
+/** All of them in PATH, and of this minor release; one of another would be another test. */
+async function inPath<Name extends ProgramName>(
+  names: readonly Name[],
+): Promise<Readonly<Record<Name, string>> | undefined> {
+  const files: [Name, string][] = [];
+  for (const name of names) {
+    const file = await which(name);
+    if (file === undefined) return undefined;
+    if (name !== 'etcd' && name !== 'kubectl' && !(await isOfThisRelease(file))) return undefined;
+    files.push([name, file]);
+  }
+  return Object.fromEntries(files) as Record<Name, string>;
+}
+
+async function isOfThisRelease(file: string): Promise<boolean> {
+  const { stdout } = await attempt(file, ['--version']);
+  const minor = KUBERNETES_VERSION.split('.').slice(0, 2).join('.');
+  return stdout.startsWith(`Kubernetes v${minor}.`);
+}
+
+function inDirectory<Name extends ProgramName>(
+  directory: string,
+  names: readonly Name[],
+): Readonly<Record<Name, string>> {
+  return Object.fromEntries(names.map((name) => [name, join(directory, name)])) as Record<Name, string>;
+}
+
+async function missingIn<Name extends ProgramName>(directory: string, names: readonly Name[]): Promise<Name[]> {
+  const there = await Promise.all(names.map((name) => exists(join(directory, name))));
+  return names.filter((_, index) => there[index] === false);
+}
+
+async function which(name: string): Promise<string | undefined> {
+  for (const directory of `${process.env.PATH ?? ''}${delimiter}/usr/local/bin`.split(delimiter)) {
+    const file = join(directory, name);
+    if (directory !== '' && (await exists(file))) return file;
+  }
+  return undefined;
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,329 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type Answer, type Caller, call } from './api.ts';
+import { type Certificates, processArguments } from './arguments.ts';
+import { Authority, type KeyPair } from './authority.ts';
+import type { ControlPlaneBinaries } from './binaries.ts';
+import { bootstrapObjects, KUBELET_CLIENT } from './bootstrap-objects.ts';
+import { freePorts } from './free-ports.ts';
+import { kubeconfig } from './kubeconfig.ts';
+import {
+  addressesOf,
+  firstAddress,
+  type Layout,
+  type Places,
+  PROCESS_NAMES,
+  type ProcessName,
+  placesIn,
+} from './layout.ts';
+import { ManagedProcess } from './managed-process.ts';
+import { run } from './run.ts';
+import { addAddress, removeAddress } from './service-address.ts';
+
+/** Where a private control plane lives, and how. */
+export interface ControlPlaneOptions {
+  readonly binaries: ControlPlaneBinaries;
+  /** A directory of its own: data, certificates, logs; it is made, and removed by `stop`. */
+  readonly directory: string;
+  /**
+   * Whether pods that have an address of their own reach the API server, as root alone can arrange it: it then listens at the
+   * address of the `kubernetes` service, port 443, which the loopback interface is given. Else at 127.x.y.1; not by default.
+   */
+  readonly reachableFromPods?: boolean;
+  /** Arguments beside the tool's own, as `{ 'kube-controller-manager': ['--node-monitor-grace-period=10s'] }`; the last one counts. */
+  readonly extraArguments?: Readonly<Partial<Record<ProcessName, readonly string[]>>>;
+  /** How long each process may take until it is ready, in milliseconds; 60 s by default. */
+  readonly startTimeoutMs?: number;
+}
+
+const POLL_MS = 100;
+
+/**
+ * A Kubernetes control plane on the loopback, of the real programs: with TLS and client certificates throughout, Node and RBAC
+ * authorization, NodeRestriction, and what a node needs to join, by a certificate made for it or by a bootstrap token. Its
+ * processes can be killed and started again, one by one; they outlive this program where it does not stop them.
+ */
+export class ControlPlane {
+  readonly #options: ControlPlaneOptions;
+  readonly #places: Places;
+  readonly #authority: Authority;
+  readonly #etcdAuthority: Authority;
+  readonly #processes = new Map<ProcessName, ManagedProcess>();
+  #layout: Layout | undefined;
+  #ca = '';
+  #admin: { readonly cert: string; readonly key: string } | undefined;
+  #etcdCaller: Caller | undefined;
+
+  constructor(options: ControlPlaneOptions) {
+    this.#options = options;
+    this.#places = placesIn(options.directory);
+    this.#authority = new Authority(this.#places.pki);
+    this.#etcdAuthority = new Authority(this.#places.etcdPki);
+  }
+
+  /** Where the API server is: `https://address:port`. */
+  get url(): string {
+    const { apiAddress, apiPort } = this.#prepared;
+    return `https://${apiAddress}:${apiPort}`;
+  }
+
+  /** The kubeconfig of one who may do everything. */
+  get adminKubeconfig(): string {
+    return this.#places.kubeconfig('admin');
+  }
+
+  /** The kubeconfig of a node that has not joined yet: a bootstrap token, good for a certificate signing request. */
+  get bootstrapKubeconfig(): string {
+    return this.#places.bootstrapKubeconfig;
+  }
+
+  /** The certificate of the authority that signs servers and clients. */
+  get caFile(): string {
+    return this.#authority.cert;
+  }
+
+  /** Prepares and starts all of it. @throws Error with the end of a log; nothing is left then */
+  async start(): Promise<void> {
+    try {
+      await this.#prepare();
+      for (const name of PROCESS_NAMES) await this.startProcess(name);
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /** Takes over one that an earlier program has started with this directory. @throws Error where there is none */
+  async attach(): Promise<void> {
+    const layout = await this.#savedLayout();
+    if (layout === undefined) throw new Error(`there is no control plane in ${this.#options.directory}`);
+    await this.#prepare();
+  }
+
+  /** Ends every process, whoever has started it with this directory, and takes away what was made. */
+  async stop(): Promise<void> {
+    for (const name of [...PROCESS_NAMES].reverse()) await this.#process(name, []).end('SIGTERM');
+    const layout = this.#layout ?? (await this.#savedLayout());
+    if (layout !== undefined && layout.apiAddress !== layout.address) await removeAddress(layout.apiAddress);
+    await rm(this.#options.directory, { recursive: true, force: true });
+  }
+
+  /** Starts one process and waits until it is ready. @throws Error with the end of its log */
+  async startProcess(name: ProcessName): Promise<void> {
+    const found = this.#processes.get(name);
+    if (found === undefined) throw new Error(`${name}: the control plane was not started`);
+    if ((await found.pid()) !== undefined) return;
+    await found.start();
+    await this.#until(`${name} to be ready`, () => this.#isReady(name), found);
+    if (name === 'kube-apiserver') await this.#giveBootstrapObjects();
+  }
+
+  /** Ends one process alone. */
+  async killProcess(name: ProcessName, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await this.#process(name, []).end(signal);
+  }
+
+  /** Has the cluster lose everything: etcd begins anew, and so do resource versions. All other processes are started again. */
+  async wipe(): Promise<void> {
+    for (const name of [...PROCESS_NAMES].reverse()) await this.killProcess(name, 'SIGKILL');
+    await rm(this.#places.etcdData, { recursive: true, force: true });
+    for (const name of PROCESS_NAMES) await this.startProcess(name);
+  }
+
+  /** The id of a process; `undefined` where it does not run. */
+  async pid(name: ProcessName): Promise<number | undefined> {
+    return this.#process(name, []).pid();
+  }
+
+  /** A kubeconfig for a node, with a certificate as the kubelet of that node: a file that ends with the control plane. */
+  async nodeKubeconfig(nodeName: string): Promise<string> {
+    const subject = { commonName: `system:node:${nodeName}`, organization: 'system:nodes' };
+    return this.#clientKubeconfig(`node-${nodeName}`, subject);
+  }
+
+  /** A request of one who may do everything. @throws Error where there is no answer */
+  async request(method: string, path: string, body?: unknown): Promise<Answer> {
+    return call(`${this.url}${path}`, { ca: this.#ca, ...this.#admin }, method, body);
+  }
+
+  /** The JSON that a request must be answered with. @throws Error with the answer where that is none of success */
+  async json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const { status, text } = await this.request(method, path, body);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status}: ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  /** Runs kubectl as one who may do everything; resolves with what it printed. @throws Error with what it said */
+  async kubectl(args: readonly string[], input = ''): Promise<string> {
+    return run(this.#options.binaries.kubectl, [`--kubeconfig=${this.adminKubeconfig}`, ...args], { input });
+  }
+
+  /** Has etcd forget the versions of the past, so that they expire. */
+  async compact(): Promise<void> {
+    const url = `https://${this.#prepared.address}:${this.#prepared.etcdPort}/v3/kv`;
+    const caller = this.#etcdCaller;
+    if (caller === undefined) throw new Error('the control plane was not started');
+    const range = await call(`${url}/range`, caller, 'POST', { key: 'AA==', serializable: true });
+    const { header } = JSON.parse(range.text) as { readonly header: { readonly revision: string } };
+    const compacted = await call(`${url}/compaction`, caller, 'POST', { revision: header.revision, physical: true });
+    if (compacted.status !== 200) throw new Error(`etcd does not compact: ${compacted.text}`);
+  }
+
+  async #prepare(): Promise<void> {
+    const { directory, extraArguments = {}, reachableFromPods = false } = this.#options;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const layout = (await this.#savedLayout()) ?? (await newLayout(directory, reachableFromPods));
+    this.#layout = layout;
+    await writeFile(this.#places.layout, JSON.stringify(layout));
+    if (layout.apiAddress !== layout.address) await addAddress(layout.apiAddress);
+    await this.#authority.prepare('node-agent-ca');
+    await this.#etcdAuthority.prepare('node-agent-etcd-ca');
+    this.#ca = await readFile(this.#authority.cert, 'utf8');
+    const certificates = await this.#certificates(layout);
+    this.#etcdCaller = {
+      ca: await readFile(this.#etcdAuthority.cert, 'utf8'),
+      ...(await contentOf(certificates.etcdClient)),
+    };
+    await this.#serviceAccountKey();
+    await this.#kubeconfigs();
+    const args = processArguments(directory, layout, certificates);
+    for (const name of PROCESS_NAMES) {
+      this.#processes.set(name, this.#process(name, [...args[name], ...(extraArguments[name] ?? [])]));
+    }
+  }
+
+  async #certificates(layout: Layout): Promise<Certificates> {
+    const { address, apiAddress, serviceSubnet } = layout;
+    const ips = [...new Set([address, apiAddress, firstAddress(serviceSubnet), '127.0.0.1'])];
+    const service = 'kubernetes.default.svc';
+    const dnsNames = ['localhost', 'kubernetes', 'kubernetes.default', service, `${service}.cluster.local`];
+    const local = { ips: [address, '127.0.0.1'], dnsNames: ['localhost'] };
+    const [own, etcd] = [this.#authority, this.#etcdAuthority];
+    return {
+      ca: own,
+      apiServer: await own.issue('apiserver', { commonName: 'kube-apiserver', ips, dnsNames }),
+      kubeletClient: await own.issue('apiserver-kubelet-client', { commonName: KUBELET_CLIENT }),
+      controllerManager: await own.issue('controller-manager-server', {
+        commonName: 'kube-controller-manager',
+        ...local,
+      }),
+      scheduler: await own.issue('scheduler-server', { commonName: 'kube-scheduler', ...local }),
+      etcdCa: etcd,
+      etcd: await etcd.issue('server', { commonName: 'etcd', ...local }),
+      etcdClient: await etcd.issue('client', { commonName: 'kube-apiserver-etcd-client' }),
+    };
+  }
+
+  async #serviceAccountKey(): Promise<void> {
+    const { serviceAccountKey, serviceAccountPublicKey } = this.#places;
+    if ((await readFile(serviceAccountKey).catch(() => undefined)) !== undefined) return;
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    await writeFile(serviceAccountPublicKey, publicKey.export({ type: 'spki', format: 'pem' }));
+    await writeFile(serviceAccountKey, privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 });
+  }
+
+  async #kubeconfigs(): Promise<void> {
+    const admin = { commonName: 'kubernetes-admin', organization: 'system:masters' };
+    this.#admin = await contentOf(await this.#authority.issue('client-admin', admin));
+    await this.#clientKubeconfig('admin', admin);
+    await this.#clientKubeconfig('controller-manager', { commonName: 'system:kube-controller-manager' });
+    await this.#clientKubeconfig('scheduler', { commonName: 'system:kube-scheduler' });
+    const text = kubeconfig({ server: this.url, ca: this.#ca, user: { token: await this.#token() } });
+    await writeFile(this.bootstrapKubeconfig, text, { mode: 0o600 });
+  }
+
+  async #clientKubeconfig(name: string, subject: { commonName: string; organization?: string }): Promise<string> {
+    const user = await contentOf(await this.#authority.issue(`client-${name}`, subject));
+    const file = this.#places.kubeconfig(name);
+    await writeFile(file, kubeconfig({ server: this.url, ca: this.#ca, user }), { mode: 0o600 });
+    return file;
+  }
+
+  async #token(): Promise<string> {
+    const found = await readFile(this.#places.token, 'utf8').catch(() => undefined);
+    if (found !== undefined) return found;
+    const token = `${randomBytes(3).toString('hex')}.${randomBytes(8).toString('hex')}`;
+    await writeFile(this.#places.token, token, { mode: 0o600 });
+    return token;
+  }
+
+  async #giveBootstrapObjects(): Promise<void> {
+    for (const { collection, object } of bootstrapObjects(await this.#token())) {
+      // The namespace that some are in is made by the API server itself, soon.
+      await this.#until(`an object in ${collection}`, async () => {
+        const { status, text } = await this.request('POST', collection, object);
+        if (status === 404) return false;
+        if (status < 300 || status === 409) return true;
+        throw new Error(`POST ${collection}: ${status}: ${text}`);
+      });
+    }
+  }
+
+  async #isReady(name: ProcessName): Promise<boolean> {
+    const { address, etcdPort, controllerManagerPort, schedulerPort } = this.#prepared;
+    const urls = {
+      etcd: `https://${address}:${etcdPort}/health`,
+      'kube-apiserver': `${this.url}/readyz`,
+      'kube-controller-manager': `https://${address}:${controllerManagerPort}/healthz`,
+      'kube-scheduler': `https://${address}:${schedulerPort}/readyz`,
+    };
+    const caller = name === 'etcd' ? this.#etcdCaller : { ca: this.#ca, ...this.#admin };
+    const answer = caller && (await call(urls[name], caller).catch(() => undefined));
+    return answer?.status === 200;
+  }
+
+  async #until(what: string, holds: () => Promise<boolean>, watched?: ManagedProcess): Promise<void> {
+    const { startTimeoutMs = 60_000 } = this.#options;
+    const end = performance.now() + startTimeoutMs;
+    while (!(await holds())) {
+      if (watched?.hasEnded || performance.now() > end) {
+        const how = watched?.hasEnded ? 'it has ended' : `not within ${startTimeoutMs} ms`;
+        throw new Error(`waited for ${what} in vain: ${how}\n${(await watched?.logTail()) ?? ''}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  #process(name: ProcessName, args: readonly string[]): ManagedProcess {
+    const { directory, binaries } = this.#options;
+    return (
+      this.#processes.get(name) ??
+      new ManagedProcess({
+        file: binaries[name],
+        args,
+        logFile: this.#places.log(name),
+        pidFile: this.#places.pid(name),
+        mark: `${directory}/`,
+      })
+    );
+  }
+
+  get #prepared(): Layout {
+    if (this.#layout === undefined) throw new Error('the control plane was not started');
+    return this.#layout;
+  }
+
+  async #savedLayout(): Promise<Layout | undefined> {
+    const text = await readFile(this.#places.layout, 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as Layout);
+  }
+}
+
+async function newLayout(directory: string, reachableFromPods: boolean): Promise<Layout> {
+  const { address, serviceSubnet } = addressesOf(directory);
+  const [api = 0, etcd = 0, peer = 0, controllerManager = 0, scheduler = 0] = await freePorts(5, address);
+  return {
+    address,
+    apiAddress: reachableFromPods ? firstAddress(serviceSubnet) : address,
+    apiPort: reachableFromPods ? 443 : api,
+    etcdPort: etcd,
+    etcdPeerPort: peer,
+    controllerManagerPort: controllerManager,
+    schedulerPort: scheduler,
+    serviceSubnet,
+  };
+}
+
+async function contentOf({ cert, key }: KeyPair): Promise<{ readonly cert: string; readonly key: string }> {
+  return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
+}

@@ -1,0 +1,11 @@
+export {
+  type ControlPlaneBinaries,
+  type FindOptions,
+  type Found,
+  findControlPlane,
+  findUpstreamKubelet,
+} from './binaries.ts';
+export { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
+export type { ProcessName } from './layout.ts';
+export { cannotAddAddress } from './service-address.ts';
+export { approveServingRequests } from './serving-certificates.ts';

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { downloadPrograms } from '../src/download.ts';
+import { run } from '../src/run.ts';
+
+const ARCH = process.arch === 'arm64' ? 'arm64' : 'amd64';
+const published = new Map<string, Buffer>();
+let directory = '';
+let binDir = '';
+let server: Server;
+let mirrors: { kubernetes: string; etcd: string };
+
+beforeEach(async () => {
+  published.clear();
+  directory = await mkdtemp(join(tmpdir(), 'na-download-'));
+  binDir = join(directory, 'bin');
+  await mkdir(binDir);
+  server = createServer((request, response) => {
+    const found = published.get(request.url ?? '');
+    response.writeHead(found === undefined ? 404 : 200).end(found);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  mirrors = { kubernetes: url, etcd: url };
+});
+
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await rm(directory, { recursive: true });
+});
+
+const sha256 = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+
+test('programs are downloaded, checked, and can be run', async () => {
+  const program = Buffer.from('#!/bin/sh\necho hello\n');
+  const path = `/v1.36.3/bin/linux/${ARCH}/kubectl`;
+  published.set(path, program).set(`${path}.sha256`, Buffer.from(`${sha256(program)}\n`));
+  const release = `etcd-v3.6.8-linux-${ARCH}`;
+  await mkdir(join(directory, release));
+  await writeFile(join(directory, release, 'etcd'), '#!/bin/sh\necho etcd\n');
+  await run('tar', ['-czf', 'etcd.tar.gz', `${release}/etcd`], { cwd: directory });
+  const archive = await readFile(join(directory, 'etcd.tar.gz'));
+  published.set(`/v3.6.8/${release}.tar.gz`, archive);
+  published.set('/v3.6.8/SHA256SUMS', Buffer.from(`${'0'.repeat(64)}  other\n${sha256(archive)}  ${release}.tar.gz\n`));
+  const said: string[] = [];
+  await downloadPrograms(['kubectl', 'etcd'], binDir, (text) => said.push(text), mirrors);
+  expect(await run(join(binDir, 'kubectl'), [])).toBe('hello\n');
+  expect(await run(join(binDir, 'etcd'), [])).toBe('etcd\n');
+  expect(said).toHaveLength(2);
+  expect((await stat(join(binDir, 'etcd'))).mode & 0o777).toBe(0o755);
+});
+
+test('what is not as its sum says is refused, and nothing of it stays', async () => {
+  const path = `/v1.36.3/bin/linux/${ARCH}/kubectl`;
+  published.set(path, Buffer.from('something else')).set(`${path}.sha256`, Buffer.from('0'.repeat(64)));
+  await expect(downloadPrograms(['kubectl'], binDir, () => {}, mirrors)).rejects.toThrow(/its SHA-256 is [0-9a-f]{64}/);
+  expect(existsSync(join(binDir, 'kubectl'))).toBe(false);
+  expect(await readdir(directory)).toEqual(['bin']);
+});
+
+test('what is not published is named', async () => {
+  await expect(downloadPrograms(['kubelet'], binDir, () => {}, mirrors)).rejects.toThrow(/kubelet\.sha256: 404/);
+  await expect(downloadPrograms(['etcd'], binDir, () => {}, mirrors)).rejects.toThrow(/SHA256SUMS: 404/);
+});
