@@ -103,13 +103,14 @@ export function assembleKubelet<C>(
           const mounts = await volumes.containerMounts(pod, container);
           return hosts === undefined ? mounts : [...mounts, hosts];
         },
+        volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
       },
       probes: { liveness: () => undefined, startup: () => undefined },
       hooks: noHooks,
       isPodTerminationRequested: (uid) => workers?.isPodTerminationRequested(uid) ?? false,
       hostIps: () => nodeIps,
       nodeAllocatable,
-      ...(objects && { objects: objects.environment }),
+      ...(objects && { objects: objects.environment, services: () => objects.clusterServices.all() }),
     },
     {
       node,

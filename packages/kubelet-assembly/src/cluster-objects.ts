@@ -3,19 +3,23 @@ import {
   ClusterTrustBundles,
   ObjectCache,
   objectTtlMs,
+  type PodObjects,
   PullSecrets,
-  podTokenQuery,
+  podObjects,
+  podTokens,
   TokenManager,
 } from '@node-agent/object-cache';
 import type { Pod } from '@node-agent/pod-spec';
 import type { ProjectionSources } from '@node-agent/volumes';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
-import { type EnvironmentSource, environmentSource, volumeSource } from './object-sources.ts';
+import { ClusterServices } from './cluster-services.ts';
 
 /** What pods need from the API server beside themselves: secrets, config maps, tokens, trust anchors, logins for images. */
 export class ClusterObjects {
   readonly pullSecrets: PullSecrets;
-  readonly environment: EnvironmentSource;
+  /** Secrets and config maps, for environments. */
+  readonly environment: PodObjects;
+  readonly clusterServices: ClusterServices;
   readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
   /** Run beside the sync loop. */
   readonly services: readonly BackgroundService[];
@@ -37,15 +41,9 @@ export class ClusterObjects {
     const trustBundles = new ClusterTrustBundles({ ...child('trust-bundles'), client });
     this.#objects = objects;
     this.#tokens = tokens;
-    this.environment = environmentSource(objects);
-    this.volumeSources = {
-      objects: volumeSource(objects),
-      tokens: {
-        getServiceAccountToken: async (pod, request, signal) =>
-          (await tokens.get(podTokenQuery(pod, request), signal)).token,
-      },
-      trustBundles,
-    };
+    this.environment = podObjects(objects);
+    this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
+    this.clusterServices = new ClusterServices({ ...child('services'), client });
     this.pullSecrets = new PullSecrets({
       ...child('pull-secrets'),
       secrets: objects,
@@ -54,6 +52,7 @@ export class ClusterObjects {
     this.services = [
       { name: 'object cache', start: (signal) => objects.start(signal) },
       { name: 'tokens', start: (signal) => tokens.start(signal) },
+      this.clusterServices,
       { name: 'trust bundles', start: (signal) => trustBundles.start(signal) },
     ];
   }

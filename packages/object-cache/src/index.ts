@@ -8,6 +8,7 @@ export { ObjectCache, type ObjectCacheComponents, type ObjectCacheOptions } from
 export type { ChangeDetectionStrategy, ConfigMap, ObjectClient, Secret } from './object-store.ts';
 export type { AccountSource } from './plugin-account.ts';
 export { nodePluginRunner, type PluginResult, type PluginRun, type PluginRunner } from './plugin-runner.ts';
+export { type PodObjects, type PodTokens, podObjects, podTokens } from './pod-sources.ts';
 export { type NodeCredentials, PullSecrets, type PullSecretsComponents } from './pull-secrets.ts';
 export { type CredentialProvidersConfig, readCredentialProviders } from './read-credential-providers.ts';
 export type { TokenAttributes } from './token-attributes.ts';

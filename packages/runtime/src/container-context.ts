@@ -1,17 +1,21 @@
 import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { Container, Pod } from '@node-agent/pod-spec';
+import { type Container, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { ContainerContext, NodeSettings } from './config/context.ts';
-import { makeEnvironment } from './config/environment.ts';
+import { type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
 import { generateSandboxConfig } from './config/sandbox-config.ts';
+import { type ServiceData, serviceVariables } from './config/service-variables.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
+import { type EnvironmentFileComponents, readEnvironmentFiles } from './env-files.ts';
+import { PodRuntimeError } from './errors.ts';
 import { ImageUsers } from './image-users.ts';
 import type { PodMounts, PodNetworkPort } from './ports.ts';
 
 /** What the node and its managers know, of which sandboxes and containers are made. */
 export interface ContextComponents {
+  readonly fs: EnvironmentFileComponents['fs'];
   readonly imageService: Pick<ImageService, 'imageStatus'>;
   readonly files: ContainerFiles;
   readonly logger: Logger;
@@ -20,6 +24,7 @@ export interface ContextComponents {
   readonly node: NodeSettings;
   readonly cgroups?: PodCgroups | undefined;
   readonly objects?: ObjectSource | undefined;
+  readonly services?: (() => Iterable<ServiceData> | undefined) | undefined;
   readonly hostIps?: (() => readonly string[]) | undefined;
   readonly nodeAllocatable?: (() => Readonly<Record<string, string>>) | undefined;
   readonly selinuxEnabled?: boolean | undefined;
@@ -63,12 +68,16 @@ export class ConfigContexts {
   ): Promise<ContainerContext> {
     const { files, mounts, node, selinuxEnabled, objects } = this.#components;
     // Side by side: most of them wait for something else.
-    const [user, environmentObjects, containerMounts] = await Promise.all([
+    const services = this.#serviceVariables(pod);
+    const [user, environmentObjects, environmentFiles, containerMounts] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
       readEnvironmentObjects(pod, container, objects, signal),
+      readEnvironmentFiles(pod, container, this.#environmentFiles()),
       mounts.containerMounts(pod, container, podIps),
     ]);
     const environment = makeEnvironment(pod, container, {
+      services,
+      files: environmentFiles,
       podIps,
       hostIps: this.#components.hostIps?.() ?? [],
       nodeAllocatable: this.#components.nodeAllocatable?.() ?? {},
@@ -87,6 +96,26 @@ export class ConfigContexts {
       ...(selinuxEnabled !== undefined && { selinuxEnabled }),
       ...(targetContainerId !== undefined && { targetContainerId }),
     };
+  }
+
+  /**
+   * A pod of the API server waits for the services: without the address of the API server its programs would not find it.
+   * A static pod does not, as it may have to run before there is an API server (F4).
+   */
+  #serviceVariables(pod: Pod): readonly EnvironmentVariable[] {
+    const { services } = this.#components;
+    if (services === undefined) return [];
+    const known = services();
+    if (known === undefined && !isStaticPod(pod)) {
+      const message = 'services have not yet been read at least once, cannot construct envvars';
+      throw new PodRuntimeError('MissingObject', message);
+    }
+    return serviceVariables(known ?? [], pod.metadata.namespace, pod.spec.enableServiceLinks ?? true);
+  }
+
+  #environmentFiles(): EnvironmentFileComponents {
+    const { fs, mounts } = this.#components;
+    return { fs, volumePath: (pod, volumeName) => mounts.volumePath?.(pod, volumeName) };
   }
 
   /** A container that cannot leave a message is better than none: a full disk ends here in a log line. */

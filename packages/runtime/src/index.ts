@@ -21,6 +21,7 @@ export { imageUser } from './config/non-root.ts';
 export { type EnvironmentObjects, type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
 export type { MemoryQosSettings, ResourceSettings } from './config/resource-settings.ts';
 export { generateSandboxConfig } from './config/sandbox-config.ts';
+export type { ServiceData } from './config/service-variables.ts';
 export type { PodCgroups } from './container-context.ts';
 export { PodRuntimeError, type PodRuntimeErrorCode } from './errors.ts';
 export type {

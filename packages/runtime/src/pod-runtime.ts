@@ -22,6 +22,7 @@ import type { NodeSettings } from './config/context.ts';
 import { criLabels } from './config/labels.ts';
 import { DEFAULT_CONTAINER_LOGS_DIRECTORY } from './config/log-paths.ts';
 import type { ObjectSource } from './config/object-source.ts';
+import type { ServiceData } from './config/service-variables.ts';
 import { ConfigContexts, type PodCgroups } from './container-context.ts';
 import { ContainerFiles } from './container-files.ts';
 import { ContainerRemover } from './container-remover.ts';
@@ -64,7 +65,20 @@ export type RuntimeCalls = Pick<
 /** What a {@link PodRuntime} works with. */
 export interface PodRuntimeComponents {
   readonly cri: RuntimeCalls & Pick<ImageService, 'imageStatus'>;
-  readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'>;
+  readonly fs: Pick<
+    FileSystem,
+    | 'open'
+    | 'mkdir'
+    | 'readdir'
+    | 'writeFile'
+    | 'symlink'
+    | 'remove'
+    | 'exists'
+    | 'lstat'
+    | 'readFile'
+    | 'readlink'
+    | 'realpath'
+  >;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -80,6 +94,11 @@ export interface PodRuntimeComponents {
   readonly cgroups?: PodCgroups;
   /** Secrets and configMaps; absent where there is no API server. */
   readonly objects?: ObjectSource;
+  /**
+   * All services of the cluster, for variables that point at them; `undefined` until they have been read once: pods of the
+   * API server wait for that. Absent where there is no API server.
+   */
+  readonly services?: () => Iterable<ServiceData> | undefined;
   /** Whether a pod is to end, so that a sandbox that could not be made is no failure; nobody is where absent. */
   readonly isPodTerminationRequested?: (uid: string) => boolean;
   /** The runtime handler of a pod's RuntimeClass; the default one where absent. */

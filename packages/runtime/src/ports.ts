@@ -31,6 +31,8 @@ export interface PodNetworkPort {
 /** What of the host shows in a container: package `volumes`, and the hosts file of package `network`. */
 export interface PodMounts {
   containerMounts(pod: Pod, container: Container, podIps: readonly string[]): Promise<readonly Mount[]>;
+  /** Where a volume is that is ready, for variables from files (`fileKeyRef`): without this they are refused. */
+  volumePath?(pod: Pod, volumeName: string): string | undefined;
 }
 
 /** Runs a container's lifecycle hooks. */

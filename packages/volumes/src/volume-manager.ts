@@ -129,6 +129,11 @@ export class VolumeManager {
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod));
   }
 
+  /** Where a volume of a pod is that is ready; `undefined` where it is not. */
+  volumePath(pod: Pod, volumeName: string): string | undefined {
+    return this.#mounted.get(pod.metadata.uid)?.get(volumeName)?.hostPath;
+  }
+
   /** Whether anything of the pod's volumes is left, or may be: where the disk does not tell, it is. */
   async podVolumesExist(uid: string): Promise<boolean> {
     if ((this.#mounted.get(uid)?.size ?? 0) > 0) return true;

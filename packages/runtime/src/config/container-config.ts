@@ -3,6 +3,7 @@ import { type Container, type ContainerType, expand, type Pod } from '@node-agen
 import { containerMounts } from './container-mounts.ts';
 import { containerResources } from './container-resources.ts';
 import type { ContainerContext } from './context.ts';
+import { environmentBytes } from './env-bytes.ts';
 import { containerAnnotations, containerLabels } from './labels.ts';
 import { containerLogPath } from './log-paths.ts';
 import { verifyRunAsNonRoot } from './non-root.ts';
@@ -28,7 +29,6 @@ export function generateContainerConfig(
   const expanded = (texts: readonly string[] | undefined): readonly string[] =>
     (texts ?? []).map((text) => expand(text, (name) => variables.get(name)));
   const securityContext = containerSecurityContext(pod, container, context);
-  const encoder = new TextEncoder();
   return {
     metadata: { name: container.name, attempt },
     image: { image: imageRef, userSpecifiedImage: container.image ?? '', runtimeHandler: imageRuntimeHandler },
@@ -37,7 +37,7 @@ export function generateContainerConfig(
     workingDir: container.workingDir ?? '',
     labels: containerLabels(pod, container),
     annotations: containerAnnotations(pod, container, attempt, context.hash, context.annotations),
-    envs: context.environment.map(({ name, value }) => ({ key: name, value: encoder.encode(value) })),
+    envs: context.environment.map(({ name, value }) => ({ key: name, value: environmentBytes(value) })),
     mounts: containerMounts(pod, container, context, securityContext.namespaceOptions?.usernsOptions),
     devices: context.devices ?? [],
     CDIDevices: (context.cdiDevices ?? []).map((name) => ({ name })),

@@ -1,5 +1,7 @@
 import { type Container, type EnvVar, expand, type Pod, type ResourceListJson } from '@node-agent/pod-spec';
+import type { EnvironmentFiles } from '../env-files.ts';
 import { PodRuntimeError } from '../errors.ts';
+import { variableOfFile } from './env-file.ts';
 import { type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
 import { resourceFieldValue } from './resource-field.ts';
@@ -16,6 +18,8 @@ export interface EnvironmentContext extends PodAddresses {
   readonly nodeAllocatable: ResourceListJson;
   /** The secrets and configMaps that the container refers to, as {@link readEnvironmentObjects} got them. */
   readonly objects: EnvironmentObjects;
+  /** The files that the container's `fileKeyRef`s name; needed where it has any. */
+  readonly files?: EnvironmentFiles;
   /** Variables that point at services (`enableServiceLinks`); the container's own win. */
   readonly services?: readonly EnvironmentVariable[];
 }
@@ -51,7 +55,7 @@ export function makeEnvironment(
 
 /** The value of `valueFrom`; `undefined` where it is optional and not there. */
 function referredValue(
-  { name, valueFrom }: EnvVar,
+  { valueFrom }: EnvVar,
   pod: Pod,
   container: Container,
   context: EnvironmentContext,
@@ -62,10 +66,19 @@ function referredValue(
   if (resourceFieldRef) return resourceFieldValue(pod, container, resourceFieldRef, context.nodeAllocatable);
   if (configMapKeyRef) return keyOf('configMap', configMapKeyRef, pod, context);
   if (secretKeyRef) return keyOf('secret', secretKeyRef, pod, context);
-  if (fileKeyRef) {
-    throw new PodRuntimeError('Unsupported', `env ${name}: fileKeyRef is not supported by this kubelet`);
-  }
+  if (fileKeyRef) return valueInFile(fileKeyRef, context);
   return '';
+}
+
+/** An empty value counts as none. */
+function valueInFile(
+  { volumeName, path, key, optional }: NonNullable<NonNullable<EnvVar['valueFrom']>['fileKeyRef']>,
+  { files }: EnvironmentContext,
+): string | undefined {
+  const value = variableOfFile(files?.(volumeName, path) ?? '', key);
+  if (value || optional) return value || undefined;
+  const message = `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(path)}`;
+  throw new PodRuntimeError('InvalidSpec', message);
 }
 
 function keyOf(

@@ -1,5 +1,6 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
+import { environmentText } from './env-bytes.ts';
 
 /** A secret or configMap of the pod's namespace. */
 export interface ObjectReference {
@@ -9,18 +10,21 @@ export interface ObjectReference {
 
 type ObjectData = Readonly<Record<string, string>>;
 
-/** Where secrets and configMaps come from: the port that a node with an API server fills. */
+/**
+ * Where secrets and configMaps come from: the port that a node with an API server fills, the same as of `volumes`.
+ * `undefined` is an object that does not exist; any other failure is thrown.
+ */
 export interface ObjectSource {
-  /** The decoded data of an object; `undefined` where it does not exist. */
-  data(
-    kind: ObjectReference['kind'],
+  /** Its `data` is in base64. */
+  getSecret(namespace: string, name: string, signal: AbortSignal): Promise<{ readonly data?: ObjectData } | undefined>;
+  getConfigMap(
     namespace: string,
     name: string,
-    signal?: AbortSignal,
-  ): Promise<ObjectData | undefined>;
+    signal: AbortSignal,
+  ): Promise<{ readonly data?: ObjectData } | undefined>;
 }
 
-/** The objects that were read for one container; `undefined` for those that do not exist. */
+/** The decoded data of the objects that were read for one container; `undefined` for those that do not exist. */
 export type EnvironmentObjects = (kind: ObjectReference['kind'], name: string) => ObjectData | undefined;
 
 /** Which secrets and configMaps a container's environment refers to, each once, in the order of reference. */
@@ -49,7 +53,7 @@ export async function readEnvironmentObjects(
   pod: Pod,
   container: Container,
   source: ObjectSource | undefined,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<EnvironmentObjects> {
   const { namespace } = pod.metadata;
   const objects = new Map<string, ObjectData | undefined>();
@@ -60,7 +64,27 @@ export async function readEnvironmentObjects(
         `couldn't get ${kind} ${namespace}/${name}, no kubeClient defined: this kubelet runs without an API server`,
       );
     }
-    objects.set(`${kind}/${name}`, await source.data(kind, namespace, name, signal));
+    objects.set(`${kind}/${name}`, await dataOf(source, kind, namespace, name, signal));
   }
   return (kind, name) => objects.get(`${kind}/${name}`);
+}
+
+async function dataOf(
+  source: ObjectSource,
+  kind: ObjectReference['kind'],
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<ObjectData | undefined> {
+  if (kind === 'configMap') {
+    const configMap = await source.getConfigMap(namespace, name, signal);
+    return configMap && (configMap.data ?? {});
+  }
+  const secret = await source.getSecret(namespace, name, signal);
+  if (secret === undefined) return undefined;
+  const decoded = Object.entries(secret.data ?? {}).map(([key, value]): [string, string] => [
+    key,
+    environmentText(Buffer.from(value, 'base64')),
+  ]);
+  return Object.fromEntries(decoded);
 }

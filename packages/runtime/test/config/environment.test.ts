@@ -93,9 +93,17 @@ describe('makeEnvironment', () => {
     );
   });
 
-  it('refuses variables from files by name', () => {
-    const env = [{ name: 'V', valueFrom: { fileKeyRef: { key: 'k', path: 'p', volumeName: 'v' } } }];
-    expect(() => environmentOf({ env })).toThrow('env V: fileKeyRef is not supported by this kubelet');
+  it('takes variables from files, where an empty value is none', () => {
+    const read = (key: string, optional?: boolean): Record<string, string> => {
+      const fileKeyRef = { key, path: 'p', volumeName: 'v', ...(optional !== undefined && { optional }) };
+      const files = (volume: string, path: string) => (volume === 'v' && path === 'p' ? "A='a'\nB=''\n" : '');
+      return environmentOf({ env: [{ name: 'V', valueFrom: { fileKeyRef } }] }, { files });
+    };
+    expect(read('A')).toEqual({ V: 'a' });
+    expect(read('B', true)).toEqual({});
+    expect(read('C', true)).toEqual({});
+    expect(() => read('B')).toThrow('environment variable key "B" not found in file "p"');
+    expect(() => read('C')).toThrow('environment variable key "C" not found in file "p"');
   });
 
   it.each([
@@ -176,6 +184,7 @@ describe('makeEnvironment', () => {
 });
 
 describe('readEnvironmentObjects', () => {
+  const { signal } = new AbortController();
   const container = makeContainer({
     envFrom: [{ configMapRef: { name: 'cm' } }],
     env: [
@@ -185,27 +194,32 @@ describe('readEnvironmentObjects', () => {
     ],
   });
 
-  it('reads each object once', async () => {
+  it('reads each object once, and decodes secrets', async () => {
     const asked: string[] = [];
     const source: ObjectSource = {
-      data: async (kind, namespace, name) => {
-        asked.push(`${kind} ${namespace}/${name}`);
-        return objects[`${kind}/${name}`];
+      getSecret: async (namespace, name) => {
+        asked.push(`secret ${namespace}/${name}`);
+        return name === 's' ? { data: { k: Buffer.from('päss').toString('base64') } } : undefined;
+      },
+      getConfigMap: async (namespace, name) => {
+        asked.push(`configMap ${namespace}/${name}`);
+        return { data: { k: 'text' } };
       },
     };
-    const read = await readEnvironmentObjects(pod, container, source);
+    const read = await readEnvironmentObjects(pod, container, source, signal);
     expect(asked).toEqual(['configMap default/cm', 'secret default/s']);
-    expect(read('configMap', 'cm')).toBe(objects['configMap/cm']);
+    expect(read('configMap', 'cm')).toEqual({ k: 'text' });
+    expect(read('secret', 's')).toEqual({ k: 'päss' });
     expect(read('secret', 'cm')).toBeUndefined();
     expect(environmentReferences(makeContainer())).toEqual([]);
   });
 
   it('refuses secrets and configMaps on a node without an API server, and asks for nothing where none is needed', async () => {
-    await expect(readEnvironmentObjects(pod, container, undefined)).rejects.toMatchObject({
+    await expect(readEnvironmentObjects(pod, container, undefined, signal)).rejects.toMatchObject({
       code: 'Unsupported',
       message: expect.stringContaining("couldn't get configMap default/cm, no kubeClient defined"),
     });
-    const none = await readEnvironmentObjects(pod, makeContainer(), undefined);
+    const none = await readEnvironmentObjects(pod, makeContainer(), undefined, signal);
     expect(none('secret', 's')).toBeUndefined();
   });
 });

@@ -1,0 +1,59 @@
+import { PodRuntimeError } from '../errors.ts';
+
+/**
+ * The value of a variable in a file of variables (KEP-3721): lines `NAME='value'`, where a value may go over lines and
+ * stands for itself; `#` begins a comment. Blanks between `=` and the quote make the value empty, as in a shell.
+ * The file is read as far as the first line that defines the variable. Source: `pkg/kubelet/util/env/env_util.go`.
+ * @returns `undefined` where it is not defined
+ * @throws PodRuntimeError `InvalidSpec` with the number of the line that makes no sense
+ */
+export function variableOfFile(text: string, key: string): string | undefined {
+  const lines = text.split('\n').map((line) => line.replace(/\r$/, ''));
+  for (let at = 0; at < lines.length; at++) {
+    const line = (lines[at] ?? '').replace(/^[ \t]+/, '');
+    if (line === '' || line.startsWith('#')) continue;
+    const equals = line.indexOf('=');
+    if (equals < 0) throw invalid(at, "missing '='");
+    const name = line.slice(0, equals);
+    if (/^[ \t]*$/.test(name)) throw invalid(at, 'empty variable name');
+    if (/[ \t]$/.test(name)) throw invalid(at, "whitespace before '=' is not allowed");
+    const rest = line.slice(equals + 1);
+    if (/^[ \t]/.test(rest)) {
+      if (name === key) return '';
+      continue;
+    }
+    if (!rest.startsWith("'")) throw invalid(at, 'value must be enclosed in single quotes');
+    const quoted = quotedValue(lines, at, rest.slice(1));
+    if (name === key) return quoted.value;
+    at = quoted.lastLine;
+  }
+  return undefined;
+}
+
+/** What stands between the quotes, over lines, and the index of the line where it ends. */
+function quotedValue(
+  lines: readonly string[],
+  first: number,
+  begin: string,
+): { readonly value: string; readonly lastLine: number } {
+  let value = '';
+  let rest = begin;
+  for (let at = first; ; ) {
+    const end = rest.indexOf("'");
+    if (end >= 0) {
+      if (!/^[ \t]*(#|$)/.test(rest.slice(end + 1))) throw invalid(at, 'unexpected content after closing quote');
+      return { value: value + rest.slice(0, end), lastLine: at };
+    }
+    value += `${rest}\n`;
+    at++;
+    // What comes after the last line feed is no line.
+    if (at >= lines.length || (at === lines.length - 1 && lines[at] === '')) {
+      throw invalid(first, 'unclosed single quote', 'starting at');
+    }
+    rest = lines[at] ?? '';
+  }
+}
+
+function invalid(index: number, what: string, where = 'at'): PodRuntimeError {
+  return new PodRuntimeError('InvalidSpec', `invalid environment variable format ${where} line ${index + 1}: ${what}`);
+}

@@ -1,0 +1,66 @@
+import type { EnvironmentVariable } from './environment.ts';
+
+/** A v1 Service, as far as an environment shows it. */
+export interface ServiceData {
+  readonly metadata: { readonly name?: string; readonly namespace?: string };
+  readonly spec?: {
+    readonly clusterIP?: string;
+    readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[];
+  };
+}
+
+/** Services of the namespace `default` that every pod is shown: by them programs find the API server. */
+const MASTER_SERVICES = ['kubernetes'];
+
+/**
+ * The variables by which a pod of a namespace finds services: the API server's always, those of its own namespace where
+ * it wants links. Headless services have none. The port names and links are Docker's of old.
+ * Source: `pkg/kubelet/envvars`, `getServiceEnvVarMap` of `pkg/kubelet/kubelet_pods.go`.
+ */
+export function serviceVariables(
+  services: Iterable<ServiceData>,
+  namespace: string,
+  enableServiceLinks: boolean,
+): readonly EnvironmentVariable[] {
+  const chosen = new Map<string, ServiceData>();
+  for (const service of services) {
+    const { name = '', namespace: ofNamespace = '' } = service.metadata;
+    const address = service.spec?.clusterIP ?? '';
+    if (address === '' || address === 'None') continue;
+    const isMaster = ofNamespace === 'default' && MASTER_SERVICES.includes(name);
+    // A service of the pod's own namespace hides the master service of its name.
+    if (isMaster) chosen.set(name, chosen.get(name) ?? service);
+    else if (ofNamespace === namespace && enableServiceLinks) chosen.set(name, service);
+  }
+  const sorted = [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.flatMap(([name, service]) => variablesOf(name, service));
+}
+
+function variablesOf(name: string, { spec }: ServiceData): readonly EnvironmentVariable[] {
+  const { clusterIP: address = '', ports = [] } = spec ?? {};
+  const prefix = variableName(name);
+  const variables: EnvironmentVariable[] = [{ name: `${prefix}_SERVICE_HOST`, value: address }];
+  const [first] = ports;
+  if (first !== undefined) variables.push({ name: `${prefix}_SERVICE_PORT`, value: String(first.port) });
+  for (const { name: portName, port } of ports) {
+    if (portName) variables.push({ name: `${prefix}_SERVICE_PORT_${variableName(portName)}`, value: String(port) });
+  }
+  const host = address.includes(':') ? `[${address}]` : address;
+  for (const [index, { port, protocol: given }] of ports.entries()) {
+    const protocol = given || 'TCP';
+    const url = `${protocol.toLowerCase()}://${host}:${port}`;
+    const link = `${prefix}_PORT_${port}_${protocol.toUpperCase()}`;
+    if (index === 0) variables.push({ name: `${prefix}_PORT`, value: url });
+    variables.push(
+      { name: link, value: url },
+      { name: `${link}_PROTO`, value: protocol.toLowerCase() },
+      { name: `${link}_PORT`, value: String(port) },
+      { name: `${link}_ADDR`, value: address },
+    );
+  }
+  return variables;
+}
+
+function variableName(name: string): string {
+  return name.replaceAll('-', '_').toUpperCase();
+}

@@ -1,0 +1,51 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { readEnvironmentFiles } from '../src/env-files.ts';
+import { makeContainer, makePod } from './config/fixtures.ts';
+
+const VOLUME = '/pods/uid-1/volumes/kubernetes.io~empty-dir/v';
+let fs: MemoryFileSystem;
+
+beforeEach(async () => {
+  fs = new MemoryFileSystem({ clock: new FakeClock() });
+  await fs.mkdir(`${VOLUME}/sub`);
+  await fs.mkdir('/etc');
+  await fs.writeFile('/etc/shadow', "ROOT='x'");
+  await fs.writeFile(`${VOLUME}/sub/env`, "A='a'");
+});
+
+async function read(path: string, volumeName = 'v'): Promise<string> {
+  const container = makeContainer({ env: [{ name: 'V', valueFrom: { fileKeyRef: { key: 'A', path, volumeName } } }] });
+  const volumePath = (_pod: unknown, name: string): string | undefined => (name === 'v' ? VOLUME : undefined);
+  return (await readEnvironmentFiles(makePod(), container, { fs, volumePath }))(volumeName, path);
+}
+
+describe('readEnvironmentFiles', () => {
+  it('reads a file of a volume, through links inside of it', async () => {
+    await fs.symlink('sub/env', `${VOLUME}/relative`);
+    await fs.symlink('/sub/env', `${VOLUME}/absolute`);
+    for (const path of ['sub/env', './sub//env', 'relative', 'absolute']) expect(await read(path)).toBe("A='a'");
+  });
+
+  it('W3: no link leads out of the volume', async () => {
+    await fs.symlink('/etc/shadow', `${VOLUME}/absolute`);
+    await fs.symlink('../../../../../../../etc/shadow', `${VOLUME}/relative`);
+    await fs.symlink('../../../../../../../etc', `${VOLUME}/directory`);
+    for (const path of ['absolute', 'relative', 'directory/shadow', '../../../../../etc/shadow']) {
+      await expect(read(path)).rejects.toMatchObject({
+        code: 'InvalidSpec',
+        message: `couldn't parse env file: ${path} does not exist`,
+      });
+    }
+  });
+
+  it('refuses what is no file, too large, a circle, or in a volume that is not there', async () => {
+    await fs.symlink('loop', `${VOLUME}/loop`);
+    await fs.writeFile(`${VOLUME}/huge`, new Uint8Array((1 << 20) + 1));
+    await expect(read('sub')).rejects.toThrow("couldn't parse env file: sub is not a regular file");
+    await expect(read('loop')).rejects.toThrow('loop has too many links');
+    await expect(read('huge')).rejects.toThrow('at most 1048576 are read');
+    await expect(read('x', 'w')).rejects.toThrow('cannot find the volume "w" referenced by FileKeyRef');
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { ServiceData } from '../src/index.ts';
+import { pod } from './builders.ts';
+import { Machine, sleeper } from './machine.ts';
+
+const kubernetes: ServiceData = {
+  metadata: { namespace: 'default', name: 'kubernetes' },
+  spec: { clusterIP: '10.0.0.1', ports: [{ port: 443 }] },
+};
+
+/** A machine whose services are read when `known` is set, and where the containers that it made find the API server. */
+function machineWithServices(): { machine: Machine; known: { services?: ServiceData[] }; hosts: () => string[] } {
+  const known: { services?: ServiceData[] } = {};
+  const machine = new Machine({ components: { services: () => known.services } });
+  const create = vi.spyOn(machine.cri, 'createContainer');
+  const hosts = (): string[] =>
+    create.mock.calls.map(([{ config }]) => {
+      const host = config?.envs?.find(({ key }) => key === 'KUBERNETES_SERVICE_HOST');
+      return new TextDecoder().decode(host?.value ?? new Uint8Array());
+    });
+  return { machine, known, hosts };
+}
+
+describe('services in the environment', () => {
+  it('hold a pod of the API server back until they have been read once', async () => {
+    const { machine, known, hosts } = machineWithServices();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    expect((await machine.sync(kubelet, web)).results.at(-1)).toMatchObject({
+      error: {
+        reason: 'CreateContainerConfigError',
+        message: 'services have not yet been read at least once, cannot construct envvars',
+      },
+    });
+    known.services = [kubernetes];
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/0']);
+    expect(hosts()).toEqual(['10.0.0.1']);
+  });
+
+  it('F4: do not hold a static pod back', async () => {
+    const { machine, hosts } = machineWithServices();
+    const plain = pod({ containers: [sleeper('a')] });
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    await machine.sync(machine.kubelet(), { ...plain, metadata: { ...plain.metadata, annotations } });
+    expect(machine.live()).toEqual(['a/0']);
+    expect(hosts()).toEqual(['']);
+  });
+});
