@@ -46,7 +46,21 @@ export async function runNode(
   const metrics = new MetricsRegistry();
   metrics.addCollector(processMetrics(metrics, process, performance.timeOrigin));
   const events = new MemoryEventRecorder(() => clock.now());
-  const recorder = fanOutEvents([events, new LoggingEventRecorder(logger.child({ component: 'events' }))]);
+  // What a cluster takes is loaded only where there is one.
+  await using cluster = flags.kubeconfig
+    ? await (await import('./cluster.ts')).joinCluster(
+        configuration,
+        flags,
+        featureGates,
+        { nodeName: identity.nodeName, hostname: machine.hostname },
+        { clock, random, logger, metrics },
+      )
+    : undefined;
+  const recorder = fanOutEvents([
+    events,
+    new LoggingEventRecorder(logger.child({ component: 'events' })),
+    ...(cluster ? [cluster.events] : []),
+  ]);
 
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
   const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
@@ -59,7 +73,10 @@ export async function runNode(
     imageEndpoint === configuration.containerRuntimeEndpoint ? runtimeClient : connect(imageEndpoint);
   const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
 
-  const ports = { clock, random, logger, metrics, recorder, fs, cri, mounter: new MountCommand({ fs }) };
+  const ports = {
+    ...{ clock, random, logger, metrics, recorder, fs, cri, mounter: new MountCommand({ fs }) },
+    ...(cluster && { cluster: cluster.part }),
+  };
   const sources = podSources(configuration, identity.nodeName, flags.rootDir, {
     fs,
     clock,
@@ -82,6 +99,7 @@ export async function runNode(
   kubelet.birthCry();
   // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
   const group = new TaskGroup(signal);
+  if (cluster) group.add((ending) => cluster.events.start(ending));
   group.add((ending) => kubelet.run(ending));
   group.add((ending) => kubelet.startGarbageCollection(ending));
   if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));

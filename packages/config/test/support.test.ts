@@ -41,8 +41,7 @@ describe('what is not there yet', () => {
     ['evictionPressureTransitionPeriod: 1m', ['evictionPressureTransitionPeriod']],
     ['imageGCHighThresholdPercent: 90', ['imageGCHighThresholdPercent']],
     ['authentication: {x509: {clientCAFile: /ca.crt}}', ['authentication.x509.clientCAFile']],
-    ['kubeReserved: {cpu: 100m}', ['kubeReserved']],
-    ['port: 10251\nkubeAPIQPS: 10', ['port', 'kubeAPIQPS']],
+    ['port: 10251\ntlsCertFile: /a', ['port', 'tlsCertFile']],
     ['cgroupDriver: systemd', ['cgroupDriver']],
     ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
   ])('is warned of: %s', async (body, paths) => {

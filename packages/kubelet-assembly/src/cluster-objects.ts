@@ -1,3 +1,4 @@
+import { resources } from '@node-agent/kube-client';
 import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
 import {
   ClusterTrustBundles,
@@ -47,7 +48,13 @@ export class ClusterObjects {
     this.pullSecrets = new PullSecrets({
       ...child('pull-secrets'),
       secrets: objects,
-      ...(nodeCredentials && { node: nodeCredentials }),
+      ...(nodeCredentials && {
+        node: nodeCredentials({
+          tokens,
+          getServiceAccount: (namespace, name, signal) =>
+            client.get(resources.serviceAccounts, { namespace, name }, signal),
+        }),
+      }),
     });
     this.services = [
       { name: 'object cache', start: (signal) => objects.start(signal) },

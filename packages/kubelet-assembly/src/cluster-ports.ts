@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { RestClient } from '@node-agent/kube-client';
 import type { NodeFactSources, NodeStatusOptions } from '@node-agent/node-status';
-import type { ChangeDetectionStrategy, NodeCredentials } from '@node-agent/object-cache';
+import type { AccountSource, ChangeDetectionStrategy, NodeCredentials } from '@node-agent/object-cache';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 
 /** The API server of a cluster, as a kubelet in it needs it. */
@@ -18,7 +18,7 @@ export interface ClusterPorts {
   /** What the machine is, for the node's status. */
   readonly machine: Pick<NodeFactSources, 'machine' | 'network' | 'ephemeralStorageBytes'>;
   /** Logins for images that the node itself has, beside those of pods. */
-  readonly nodeCredentials?: NodeCredentials;
+  readonly nodeCredentials?: (accounts: AccountSource) => NodeCredentials;
 }
 
 /** How a kubelet is a node of a cluster. */

@@ -23,7 +23,6 @@ export interface KubeletFlag {
 const USE_EVICTION = 'Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.';
 const CADVISOR =
   'This is a cadvisor flag that was mistakenly registered with the Kubelet. Due to legacy concerns, it will follow the standard CLI deprecation timeline before being removed.';
-const NO_CLUSTER = 'this kubelet runs alone so far; the cluster mode comes with a later version';
 const NO_CADVISOR = 'it belongs to cAdvisor, which is not used';
 
 /** The flags of the kubelet beside those that mirror a field (cmd/kubelet/app/options, 1.36). */
@@ -49,7 +48,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'kubeconfig',
     type: 'string',
     default: '',
-    support: refuse(NO_CLUSTER),
+    support: supported,
     doc: 'How to reach the API server. Without it the kubelet runs alone.',
   },
   {
@@ -57,7 +56,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'bootstrapKubeconfig',
     type: 'string',
     default: '',
-    support: refuse(NO_CLUSTER),
+    support: refuse('certificates are not asked for yet'),
     doc: 'How to reach the API server for a first client certificate, where the file of --kubeconfig does not exist.',
   },
   {
@@ -89,7 +88,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'cloudProvider',
     type: 'string',
     default: '',
-    support: refuse(NO_CLUSTER),
+    support: supported,
     doc: 'external where a cloud controller manager completes the node; else empty.',
   },
   {
@@ -105,7 +104,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'nodeLabels',
     type: 'labels',
     default: '',
-    support: warn(NO_CLUSTER),
+    support: supported,
     doc: 'Labels of the node at its registration: key=value, with commas between. In the namespaces kubernetes.io and k8s.io only those for kubelets.',
   },
   {
@@ -137,7 +136,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'imageCredentialProviderConfig',
     type: 'string',
     default: '',
-    support: refuse('credential provider plugins are not run yet'),
+    support: supported,
     doc: 'The configuration of credential provider plugins: a file, or a directory of them.',
   },
   {
@@ -145,7 +144,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'imageCredentialProviderBinDir',
     type: 'string',
     default: '',
-    support: refuse('credential provider plugins are not run yet'),
+    support: supported,
     doc: 'Where credential provider plugins are.',
   },
   {
@@ -190,7 +189,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'boolean',
     default: 'false',
     deprecated: 'will be removed in 1.25 or later.',
-    support: warn('allocatable resources are not computed yet'),
+    support: supported,
     doc: 'Whether hard eviction thresholds are left out of allocatable resources.',
   },
   {

@@ -1,8 +1,6 @@
 import { type Field, field, inert, supported, warn } from './field.ts';
 import { atLeast, BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING, UINT32 } from './types.ts';
 
-const NO_CLUSTER = 'there is no API server to talk to yet';
-
 /** The node in its cluster: registration, status, events, and the traffic to the API server. */
 export const clusterFields: readonly Field[] = [
   field({
@@ -27,7 +25,7 @@ export const clusterFields: readonly Field[] = [
         }),
       ]),
     ),
-    support: warn(NO_CLUSTER),
+
     doc: 'Taints that the node gets when it is registered.',
   }),
   field({
@@ -35,7 +33,7 @@ export const clusterFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: { name: 'provider-id', deprecated: false },
-    support: warn(NO_CLUSTER),
+
     doc: "The machine's name in its provider's inventory.",
   }),
   field({
@@ -44,7 +42,7 @@ export const clusterFields: readonly Field[] = [
     default: '10s',
     zeroIsUnset: true,
     flag: 'node-status-update-frequency',
-    support: warn(NO_CLUSTER),
+
     doc: 'How often the status of the node is looked at.',
   }),
   field({
@@ -52,7 +50,7 @@ export const clusterFields: readonly Field[] = [
     type: DURATION,
     default: '5m0s',
     zeroIsUnset: true,
-    support: warn(NO_CLUSTER),
+
     doc: 'How often a status that did not change is sent. Default 5m, or nodeStatusUpdateFrequency where a file sets that.',
   }),
   field({
@@ -61,7 +59,7 @@ export const clusterFields: readonly Field[] = [
     default: 40,
     zeroIsUnset: true,
     check: (value) => (typeof value === 'number' && value > 0 ? undefined : 'must be greater than 0'),
-    support: warn(NO_CLUSTER),
+
     doc: 'How long the lease of the node holds, in seconds.',
   }),
   field({
@@ -70,7 +68,7 @@ export const clusterFields: readonly Field[] = [
     default: 50,
     flag: 'node-status-max-images',
     check: atLeast(-1),
-    support: warn(NO_CLUSTER),
+
     doc: 'How many images the status of the node lists. -1: all.',
   }),
   field({
@@ -79,7 +77,7 @@ export const clusterFields: readonly Field[] = [
     default: 50,
     flag: 'event-qps',
     check: notNegative,
-    support: warn(NO_CLUSTER),
+
     doc: 'How many events are sent per second in the long run. 0: no limit.',
   }),
   field({
@@ -89,7 +87,7 @@ export const clusterFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'event-burst',
     check: notNegative,
-    support: warn(NO_CLUSTER),
+
     doc: 'How many events may be sent at once above eventRecordQPS.',
   }),
   field({
@@ -98,7 +96,7 @@ export const clusterFields: readonly Field[] = [
     default: 50,
     flag: 'kube-api-qps',
     check: notNegative,
-    support: warn(NO_CLUSTER),
+
     doc: 'How many requests go to the API server per second in the long run; events and heartbeats apart.',
   }),
   field({
@@ -108,7 +106,7 @@ export const clusterFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'kube-api-burst',
     check: notNegative,
-    support: warn(NO_CLUSTER),
+
     doc: 'How many requests may go to the API server at once above kubeAPIQPS.',
   }),
   field({
@@ -117,7 +115,7 @@ export const clusterFields: readonly Field[] = [
     default: 'application/vnd.kubernetes.protobuf',
     zeroIsUnset: true,
     flag: 'kube-api-content-type',
-    support: warn(NO_CLUSTER),
+    support: warn('requests are JSON', { accepted: ['application/json'] }),
     doc: 'The media type of requests to the API server.',
   }),
   field({
@@ -125,7 +123,7 @@ export const clusterFields: readonly Field[] = [
     type: oneOf('ChangeDetectionStrategy', 'Get', 'Cache', 'Watch'),
     default: 'Watch',
     zeroIsUnset: true,
-    support: warn(NO_CLUSTER),
+
     doc: 'How changes of config maps and secrets are noticed.',
   }),
 ];

@@ -102,7 +102,6 @@ export const reservationFields: readonly Field[] = [
     type: map(QUANTITY),
     default: {},
     flag: 'system-reserved',
-    support: warn(NO_RESERVATION),
     doc: 'What is kept back for the operating system: quantities of cpu, memory, ephemeral-storage and pid.',
   }),
   field({
@@ -110,7 +109,6 @@ export const reservationFields: readonly Field[] = [
     type: map(QUANTITY),
     default: {},
     flag: 'kube-reserved',
-    support: warn(NO_RESERVATION),
     doc: 'What is kept back for Kubernetes: quantities of cpu, memory, ephemeral-storage and pid.',
   }),
   field({

@@ -1,0 +1,175 @@
+import { lookup } from 'node:dns/promises';
+import { statfs } from 'node:fs/promises';
+import { arch, networkInterfaces } from 'node:os';
+import type { Clock, Random } from '@node-agent/async';
+import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
+import { ApiEventRecorder } from '@node-agent/events';
+import { nodeFileSystem } from '@node-agent/host';
+import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import type { ClusterPart } from '@node-agent/kubelet-assembly';
+import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
+import {
+  goArchitecture,
+  machineCapacity,
+  parseNodeIps,
+  parseReservations,
+  readMachineInfo,
+  readNetworkFacts,
+  reservationProblems,
+} from '@node-agent/node-status';
+import { CredentialProviders, nodePluginRunner, readCredentialProviders } from '@node-agent/object-cache';
+import type { Logger, Metrics } from '@node-agent/telemetry';
+import { KUBELET_VERSION } from './version.ts';
+
+/** What the program gives. */
+interface Components {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Who this node is, and what its machine said at the start. */
+interface NodeFacts {
+  readonly nodeName: string;
+  readonly hostname: string;
+}
+
+/** The API server's side of a kubelet: dispose it last. */
+export interface JoinedCluster extends AsyncDisposable {
+  readonly part: ClusterPart;
+  /** Writes events there. To be started. */
+  readonly events: ApiEventRecorder;
+}
+
+/**
+ * Prepares the API server's side of a node; nothing is asked of the server yet.
+ * @throws KubeError `InvalidConfig` naming the kubeconfig's field; NodeStatusError, ObjectCacheError for settings that cannot hold
+ */
+export async function joinCluster(
+  configuration: KubeletConfiguration,
+  flags: KubeletFlags,
+  featureGates: FeatureGates,
+  { nodeName, hostname }: NodeFacts,
+  { clock, random, logger, metrics }: Components,
+): Promise<JoinedCluster> {
+  const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
+  const fs = nodeFileSystem;
+  const { ips, invalid } = parseNodeIps(flags.nodeIp);
+  if (invalid.length > 0) logger.warn({ invalid }, '--node-ip: not addresses, left out');
+  const reservations = await reservationsOf(configuration, flags);
+  const plugins = await credentialProviders(flags);
+
+  const connection = await loadKubeconfig({ fs }, flags.kubeconfig);
+  const clients = new KubeClients(
+    { ...child('kube-client'), environment: process.env },
+    {
+      connection,
+      requests: { qps: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
+      // The recorder keeps to eventRecordQPS itself.
+      events: { qps: 0, burst: 1 },
+      heartbeatTimeoutMs: configuration.nodeStatusUpdateFrequencyMs,
+      userAgent: `kubelet/${KUBELET_VERSION} (linux/${goArchitecture(arch())}) node-agent`,
+    },
+  );
+  const events = new ApiEventRecorder(
+    {
+      ...child('events'),
+      sink: {
+        createEvent: (event, signal) => clients.events.create(resources.coreEvents, event, {}, signal),
+        patchEvent: (namespace, name, body, signal) =>
+          clients.events.patch(resources.coreEvents, { type: 'strategic', body }, { namespace, name }, signal),
+      },
+    },
+    { host: nodeName, qps: configuration.eventRecordQPS, burst: configuration.eventBurst },
+  );
+  const part = clusterPart(
+    {
+      requests: clients.requests,
+      heartbeats: clients.heartbeats,
+      closeConnections: () => clients.closeConnections(),
+      machine: {
+        machine: () => readMachineInfo(fs),
+        network: () =>
+          readNetworkFacts({ fs, networkInterfaces, lookup: addressesOf }, { nodeName, hostname, nodeIps: ips }),
+        ephemeralStorageBytes: async () => {
+          const { blocks, bsize } = await statfs(flags.rootDir);
+          return blocks * bsize;
+        },
+      },
+      ...(plugins && {
+        nodeCredentials: (accounts) =>
+          new CredentialProviders(
+            { ...child('credential-providers'), run: nodePluginRunner, environment: process.env, accounts },
+            plugins,
+          ),
+      }),
+    },
+    {
+      node: {
+        hostname,
+        kubeletVersion: KUBELET_VERSION,
+        architecture: goArchitecture(arch()),
+        registerNode: configuration.registerNode,
+        nodeLabels: flags.nodeLabels,
+        taints: configuration.registerWithTaints,
+        providerId: configuration.providerID,
+        externalCloudProvider: flags.cloudProvider === 'external',
+        enableControllerAttachDetach: configuration.enableControllerAttachDetach,
+        nodeIps: ips,
+        maxPods: configuration.maxPods,
+        podsPerCore: configuration.podsPerCore,
+        reservations,
+        localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
+        maxImages: configuration.nodeStatusMaxImages,
+        kubeletPort: configuration.port,
+        gateEnabled: gatesOf(featureGates),
+        updateFrequencyMs: configuration.nodeStatusUpdateFrequencyMs,
+        reportFrequencyMs: configuration.nodeStatusReportFrequencyMs,
+      },
+      leaseDurationSeconds: configuration.nodeLeaseDurationSeconds,
+      changeDetection: configuration.configMapAndSecretChangeDetectionStrategy,
+    },
+  );
+  return {
+    part,
+    events,
+    async [Symbol.asyncDispose]() {
+      await events[Symbol.asyncDispose]();
+      await clients[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** @throws Error where the machine has not got what is to be kept back of it */
+async function reservationsOf(
+  configuration: KubeletConfiguration,
+  flags: KubeletFlags,
+): Promise<ReturnType<typeof parseReservations>> {
+  const { kubeReserved, systemReserved, evictionHard, reservedSystemCPUs } = configuration;
+  const reservations = parseReservations({
+    ...{ kubeReserved, systemReserved, evictionHard },
+    reservedSystemCpus: reservedSystemCPUs,
+    ignoreEviction: flags.experimentalAllocatableIgnoreEviction,
+  });
+  const problems = reservationProblems(machineCapacity(await readMachineInfo(nodeFileSystem)), reservations);
+  if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
+  return reservations;
+}
+
+async function credentialProviders(
+  flags: KubeletFlags,
+): Promise<Awaited<ReturnType<typeof readCredentialProviders>> | undefined> {
+  const { imageCredentialProviderConfig: configPath, imageCredentialProviderBinDir: binDir } = flags;
+  if (configPath === '' || binDir === '') return undefined;
+  return await readCredentialProviders({ fs: nodeFileSystem }, { configPath, binDir });
+}
+
+async function addressesOf(name: string): Promise<readonly string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
+}
+
+function gatesOf(featureGates: FeatureGates): (gate: string) => boolean {
+  const on = new Set<string>(featureGates.entries().flatMap(([name, enabled]) => (enabled ? [name] : [])));
+  return (gate) => on.has(gate);
+}
