@@ -1,10 +1,15 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { seededRandom, sleep, systemClock, systemRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
+import { nodeFileSystem } from '@node-agent/host';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { ControlPlane, type ControlPlaneBinaries, findControlPlane } from '@node-agent/tools-control-plane';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ComplianceOptions, kubeClientCompliance } from '../src/compliance/index.ts';
-import { KubeClients, RestClient } from '../src/index.ts';
+import { KubeClients, loadKubeconfig, RestClient } from '../src/index.ts';
 
 describe('in one process, under the fake clock', () => {
   const clock = new FakeClock();
@@ -54,3 +59,40 @@ describe('over HTTP, in real time', () => {
     test(name, (context) => run((reason) => context.skip(reason)));
   }
 });
+
+const found = await findControlPlane({ say: (text) => process.stderr.write(`${text}\n`) });
+if ('reason' in found) test('kube-apiserver', (context) => context.skip(found.reason));
+else real(found.binaries);
+
+function real(binaries: ControlPlaneBinaries): void {
+  describe('kube-apiserver', { timeout: 120_000 }, () => {
+    let plane: ControlPlane;
+    let clients: KubeClients;
+    beforeAll(async () => {
+      plane = new ControlPlane({ binaries, directory: await mkdtemp(join(tmpdir(), 'na-real-')) });
+      await plane.start();
+      const connection = await loadKubeconfig({ fs: nodeFileSystem }, plane.adminKubeconfig);
+      clients = new KubeClients(
+        { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+        { connection, requests: { qps: 0, burst: 0 } },
+      );
+    }, 120_000);
+    afterAll(async () => {
+      await clients?.[Symbol.asyncDispose]();
+      await plane?.stop();
+    }, 60_000);
+    const options = (): ComplianceOptions => ({
+      client: clients.requests,
+      clock: systemClock,
+      random: systemRandom,
+      pause: (ms) => sleep(systemClock, ms),
+      backOffMs: 100,
+      cutConnections: () => clients.closeConnections(),
+      compact: () => plane.compact(),
+      wipe: () => plane.wipe(),
+    });
+    for (const { name, run } of kubeClientCompliance('real', options)) {
+      test(name, (context) => run((reason) => context.skip(reason)));
+    }
+  });
+}

@@ -72,6 +72,12 @@ export class ControlPlane {
     return this.#places.kubeconfig('admin');
   }
 
+  /** The certificates of one who may do everything, PEM. */
+  get admin(): Required<Caller> {
+    if (this.#admin === undefined) throw new Error('the control plane was not started');
+    return { ca: this.#ca, ...this.#admin };
+  }
+
   /** The kubeconfig of a node that has not joined yet: a bootstrap token, good for a certificate signing request. */
   get bootstrapKubeconfig(): string {
     return this.#places.bootstrapKubeconfig;
@@ -143,7 +149,7 @@ export class ControlPlane {
 
   /** A request of one who may do everything. @throws Error where there is no answer */
   async request(method: string, path: string, body?: unknown): Promise<Answer> {
-    return call(`${this.url}${path}`, { ca: this.#ca, ...this.#admin }, method, body);
+    return call(`${this.url}${path}`, this.admin, method, body);
   }
 
   /** The JSON that a request must be answered with. @throws Error with the answer where that is none of success */
@@ -158,7 +164,7 @@ export class ControlPlane {
     return run(this.#options.binaries.kubectl, [`--kubeconfig=${this.adminKubeconfig}`, ...args], { input });
   }
 
-  /** Has etcd forget the versions of the past, so that they expire. */
+  /** Has the past forgotten, so that its versions expire: by etcd, and by the API server, which remembers it until it is started again. */
   async compact(): Promise<void> {
     const url = `https://${this.#prepared.address}:${this.#prepared.etcdPort}/v3/kv`;
     const caller = this.#etcdCaller;
@@ -167,6 +173,8 @@ export class ControlPlane {
     const { header } = JSON.parse(range.text) as { readonly header: { readonly revision: string } };
     const compacted = await call(`${url}/compaction`, caller, 'POST', { revision: header.revision, physical: true });
     if (compacted.status !== 200) throw new Error(`etcd does not compact: ${compacted.text}`);
+    await this.killProcess('kube-apiserver', 'SIGKILL');
+    await this.startProcess('kube-apiserver');
   }
 
   async #prepare(): Promise<void> {
@@ -267,7 +275,7 @@ export class ControlPlane {
       'kube-controller-manager': `https://${address}:${controllerManagerPort}/healthz`,
       'kube-scheduler': `https://${address}:${schedulerPort}/readyz`,
     };
-    const caller = name === 'etcd' ? this.#etcdCaller : { ca: this.#ca, ...this.#admin };
+    const caller = name === 'etcd' ? this.#etcdCaller : this.admin;
     const answer = caller && (await call(urls[name], caller).catch(() => undefined));
     return answer?.status === 200;
   }

@@ -167,7 +167,7 @@ export const objectExaminations: readonly Examination[] = [
   [
     'a pod gets its defaults, a phase, a QoS class and generation 1',
     async (scene) => {
-      const { object } = await scene.pod();
+      const { object } = await scene.pod({ schedulerName: undefined });
       const spec = objectAt(object, 'spec');
       assert.deepEqual(
         [spec.restartPolicy, spec.dnsPolicy, spec.terminationGracePeriodSeconds, spec.schedulerName],

@@ -172,11 +172,17 @@ export class Scene {
     return { path: this.path('pods', name), name, object };
   }
 
+  /** Of a scheduler that does not exist: the server's own would write to it. */
   podBody(name: string, spec: JsonObject = {}, metadata: JsonObject = {}): JsonObject {
     const labels = { case: this.id, ...(isObject(metadata.labels) ? metadata.labels : {}) };
     return {
       metadata: { name, ...metadata, labels },
-      spec: { containers: [{ name: 'main', image: 'busybox' }], automountServiceAccountToken: false, ...spec },
+      spec: {
+        containers: [{ name: 'main', image: 'busybox' }],
+        automountServiceAccountToken: false,
+        schedulerName: 'none',
+        ...spec,
+      },
     };
   }
 

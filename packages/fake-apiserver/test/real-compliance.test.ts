@@ -1,0 +1,27 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { ControlPlane, findControlPlane } from '@node-agent/tools-control-plane';
+import { afterAll, beforeAll, test } from 'vitest';
+import { examine } from './compliance.ts';
+import { httpTransport } from './http-transport.ts';
+
+// What the fake is held to, the real one is held to as well: a case that it does not pass would be wrong.
+const found = await findControlPlane({ say: (text) => process.stderr.write(`${text}\n`) });
+if ('reason' in found) test('kube-apiserver complies', (context) => context.skip(found.reason));
+else {
+  let directory = '';
+  let plane: ControlPlane;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'na-real-'));
+    plane = new ControlPlane({ binaries: found.binaries, directory });
+    await plane.start();
+  }, 120_000);
+  afterAll(async () => plane.stop(), 60_000);
+  examine('kube-apiserver', {
+    connect: async () => httpTransport(plane.url, plane.admin),
+    wait: (ms) => new Promise((resolve) => void systemClock.setTimer(ms, resolve)),
+    compact: () => plane.compact(),
+  });
+}
