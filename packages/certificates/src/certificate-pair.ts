@@ -1,0 +1,84 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { CertificateError } from './errors.ts';
+import { type CertificateSubject, canonicalIp } from './subject.ts';
+
+/** What the first certificate of a chain says. */
+export interface LeafCertificate extends CertificateSubject {
+  readonly issuer: string;
+  /** Milliseconds since the epoch. */
+  readonly notBeforeMs: number;
+  /** Milliseconds since the epoch. */
+  readonly notAfterMs: number;
+}
+
+/** A certificate, its chain, and its private key. The key is a secret: not to be logged. */
+export interface CertificatePair {
+  /** PEM: the certificate first, then those of its issuers. */
+  readonly cert: string;
+  /** PEM. */
+  readonly key: string;
+  readonly leaf: LeafCertificate;
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const PRIVATE_KEY = /-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----[^-]+-----END \1-----/;
+
+/**
+ * A pair from PEM texts, which may be one and the same, with other things in them.
+ * @throws CertificateError `InvalidPair` where a part is missing, unreadable, or does not belong to the other
+ */
+export function parsePair(certificateText: string, keyText: string): CertificatePair {
+  const invalid = (message: string, cause?: unknown): CertificateError =>
+    new CertificateError('InvalidPair', message, cause);
+  const chain = certificateText.match(CERTIFICATE) ?? [];
+  const [first] = chain;
+  if (first === undefined) throw invalid('there is no certificate in PEM');
+  const key = PRIVATE_KEY.exec(keyText)?.[0];
+  if (key === undefined) throw invalid('there is no private key in PEM');
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(first);
+    for (const issuer of chain.slice(1)) new X509Certificate(issuer);
+  } catch (cause) {
+    throw invalid('a certificate cannot be parsed', cause);
+  }
+  let belongs: boolean;
+  try {
+    belongs = certificate.checkPrivateKey(createPrivateKey(key));
+  } catch (cause) {
+    throw invalid('the private key cannot be parsed', cause);
+  }
+  if (!belongs) throw invalid('the private key is not the one of the certificate');
+  return { cert: `${chain.join('\n')}\n`, key: `${key}\n`, leaf: leafOf(certificate) };
+}
+
+/** The certificates in a PEM text. @throws CertificateError `InvalidPair` where there is none, or one cannot be parsed */
+export function parseCertificates(text: string): readonly LeafCertificate[] {
+  const found = text.match(CERTIFICATE) ?? [];
+  if (found.length === 0) throw new CertificateError('InvalidPair', 'there is no certificate in PEM');
+  try {
+    return found.map((one) => leafOf(new X509Certificate(one)));
+  } catch (cause) {
+    throw new CertificateError('InvalidPair', 'a certificate cannot be parsed', cause);
+  }
+}
+
+function leafOf(certificate: X509Certificate): LeafCertificate {
+  const subject: Readonly<Record<string, unknown>> = { ...certificate.toLegacyObject().subject };
+  const names = certificate.subjectAltName?.split(', ') ?? [];
+  const of = (prefix: string): string[] =>
+    names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  return {
+    commonName: texts(subject.CN)[0] ?? '',
+    organizations: texts(subject.O),
+    dnsNames: of('DNS:'),
+    ipAddresses: of('IP Address:').map(canonicalIp),
+    issuer: certificate.issuer,
+    notBeforeMs: certificate.validFromDate.getTime(),
+    notAfterMs: certificate.validToDate.getTime(),
+  };
+}
+
+function texts(value: unknown): readonly string[] {
+  return (Array.isArray(value) ? value : [value]).filter((text) => typeof text === 'string');
+}

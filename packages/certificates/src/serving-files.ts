@@ -1,0 +1,114 @@
+import { dirname } from 'node:path';
+import { type Clock, every, linkAbort, sleep } from '@node-agent/async';
+import type { FileSystem } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { type CertificatePair, parsePair } from './certificate-pair.ts';
+import type { PairFiles } from './certificate-store.ts';
+import type { ServingCertificate } from './serving-certificate.ts';
+
+/** What {@link ServingCertificateFiles} works with. */
+export interface ServingFileComponents {
+  readonly fs: Pick<FileSystem, 'readFile' | 'watch'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The files are read so often though nothing hints at a change (`dynamiccertificates`). */
+const REPAIR_PERIOD_MS = 60_000;
+
+/**
+ * A serving certificate in two files (`tlsCertFile`, `tlsPrivateKeyFile`), read again when they change. While they are
+ * unreadable, or of two versions, the last good pair stays (feature gate ReloadKubeletServerCertificateFile).
+ */
+export class ServingCertificateFiles implements ServingCertificate {
+  readonly #components: ServingFileComponents;
+  readonly #files: PairFiles;
+  readonly #listeners = new Set<(pair: CertificatePair) => void>();
+  #pair: CertificatePair | undefined;
+  #isHinted = false;
+  #endSleep: (() => void) | undefined;
+  #complaint = '';
+
+  constructor(components: ServingFileComponents, files: PairFiles) {
+    this.#components = components;
+    this.#files = files;
+  }
+
+  get current(): CertificatePair | undefined {
+    return this.#pair;
+  }
+
+  onChange(listener: (pair: CertificatePair) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Reads the files. @throws CertificateError `InvalidPair`; errors of the file system */
+  async load(): Promise<void> {
+    const { fs, logger } = this.#components;
+    const read = async (path: string): Promise<string> => Buffer.from(await fs.readFile(path)).toString();
+    const pair = parsePair(await read(this.#files.certFile), await read(this.#files.keyFile));
+    if (pair.cert === this.#pair?.cert && pair.key === this.#pair.key) return;
+    this.#pair = pair;
+    const notAfter = new Date(pair.leaf.notAfterMs).toISOString();
+    logger.info({ certFile: this.#files.certFile, notAfter }, 'A serving certificate is in use');
+    for (const listener of [...this.#listeners]) listener(pair);
+  }
+
+  /** Reads the files again when they may have changed, until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { certFile, keyFile } = this.#files;
+    using link = linkAbort(signal);
+    const hint = (): void => {
+      this.#isHinted = true;
+      this.#endSleep?.();
+    };
+    const directories = new Set([dirname(certFile), dirname(keyFile)]);
+    const watches = [...directories].map((directory) => this.#watch(directory, hint, link.signal));
+    while (!signal.aborted) {
+      this.#isHinted = false;
+      await this.#reload();
+      if (!this.#isHinted) await this.#sleep(signal);
+    }
+    await Promise.all(watches);
+  }
+
+  async #reload(): Promise<void> {
+    try {
+      await this.load();
+      this.#complaint = '';
+    } catch (err) {
+      const text = String(err);
+      // Once for each thing that is wrong: this comes back every minute.
+      if (text !== this.#complaint) {
+        const { logger } = this.#components;
+        logger.error({ err, ...this.#files }, 'The serving certificate cannot be read; the last one stays');
+      }
+      this.#complaint = text;
+    }
+  }
+
+  async #sleep(signal: AbortSignal): Promise<void> {
+    using link = linkAbort(signal);
+    this.#endSleep = () => link.abort();
+    try {
+      await sleep(this.#components.clock, REPAIR_PERIOD_MS, link.signal);
+    } catch {
+      // A hint, or the end: the caller looks which.
+    } finally {
+      this.#endSleep = undefined;
+    }
+  }
+
+  async #watch(directory: string, hint: () => void, signal: AbortSignal): Promise<void> {
+    const { fs, clock, logger } = this.#components;
+    const watch = async (): Promise<void> => {
+      try {
+        await fs.watch(directory, hint, signal);
+      } catch (err) {
+        if (!signal.aborted) logger.debug({ err, directory }, 'A directory cannot be watched');
+      }
+    };
+    await every(clock, REPAIR_PERIOD_MS, watch, signal);
+  }
+}
