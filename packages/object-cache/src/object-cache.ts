@@ -23,6 +23,11 @@ export interface ObjectCacheComponents {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /**
+   * Told of the pods that refer to an object that has changed, come or gone, as soon as the API server says so: with the
+   * strategy `Watch` alone. What a pod finds when it first asks is no change.
+   */
+  readonly onChange?: (podUids: readonly string[]) => void;
 }
 
 export interface ObjectCacheOptions {
@@ -90,5 +95,10 @@ function makeStore<T extends ConfigObject>(
 ): ObjectStore<T> {
   if (strategy === 'Get') return new GetStore(components, { resource });
   if (strategy === 'Cache') return new TtlStore(components, { resource, ...(ttlMs && { ttlMs }) });
-  return new WatchStore(components, { resource, maxIdleMs: maxIdleMsOf(syncFrequencyMs) });
+  const { onChange } = components;
+  return new WatchStore(components, {
+    resource,
+    maxIdleMs: maxIdleMsOf(syncFrequencyMs),
+    ...(onChange && { onChange }),
+  });
 }

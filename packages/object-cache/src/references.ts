@@ -2,6 +2,11 @@
 export class References {
   readonly #counts = new Map<string, number>();
 
+  /** Those who refer. */
+  get podUids(): readonly string[] {
+    return [...this.#counts.keys()];
+  }
+
   get empty(): boolean {
     return this.#counts.size === 0;
   }

@@ -18,6 +18,8 @@ export interface WatchStoreOptions<T> {
   readonly resource: Resource<T>;
   /** A watch of an object that nobody asked for for so long is closed, in milliseconds. */
   readonly maxIdleMs: number;
+  /** Told of the pods that refer to an object that has changed, come or gone since a reader was last given it. */
+  readonly onChange?: (podUids: readonly string[]) => void;
 }
 
 interface Item<T extends ConfigObject> {
@@ -27,6 +29,8 @@ interface Item<T extends ConfigObject> {
   lastAccessMs: number;
   /** The last that was known when a watch was closed. */
   last: T | undefined;
+  /** Whether a reader was told that it is not known yet: what comes is news then. */
+  missed: boolean;
 }
 
 interface Watch<T extends ConfigObject> {
@@ -73,7 +77,13 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
       return;
     }
     const lastAccessMs = this.#components.clock.monotonic();
-    const item: Item<T> = { references: new References(), watch: undefined, lastAccessMs, last: undefined };
+    const item: Item<T> = {
+      references: new References(),
+      watch: undefined,
+      lastAccessMs,
+      last: undefined,
+      missed: false,
+    };
     item.references.add(podUid);
     this.#items.set(key, item);
     if (this.#started) this.#open(key, item);
@@ -99,6 +109,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     const { watch } = item;
     if (watch === undefined) throw this.#notSynced('the store is not started');
     if (!(await this.#hasSynced(watch, signal))) {
+      item.missed = true;
       if (item.last !== undefined) return item.last;
       throw this.#notSynced(watch.reflector.lastError ?? 'timed out waiting for the condition');
     }
@@ -160,11 +171,24 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     });
     const stop = new AbortController();
     item.watch = { reflector, stop };
-    const running = reflector
-      .start(stop.signal)
+    const running = Promise.all([reflector.start(stop.signal), this.#tellChanges(reflector, item)])
+      .then(() => undefined)
       .catch((error: unknown) => this.#components.logger.error({ err: error, object: key }, 'A watch has failed'))
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
+  }
+
+  /** What a watch begins with is no change, unless a reader had to go without it. */
+  async #tellChanges(reflector: Reflector<T>, item: Item<T>): Promise<void> {
+    const { onChange } = this.#options;
+    if (onChange === undefined) return;
+    let synced = false;
+    for await (const { type } of reflector.changes()) {
+      if (type === 'synced') synced = true;
+      if (!synced || (type === 'synced' && !item.missed)) continue;
+      item.missed = false;
+      onChange(item.references.podUids);
+    }
   }
 
   #close(key: string, item: Item<T>): void {

@@ -8,6 +8,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `InvalidSource`: what a volume is to be filled with makes no sense
  * - `NotMounted`: volumes of the pod could not be set up
  * - `StillMounted`: volumes of the pod could not be taken away
+ * - `TimedOut`: an operation of a volume did not end in time; it goes on
  * - `MountFailed`: mount(8) or umount(8) failed
  * - `Io`: the file system refused
  */
@@ -20,6 +21,7 @@ export type VolumeErrorCode =
   | 'InvalidSource'
   | 'NotMounted'
   | 'StillMounted'
+  | 'TimedOut'
   | 'MountFailed'
   | 'Io';
 
@@ -27,10 +29,13 @@ export type VolumeErrorCode =
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
   readonly code: VolumeErrorCode;
+  /** When what failed is tried again, by the monotonic clock: sooner there is no use in asking. */
+  readonly retryAtMs?: number;
 
-  constructor(code: VolumeErrorCode, message: string, cause?: unknown) {
+  constructor(code: VolumeErrorCode, message: string, cause?: unknown, retryAtMs?: number) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
+    if (retryAtMs !== undefined) this.retryAtMs = retryAtMs;
   }
 
   /** The error itself, or anything else that was thrown, as `Io`. */

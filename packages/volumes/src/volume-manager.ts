@@ -1,5 +1,6 @@
+import { type Clock, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
-import type { Container, Mount, Pod, Volume } from '@node-agent/pod-spec';
+import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
   eventReasons,
@@ -12,10 +13,12 @@ import { containerMounts, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import type { Mounter } from './mounter.ts';
 import { removeEmptyVolume, removeOrphanedPod } from './orphaned-pod.ts';
-import { type MountedVolume, type VolumePlugin, volumeType } from './plugin.ts';
-import type { PodPaths } from './pod-paths.ts';
+import { type VolumePlugin, volumeType } from './plugin.ts';
+import { escapePluginName, type PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
-import { isOfPlugin, podsOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
+import { VolumeMetrics } from './volume-metrics.ts';
+import { type VolumeActions, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { isOfPlugin, podsOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
 /** What {@link VolumeManager} works with. */
 export interface VolumeManagerComponents {
@@ -24,9 +27,12 @@ export interface VolumeManagerComponents {
   readonly paths: PodPaths;
   /** The types of volumes that there are; a volume goes to the first that can support it. */
   readonly plugins: readonly VolumePlugin[];
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly recorder: EventRecorder;
+  /** Told of a pod with a volume that became ready after its pod had given up waiting: its next sync need not wait. */
+  readonly onVolumeReady?: (podUid: string) => void;
 }
 
 export interface VolumeManagerOptions {
@@ -34,16 +40,18 @@ export interface VolumeManagerOptions {
   readonly supportsRecursiveReadOnly?: (pod: Pod) => boolean;
 }
 
+/** How long a pod waits for an operation that does not end, in milliseconds. */
+const WAIT_MS = 123_000;
+
 /**
  * Sets the volumes of pods up and takes them away (`pkg/kubelet/volumemanager`). Volumes of one pod are set up side by
- * side, and no pod waits for another one's (C7). What a former process left is found on the disk, so nothing has to be
- * remembered across a restart (K1).
+ * side, and none waits for another (C7); what fails is tried again with a back-off of its own. What a former process left
+ * is found on the disk, so nothing has to be remembered across a restart (K1).
  */
 export class VolumeManager {
   readonly #components: VolumeManagerComponents;
   readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
-  /** What is ready: by pod UID, then by volume name. */
-  readonly #mounted = new Map<string, Map<string, MountedVolume>>();
+  readonly #operations: VolumeOperations;
   /** Pods whose directories were asked for since the last sweep began: the sweep's caller may not know of them yet. */
   readonly #wanted = new Set<string>();
   /** Pods whose directories are being removed. */
@@ -54,6 +62,12 @@ export class VolumeManager {
   constructor(components: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
     this.#components = components;
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
+    this.#operations = new VolumeOperations({
+      ...components,
+      metrics: new VolumeMetrics(components.metrics),
+      onFailure: (pod, volume, error) => this.#tellFailure(pod, volume, error),
+      onReady: (podUid) => components.onVolumeReady?.(podUid),
+    });
     this.#orphans = components.metrics.gauge({
       name: 'kubelet_orphan_pod_cleaned_volumes',
       help: 'The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.',
@@ -64,11 +78,13 @@ export class VolumeManager {
     });
   }
 
-  /** Ends the removals that a former process began, then waits until `signal` is aborted: all else is done when asked for. */
+  /** Takes in what a former process left, and ends the removals that it began; runs until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
-    await this.#finishRemovals(signal);
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    await this.#rebuild(signal);
+    if (!signal.aborted) {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    }
+    this.#operations.close(signal.reason);
   }
 
   /** What a pod asks for and this kubelet has not got, one line for each; a pod with any of it cannot run here. */
@@ -91,25 +107,42 @@ export class VolumeManager {
   }
 
   /**
-   * Sets up all volumes that the pod's containers mount; those that are ready stay as they are, except that what the
-   * kubelet fills is brought up to date. Each that fails has an
-   * event of its own, and the others are set up all the same: a later call goes on from there.
+   * Sets up all volumes that the pod's containers mount. Those that are ready stay as they are; what the kubelet fills is
+   * brought up to date, which is not waited for. Each that fails has an event of its own, and the others are set up all the
+   * same. What has failed a moment ago is not tried at once: the error says when it will be.
    * @throws VolumeError `NotMounted`, naming each volume that is missing, and why
    */
   async waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void> {
-    const unsupported = mountedVolumes(pod).filter((volume) => this.#unsupportedVolume(volume) !== undefined);
-    const failures = await Promise.all(mountedVolumes(pod).map((volume) => this.#setUp(pod, volume, signal)));
-    signal.throwIfAborted();
-    const failed = failures.filter((failure) => failure !== undefined);
+    const { uid } = pod.metadata;
+    const volumes = mountedVolumes(pod);
+    for (const volume of volumes) {
+      const plugin = this.#plugin(volume);
+      const id = plugin === undefined ? `/${volume.name}` : `${escapePluginName(plugin.name)}/${volume.name}`;
+      this.#operations.want(pod, volume, id, this.#actions(uid, volume.name, plugin));
+    }
+    const outcomes = await this.#settled(uid, signal);
+    const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) return;
-    const names = failed.map(({ volume }) => volume.name).sort();
-    const unprocessed = unsupported.map(({ name }) => name).sort();
-    const reasons = failed.map(({ error }) => error.message).join('; ');
+    const names = failed.map(({ name }) => name).sort();
+    const unprocessed = volumes.filter((volume) => this.#unsupportedVolume(volume) !== undefined);
+    const reasons = failed.map(({ failure }) => failure?.message).join('; ');
     throw new VolumeError(
       'NotMounted',
-      `unmounted volumes=[${names.join(' ')}], unattached volumes=[], failed to process volumes=[${unprocessed.join(' ')}]: ${reasons}`,
-      failed[0]?.error,
+      `unmounted volumes=[${names.join(' ')}], unattached volumes=[], failed to process volumes=[${unprocessed
+        .map(({ name }) => name)
+        .sort()
+        .join(' ')}]: ${reasons}`,
+      failed[0]?.failure,
+      earliest(failed),
     );
+  }
+
+  /**
+   * A secret, a configMap or something else that the pod's volumes are filled with has changed: they are brought up to date
+   * now, and those that could not be set up for want of it are tried again at once.
+   */
+  refresh(podUid: string): void {
+    this.#operations.refresh(podUid);
   }
 
   /**
@@ -125,18 +158,18 @@ export class VolumeManager {
    * @throws VolumeError `NotMounted`, `UnsupportedMount`
    */
   async containerMounts(pod: Pod, container: Container): Promise<readonly Mount[]> {
-    const volumes = this.#mounted.get(pod.metadata.uid) ?? new Map<string, MountedVolume>();
+    const volumes = this.#operations.allMounted(pod.metadata.uid);
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod));
   }
 
   /** Where a volume of a pod is that is ready; `undefined` where it is not. */
   volumePath(pod: Pod, volumeName: string): string | undefined {
-    return this.#mounted.get(pod.metadata.uid)?.get(volumeName)?.hostPath;
+    return this.#operations.mounted(pod.metadata.uid, volumeName)?.hostPath;
   }
 
   /** Whether anything of the pod's volumes is left, or may be: where the disk does not tell, it is. */
   async podVolumesExist(uid: string): Promise<boolean> {
-    if ((this.#mounted.get(uid)?.size ?? 0) > 0) return true;
+    if (this.#operations.allMounted(uid).size > 0) return true;
     const { fs, paths, logger } = this.#components;
     try {
       return (await volumesOnDisk(fs, paths, uid)).length > 0;
@@ -177,29 +210,38 @@ export class VolumeManager {
   }
 
   /** What cannot be looked at or removed now is taken away with the rest of its pod: no reason not to start. */
-  async #finishRemovals(signal: AbortSignal): Promise<void> {
-    const { fs, paths, plugins, logger } = this.#components;
+  async #rebuild(signal: AbortSignal): Promise<void> {
+    const { fs, paths, logger } = this.#components;
     const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<void> => {
       try {
         await work();
       } catch (err) {
-        if (!signal.aborted) logger.warn({ err, ...fields }, 'Removals that had been cut short are not ended');
+        if (!signal.aborted) logger.warn({ err, ...fields }, 'What a former process left on disk cannot be taken in');
       }
     };
     await attempt({}, async () => {
       for (const podUid of await podsOnDisk(fs, paths)) {
         await attempt({ podUid }, async () => {
-          for (const { name, ...volume } of await volumesOnDisk(fs, paths, podUid)) {
-            const plugin = plugins.find((candidate) => isOfPlugin({ name, ...volume }, candidate));
-            if (signal.aborted || !plugin?.isRemoving(name)) continue;
-            await attempt({ podUid, volume: name }, async () => {
-              await plugin.tearDown(podUid, name, signal);
-              logger.info({ podUid, volume: name }, 'Volume is removed whose removal had been cut short');
-            });
+          for (const volume of await volumesOnDisk(fs, paths, podUid)) {
+            if (!signal.aborted)
+              await attempt({ podUid, volume: volume.name }, () => this.#takeIn(podUid, volume, signal));
           }
         });
       }
     });
+  }
+
+  async #takeIn(podUid: string, volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const { plugins, logger } = this.#components;
+    const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
+    if (plugin === undefined) return;
+    if (plugin.isRemoving(volume.name)) {
+      await plugin.tearDown(podUid, volume.name, signal);
+      logger.info({ podUid, volume: volume.name }, 'Volume is removed whose removal had been cut short');
+      return;
+    }
+    const actions = this.#actions(podUid, volume.name, plugin);
+    this.#operations.found(podUid, volume.name, `${volume.plugin}/${volume.name}`, actions);
   }
 
   #plugin(volume: Volume): VolumePlugin | undefined {
@@ -211,53 +253,66 @@ export class VolumeManager {
     return plugin === undefined ? unsupportedType(volume) : plugin.unsupported?.(volume);
   }
 
-  async #setUp(
-    pod: Pod,
-    volume: Volume,
-    signal: AbortSignal,
-  ): Promise<{ readonly volume: Volume; readonly error: VolumeError } | undefined> {
-    const { uid, name, namespace } = pod.metadata;
-    const plugin = this.#plugin(volume);
-    try {
-      if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
-      const mounted = await plugin.setUp(pod, volume, signal);
-      const ofPod = this.#mounted.get(uid) ?? new Map<string, MountedVolume>();
-      this.#mounted.set(uid, ofPod.set(volume.name, mounted));
-      return undefined;
-    } catch (thrown) {
-      const error = VolumeError.from(thrown);
-      if (!signal.aborted) {
-        this.#components.recorder.event(
-          { kind: 'Pod', apiVersion: 'v1', namespace, name, uid },
-          'Warning',
-          eventReasons.failedMountVolume,
-          `MountVolume.SetUp failed for volume "${volume.name}" : ${error.message}`,
-        );
-      }
-      // Containers that run keep the content that they have: only a volume that was never ready stops its pod.
-      const stays = plugin?.refreshes === true && this.#mounted.get(uid)?.has(volume.name) === true;
-      return stays ? undefined : { volume, error };
-    }
+  #actions(podUid: string, name: string, plugin: VolumePlugin | undefined): VolumeActions {
+    return {
+      pluginName: plugin?.name ?? 'N/A',
+      refreshes: plugin?.refreshes ?? false,
+      async setUp(pod, volume, signal) {
+        if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
+        return await plugin.setUp(pod, volume, signal);
+      },
+      async tearDown(signal) {
+        await plugin?.tearDown(podUid, name, signal);
+      },
+    };
+  }
+
+  /** What no plugin knows, another program put there: it is told of, and stays, unless it is empty. */
+  #foreignActions(podUid: string, volume: VolumeOnDisk): VolumeActions {
+    return {
+      pluginName: 'N/A',
+      refreshes: false,
+      setUp: (_pod, { name }) => Promise.reject(new VolumeError('UnsupportedVolume', `volume ${name} has no plugin`)),
+      tearDown: () => removeEmptyVolume(this.#components, podUid, volume),
+    };
+  }
+
+  #tellFailure(pod: Pod, volume: Volume, error: VolumeError): void {
+    const message = `MountVolume.SetUp failed for volume "${volume.name}" : ${error.message}`;
+    this.#components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
   }
 
   async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
     const { fs, paths, plugins } = this.#components;
-    const failures: string[] = [];
-    this.#mounted.delete(uid);
+    this.#operations.release(uid);
     for (const volume of await volumesOnDisk(fs, paths, uid)) {
-      signal.throwIfAborted();
       const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
-      try {
-        // What no plugin knows, another program put there: it is told of, and stays, unless it is empty.
-        if (plugin === undefined) await removeEmptyVolume(this.#components, uid, volume);
-        else await plugin.tearDown(uid, volume.name, signal);
-      } catch (error) {
-        failures.push(`${volume.plugin}/${volume.name}: ${VolumeError.from(error).message}`);
-      }
+      const actions = plugin ? this.#actions(uid, volume.name, plugin) : this.#foreignActions(uid, volume);
+      this.#operations.remove(uid, `${volume.plugin}/${volume.name}`, `${volume.plugin}/${volume.name}`, actions);
     }
-    if (failures.length === 0) return;
-    throw new VolumeError('StillMounted', `mounted volumes of pod ${uid}: ${failures.join('; ')}`);
+    const failed = (await this.#settled(uid, signal)).filter(({ failure }) => failure !== undefined);
+    if (failed.length === 0) return;
+    const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
+    const message = `mounted volumes of pod ${uid}: ${reasons}`;
+    throw new VolumeError('StillMounted', message, failed[0]?.failure, earliest(failed));
   }
+
+  /** How the pod's volumes stand; those whose operation does not end in time have failed by that. */
+  async #settled(uid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
+    const { clock } = this.#components;
+    try {
+      return await withTimeout(clock, WAIT_MS, (linked) => this.#operations.settled(uid, linked), signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const failure = new VolumeError('TimedOut', 'context deadline exceeded', cause);
+      return this.#operations.unsettled(uid).map((name) => ({ name, failure, retryAtMs: undefined }));
+    }
+  }
+}
+
+function earliest(outcomes: readonly VolumeOutcome[]): number | undefined {
+  const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
+  return times.length > 0 ? Math.min(...times) : undefined;
 }
 
 function unsupportedType(volume: Volume): string {

@@ -43,6 +43,7 @@ export class MemoryMounter implements Mounter {
 }
 
 export interface Fixture {
+  readonly clock: FakeClock;
   readonly fs: MemoryFileSystem;
   readonly mounter: MemoryMounter;
   readonly paths: PodPaths;
@@ -85,6 +86,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
             { allocatableMemoryBytes: 1 << 30 },
           ),
         ],
+        clock,
         logger: silentLogger,
         metrics: noMetrics,
         recorder,
@@ -96,7 +98,17 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
       .paths()
       .filter((path) => path.startsWith(`${ROOT}/pods/${uid}/`))
       .map((path) => path.slice(`${ROOT}/pods/${uid}/`.length));
-  return { fs, mounter, paths, events, manager: newManager(), newManager, under, signal: new AbortController().signal };
+  return {
+    clock,
+    fs,
+    mounter,
+    paths,
+    events,
+    manager: newManager(),
+    newManager,
+    under,
+    signal: new AbortController().signal,
+  };
 }
 
 /** A pod whose one container mounts all its volumes. */

@@ -116,6 +116,7 @@ describe('volumes that the kubelet fills', () => {
     objects.token = 'token-2';
     const labelled = { ...pod, metadata: { ...pod.metadata, labels: { app: 'web' } } };
     await fixture.manager.waitForAttachAndMount(labelled, fixture.signal);
+    await fixture.clock.settle();
     expect(await read(fixture, 'conf', 'a')).toBe('one');
     expect(await fixture.fs.exists(`${directoryOf('conf')}/b`)).toBe(false);
     expect(await read(fixture, 'info', 'labels')).toBe('app="web"');
@@ -129,6 +130,7 @@ describe('volumes that the kubelet fills', () => {
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
     objects.failure = new Error('the server does not answer');
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+    await fixture.clock.settle();
     expect(await read(fixture, 'keys', 'password')).toBe('hunter2');
     expect(fixture.events).toEqual(
       ['conf', 'keys'].map(
@@ -152,6 +154,7 @@ describe('volumes that the kubelet fills', () => {
     expect(await fixture.fs.exists(directoryOf('conf'))).toBe(false);
     expect(await fixture.fs.exists(directoryOf('keys'))).toBe(true);
     objects.configMaps.set('default/later', { data: { x: 'y' } });
+    await fixture.clock.advance(500);
     await fixture.manager.waitForAttachAndMount(podOf(volumes), fixture.signal);
     expect(await read(fixture, 'conf', 'x')).toBe('y');
   });

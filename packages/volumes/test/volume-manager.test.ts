@@ -115,11 +115,12 @@ describe('what cannot be set up', () => {
   );
 
   it('a full disk is an event and an error, and a later call goes on from there', async () => {
-    const { manager, fs, events, signal } = setUp();
+    const { manager, fs, events, signal, clock } = setUp();
     fs.injectFault({ code: 'ENOSPC', operation: 'mkdir' });
     const error = await errorOf(manager.waitForAttachAndMount(podOf([scratch]), signal));
     expect(error.message).toContain('unmounted volumes=[scratch]');
     expect(events).toHaveLength(1);
+    await clock.advance((error.retryAtMs ?? 0) - clock.monotonic());
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     expect(events).toHaveLength(1);
   });

@@ -1,0 +1,47 @@
+import type { Gauge, Histogram, Metrics } from '@node-agent/telemetry';
+import type { VolumeState } from './volume-state.ts';
+
+/** As upstream calls them. */
+export type VolumeOperation = 'volume_mount' | 'volume_unmount';
+
+const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
+
+/** Metrics of volumes, by upstream's names (`pkg/volume/util/metrics.go`, `pkg/kubelet/volumemanager/metrics`). */
+export class VolumeMetrics {
+  readonly #durations: Histogram<'volume_plugin' | 'operation_name' | 'status' | 'migrated'>;
+  readonly #volumes: Gauge<'plugin_name' | 'state'>;
+  readonly #plugins = new Set<string>();
+
+  constructor(metrics: Metrics) {
+    this.#durations = metrics.histogram({
+      name: 'storage_operation_duration_seconds',
+      help: 'How long operations of volumes took, by how they ended.',
+      labels: ['volume_plugin', 'operation_name', 'status', 'migrated'],
+      buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
+    });
+    this.#volumes = metrics.gauge({
+      name: 'volume_manager_total_volumes',
+      help: 'The number of volumes that pods want, and that there are.',
+      labels: ['plugin_name', 'state'],
+    });
+  }
+
+  operation(plugin: string, name: VolumeOperation, succeeded: boolean, durationMs: number): void {
+    const status = succeeded ? 'success' : 'fail-unknown';
+    const labels = { volume_plugin: plugin, operation_name: name, status, migrated: 'false' };
+    this.#durations.observe(labels, durationMs / 1000);
+  }
+
+  /** Counts all volumes anew; a plugin that had some and has none is shown with 0. */
+  count(volumes: Iterable<Pick<VolumeState, 'wanted' | 'presence'> & { readonly pluginName: string }>): void {
+    const counts = new Map([...this.#plugins].map((plugin): [string, [number, number]] => [plugin, [0, 0]]));
+    for (const { pluginName, wanted, presence } of volumes) {
+      const [desired, actual] = counts.get(pluginName) ?? [0, 0];
+      counts.set(pluginName, [desired + (wanted ? 1 : 0), actual + (presence === 'absent' ? 0 : 1)]);
+    }
+    for (const [plugin_name, values] of counts) {
+      this.#plugins.add(plugin_name);
+      for (const [index, state] of STATES.entries()) this.#volumes.set({ plugin_name, state }, values[index] ?? 0);
+    }
+  }
+}

@@ -1,0 +1,282 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod, Volume } from '@node-agent/pod-spec';
+import { type MetricOptions, type Metrics, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, it } from 'vitest';
+import { type MountedVolume, PodPaths, VolumeError, VolumeManager, type VolumePlugin } from '../src/index.ts';
+import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
+
+/** A type of volume that does what a test tells it to; all volumes are of it. */
+class ScriptedPlugin implements VolumePlugin {
+  readonly name = 'kubernetes.io/scripted';
+  readonly refreshes = true;
+  readonly log: string[] = [];
+  /** Why operations fail, by `setUp a` and the like. */
+  readonly failures = new Map<string, string>();
+  /** Operations that do not end before their promise does. */
+  readonly blocks = new Map<string, Promise<void>>();
+  readonly #clock: FakeClock;
+  readonly #fs: MemoryFileSystem;
+
+  constructor(clock: FakeClock, fs: MemoryFileSystem) {
+    this.#clock = clock;
+    this.#fs = fs;
+  }
+
+  canSupport(): boolean {
+    return true;
+  }
+
+  async setUp({ metadata }: Pod, { name }: Volume): Promise<MountedVolume> {
+    await this.#do(`setUp ${name}`);
+    const hostPath = `${ROOT}/pods/${metadata.uid}/volumes/kubernetes.io~scripted/${name}`;
+    await this.#fs.mkdir(hostPath);
+    return { hostPath, readOnly: false, selinuxRelabel: false };
+  }
+
+  async tearDown(podUid: string, name: string): Promise<void> {
+    await this.#do(`tearDown ${name}`);
+    await this.#fs.removeAll(`${ROOT}/pods/${podUid}/volumes/kubernetes.io~scripted/${name}`);
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  async #do(what: string): Promise<void> {
+    this.log.push(`${this.#clock.monotonic()} ${what}`);
+    await this.blocks.get(what);
+    const failure = this.failures.get(what);
+    if (failure !== undefined) throw new VolumeError('MissingObject', failure);
+  }
+}
+
+function make() {
+  const clock = new FakeClock();
+  const fs = new MemoryFileSystem({ clock });
+  const plugin = new ScriptedPlugin(clock, fs);
+  const events: string[] = [];
+  const ready: string[] = [];
+  const gauges = new Map<string, number>();
+  const durations: string[] = [];
+  const metrics: Metrics = {
+    counter: () => ({ inc() {} }),
+    gauge: ({ name }: MetricOptions<string>) => ({
+      set: (labels: object, value: number) => void gauges.set([name, ...Object.values(labels)].join(' '), value),
+    }),
+    histogram: ({ name }: MetricOptions<string>) => ({
+      observe: (labels: object) => void durations.push([name, ...Object.values(labels)].join(' ')),
+    }),
+  };
+  const newManager = (): VolumeManager =>
+    new VolumeManager({
+      clock,
+      fs,
+      mounter: new MemoryMounter(fs),
+      paths: new PodPaths(ROOT),
+      plugins: [plugin],
+      logger: silentLogger,
+      metrics,
+      recorder: { event: (_object, _type, reason, message) => void events.push(`${reason}: ${message}`) },
+      onVolumeReady: (uid) => void ready.push(uid),
+    });
+  const { signal } = new AbortController();
+  return { clock, fs, plugin, events, ready, gauges, durations, newManager, manager: newManager(), signal };
+}
+
+const volumes = (...names: string[]): Volume[] => names.map((name) => ({ name, emptyDir: {} }));
+
+describe('a volume that cannot be set up', () => {
+  it('is tried again after 500 ms, then after twice as long; its pod is told when, and of each failure', async () => {
+    const { clock, manager, plugin, events, ready, signal } = make();
+    plugin.failures.set('setUp a', 'secret "s" not found');
+    const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
+    expect(error).toMatchObject({ code: 'NotMounted', retryAtMs: clock.monotonic() + 500 });
+    const again = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
+    expect(again.message).toBe(error.message);
+    const start = clock.monotonic();
+    await clock.advance(3600);
+    plugin.failures.clear();
+    await clock.advance(10_000);
+    const times = plugin.log.map((line) => Number(line.split(' ')[0]) - start);
+    expect(times).toEqual([0, 500, 1500, 3500, 7500]);
+    expect(events).toEqual(
+      Array(4).fill('FailedMount: MountVolume.SetUp failed for volume "a" : secret "s" not found'),
+    );
+    expect(ready).toEqual(['u1']);
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
+  });
+
+  it('is tried again at once when what it is filled with has changed', async () => {
+    const { clock, manager, plugin, ready, signal } = make();
+    plugin.failures.set('setUp a', 'not found');
+    await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
+    await clock.advance(60_000);
+    plugin.failures.clear();
+    expect(ready).toEqual([]);
+    manager.refresh('u1');
+    await clock.settle();
+    expect(ready).toEqual(['u1']);
+  });
+
+  it('holds no other back, and begins afresh when its pod is taken away', async () => {
+    const { clock, manager, plugin, signal } = make();
+    plugin.failures.set('setUp a', 'not found');
+    const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal));
+    expect(error.message).toContain('unmounted volumes=[a],');
+    expect(manager.volumePath(podOf([]), 'b')).toMatch(/\/b$/);
+    await manager.waitForUnmount(podOf(volumes('a', 'b')), signal);
+    expect(plugin.log.map((line) => line.replace(/^\S+ /, ''))).toEqual([
+      'setUp a',
+      'setUp b',
+      'tearDown a',
+      'tearDown b',
+    ]);
+    await clock.advance(300_000);
+    expect(plugin.log).toHaveLength(4);
+  });
+});
+
+describe('C7: a volume whose operation does not end', () => {
+  it('delays no other volume, gives its pod up after two minutes and three seconds, and is heard of when it ends', async () => {
+    const { clock, manager, plugin, ready, signal } = make();
+    const block = Promise.withResolvers<void>();
+    plugin.blocks.set('setUp slow', block.promise);
+    const waiting = errorOf(manager.waitForAttachAndMount(podOf(volumes('slow', 'b')), signal));
+    await manager.waitForAttachAndMount(podOf(volumes('c'), 'u2'), signal);
+    await clock.settle();
+    expect(manager.volumePath(podOf([]), 'b')).toMatch(/\/b$/);
+    await clock.advance(122_999);
+    const second = errorOf(manager.waitForAttachAndMount(podOf(volumes('slow', 'b')), signal));
+    await clock.advance(1);
+    expect((await waiting).message).toBe(
+      'unmounted volumes=[slow], unattached volumes=[], failed to process volumes=[]: context deadline exceeded',
+    );
+    await clock.advance(123_000);
+    await second;
+    expect(ready).toEqual([]);
+    block.resolve();
+    await clock.settle();
+    expect(ready).toEqual(['u1']);
+    // Once more, as the second sync wanted its content as of then.
+    expect(plugin.log.filter((line) => line.endsWith('setUp slow'))).toEqual(['0 setUp slow', '246000 setUp slow']);
+  });
+
+  it('is taken away once it has ended, though its pod went before', async () => {
+    const { clock, manager, plugin, signal, gauges } = make();
+    const block = Promise.withResolvers<void>();
+    plugin.blocks.set('setUp slow', block.promise);
+    const sync = new AbortController();
+    const waiting = manager.waitForAttachAndMount(podOf(volumes('slow')), sync.signal);
+    sync.abort(new Error('the pod goes'));
+    await expect(waiting).rejects.toThrow('the pod goes');
+    const gone = manager.waitForUnmount(podOf(volumes('slow')), signal);
+    await clock.advance(1000);
+    expect(plugin.log).toHaveLength(1);
+    block.resolve();
+    await gone;
+    expect(await manager.podVolumesExist('u1')).toBe(false);
+    expect(gauges.get('volume_manager_total_volumes kubernetes.io/scripted actual_state_of_world')).toBe(0);
+  });
+});
+
+describe('content that may change', () => {
+  it('is brought up to date by a sync, which does not wait for it', async () => {
+    const { clock, manager, plugin, signal } = make();
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    plugin.blocks.set('setUp a', new Promise(() => {}));
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    await clock.settle();
+    expect(plugin.log).toHaveLength(2);
+    expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
+  });
+
+  it('is looked at once more where it changed while it was brought up to date', async () => {
+    const { clock, manager, plugin, signal } = make();
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    const block = Promise.withResolvers<void>();
+    plugin.blocks.set('setUp a', block.promise);
+    for (let i = 0; i < 3; i++) manager.refresh('u1');
+    await clock.settle();
+    expect(plugin.log).toHaveLength(2);
+    plugin.blocks.clear();
+    block.resolve();
+    await clock.settle();
+    expect(plugin.log).toHaveLength(3);
+    manager.refresh('nobody');
+  });
+});
+
+describe('a volume that cannot be taken away', () => {
+  it('is tried again by itself, and its pod is told when', async () => {
+    const { clock, manager, plugin, signal } = make();
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    plugin.failures.set('tearDown a', 'busy');
+    const error = await errorOf(manager.waitForUnmount(podOf([]), signal));
+    expect(error).toMatchObject({ code: 'StillMounted', retryAtMs: clock.monotonic() + 500 });
+    expect(error.message).toBe('mounted volumes of pod u1: a: busy');
+    plugin.failures.clear();
+    await clock.advance(500);
+    expect(await manager.podVolumesExist('u1')).toBe(false);
+    await manager.waitForUnmount(podOf([]), signal);
+  });
+
+  it('is set up again where its pod comes back', async () => {
+    const { clock, manager, plugin, signal } = make();
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    plugin.failures.set('tearDown a', 'busy');
+    await errorOf(manager.waitForUnmount(podOf([]), signal));
+    await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
+    plugin.failures.clear();
+    await clock.advance(300_000);
+    expect(plugin.log.map((line) => line.replace(/^\S+ /, ''))).toEqual(['setUp a', 'tearDown a', 'setUp a']);
+  });
+});
+
+describe('the state of the world', () => {
+  it('K1: is rebuilt from the disk, and nothing of it is touched before its pod is heard of', async () => {
+    const { clock, manager, newManager, plugin, gauges, signal } = make();
+    await manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
+    const actual = 'volume_manager_total_volumes kubernetes.io/scripted actual_state_of_world';
+    const desired = 'volume_manager_total_volumes kubernetes.io/scripted desired_state_of_world';
+    expect([gauges.get(actual), gauges.get(desired)]).toEqual([2, 2]);
+    const next = newManager();
+    const life = new AbortController();
+    const running = next.start(life.signal);
+    await clock.advance(1000);
+    expect([gauges.get(actual), gauges.get(desired)]).toEqual([2, 0]);
+    expect(plugin.log).toHaveLength(2);
+    await next.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
+    expect([gauges.get(actual), gauges.get(desired)]).toEqual([2, 2]);
+    life.abort();
+    await running;
+  });
+
+  it('ends with the manager: nothing is tried again after that', async () => {
+    const { clock, manager, plugin, signal } = make();
+    const life = new AbortController();
+    const running = manager.start(life.signal);
+    plugin.failures.set('setUp a', 'not found');
+    await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
+    life.abort();
+    await running;
+    await clock.advance(10_000);
+    expect(plugin.log).toHaveLength(1);
+  });
+
+  it("is counted and timed under upstream's names", async () => {
+    const { manager, plugin, durations, signal } = make();
+    plugin.failures.set('setUp b', 'not found');
+    await errorOf(manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal));
+    await manager.waitForUnmount(podOf([]), signal);
+    const name = 'storage_operation_duration_seconds kubernetes.io/scripted';
+    expect(durations).toEqual([
+      `${name} volume_mount fail-unknown false`,
+      `${name} volume_mount success false`,
+      `${name} volume_unmount success false`,
+      `${name} volume_unmount success false`,
+    ]);
+  });
+});
