@@ -5,7 +5,6 @@ import {
   type AdmitHandler,
   Kubelet,
   type PodFeatures,
-  type PodWorkersPort,
   type RuntimeGate,
   unsupportedFeatureHandler,
 } from '@node-agent/kubelet-core';
@@ -48,7 +47,7 @@ export function assembleKubelet<C>(
   const child = (component: string) => ({ clock, random, metrics, recorder, logger: logger.child({ component }) });
 
   // The parts know each other in circles: what is made later is asked through these, and only once the kubelet runs.
-  let workers: PodWorkersPort | undefined;
+  let workers: PodWorkers | undefined;
   let clusterNode: ClusterNode | undefined;
 
   const podManager = new PodManager();
@@ -64,13 +63,19 @@ export function assembleKubelet<C>(
   const paths = new PodPaths(rootDirectory);
   const allocatableMemoryBytes = node.resources.memoryCapacityBytes;
   const nodeAllocatable = () => clusterNode?.node?.status?.allocatable ?? settings.nodeAllocatable ?? {};
-  const objects: ClusterObjects | undefined = cluster?.objects(
-    child,
-    settings,
-    () => clusterNode?.node?.metadata.annotations,
-  );
-  const volumes = new VolumeManager({
+  const objects: ClusterObjects | undefined = cluster?.objects(child, settings, {
+    nodeAnnotations: () => clusterNode?.node?.metadata.annotations,
+    // Its volumes are brought up to date, and what waits for a secret in its environment need not wait for a back-off.
+    onChange(uids) {
+      for (const uid of uids) {
+        volumes.refresh(uid);
+        workers?.wake(uid);
+      }
+    },
+  });
+  const volumes: VolumeManager = new VolumeManager({
     ...child('volumes'),
+    onVolumeReady: (uid) => workers?.wake(uid),
     fs,
     mounter,
     paths,

@@ -15,6 +15,14 @@ import type { ProjectionSources } from '@node-agent/volumes';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { ClusterServices } from './cluster-services.ts';
 
+/** What the objects ask of the node, and tell it. */
+export interface ObjectHooks {
+  /** The node's, once it is known: they may say for how long objects are fresh. */
+  readonly nodeAnnotations: () => Readonly<Record<string, string>> | undefined;
+  /** A secret or config map has changed that these pods refer to. */
+  readonly onChange: (podUids: readonly string[]) => void;
+}
+
 /** What pods need from the API server beside themselves: secrets, config maps, tokens, trust anchors, logins for images. */
 export class ClusterObjects {
   readonly pullSecrets: PullSecrets;
@@ -27,15 +35,14 @@ export class ClusterObjects {
   readonly #objects: ObjectCache;
   readonly #tokens: TokenManager;
 
-  /** @param nodeAnnotations the node's, once it is known: they may say for how long objects are fresh */
   constructor(
     child: (component: string) => PartComponents,
     { requests: client, nodeCredentials }: ClusterPorts,
     { changeDetection: strategy, syncFrequencyMs }: ClusterSettings & { readonly syncFrequencyMs: number },
-    nodeAnnotations: () => Readonly<Record<string, string>> | undefined,
+    { nodeAnnotations, onChange }: ObjectHooks,
   ) {
     const objects = new ObjectCache(
-      { ...child('object-cache'), client },
+      { ...child('object-cache'), client, onChange },
       { strategy, syncFrequencyMs, ttlMs: () => objectTtlMs(nodeAnnotations()) },
     );
     const tokens = new TokenManager({ ...child('tokens'), client });

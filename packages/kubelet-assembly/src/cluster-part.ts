@@ -1,5 +1,5 @@
 import type { ClusterNode, NodeParts } from './cluster-node.ts';
-import type { ClusterObjects } from './cluster-objects.ts';
+import type { ClusterObjects, ObjectHooks } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 
 /** Makes the parts that speak with the API server, as the assembly needs them. `clusterPart` of `./cluster` makes one. */
@@ -7,7 +7,7 @@ export interface ClusterPart {
   objects(
     child: (component: string) => PartComponents,
     node: { readonly syncFrequencyMs: number },
-    nodeAnnotations: () => Readonly<Record<string, string>> | undefined,
+    hooks: ObjectHooks,
   ): ClusterObjects;
   node(
     child: (component: string) => PartComponents,

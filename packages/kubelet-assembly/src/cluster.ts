@@ -9,8 +9,7 @@ import type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
  */
 export function clusterPart(ports: ClusterPorts, settings: ClusterSettings): ClusterPart {
   return {
-    objects: (child, node, nodeAnnotations) =>
-      new ClusterObjects(child, ports, { ...settings, ...node }, nodeAnnotations),
+    objects: (child, node, hooks) => new ClusterObjects(child, ports, { ...settings, ...node }, hooks),
     node: (child, { nodeName }, parts) => new ClusterNode(child, ports, { ...settings, nodeName }, parts),
   };
 }

@@ -141,8 +141,39 @@ describe('a node of a cluster', () => {
       metadata: { namespace: 'default', name: 'db' },
       data: { password: 'aHVudGVyMg==' },
     });
-    await seconds(clock, 30);
+    await seconds(clock, 1);
     expect(cri.liveContainers()).toHaveLength(1);
+    await stop();
+  });
+
+  it('starts a pod as soon as the secret of its volume is there, and shows it what becomes of the secret', async () => {
+    const { clock, fs, api, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    const pod = boundPod('web', { volumes: [{ name: 'db', secret: { secretName: 'db' } }] });
+    const [main] = pod.spec.containers;
+    const containers = [{ ...main, name: 'main', volumeMounts: [{ name: 'db', mountPath: '/db' }] }];
+    await client.create(resources.pods, { ...pod, spec: { ...pod.spec, containers } });
+    await seconds(clock, 60);
+    expect(cri.liveContainers()).toHaveLength(0);
+    const put = (password: string): unknown =>
+      api.put({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { namespace: 'default', name: 'db' },
+        data: { password: Buffer.from(password).toString('base64') },
+      });
+    const shown = async (): Promise<string[]> => {
+      const paths = fs.paths().filter((path) => path.endsWith('/password') && path.includes('/db/..2'));
+      return await Promise.all(paths.map(async (path) => Buffer.from(await fs.readFile(path)).toString()));
+    };
+    put('one');
+    await seconds(clock, 1);
+    expect(cri.liveContainers()).toHaveLength(1);
+    expect(await shown()).toEqual(['one']);
+    put('two');
+    await seconds(clock, 1);
+    expect(await shown()).toEqual(['two']);
     await stop();
   });
 });
