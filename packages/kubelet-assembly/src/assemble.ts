@@ -158,7 +158,12 @@ export function assembleKubelet<C>(
       couldHaveRunningContainers: (uid) => workers?.couldHaveRunningContainers(uid) ?? true,
       podResourcesAreReclaimed: (uid) => nothingLeft(podCache.get(uid)?.status),
     },
+    mirrors: {
+      isTerminating: (fullName) => workers?.isPodForMirrorPodTerminatingByFullName(fullName) ?? false,
+      sourcesReady: () => podConfig.seenAllSources(),
+    },
   });
+  const joined = clusterNode;
   const assembled: Kubelet<C> = new Kubelet(
     {
       ...child('kubelet'),
@@ -184,6 +189,7 @@ export function assembleKubelet<C>(
         status: (signal) => facts.status(signal),
       },
       status,
+      ...(joined && { statusSeen: (uid) => joined.statusWriter.hint(uid), mirrorPods: joined.mirrorPods }),
       generatePodStatus: (pod, runtimeStatus, context) =>
         generateApiPodStatus(pod, runtimeStatus, {
           ...context,

@@ -3,6 +3,7 @@ import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { type Node, NodeLease, NodeStatusManager, restLeaseClient, restNodeClient } from '@node-agent/node-status';
 import { ApiSource } from '@node-agent/pod-config';
+import { MirrorPods, type MirrorPodsComponents } from '@node-agent/pod-manager';
 import {
   type PodDeletionSafety,
   type StatusApi,
@@ -17,8 +18,9 @@ import type { RuntimeFacts } from './runtime-facts.ts';
 /** What the other parts of this node give to those that speak with the API server. */
 export interface NodeParts {
   readonly statuses: StatusSource;
-  readonly pods: StatusPods;
+  readonly pods: StatusPods & MirrorPodsComponents['pods'];
   readonly safety: PodDeletionSafety;
+  readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
 }
@@ -30,6 +32,7 @@ export interface NodeParts {
 export class ClusterNode {
   readonly podSource: PodSourcePort;
   readonly statusWriter: StatusWriter;
+  readonly mirrorPods: MirrorPods;
   /** Run beside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #nodeStatus: NodeStatusManager;
@@ -60,6 +63,17 @@ export class ClusterNode {
       },
     };
     this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api: statusApi(client) });
+    this.mirrorPods = new MirrorPods({
+      ...child('mirror-pods'),
+      ...parts.mirrors,
+      pods: parts.pods,
+      node: () => this.node,
+      api: {
+        createPod: (pod, signal) => client.create(resources.pods, pod, {}, signal),
+        deletePod: (namespace, name, uid, signal) =>
+          client.delete(resources.pods, { namespace, name, preconditions: { uid }, gracePeriodSeconds: 0 }, signal),
+      },
+    });
 
     const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
     const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
@@ -89,6 +103,7 @@ export class ClusterNode {
     this.services = [
       { name: 'node watch', start: (signal) => node.start(signal) },
       { name: 'status writer', start: (signal) => this.statusWriter.start(signal) },
+      { name: 'mirror pods', start: (signal) => this.mirrorPods.start(signal) },
       { name: 'node status', start: (signal) => this.#nodeStatus.start(signal) },
       { name: 'node lease', start: (signal) => lease.start(signal) },
     ];

@@ -4,7 +4,7 @@ import { RestClient, resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
 import { clusterPart } from '../src/cluster.ts';
-import { ids, makeWorld, type StartedKubelet, startKubelet, type World } from './node.ts';
+import { ids, makePod, makeWorld, type StartedKubelet, startKubelet, type World } from './node.ts';
 
 interface ClusterWorld extends World {
   readonly api: FakeApiServer;
@@ -96,6 +96,31 @@ describe('a node of a cluster', () => {
     await seconds(clock, 4);
     expect(api.objects('pods')).toEqual([]);
     expect(cri.liveContainers()).toEqual([]);
+    await stop();
+  });
+
+  it('F3: shows a static pod by a mirror pod with its status, which is made again when deleted', async () => {
+    const { clock, client, start } = await makeCluster();
+    const { setPods, stop } = start();
+    const pod = makePod('etcd', { nodeName: 'n1' });
+    const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
+    const mirror = { namespace: 'default', name: 'etcd' };
+    setPods([{ ...pod, metadata: { ...pod.metadata, annotations } }]);
+    await seconds(clock, 5);
+    const first = await client.get(resources.pods, mirror);
+    expect(first.metadata.annotations?.['kubernetes.io/config.mirror']).toBe('h1');
+    expect(first.status).toMatchObject({ phase: 'Running' });
+
+    await client.delete(resources.pods, mirror);
+    await seconds(clock, 3);
+    const second = await client.get(resources.pods, mirror);
+    expect(second.metadata.uid).not.toBe(first.metadata.uid);
+    expect(second.status).toMatchObject({ phase: 'Running', startTime: first.status?.startTime });
+    expect(second.status?.containerStatuses?.[0]?.restartCount).toBe(0);
+
+    setPods([]);
+    await seconds(clock, 8);
+    await expect(client.get(resources.pods, mirror)).rejects.toMatchObject({ code: 'NotFound' });
     await stop();
   });
 

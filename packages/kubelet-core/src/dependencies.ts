@@ -7,6 +7,7 @@ import type {
   BackgroundService,
   ContainerGcPort,
   GeneratePodStatus,
+  MirrorPodsPort,
   PlegPort,
   PodCachePort,
   PodConfigPort,
@@ -35,6 +36,10 @@ export interface Dependencies {
   readonly runtime: RuntimePort;
   readonly status: StatusPort;
   readonly generatePodStatus: GeneratePodStatus;
+  /** Told whenever the API server shows something else of a pod than was known, so that its status is compared (S7). */
+  readonly statusSeen?: (uid: string) => void;
+  /** Absent where there is no API server. */
+  readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
   readonly containerGc: ContainerGcPort;
   /** What the probes find, where there is a prober: a container that is ready or ill wakes its pod's worker (P7). */

@@ -18,6 +18,7 @@ export type {
   BackgroundService,
   ContainerGcPort,
   GeneratePodStatus,
+  MirrorPodsPort,
   PlegPort,
   PodCachePort,
   PodConfigPort,

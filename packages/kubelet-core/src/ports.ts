@@ -29,7 +29,16 @@ export interface PodManagerPort {
     readonly mirrorPod: Pod | undefined;
     readonly wasMirror: boolean;
   };
-  getPodsAndMirrorPods(): { readonly mirrorPods: readonly Pod[] };
+  getPodsAndMirrorPods(): {
+    readonly mirrorPods: readonly Pod[];
+    readonly orphanedMirrorPodFullNames: readonly string[];
+  };
+}
+
+/** Mirror pods in the API, where there is one: package `pod-manager`. */
+export interface MirrorPodsPort {
+  /** Something happened to a static pod or a mirror pod of this `name_namespace`. */
+  look(fullName: string): void;
 }
 
 /** Why a pod is to be synced. */

@@ -1,4 +1,4 @@
-import { isTerminalPhase, mayRun, type Pod, podReference } from '@node-agent/pod-spec';
+import { isStaticPod, isTerminalPhase, mayRun, type Pod, podFullName, podReference } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
 import { admitPod } from './admission.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -23,6 +23,8 @@ type Components = Pick<
   | 'containerGc'
   | 'podCache'
   | 'admitHandlers'
+  | 'statusSeen'
+  | 'mirrorPods'
 > & { readonly workers: PodWorkersPort };
 
 /**
@@ -56,6 +58,7 @@ export class SyncHandler {
       if (pod === undefined) continue;
       if (wasMirror) {
         this.#update('update', pod, mirrorPod);
+        this.#seen(pod);
         continue;
       }
       const { uid } = pod.metadata;
@@ -68,6 +71,7 @@ export class SyncHandler {
         }
       }
       this.#update('create', pod, mirrorPod);
+      this.#seen(pod);
     }
   }
 
@@ -76,7 +80,9 @@ export class SyncHandler {
     for (const updated of pods) {
       this.#deps.podManager.updatePod(updated);
       const { pod, mirrorPod } = this.#deps.podManager.getPodAndMirrorPod(updated);
-      if (pod !== undefined) this.#update('update', pod, mirrorPod);
+      if (pod === undefined) continue;
+      this.#update('update', pod, mirrorPod);
+      this.#seen(pod);
     }
   }
 
@@ -87,7 +93,9 @@ export class SyncHandler {
       podManager.removePod(removed);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
       if (wasMirror) {
-        if (pod !== undefined) this.#update('update', pod, mirrorPod);
+        if (pod === undefined) continue;
+        this.#update('update', pod, mirrorPod);
+        this.#seen(pod);
         continue;
       }
       if (!podConfig.seenAllSources()) {
@@ -98,14 +106,18 @@ export class SyncHandler {
     }
   }
 
-  /** Pods whose status in the API differs from what the kubelet wrote there. */
+  /**
+   * Pods of which the API shows another status, mostly one that was just written there: only readiness gates, which others
+   * set, are something for the pod's worker.
+   */
   handlePodReconcile(pods: readonly Pod[]): void {
     const { podManager, podCache, containerGc } = this.#deps;
     for (const changed of pods) {
       podManager.updatePod(changed);
       const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
       if (pod === undefined) continue;
-      this.#update('sync', pod, mirrorPod);
+      if ((changed.spec.readinessGates ?? []).length > 0) this.#update('sync', pod, mirrorPod);
+      this.#seen(pod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted') {
         const entry = podCache.get(pod.metadata.uid);
         if (entry !== undefined) containerGc.deleteContainersInPod(entry.status, '', true);
@@ -139,7 +151,7 @@ export class SyncHandler {
   async handlePodCleanups(signal: AbortSignal): Promise<void> {
     const { podManager, workers, runtime, status, volumes, logger, clock } = this.#deps;
     const pods = podManager.getPods();
-    const { mirrorPods } = podManager.getPodsAndMirrorPods();
+    const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
     // The runtime is asked after the workers: a pod that started in between has a worker, and is no orphan.
     const runningPods = (await runtime.getPods(signal)).filter(mayRun);
@@ -173,6 +185,7 @@ export class SyncHandler {
         killPodOptions: { gracePeriodSecondsOverride: ORPHAN_GRACE_PERIOD_SECONDS },
       });
     }
+    for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
     this.#metrics.record(pods, this.activePods(), mirrorPods);
   }
 
@@ -202,6 +215,12 @@ export class SyncHandler {
       ...(mirrorPod && { mirrorPod }),
       startTimeMs: this.#deps.clock.monotonic(),
     });
+  }
+
+  /** What the API server shows of a pod may have changed: its status is compared, and its mirror pod, where it is static. */
+  #seen(pod: Pod): void {
+    this.#deps.statusSeen?.(pod.metadata.uid);
+    if (isStaticPod(pod)) this.#deps.mirrorPods?.look(podFullName(pod));
   }
 
   #reject(pod: Pod, reason: string, message: string): void {

@@ -107,8 +107,9 @@ export class PlainPodManager {
   getPodAndMirrorPod(pod: Pod): { pod: Pod; mirrorPod: undefined; wasMirror: boolean } {
     return { pod, mirrorPod: undefined, wasMirror: false };
   }
-  getPodsAndMirrorPods(): { mirrorPods: readonly Pod[] } {
-    return { mirrorPods: [] };
+  orphanedMirrors: readonly string[] = [];
+  getPodsAndMirrorPods(): { mirrorPods: readonly Pod[]; orphanedMirrorPodFullNames: readonly string[] } {
+    return { mirrorPods: [], orphanedMirrorPodFullNames: this.orphanedMirrors };
   }
 }
 

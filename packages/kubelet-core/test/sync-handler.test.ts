@@ -17,6 +17,8 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     keptDirs: [] as string[],
     deletedContainers: [] as string[],
     forgotten: [] as string[],
+    mirrorsSeen: [] as string[],
+    statusesSeen: [] as string[],
   };
   const handler = new SyncHandler({
     clock: parts.clock,
@@ -28,6 +30,8 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     podManager: parts.podManager,
     podConfig: { updates: (async function* () {})(), seenAllSources: () => parts.sourcesReady },
     admitHandlers: options.admitHandlers ?? [],
+    statusSeen: (uid) => void parts.statusesSeen.push(uid),
+    mirrorPods: { look: (fullName) => void parts.mirrorsSeen.push(fullName) },
     podCache: {
       get: () => undefined,
       runningPods: (name) => (options.running ?? []).filter((pod) => pod.name === name).map(({ uid }) => uid),
@@ -206,4 +210,31 @@ test('only pods past their deadline are synced by the tick, and only until they 
   expect(handler.podsPastDeadline().map((pod) => pod.metadata.name)).toEqual(['bound']);
   workers.terminationRequested.add('uid-bound');
   expect(handler.podsPastDeadline()).toEqual([]);
+});
+
+describe('what the API server shows', () => {
+  const annotations = { 'kubernetes.io/config.source': 'file' };
+
+  test('F3: a static pod that comes has its mirror pod looked at, another pod has none', () => {
+    const { handler, mirrorsSeen, statusesSeen } = setUp();
+    handler.handlePodAdditions([makePod('etcd', { metadata: { annotations } }), makePod('web')]);
+    expect(mirrorsSeen).toEqual(['etcd_default']);
+    expect(statusesSeen).toEqual(['uid-etcd', 'uid-web']);
+  });
+
+  test('F3: mirror pods without a static pod are looked at by housekeeping', async () => {
+    const { handler, podManager, mirrorsSeen } = setUp();
+    podManager.orphanedMirrors = ['gone_default'];
+    await handler.handlePodCleanups(new AbortController().signal);
+    expect(mirrorsSeen).toEqual(['gone_default']);
+  });
+
+  test('another status than the last one written is compared, and is no reason to sync the pod without readiness gates', () => {
+    const { handler, workers, statusesSeen } = setUp();
+    handler.handlePodReconcile([makePod('web')]);
+    expect(told(workers)).toEqual([]);
+    expect(statusesSeen).toEqual(['uid-web']);
+    handler.handlePodReconcile([makePod('gated', { spec: { readinessGates: [{ conditionType: 'example.com/up' }] } })]);
+    expect(told(workers)).toEqual(['sync gated']);
+  });
 });

@@ -116,6 +116,11 @@ export class PodManager {
     return this.#podByFullName.get(`${name}_${namespace}`);
   }
 
+  /** The mirror pod of this `name_namespace`. */
+  getMirrorPodByFullName(fullName: string): Pod | undefined {
+    return this.#mirrorPodByFullName.get(fullName);
+  }
+
   /** The static pod that a mirror pod stands for. */
   getPodByMirrorPod(mirrorPod: Pod): Pod | undefined {
     return this.#podByFullName.get(podFullName(mirrorPod));

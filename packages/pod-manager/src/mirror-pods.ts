@@ -1,0 +1,137 @@
+import { type Clock, linkAbort, WorkQueue } from '@node-agent/async';
+import { type Pod, podFullName } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
+
+/** The requests of the API server that mirror pods take. They throw errors whose `code` is the server's reason. */
+export interface MirrorPodApi {
+  createPod(pod: Pod, signal: AbortSignal): Promise<unknown>;
+  /** At once, and only if the pod has this UID. */
+  deletePod(namespace: string, name: string, uid: string, signal: AbortSignal): Promise<unknown>;
+}
+
+/** The node in the API, as far as mirror pods need it. */
+export interface MirrorPodOwner {
+  readonly metadata: { readonly name?: string; readonly uid?: string; readonly deletionTimestamp?: string };
+}
+
+/** What {@link MirrorPods} work with. */
+export interface MirrorPodsComponents {
+  readonly api: MirrorPodApi;
+  /** A {@link PodManager}. */
+  readonly pods: {
+    getPodByFullName(fullName: string): Pod | undefined;
+    getMirrorPodByFullName(fullName: string): Pod | undefined;
+  };
+  /** The node's object; `undefined` before it is registered: a mirror pod belongs to it. */
+  readonly node: () => MirrorPodOwner | undefined;
+  /** Whether a static pod of this full name is being ended (the pod workers know). */
+  readonly isTerminating: (fullName: string) => boolean;
+  /** Whether all pod sources have spoken (F1). */
+  readonly sourcesReady: () => boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What the node waits for passes soon: its registration, the end of a pod. */
+const WAIT_MS = 1000;
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 10_000;
+
+/**
+ * Keeps one mirror pod in the API for each static pod, so that the cluster sees it. It works beside the pods' own steps: an API
+ * server that is slow or away delays no static pod (K3). A failure is tried again for ever. Source: `pkg/kubelet/pod/mirror_client.go`
+ * and `tryReconcileMirrorPods` in `pkg/kubelet/kubelet.go`.
+ */
+export class MirrorPods {
+  readonly #components: MirrorPodsComponents;
+  readonly #queue: WorkQueue<string>;
+  readonly #failures = new Map<string, number>();
+
+  constructor(components: MirrorPodsComponents) {
+    this.#components = components;
+    this.#queue = new WorkQueue(components);
+  }
+
+  /** Something happened to a static pod or a mirror pod of this full name. Never blocks. */
+  look(fullName: string): void {
+    if (!this.#failures.has(fullName)) this.#queue.enqueue(fullName, 0);
+  }
+
+  /** Works until `signal` is aborted, on one pod at a time. */
+  async start(signal: AbortSignal): Promise<void> {
+    using link = linkAbort(signal);
+    try {
+      for (;;) {
+        const fullName = await this.#queue.take(link.signal);
+        if (fullName === undefined) return;
+        const delayMs = await this.#reconcile(fullName, link.signal);
+        if (delayMs !== undefined) this.#queue.enqueueNoLater(fullName, delayMs);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** One try. @returns in how many milliseconds to look again; `undefined`: when something happens */
+  async #reconcile(fullName: string, signal: AbortSignal): Promise<number | undefined> {
+    const { pods, isTerminating, sourcesReady, logger } = this.#components;
+    const staticPod = pods.getPodByFullName(fullName);
+    const mirrorPod = pods.getMirrorPodByFullName(fullName);
+    const facts = { terminating: isTerminating(fullName), sourcesReady: sourcesReady() };
+    const step = mirrorStep({ staticPod, mirrorPod, ...facts });
+    if (step === 'wait') return WAIT_MS;
+    try {
+      const done = await this.#do(step, staticPod, mirrorPod, signal);
+      this.#failures.delete(fullName);
+      return done ? undefined : WAIT_MS;
+    } catch (error) {
+      signal.throwIfAborted();
+      const failures = (this.#failures.get(fullName) ?? 0) + 1;
+      this.#failures.set(fullName, failures);
+      logger.error({ err: error, pod: fullName, step, failures }, 'Failed to reconcile the mirror pod of a static pod');
+      return Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
+    }
+  }
+
+  /** @returns false where the node is not there to own the mirror pod */
+  async #do(
+    step: MirrorStep,
+    staticPod: Pod | undefined,
+    mirrorPod: Pod | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { api, logger } = this.#components;
+    if (step === 'none') return true;
+    if (mirrorPod !== undefined) {
+      const { namespace, name, uid } = mirrorPod.metadata;
+      logger.info({ pod: podFullName(mirrorPod), podUid: uid, step }, 'Deleting a mirror pod');
+      const deleted = await succeeds(api.deletePod(namespace, name, uid, signal), ['NotFound', 'Conflict']);
+      // Another took its place: the watch is about to show it.
+      if (!deleted) return false;
+    }
+    if (step === 'delete' || staticPod === undefined) return true;
+    return await this.#create(staticPod, signal);
+  }
+
+  async #create(staticPod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { api, node, logger } = this.#components;
+    const { name, uid, deletionTimestamp } = node()?.metadata ?? {};
+    if (name === undefined || uid === undefined || deletionTimestamp != null) return false;
+    // One that is there already is either this very one, which the watch is about to show, or in the way for now.
+    const created = await succeeds(api.createPod(mirrorPodOf(staticPod, { name, uid }), signal), ['AlreadyExists']);
+    if (created) logger.info({ pod: podFullName(staticPod) }, 'Created a mirror pod for a static pod');
+    return created;
+  }
+}
+
+/** @returns whether it did; false for an error of one of the codes */
+async function succeeds(request: Promise<unknown>, codes: readonly string[]): Promise<boolean> {
+  try {
+    await request;
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && codes.some((code) => code === error.code)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,157 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { type Pod, podFullName } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import { MirrorPods, type MirrorPodsComponents } from '../src/mirror-pods.ts';
+import { mirrorPodOf, mirrorStep } from '../src/mirror-rules.ts';
+import { PodManager } from '../src/pod-manager.ts';
+
+const NODE = { name: 'n1', uid: 'node-uid' };
+
+function staticPod(hash = 'h1', uid = 'static'): Pod {
+  const annotations = { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': hash };
+  return { metadata: { name: 'etcd-n1', namespace: 'kube-system', uid, annotations }, spec: { containers: [] } };
+}
+
+function mirrorPod(hash = 'h1', more: object = {}): Pod {
+  const { metadata, ...rest } = mirrorPodOf(staticPod(hash), NODE);
+  return { ...rest, metadata: { ...metadata, uid: `mirror-${hash}`, ...more } };
+}
+
+describe('what is to be done for a mirror pod', () => {
+  const facts = { staticPod: staticPod(), mirrorPod: mirrorPod(), terminating: false, sourcesReady: true };
+  const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+  test.each([
+    ['none: it shows the static pod', {}, 'none'],
+    ['create: there is none', { mirrorPod: undefined }, 'create'],
+    ['F3: replace: it shows an older manifest', { mirrorPod: mirrorPod('h0') }, 'replace'],
+    ['F3: replace: somebody has deleted it', { mirrorPod: mirrorPod('h1', gone) }, 'replace'],
+    ['F3: wait: the version that it shows terminates', { mirrorPod: mirrorPod('h0'), terminating: true }, 'wait'],
+    ['F3: wait: its static pod is gone, and terminates', { staticPod: undefined, terminating: true }, 'wait'],
+    ['F1: wait: its static pod may come yet', { staticPod: undefined, sourcesReady: false }, 'wait'],
+    ['delete: its static pod is gone', { staticPod: undefined }, 'delete'],
+    ['none: there is neither', { staticPod: undefined, mirrorPod: undefined }, 'none'],
+  ] as const)('%s', (_name, change, step) => {
+    expect(mirrorStep({ ...facts, ...change })).toBe(step);
+  });
+
+  test('a mirror pod belongs to the node, and names the manifest that it shows', () => {
+    const { metadata } = mirrorPodOf(staticPod('h7'), NODE);
+    expect(metadata.annotations?.['kubernetes.io/config.mirror']).toBe('h7');
+    expect(metadata.ownerReferences).toEqual([
+      { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid', controller: true },
+    ]);
+  });
+});
+
+/** An API server that holds mirror pods, and fails on demand. */
+function setUp(overrides: Partial<MirrorPodsComponents> = {}) {
+  const clock = new FakeClock();
+  const pods = new PodManager();
+  const state = { calls: [] as string[], failWith: undefined as Error | undefined, node: true };
+  const answer = async (call: string): Promise<void> => {
+    state.calls.push(call);
+    if (state.failWith) throw state.failWith;
+  };
+  const mirrors = new MirrorPods({
+    clock,
+    pods,
+    logger: silentLogger,
+    node: () => (state.node ? { metadata: NODE } : undefined),
+    isTerminating: () => false,
+    sourcesReady: () => true,
+    api: {
+      createPod: (pod) => answer(`create ${pod.metadata.annotations?.['kubernetes.io/config.mirror']}`),
+      deletePod: (_namespace, _name, uid) => answer(`delete ${uid}`),
+    },
+    ...overrides,
+  });
+  const stop = new AbortController();
+  const running = mirrors.start(stop.signal);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return { clock, pods, mirrors, end, state };
+}
+
+const FULL_NAME = podFullName(staticPod());
+
+describe('mirror pods', () => {
+  test('F3: one is made, made again when it is deleted, and replaced when the manifest changes', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    pods.addPod(staticPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    expect(state.calls.splice(0)).toEqual(['create h1']);
+
+    pods.addPod(mirrorPod('h1', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h1']);
+
+    pods.addPod(mirrorPod('h1'));
+    pods.addPod(staticPod('h2'));
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h2']);
+    await end();
+  });
+
+  test('one without a static pod is deleted, once that has ended', async () => {
+    let terminating = true;
+    const { clock, pods, mirrors, end, state } = setUp({ isTerminating: () => terminating });
+    pods.addPod(mirrorPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(5000);
+    expect(state.calls).toEqual([]);
+    terminating = false;
+    await clock.advance(1000);
+    expect(state.calls).toEqual(['delete mirror-h1']);
+    await end();
+  });
+
+  test('a failure is tried again with longer and longer pauses, up to 10 s, and news does not shorten them', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });
+    pods.addPod(staticPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    mirrors.look(FULL_NAME);
+    await clock.advance(500);
+    expect(state.calls).toHaveLength(1);
+    await clock.advance(60_000);
+    expect(state.calls).toHaveLength(9);
+    state.failWith = undefined;
+    await clock.advance(10_000);
+    expect(state.calls).toHaveLength(10);
+    await clock.advance(60_000);
+    expect(state.calls).toHaveLength(10);
+    await end();
+  });
+
+  test('one that is there already is left to the watch, and looked at again', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    state.failWith = Object.assign(new Error('there'), { code: 'AlreadyExists' });
+    pods.addPod(staticPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    pods.addPod(mirrorPod());
+    await clock.advance(60_000);
+    expect(state.calls).toEqual(['create h1']);
+    await end();
+  });
+
+  test('it waits for the node that is to own it', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    state.node = false;
+    pods.addPod(staticPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(3000);
+    expect(state.calls).toEqual([]);
+    state.node = true;
+    await clock.advance(1000);
+    expect(state.calls).toEqual(['create h1']);
+    await end();
+  });
+});
