@@ -5,9 +5,10 @@ import type { Clock, Random } from '@node-agent/async';
 import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import { ApiEventRecorder } from '@node-agent/events';
 import { nodeFileSystem } from '@node-agent/host';
-import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import { KubeClients, resources } from '@node-agent/kube-client';
 import type { ClusterPart } from '@node-agent/kubelet-assembly';
 import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
+import type { BackgroundService } from '@node-agent/kubelet-core';
 import {
   goArchitecture,
   machineCapacity,
@@ -19,6 +20,7 @@ import {
 } from '@node-agent/node-status';
 import { CredentialProviders, nodePluginRunner, readCredentialProviders } from '@node-agent/object-cache';
 import type { Logger, Metrics } from '@node-agent/telemetry';
+import { clusterAccess } from './credentials.ts';
 import { KUBELET_VERSION } from './version.ts';
 
 /** What the program gives. */
@@ -40,6 +42,10 @@ export interface JoinedCluster extends AsyncDisposable {
   readonly part: ClusterPart;
   /** Writes events there. To be started. */
   readonly events: ApiEventRecorder;
+  /** The node's certificates. To be started. */
+  readonly certificates: readonly BackgroundService[];
+  /** Sets the metrics of the certificates: to be called before each scrape. */
+  reportTtl(): void;
 }
 
 /**
@@ -60,9 +66,13 @@ export async function joinCluster(
   const reservations = await reservationsOf(configuration, flags);
   const plugins = await credentialProviders(flags);
 
-  const connection = await loadKubeconfig({ fs }, flags.kubeconfig);
-  const clients = new KubeClients(
-    { ...child('kube-client'), environment: process.env },
+  const access = await clusterAccess(flags, configuration, nodeName, {
+    ...child('client-certificate'),
+    requests: () => clients.requests,
+  });
+  const { connection, credentials } = access;
+  const clients: KubeClients = new KubeClients(
+    { ...child('kube-client'), environment: process.env, ...(credentials && { credentials }) },
     {
       connection,
       requests: { qps: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
@@ -134,9 +144,12 @@ export async function joinCluster(
   return {
     part,
     events,
+    certificates: access.services,
+    reportTtl: () => access.reportTtl(),
     async [Symbol.asyncDispose]() {
       await events[Symbol.asyncDispose]();
       await clients[Symbol.asyncDispose]();
+      await access[Symbol.asyncDispose]();
     },
   };
 }

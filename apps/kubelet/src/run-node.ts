@@ -47,6 +47,7 @@ export async function runNode(
   metrics.addCollector(processMetrics(metrics, process, performance.timeOrigin));
   const events = new MemoryEventRecorder(() => clock.now());
   // What a cluster takes is loaded only where there is one.
+  if (flags.bootstrapKubeconfig && !flags.kubeconfig) throw new Error('--bootstrap-kubeconfig: needs --kubeconfig too');
   await using cluster = flags.kubeconfig
     ? await (await import('./cluster.ts')).joinCluster(
         configuration,
@@ -56,6 +57,7 @@ export async function runNode(
         { clock, random, logger, metrics },
       )
     : undefined;
+  if (cluster) metrics.addCollector(() => cluster.reportTtl());
   const recorder = fanOutEvents([
     events,
     new LoggingEventRecorder(logger.child({ component: 'events' })),
@@ -100,6 +102,7 @@ export async function runNode(
   // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
   const group = new TaskGroup(signal);
   if (cluster) group.add((ending) => cluster.events.start(ending));
+  for (const service of cluster?.certificates ?? []) group.add((ending) => service.start(ending));
   group.add((ending) => kubelet.run(ending));
   group.add((ending) => kubelet.startGarbageCollection(ending));
   if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));

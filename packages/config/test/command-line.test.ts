@@ -209,10 +209,10 @@ describe('flags beside the configuration', () => {
       code: 'unsupported',
       message: expect.stringMatching(/^--lock-file: is not supported yet: no lock file/),
     });
-    const { warnings } = await load({ argv: ['--cert-dir=/pki', '--boot-id-file=/x'] });
-    expect(warnings.map(({ path }) => path)).toEqual(expect.arrayContaining(['--cert-dir', '--boot-id-file']));
+    const { warnings } = await load({ argv: ['--tls-min-version=VersionTLS13', '--boot-id-file=/x'] });
+    expect(warnings.map(({ path }) => path)).toEqual(expect.arrayContaining(['tlsMinVersion', '--boot-id-file']));
     const plain = await load({
-      argv: ['--kubeconfig=', '--exit-on-lock-contention=false', '--cert-dir=/var/lib/kubelet/pki'],
+      argv: ['--kubeconfig=', '--exit-on-lock-contention=false', '--tls-min-version='],
     });
     expect(plain.warnings.filter(({ path }) => path !== '')).toEqual([]);
   });

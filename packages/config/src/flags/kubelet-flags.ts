@@ -56,7 +56,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'bootstrapKubeconfig',
     type: 'string',
     default: '',
-    support: refuse('certificates are not asked for yet'),
+    support: supported,
     doc: 'How to reach the API server for a first client certificate, where the file of --kubeconfig does not exist.',
   },
   {
@@ -80,7 +80,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'certDir',
     type: 'string',
     default: '/var/lib/kubelet/pki',
-    support: warn('the secured server is not there yet'),
+    support: supported,
     doc: 'Where the TLS certificates are.',
   },
   {

@@ -151,7 +151,6 @@ export const tlsFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'rotate-certificates',
-    support: warn('there is no API server to ask for certificates yet'),
     doc: 'Whether the client certificate is renewed through the API server.',
   }),
   field({
