@@ -16,8 +16,12 @@ export async function buildPrograms(
   binDir: string,
   say: (text: string) => void,
 ): Promise<void> {
-  // Where it is usually installed, though not everybody's PATH names that.
-  const env = { PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin` };
+  const env = {
+    // Where it is usually installed, though not everybody's PATH names that.
+    PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin`,
+    // As the release's own are: they run in a container with nothing else in it, too.
+    CGO_ENABLED: '0',
+  };
   await run('go', ['version'], { env }).catch(() => {
     throw new Error('they cannot be built: Go is not installed');
   });

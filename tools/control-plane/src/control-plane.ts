@@ -88,11 +88,12 @@ export class ControlPlane {
     return this.#authority.cert;
   }
 
-  /** Prepares and starts all of it. @throws Error with the end of a log; nothing is left then */
+  /** Prepares and starts all of it, until pods can be made. @throws Error with the end of a log; nothing is left then */
   async start(): Promise<void> {
     try {
       await this.#prepare();
       for (const name of PROCESS_NAMES) await this.startProcess(name);
+      await this.#canHavePods();
     } catch (error) {
       await this.stop();
       throw error;
@@ -134,6 +135,7 @@ export class ControlPlane {
     for (const name of [...PROCESS_NAMES].reverse()) await this.killProcess(name, 'SIGKILL');
     await rm(this.#places.etcdData, { recursive: true, force: true });
     for (const name of PROCESS_NAMES) await this.startProcess(name);
+    await this.#canHavePods();
   }
 
   /** The id of a process; `undefined` where it does not run. */
@@ -264,6 +266,14 @@ export class ControlPlane {
         if (status < 300 || status === 409) return true;
         throw new Error(`POST ${collection}: ${status}: ${text}`);
       });
+    }
+  }
+
+  /** A pod is refused until the controllers have made what each is given. */
+  async #canHavePods(): Promise<void> {
+    for (const path of ['serviceaccounts/default', 'configmaps/kube-root-ca.crt']) {
+      const url = `/api/v1/namespaces/default/${path}`;
+      await this.#until(path, async () => (await this.request('GET', url)).status === 200);
     }
   }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 
 const TERM_MS = 10_000;
 const POLL_MS = 20;
@@ -57,8 +57,9 @@ export class ManagedProcess {
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const pid = await this.pid();
     if (pid !== undefined) {
+      const startedAt = await startTime(pid);
       process.kill(pid, signal);
-      for (let waitedMs = 0; await this.#isOurs(pid); waitedMs += POLL_MS) {
+      for (let waitedMs = 0; startedAt !== undefined && (await startTime(pid)) === startedAt; waitedMs += POLL_MS) {
         if (waitedMs === TERM_MS) process.kill(pid, 'SIGKILL');
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
@@ -72,9 +73,21 @@ export class ManagedProcess {
     return text.trimEnd().split('\n').slice(-8).join('\n');
   }
 
-  /** A zombie has no arguments any longer, so it does not count. */
   async #isOurs(pid: number): Promise<boolean> {
     const cmdline = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
     return cmdline.includes(this.#options.mark);
   }
+}
+
+/**
+ * When a process was started, in the kernel's ticks: with its id, that is the process. `undefined` where it has ended, which is when
+ * its last thread has: its arguments go before, while its sockets are still open.
+ */
+async function startTime(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The name before may have anything in it.
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (stat === '') return undefined;
+  if (state === 'Z' && (await readdir(`/proc/${pid}/task`).catch(() => [])).length <= 1) return undefined;
+  return fields[18];
 }
