@@ -29,6 +29,8 @@ export interface TestNodeOptions {
   readonly configuration?: object;
   /** `directory/root` by default. */
   readonly rootDir?: string;
+  /** Beside those that every test has. */
+  readonly flags?: readonly string[];
 }
 
 /** A kubelet's process, run from its sources, with a directory of manifests. It can be killed and started again. */
@@ -73,6 +75,7 @@ export class TestNode {
     const log = openSync(this.logFile, 'a');
     const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', MAIN];
     const args = [...flags, `--config=${file}`, `--root-dir=${this.rootDir}`, '--hostname-override=e2e'];
+    args.push(...(this.#options.flags ?? []));
     this.#child = spawn(process.execPath, args, { stdio: ['ignore', log, log] });
     closeSync(log);
   }

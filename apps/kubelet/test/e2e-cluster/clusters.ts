@@ -1,0 +1,38 @@
+import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
+import { cannotAddAddress, findControlPlane } from '@node-agent/tools-control-plane';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { TestCluster, type TestClusterOptions } from './test-cluster.ts';
+
+const TIMEOUT_MS = 240_000;
+
+/** How many pods are scaled to; more where somebody wants to see it. */
+export const PODS: number = Number(process.env.NODE_AGENT_E2E_PODS ?? 10);
+
+/** Registers tests that share a cluster of one node, or one test that says why there is none. */
+export async function withCluster(
+  title: string,
+  options: Omit<TestClusterOptions, 'containerd' | 'controlPlane'>,
+  register: (cluster: () => TestCluster) => void,
+): Promise<void> {
+  const say = (text: string): void => void process.stderr.write(`${text}\n`);
+  const containerd = await findOrBuildContainerd24(say);
+  const controlPlane = await findControlPlane({ say });
+  const reason = [containerd, controlPlane].flatMap((found) => ('reason' in found ? [found.reason] : []))[0];
+  const problem = reason ?? (await cannotAddAddress());
+  if ('reason' in containerd || 'reason' in controlPlane || problem !== undefined) {
+    test(title, (context) => context.skip(problem));
+    return;
+  }
+  describe(title, { timeout: TIMEOUT_MS }, () => {
+    let cluster: TestCluster | undefined;
+    beforeAll(async () => {
+      const binaries = { containerd: containerd.binaries, controlPlane: controlPlane.binaries };
+      cluster = await TestCluster.start({ ...binaries, ...options });
+    }, TIMEOUT_MS);
+    afterAll(async () => cluster?.stop(), TIMEOUT_MS);
+    register(() => {
+      if (cluster === undefined) throw new Error('there is no cluster');
+      return cluster;
+    });
+  });
+}

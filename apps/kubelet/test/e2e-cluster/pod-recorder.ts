@@ -1,0 +1,53 @@
+import { request } from 'node:https';
+import type { Pod } from '@node-agent/pod-spec';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { isReady } from './test-cluster.ts';
+
+/** What was seen of a pod at one instant. */
+interface Sight {
+  readonly type: string;
+  readonly pod: string;
+  readonly ready: boolean;
+}
+
+/** What the API server tells of pods, change by change, as any other watcher hears it. */
+export class PodRecorder {
+  readonly sights: Sight[] = [];
+  readonly #stop: () => void;
+
+  private constructor(stop: () => void) {
+    this.#stop = stop;
+  }
+
+  /** Begins with what there is. */
+  static async start(plane: ControlPlane, labelSelector: string): Promise<PodRecorder> {
+    const query = new URLSearchParams({ watch: 'true', labelSelector });
+    const outgoing = request(`${plane.url}/api/v1/namespaces/default/pods?${query}`, { ...plane.admin, agent: false });
+    const recorder = new PodRecorder(() => outgoing.destroy());
+    await new Promise<void>((resolve, reject) => {
+      outgoing.on('error', reject);
+      outgoing.on('response', (incoming) => {
+        let rest = '';
+        incoming.setEncoding('utf8');
+        // Its end is this recorder's doing, or the death of the server that the test is about.
+        incoming.on('error', () => {});
+        incoming.on('data', (chunk: string) => {
+          const lines = (rest + chunk).split('\n');
+          rest = lines.pop() ?? '';
+          for (const line of lines) recorder.#take(JSON.parse(line) as { type: string; object: Pod });
+        });
+        resolve();
+      });
+      outgoing.end();
+    });
+    return recorder;
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+
+  #take({ type, object }: { readonly type: string; readonly object: Pod }): void {
+    this.sights.push({ type, pod: object.metadata.name, ready: isReady(object) });
+  }
+}

@@ -1,0 +1,149 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { expect, test } from 'vitest';
+import { containerId, script } from '../e2e/test-node.ts';
+import { PODS, withCluster } from './clusters.ts';
+import { PodRecorder } from './pod-recorder.ts';
+import { isReady, type TestCluster } from './test-cluster.ts';
+import { allGone, allReady, createDeployment, expectOneContainerEach, FOREVER, scale } from './workloads.ts';
+
+/** How long a process that was killed stays away. */
+const AWAY_MS = 1_000;
+
+/** Each process of the node and of the control plane, and how it dies and comes back. */
+const DEATHS: Readonly<
+  Record<string, { kill(it: TestCluster): Promise<void>; start(it: TestCluster): Promise<void> }>
+> = {
+  'the kubelet': { kill: (it) => it.node.kill('SIGKILL'), start: (it) => it.node.start() },
+  containerd: { kill: (it) => it.containerd.killProcess('SIGKILL'), start: (it) => it.containerd.startProcess() },
+  'the API server': {
+    kill: (it) => it.plane.killProcess('kube-apiserver', 'SIGKILL'),
+    start: (it) => it.plane.startProcess('kube-apiserver'),
+  },
+  etcd: { kill: (it) => it.plane.killProcess('etcd', 'SIGKILL'), start: (it) => it.plane.startProcess('etcd') },
+};
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+await withCluster('a cluster of one node, killed here and there', { subnet: '10.199.68.0/24' }, (cluster) => {
+  test.each(Object.entries(DEATHS))(
+    'K1, K2, K3: %s is killed in the middle of a deployment: what ran runs on, and all of it comes',
+    async (name, { kill, start }) => {
+      const it = cluster();
+      const deployment = name.replaceAll(' ', '-').toLowerCase();
+      await createDeployment(it, deployment);
+      await scale(it, deployment, PODS);
+      const before = await it.until('some pods to run', async () => {
+        const running = (await it.running()).filter(({ pod }) => pod.startsWith(deployment));
+        return running.length >= Math.ceil(PODS / 4) ? running : undefined;
+      });
+      await kill(it);
+      await pause(AWAY_MS);
+      const backMs = performance.now();
+      await start(it);
+      const pods = await allReady(it, deployment, PODS);
+      const tookMs = Math.round(performance.now() - backMs);
+      console.log(
+        `${name} died with ${before.length} of ${PODS} containers running: all ready ${tookMs} ms after its return`,
+      );
+      await expectOneContainerEach(it, deployment, pods);
+      const ids = new Set((await it.running()).map(({ id }) => id));
+      expect(before.filter(({ id }) => !ids.has(id))).toEqual([]);
+
+      // Nothing comes later that would change it: a restart, a second container, a replacement.
+      await pause(3_000);
+      const later = await allReady(it, deployment, PODS);
+      expect(idsOf(later)).toEqual(idsOf(pods));
+
+      await scale(it, deployment, 0);
+      await it.until('some pods to end', async () => (await it.pods(`app=${deployment}`)).length < PODS || undefined);
+      await kill(it);
+      await pause(AWAY_MS);
+      const endMs = performance.now();
+      await start(it);
+      await allGone(it, deployment);
+      console.log(
+        `${name} died while they ended: nothing left ${Math.round(performance.now() - endMs)} ms after its return`,
+      );
+    },
+  );
+
+  test('S6: pods that are ready stay Ready over a restart of the kubelet, in the record of a watch', async () => {
+    const it = cluster();
+    await createDeployment(it, 'steady');
+    await scale(it, 'steady', PODS);
+    const before = await allReady(it, 'steady', PODS);
+    const recorder = await PodRecorder.start(it.plane, 'app=steady');
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      await it.node.kill(signal);
+      await it.node.start();
+      await it.until('good health', async () => ((await it.node.health())?.ok ? true : undefined));
+      await pause(5_000);
+    }
+    recorder.stop();
+    const flips = recorder.sights.filter(({ ready, type }) => !ready || type === 'DELETED');
+    console.log(`${recorder.sights.length} events of ${PODS} ready pods over two restarts, ${flips.length} not ready`);
+    expect(recorder.sights.length).toBeGreaterThanOrEqual(PODS);
+    expect(flips).toEqual([]);
+    expect(idsOf(await allReady(it, 'steady', PODS))).toEqual(idsOf(before));
+    await expectOneContainerEach(it, 'steady', before);
+    await scale(it, 'steady', 0);
+    await allGone(it, 'steady');
+  });
+
+  test('K3: with the API server away pods go on, and are restarted; it hears of that when it is back', async () => {
+    const it = cluster();
+    await it.createPod('alone', { containers: [script('c', FOREVER), script('other', FOREVER)] });
+    const pod = await it.readyPod('alone');
+    await it.plane.killProcess('kube-apiserver', 'SIGKILL');
+    await it.killContainer(containerId(pod, 'c'));
+    const tookMs = await it.timed(() =>
+      it.until('another container', async () =>
+        (await it.running()).some(
+          ({ pod: of, name, id }) => of === 'alone' && name === 'c' && id !== containerId(pod, 'c'),
+        )
+          ? true
+          : undefined,
+      ),
+    );
+    // The kubelet is killed too: what it knows of the pod it has from the API server alone, and it is away.
+    await it.node.kill('SIGKILL');
+    await it.node.start();
+    await pause(5_000);
+    const alone = (await it.running()).filter(({ pod: of }) => of === 'alone');
+    expect(alone.map(({ name }) => name)).toEqual(['c', 'other']);
+    expect(alone[1]?.id).toBe(containerId(pod, 'other'));
+    const backMs = performance.now();
+    await it.plane.startProcess('kube-apiserver');
+    const after = await it.podUntil('alone', (now) => restartsOf(now, 'c') === 1 && isReady(now));
+    console.log(
+      `restarted ${tookMs} ms after its death; known to the API server ${Math.round(performance.now() - backMs)} ms after its return`,
+    );
+    expect([containerId(after, 'c'), containerId(after, 'other')]).toEqual([alone[0]?.id, alone[1]?.id]);
+    await it.deletePod('alone');
+  });
+
+  test('etcd is wiped: the node comes back to the new cluster, and what that does not know is ended', async () => {
+    const it = cluster();
+    await it.createPod('forgotten', { containers: [script('c', FOREVER)] });
+    const { metadata } = await it.readyPod('forgotten');
+    const wipeMs = await it.timed(() => it.plane.wipe());
+    console.log(`wiped in ${wipeMs} ms`);
+    const startedAt = performance.now();
+    await it.until('the node to be Ready', async () => (await it.nodeReady()) === 'True' || undefined, 120_000);
+    const nodeMs = Math.round(performance.now() - startedAt);
+    await it.gone(metadata.uid);
+    const goneMs = Math.round(performance.now() - startedAt);
+    await it.createPod('new', { containers: [script('c', FOREVER)] });
+    console.log(`new ready in ${await it.timed(() => it.readyPod('new'))}`);
+    console.log(`after the wipe: node Ready in ${nodeMs} ms, the old pod gone in ${goneMs} ms, a new one ready`);
+    await it.deletePod('new');
+  });
+});
+
+function restartsOf(pod: Pod, name: string): number {
+  return pod.status?.containerStatuses?.find((status) => status.name === name)?.restartCount ?? -1;
+}
+
+function idsOf(pods: readonly Pod[]): string[] {
+  return pods.map((pod) => containerId(pod)).sort();
+}

@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { script } from '../e2e/test-node.ts';
+import { PODS, withCluster } from './clusters.ts';
+import { allGone, allReady, createDeployment, expectOneContainerEach, FOREVER, scale } from './workloads.ts';
+
+await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluster) => {
+  test('the node has joined: kubectl shows it Ready, with its version and its lease', async () => {
+    const { plane } = cluster();
+    expect(await plane.kubectl(['get', 'nodes', '--no-headers'])).toMatch(
+      /^e2e +Ready +<none> +\S+ +v1\.36\.3\+node-agent/,
+    );
+    const lease = await cluster().until('the lease', () =>
+      cluster().get<{ spec: { holderIdentity: string; leaseDurationSeconds: number } }>(
+        '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/e2e',
+      ),
+    );
+    expect(lease.spec).toMatchObject({ holderIdentity: 'e2e', leaseDurationSeconds: 40 });
+  });
+
+  test(`a deployment is scaled from 0 to ${PODS} and back, by the real scheduler and controllers`, async () => {
+    const it = cluster();
+    await createDeployment(it, 'web');
+    const upMs = await it.timed(async () => {
+      await scale(it, 'web', PODS);
+      await expectOneContainerEach(it, 'web', await allReady(it, 'web', PODS));
+    });
+    const downMs = await it.timed(async () => {
+      await scale(it, 'web', 0);
+      await allGone(it, 'web');
+    });
+    console.log(`0 to ${PODS} pods ready in ${upMs} ms, and back to nothing in ${downMs} ms`);
+  });
+
+  test('a pod reaches the API server with the token of its service account', async () => {
+    const it = cluster();
+    const { kubectl } = it.programs;
+    const spec = {
+      restartPolicy: 'Never',
+      volumes: [{ name: 'kubectl', hostPath: { path: kubectl, type: 'File' } }],
+      containers: [
+        script('c', '/kubectl auth whoami -o jsonpath={.status.userInfo}; echo; /kubectl get secrets; true', {
+          volumeMounts: [{ name: 'kubectl', mountPath: '/kubectl' }],
+        }),
+      ],
+    };
+    await it.createPod('asks', spec);
+    const pod = await it.podUntil('asks', ({ status }) => status?.phase === 'Succeeded');
+    const log = await readFile(join(it.node.podLogs, `default_asks_${pod.metadata.uid}`, 'c', '0.log'), 'utf8');
+    const who = JSON.parse(log.split('\n')[0]?.replace(/^\S+ \S+ \S+ /, '') ?? '');
+    expect(who.username).toBe('system:serviceaccount:default:default');
+    // The token is this pod's alone.
+    expect(who.extra['authentication.kubernetes.io/pod-uid']).toEqual([pod.metadata.uid]);
+    expect(who.extra['authentication.kubernetes.io/node-name']).toEqual(['e2e']);
+    expect(log).toMatch(/Error from server \(Forbidden\): secrets is forbidden/);
+    await it.deletePod('asks');
+  });
+
+  test('a pod that fails says why in its events, as kubectl describe shows them', async () => {
+    const it = cluster();
+    const image = '127.0.0.1:1/none/such:1';
+    await it.createPod('no-image', { containers: [{ name: 'c', image }] });
+    await it.createPod('no-command', { containers: [{ ...script('c', ''), command: ['/no/such/command'] }] });
+    await it.eventUntil('no-image', 'Failed', /^Failed to pull image "127\.0\.0\.1:1\/none\/such:1": /);
+    await it.eventUntil('no-image', 'BackOff', /^Back-off pulling image /);
+    await it.eventUntil('no-command', 'Failed', /no such file or directory/);
+    const described = await it.plane.kubectl(['describe', 'pod', 'no-image']);
+    expect(described).toMatch(/Warning +Failed .* kubelet +.*Failed to pull image/);
+    expect(described).toMatch(/Reason: +ImagePullBackOff/);
+    expect(await it.plane.kubectl(['describe', 'pod', 'no-command'])).toMatch(
+      /Warning +Failed .* kubelet +.*\/no\/such\/command: no such file or directory/,
+    );
+    for (const name of ['no-image', 'no-command']) await it.deletePod(name);
+  });
+
+  test('a pod whose secret is missing waits and says so; it starts when the secret comes', async () => {
+    const it = cluster();
+    const key = { secretKeyRef: { name: 'late', key: 'word' } };
+    const spec = {
+      volumes: [{ name: 'secret', secret: { secretName: 'late' } }],
+      containers: [
+        script('c', `echo "$WORD $(cat /secret/word)"; ${FOREVER}`, {
+          env: [{ name: 'WORD', valueFrom: key }],
+          volumeMounts: [{ name: 'secret', mountPath: '/secret' }],
+        }),
+      ],
+    };
+    await it.createPod('waits', spec);
+    await it.eventUntil('waits', 'FailedMount', /secret "late" not found/);
+    expect((await it.pod('waits'))?.status?.phase).toBe('Pending');
+    await it.create('/api/v1/namespaces/default/secrets', {
+      metadata: { name: 'late' },
+      stringData: { word: 'hello' },
+    });
+    const tookMs = await it.timed(() => it.readyPod('waits'));
+    const { metadata } = await it.readyPod('waits');
+    const log = join(it.node.podLogs, `default_waits_${metadata.uid}`, 'c', '0.log');
+    await it.until('its log', async () => /hello hello$/m.test(await readFile(log, 'utf8')) || undefined);
+    console.log(`ready ${tookMs} ms after the secret came`);
+    await it.deletePod('waits');
+  });
+
+  test('a pod that is deleted with --force is gone from the API at once, and from the machine soon', async () => {
+    const it = cluster();
+    await it.createPod('forced', { terminationGracePeriodSeconds: 3600, containers: [script('c', FOREVER)] });
+    const { metadata } = await it.readyPod('forced');
+    await it.plane.kubectl(['delete', 'pod', 'forced', '--force', '--grace-period=0', '--wait=false']);
+    expect(await it.pod('forced')).toBeUndefined();
+    console.log(`its container was gone after ${await it.timed(() => it.gone(metadata.uid))} ms`);
+    // One of the same name that comes at once is another pod.
+    await it.createPod('forced', { containers: [script('c', FOREVER)] });
+    expect((await it.readyPod('forced')).metadata.uid).not.toBe(metadata.uid);
+    await it.deletePod('forced');
+  });
+
+  test('a container that dies is started again, and the API server hears of it', async () => {
+    const it = cluster();
+    await it.createPod('dies', { containers: [script('c', FOREVER)] });
+    await it.readyPod('dies');
+    const [victim] = (await it.running()).filter(({ pod }) => pod === 'dies');
+    await it.killContainer(victim?.id ?? '');
+    const tookMs = await it.timed(() =>
+      it.podUntil(
+        'dies',
+        (pod) =>
+          pod.status?.containerStatuses?.[0]?.restartCount === 1 &&
+          pod.status.containerStatuses[0].state?.running !== undefined,
+      ),
+    );
+    console.log(`the API server knew of the new container ${tookMs} ms after the kill`);
+    const status = (await it.pod('dies'))?.status?.containerStatuses?.[0];
+    expect(status?.lastState?.terminated).toMatchObject({ exitCode: 137, containerID: `containerd://${victim?.id}` });
+    await it.deletePod('dies');
+  });
+
+  test('a node object that is deleted under the kubelet is made again', async () => {
+    const it = cluster();
+    const node = '/api/v1/nodes/e2e';
+    const before = await it.get<{ metadata: { uid: string } }>(node);
+    await it.plane.request('DELETE', node);
+    const tookMs = await it.timed(() =>
+      it.until('another node, Ready', async () => {
+        const now = await it.get<{ metadata: { uid: string } }>(node);
+        if (now === undefined || now.metadata.uid === before?.metadata.uid) return undefined;
+        return (await it.nodeReady()) === 'True' || undefined;
+      }),
+    );
+    console.log(`there was a node again ${tookMs} ms after it was deleted`);
+    await it.createPod('after', { containers: [script('c', FOREVER)] });
+    await it.readyPod('after');
+    await it.deletePod('after');
+  });
+});
