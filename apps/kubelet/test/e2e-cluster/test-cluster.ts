@@ -65,22 +65,29 @@ export class TestCluster {
       subnet: options.subnet,
     });
     this.cri = new CriClient({}, { endpoint: this.containerd.endpoint });
-    const kubeconfig = join(directory, 'kubelet.kubeconfig');
     this.node = new TestNode({
       directory,
       endpoint: this.containerd.endpoint,
-      ...(options.configuration && { configuration: options.configuration }),
-      flags: [`--kubeconfig=${kubeconfig}`],
+      configuration: { rotateCertificates: true, ...options.configuration },
+      flags: [
+        `--kubeconfig=${join(directory, 'kubelet.kubeconfig')}`,
+        `--bootstrap-kubeconfig=${this.plane.bootstrapKubeconfig}`,
+        `--cert-dir=${this.certificates}`,
+      ],
     });
   }
 
-  /** Starts all of it, and waits until the node is Ready. */
+  /** Where the kubelet keeps its certificates. */
+  get certificates(): string {
+    return join(this.directory, 'pki');
+  }
+
+  /** Starts all of it, the node with nothing but a bootstrap token, and waits until it is Ready. */
   static async start(options: TestClusterOptions): Promise<TestCluster> {
     // Short: sockets are in it.
     const cluster = new TestCluster(await mkdtemp('/tmp/na-e2e-'), options);
     try {
       await Promise.all([cluster.plane.start(), cluster.containerd.start()]);
-      await cluster.#join();
       await cluster.node.start();
       await cluster.until('the node to be Ready', async () => (await cluster.nodeReady()) === 'True' || undefined);
       return cluster;
@@ -213,11 +220,6 @@ export class TestCluster {
     const startedAt = performance.now();
     await wait();
     return Math.round(performance.now() - startedAt);
-  }
-
-  async #join(): Promise<void> {
-    const file = await this.plane.nodeKubeconfig(NODE);
-    await exec('cp', [file, join(this.directory, 'kubelet.kubeconfig')]);
   }
 }
 

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { X509Certificate } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { script } from '../e2e/test-node.ts';
@@ -17,6 +18,21 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluste
       ),
     );
     expect(lease.spec).toMatchObject({ holderIdentity: 'e2e', leaseDurationSeconds: 40 });
+  });
+
+  test('it has joined with a bootstrap token: it has a certificate of its own, and asks as the node', async () => {
+    const it = cluster();
+    const file = join(it.certificates, 'kubelet-client-current.pem');
+    const certificate = new X509Certificate(await readFile(file));
+    expect(certificate.subject.split('\n').sort()).toEqual(['CN=system:node:e2e', 'O=system:nodes']);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await it.plane.kubectl(['get', 'csr', '--no-headers'])).toMatch(
+      /kubernetes\.io\/kube-apiserver-client-kubelet +system:bootstrap:\w+ +\S+ +Approved,Issued/,
+    );
+    const as = `--kubeconfig=${join(it.directory, 'kubelet.kubeconfig')}`;
+    expect(await it.plane.kubectl([as, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'])).toBe(
+      'system:node:e2e',
+    );
   });
 
   test(`a deployment is scaled from 0 to ${PODS} and back, by the real scheduler and controllers`, async () => {
