@@ -1,0 +1,171 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { silentLogger } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { describe, expect, test } from 'vitest';
+import { CertificateStore, type StoreOptions } from '../src/certificate-store.ts';
+import { PendingKey } from '../src/pending-key.ts';
+import { makePair } from './fixtures.ts';
+
+const directory = '/pki';
+const CURRENT = '/pki/kubelet-client-current.pem';
+
+function setUp(options: Partial<StoreOptions> = {}) {
+  const clock = new FakeClock();
+  const fs = new MemoryFileSystem({ clock });
+  const { logger, lines } = captureLogger();
+  const store = new CertificateStore({ fs, clock, logger }, { directory, prefix: 'kubelet-client', ...options });
+  return { clock, fs, lines, store };
+}
+
+describe('a certificate store', () => {
+  test('keeps pairs in files for the owner alone, with a link to the one in use', async () => {
+    const { fs, store } = setUp();
+    expect(await store.load()).toBeUndefined();
+    const pair = makePair();
+    await store.save(pair.cert, pair.key);
+    expect(await store.load()).toEqual(pair);
+    expect(await fs.readlink(CURRENT)).toBe('/pki/kubelet-client-2026-01-01-00-00-00.pem');
+    expect((await fs.stat(CURRENT)).mode).toBe(0o600);
+    expect(store.currentPath).toBe(CURRENT);
+  });
+
+  test('refuses a certificate whose key is another, and keeps the pair that it has', async () => {
+    const { store } = setUp();
+    const pair = makePair();
+    await store.save(pair.cert, pair.key);
+    await expect(store.save(makePair().cert, pair.key)).rejects.toMatchObject({ code: 'InvalidPair' });
+    expect(await store.load()).toEqual(pair);
+  });
+
+  test('keeps the pair in use, and two before it', async () => {
+    const { clock, fs, store } = setUp();
+    for (let count = 0; count < 5; count++) {
+      const { cert, key } = makePair();
+      await store.save(cert, key);
+      await clock.advance(60_000);
+    }
+    const names = (await fs.readdir(directory)).map(({ name }) => name);
+    expect(names).toEqual(
+      [2, 3, 4].map((minute) => `kubelet-client-2026-01-01-00-0${minute}-00.pem`).concat('kubelet-client-current.pem'),
+    );
+  });
+
+  test('K1: a kill or a full disk at any step of an update leaves a pair that works', async () => {
+    const [old, next] = [makePair(), makePair()];
+    for (const operation of [
+      'mkdir',
+      'open',
+      'write',
+      'sync',
+      'rename',
+      'syncDirectory',
+      'symlink',
+      'remove',
+    ] as const) {
+      for (const skip of [0, 1]) {
+        const { fs, store } = setUp();
+        await store.save(old.cert, old.key);
+        const fault = fs.injectFault({ code: 'EIO', operation, skip, times: Number.POSITIVE_INFINITY });
+        await store.save(next.cert, next.key).catch(() => undefined);
+        fault.remove();
+        const found = await store.load();
+        expect([old.cert, next.cert], `${operation} after ${skip}`).toContain(found?.cert);
+        await store.save(next.cert, next.key);
+        expect((await store.load())?.cert).toBe(next.cert);
+      }
+    }
+  });
+
+  test('K1: a power loss after the first pair was stored leaves it', async () => {
+    const { fs, store } = setUp();
+    const pair = makePair();
+    await store.save(pair.cert, pair.key);
+    fs.powerLoss();
+    expect(await store.load()).toEqual(pair);
+  });
+
+  test.each(['', 'half of a ', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'])(
+    'uses the newest other pair where the current one is damaged (%j)',
+    async (text) => {
+      const { clock, fs, lines, store } = setUp();
+      const [first, second, third] = [makePair(), makePair(), makePair()];
+      for (const { cert, key } of [first, second, third]) {
+        await store.save(cert, key);
+        await clock.advance(1000);
+      }
+      await fs.writeFile(CURRENT, text);
+      expect(await store.load()).toEqual(second);
+      expect(lines.map(({ message }) => message)).toEqual([
+        'A certificate and key are damaged and not used',
+        'A certificate and key are damaged and not used',
+        'The current certificate is lost or damaged; the newest other one is used',
+      ]);
+      expect(await fs.readlink(CURRENT)).toBe('/pki/kubelet-client-2026-01-01-00-00-01.pem');
+    },
+  );
+
+  test('finds a pair whose link was lost', async () => {
+    const { fs, store } = setUp();
+    const pair = makePair();
+    await store.save(pair.cert, pair.key);
+    await fs.remove(CURRENT);
+    expect(await store.load()).toEqual(pair);
+    expect(await fs.exists(CURRENT)).toBe(true);
+  });
+
+  test('takes what others have put there, where it has none of its own', async () => {
+    const { fs, store } = setUp({ fallback: { certFile: '/etc/c.crt', keyFile: '/etc/c.key' } });
+    const [given, own, stored] = [makePair(), makePair(), makePair()];
+    await fs.mkdir('/etc');
+    await fs.mkdir(directory);
+    await fs.writeFile('/pki/kubelet-client.crt', own.cert);
+    await fs.writeFile('/pki/kubelet-client.key', own.key);
+    expect(await store.load()).toEqual(own);
+    await fs.writeFile('/etc/c.crt', given.cert);
+    await fs.writeFile('/etc/c.key', given.key);
+    expect(await store.load()).toEqual(given);
+    await store.save(stored.cert, stored.key);
+    expect(await store.load()).toEqual(stored);
+  });
+
+  test('passes on what the disk says, rather than to ask for another certificate', async () => {
+    const { fs, store } = setUp();
+    fs.injectFault({ code: 'EIO', operation: 'read' });
+    const pair = makePair();
+    await store.save(pair.cert, pair.key);
+    await expect(store.load()).rejects.toMatchObject({ code: 'EIO' });
+  });
+});
+
+describe('the pending key', () => {
+  const make = () => {
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    return { fs, key: () => new PendingKey({ fs, logger: silentLogger }, { directory, prefix: 'kubelet-client' }) };
+  };
+  const FILE = '/pki/kubelet-client.key.tmp';
+
+  test('K1: is the same after a kill and a power loss, and for the owner alone', async () => {
+    const { fs, key } = make();
+    const first = await key().get();
+    fs.powerLoss();
+    expect((await key().get()).equals(first)).toBe(true);
+    expect((await fs.stat(FILE)).mode).toBe(0o600);
+  });
+
+  test('is another once it was forgotten, which may be done twice', async () => {
+    const { key } = make();
+    const first = await key().get();
+    await key().forget();
+    await key().forget();
+    expect((await key().get()).equals(first)).toBe(false);
+  });
+
+  test('is made anew where its file is damaged', async () => {
+    const { fs, key } = make();
+    await fs.mkdir(directory);
+    await fs.writeFile(FILE, 'half of a');
+    const first = await key().get();
+    expect((await key().get()).equals(first)).toBe(true);
+  });
+});

@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { requestOutcome } from '../src/request-outcome.ts';
+import { isExpired, retryDelayMs, rotationDeadlineMs, subjectMismatch } from '../src/rotation-rules.ts';
+import { type RotationState, requestIdentity, rotationStep } from '../src/rotation-step.ts';
+import { servingSubject } from '../src/serving-subject.ts';
+import { datedName, datedNames } from '../src/store-names.ts';
+import { canonicalIp, nodeSubject } from '../src/subject.ts';
+import { DAY_MS, makePair, START_MS } from './fixtures.ts';
+
+const pair = makePair();
+const subject = nodeSubject('n1');
+
+describe('the rotation deadline', () => {
+  test('is after 70 to 90% of the life of a certificate, whatever is drawn', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 1e12 }), (fraction, lifeMs) => {
+        const share = rotationDeadlineMs({ notBeforeMs: 0, notAfterMs: lifeMs }, fraction) / lifeMs;
+        expect(share).toBeGreaterThanOrEqual(0.7 - 1e-9);
+        expect(share).toBeLessThanOrEqual(0.9 + 1e-9);
+      }),
+    );
+  });
+});
+
+describe('what to do', () => {
+  const state: RotationState = {
+    nowMs: START_MS,
+    pair,
+    subject,
+    rotateAtMs: START_MS + 0.8 * DAY_MS,
+    rotate: true,
+    forced: false,
+    issuedFor: undefined,
+  };
+  const other = { ...subject, ipAddresses: ['10.0.0.9'] };
+  test.each([
+    ['waits for the deadline', {}, { do: 'wait', untilMs: state.rotateAtMs }],
+    ['waits where it is not known what for', { subject: undefined, pair: undefined }, { do: 'wait' }],
+    ['asks where there is none', { pair: undefined }, { do: 'request', why: 'there is no certificate' }],
+    ['asks where there is none, without rotation too', { pair: undefined, rotate: false }, { do: 'request' }],
+    ['asks at the deadline', { nowMs: state.rotateAtMs }, { do: 'request', why: 'the certificate will expire' }],
+    [
+      'asks when it has expired',
+      { nowMs: START_MS + 2 * DAY_MS },
+      { do: 'request', why: 'the certificate has expired' },
+    ],
+    ['lets it expire without rotation', { nowMs: START_MS + 2 * DAY_MS, rotate: false }, { do: 'wait' }],
+    [
+      'asks for what is missing',
+      { subject: other },
+      { do: 'request', why: expect.stringContaining('ipAddresses: 10.0.0.9') },
+    ],
+    ['does not ask again for what the signer left out', { subject: other, issuedFor: other }, { do: 'wait' }],
+    ['asks when it must', { forced: true }, { do: 'request' }],
+  ])('%s', (_name, change, step) => {
+    expect(rotationStep({ ...state, ...change })).toMatchObject(step);
+  });
+});
+
+describe('who asks', () => {
+  test.each([
+    ['nobody yet', undefined, true, START_MS, 0, 'bootstrap'],
+    ['nobody yet, and it failed', undefined, true, START_MS, 1, 'bootstrap'],
+    ['the certificate', pair, true, START_MS, 0, 'current'],
+    ['an expired one', pair, true, START_MS + 2 * DAY_MS, 0, 'bootstrap'],
+    ['a refused one', pair, false, START_MS, 2, 'bootstrap'],
+    ['an expired one, after the bootstrap credentials failed', pair, true, START_MS + 2 * DAY_MS, 1, 'current'],
+  ] as const)('%s', (_name, current, isAccepted, nowMs, failures, identity) => {
+    expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
+  });
+});
+
+test('a certificate may have more names than are wanted, not fewer', () => {
+  const { leaf } = makePair({ subject: { ...subject, dnsNames: ['a', 'b'], ipAddresses: ['fd00::1'] } });
+  expect(subjectMismatch(leaf, { ...subject, dnsNames: ['b'], ipAddresses: ['fd00::1'] })).toBeUndefined();
+  expect(subjectMismatch(leaf, { ...subject, dnsNames: ['c'] })).toBe('it lacks dnsNames: c');
+  expect(subjectMismatch(leaf, { ...subject, organizations: ['system:masters'] })).toBe(
+    'it lacks organizations: system:masters',
+  );
+  expect(subjectMismatch(leaf, nodeSubject('n2'))).toBe('its CN is "system:node:n1", not "system:node:n2"');
+});
+
+test('a certificate has expired after its last millisecond, not in it', () => {
+  expect(isExpired({ notAfterMs: 10 }, 10)).toBe(false);
+  expect(isExpired({ notAfterMs: 10 }, 11)).toBe(true);
+});
+
+test('failures wait for 2 s, doubling to 32 s, with a tenth of jitter', () => {
+  expect([1, 2, 3, 4, 5, 6, 99].map((failures) => retryDelayMs(failures, 0))).toEqual([
+    2000, 4000, 8000, 16_000, 32_000, 32_000, 32_000,
+  ]);
+  expect(retryDelayMs(1, 1)).toBe(2200);
+});
+
+describe('what became of a request', () => {
+  const certificate = Buffer.from('PEM').toString('base64');
+  const approved = { type: 'Approved', status: 'True' };
+  test.each([
+    [undefined, { state: 'pending' }],
+    [{ conditions: [approved] }, { state: 'approved' }],
+    [{ certificate }, { state: 'pending' }],
+    [
+      { conditions: [approved], certificate },
+      { state: 'issued', certificate: 'PEM' },
+    ],
+    [
+      { conditions: [approved, { type: 'Denied', status: 'True', reason: 'R', message: 'M' }], certificate },
+      { state: 'denied', reason: 'R', message: 'M' },
+    ],
+    [{ conditions: [approved, { type: 'Failed', status: 'True' }] }, { state: 'failed', reason: '', message: '' }],
+  ])('%j', (status, outcome) => {
+    expect(requestOutcome(status === undefined ? {} : { status })).toEqual(outcome);
+  });
+});
+
+describe("a serving certificate's subject", () => {
+  test('has the names and addresses of the node, each once, sorted', () => {
+    const addresses = [
+      { type: 'InternalIP', address: '10.0.0.2' },
+      { type: 'ExternalIP', address: '10.0.0.1' },
+      { type: 'InternalIP', address: 'FD00:0::1' },
+      { type: 'Hostname', address: 'n1' },
+      { type: 'InternalDNS', address: 'n1' },
+      { type: 'ExternalDNS', address: 'a.example' },
+      { type: 'Hostname', address: '10.0.0.1' },
+      { type: 'InternalIP', address: 'nonsense' },
+      { type: 'InternalIP', address: '' },
+      { type: 'Other', address: '10.9.9.9' },
+    ];
+    expect(servingSubject('n1', addresses)).toEqual({
+      ...subject,
+      dnsNames: ['a.example', 'n1'],
+      ipAddresses: ['10.0.0.1', '10.0.0.2', 'fd00::1'],
+    });
+  });
+
+  test('is not known without an IP address, unless a name may do', () => {
+    const name = [{ type: 'Hostname', address: 'n1' }];
+    expect(servingSubject('n1', name)).toBeUndefined();
+    expect(servingSubject('n1', name, true)).toMatchObject({ dnsNames: ['n1'] });
+    expect(servingSubject('n1', [], true)).toBeUndefined();
+  });
+});
+
+describe("a store's names", () => {
+  test('are those of its pairs, the oldest first', () => {
+    const names = [
+      'a-2026-01-02-00-00-00.pem',
+      'a-current.pem',
+      'a-2025-01-01-00-00-00.pem',
+      'ab-2026-01-01-00-00-00.pem',
+      'a.crt',
+    ];
+    expect(datedNames('a', names)).toEqual(['a-2025-01-01-00-00-00.pem', 'a-2026-01-02-00-00-00.pem']);
+  });
+
+  test('never repeat, in one second or after the clock was set back', () => {
+    const first = datedName('a', START_MS, []);
+    expect(first).toBe('a-2026-01-01-00-00-00.pem');
+    expect(datedName('a', START_MS, [first])).toBe('a-2026-01-01-00-00-01.pem');
+    expect(datedName('a', START_MS - DAY_MS, [first])).toBe('a-2026-01-01-00-00-01.pem');
+    expect(datedName('a', START_MS + 5000, [first])).toBe('a-2026-01-01-00-00-05.pem');
+  });
+});
+
+test.each([
+  ['FD00:0:0:0:0:0:0:1', 'fd00::1'],
+  ['10.0.0.1', '10.0.0.1'],
+  ['not:an:address', 'not:an:address'],
+])('the address %s is written %s', (ip, text) => {
+  expect(canonicalIp(ip)).toBe(text);
+});

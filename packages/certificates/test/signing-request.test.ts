@@ -1,0 +1,148 @@
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { elementsOf, integer, ipBytes, oid, time } from '../src/der.ts';
+import { requestName } from '../src/request-name.ts';
+import { checkCompatible, makeSigningRequest } from '../src/signing-request.ts';
+import { type CertificateSubject, nodeSubject } from '../src/subject.ts';
+import { usagesOf } from '../src/usages.ts';
+import { KEY } from './fixtures.ts';
+import { newKey } from './keys.ts';
+
+const serving: CertificateSubject = { ...nodeSubject('n1'), dnsNames: ['n1'], ipAddresses: ['10.0.0.1', 'fd00::1'] };
+
+function signedPart(request: string): string | undefined {
+  const der = Buffer.from(request.replace(/-----[^-]+-----/g, ''), 'base64');
+  return elementsOf(der)[0]?.toString('base64');
+}
+
+describe('a signing request', () => {
+  // Made by Go's crypto/x509 with the same key.
+  test.each([
+    [
+      nodeSubject('n1'),
+      'MIGSAgEAMDAxFTATBgNVBAoTDHN5c3RlbTpub2RlczEXMBUGA1UEAxMOc3lzdGVtOm5vZGU6bjEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQRWz+jn65BtOMvdyHKcvjBeBSDZH2r1RTwjmYSi9R/zpBnuQ4EiMnCqfMPWiZqB4QdbAd0E7oH50VpuZ1P087GoAA=',
+    ],
+    [
+      serving,
+      'MIHKAgEAMDAxFTATBgNVBAoTDHN5c3RlbTpub2RlczEXMBUGA1UEAxMOc3lzdGVtOm5vZGU6bjEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQRWz+jn65BtOMvdyHKcvjBeBSDZH2r1RTwjmYSi9R/zpBnuQ4EiMnCqfMPWiZqB4QdbAd0E7oH50VpuZ1P087GoDgwNgYJKoZIhvcNAQkOMSkwJzAlBgNVHREEHjAcggJuMYcECgAAAYcQ/QAAAAAAAAAAAAAAAAAAAQ==',
+    ],
+  ])('has the bytes that the Go kubelet asks with', (subject, bytes) => {
+    expect(signedPart(makeSigningRequest(subject, KEY))).toBe(bytes);
+  });
+
+  test.each([
+    ['P-256', newKey()],
+    ['P-384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey],
+    ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey],
+  ])('is one that OpenSSL verifies and reads, with a key of %s', (_name, key) => {
+    const input = makeSigningRequest(serving, key);
+    const text = execFileSync('openssl', ['req', '-verify', '-noout', '-subject', '-text'], {
+      input,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+    expect(text).toMatch(/O ?= ?system:nodes, ?CN ?= ?system:node:n1/);
+    expect(text).toContain('DNS:n1, IP Address:10.0.0.1, IP Address:FD00:0:0:0:0:0:0:1');
+  });
+
+  test('cannot be made with a key that cannot sign it', () => {
+    const { privateKey } = generateKeyPairSync('x25519');
+    expect(() => makeSigningRequest(serving, privateKey)).toThrow(expect.objectContaining({ code: 'InvalidKey' }));
+  });
+});
+
+describe('a request that is there already', () => {
+  test('may be taken up where it is for the same subject and key', () => {
+    expect(() => checkCompatible(makeSigningRequest(serving, KEY), serving, KEY)).not.toThrow();
+    // The alternative names are those that it was made with.
+    expect(() => checkCompatible(makeSigningRequest(nodeSubject('n1'), KEY), nodeSubject('n1'), KEY)).not.toThrow();
+  });
+
+  test.each([
+    ['another subject', makeSigningRequest(nodeSubject('n2'), KEY), 'csr subjects differ'],
+    ['another key', makeSigningRequest(serving, newKey()), 'it is for another key'],
+    [
+      'no request',
+      '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----',
+      'PEM block type must be CERTIFICATE REQUEST',
+    ],
+    ['garbage', '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----', 'unable to parse it'],
+  ])('is refused where it is of %s', (_what, request, why) => {
+    expect(() => checkCompatible(request, serving, KEY)).toThrow(`retrieved csr is not compatible: ${why}`);
+  });
+
+  test('is refused where its signature is not of its content', () => {
+    const lines = makeSigningRequest(serving, KEY).split('\n');
+    const der = Buffer.from(lines.slice(1, -2).join(''), 'base64');
+    der.writeUInt8((der.at(-1) ?? 0) ^ 1, der.length - 1);
+    const broken = [lines[0], der.toString('base64'), ...lines.slice(-2)].join('\n');
+    expect(() => checkCompatible(broken, serving, KEY)).toThrow('its signature is invalid');
+  });
+
+  test('never crashes the check, whatever it has in it', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+        const text = `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(bytes).toString('base64')}\n-----END CERTIFICATE REQUEST-----`;
+        expect(() => checkCompatible(text, serving, KEY)).toThrow(
+          expect.objectContaining({ code: 'RequestIncompatible' }),
+        );
+      }),
+    );
+  });
+});
+
+describe("a request's name", () => {
+  test('is the one that the Go kubelet gives it', () => {
+    const name = requestName(nodeSubject('n1'), usagesOf('client', KEY), KEY);
+    expect(name).toBe('node-csr-G_fZn2HjKCLJ34NIyhix5iA0metC70fsxy0vKdzDxVo');
+  });
+
+  test('is another for each key, subject, name and usage', () => {
+    const names = [
+      requestName(nodeSubject('n1'), ['client auth'], KEY),
+      requestName(nodeSubject('n1'), ['server auth'], KEY),
+      requestName(nodeSubject('n2'), ['client auth'], KEY),
+      requestName(serving, ['client auth'], KEY),
+      requestName(nodeSubject('n1'), ['client auth'], newKey()),
+    ];
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('usages', () => {
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
+  test.each([
+    ['client', KEY, ['digital signature', 'client auth']],
+    ['client', rsa, ['digital signature', 'key encipherment', 'client auth']],
+    ['server', KEY, ['digital signature', 'server auth']],
+    ['server', rsa, ['digital signature', 'key encipherment', 'server auth']],
+  ] as const)('of a %s certificate have key encipherment only for RSA', (purpose, key, usages) => {
+    expect(usagesOf(purpose, key)).toEqual(usages);
+  });
+});
+
+describe('DER', () => {
+  test('of numbers keeps them positive and short', () => {
+    expect(integer(Buffer.of(0, 0, 0x80)).toString('hex')).toBe('02020080');
+    expect(integer(Buffer.of(0, 0x7f)).toString('hex')).toBe('02017f');
+    expect(integer(Buffer.of(0)).toString('hex')).toBe('020100');
+  });
+
+  test('of identifiers and times is that of the standards', () => {
+    expect(oid('1.2.840.113549.1.9.14').toString('hex')).toBe('06092a864886f70d01090e');
+    expect(time(Date.UTC(2049, 11, 31, 23, 59, 59)).toString('latin1')).toBe('\x17\x0d491231235959Z');
+    expect(time(Date.UTC(2050, 0, 1)).toString('latin1')).toBe('\x18\x0f20500101000000Z');
+  });
+
+  test.each([
+    ['::', '00'.repeat(16)],
+    ['::1', `${'00'.repeat(15)}01`],
+    ['FE80::A:0:1', 'fe80000000000000000000000a00000001'.replace('0000000000000000000a', '00000000000000000a')],
+    ['1:2:3:4:5:6:7:8', '00010002000300040005000600070008'],
+    ['127.0.0.1', '7f000001'],
+  ])('of the address %s is its bytes', (ip, hex) => {
+    expect(ipBytes(ip).toString('hex')).toBe(hex);
+  });
+});
