@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { freePort } from './free-port.ts';
 import { podManifest } from './manifest.ts';
 import { sumOfMetric } from './metrics-text.ts';
 import { type ProcessUsage, readUsage } from './proc.ts';
@@ -176,15 +176,4 @@ async function isHealthy(port: number): Promise<boolean> {
   const response = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
   await response?.body?.cancel();
   return response?.ok === true;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../free-port.ts';
+import { type ProcessUsage, readUsage } from '../proc.ts';
+import { shebangFlags } from '../shebang.ts';
+
+/** Which kubelet, and where. */
+export interface ClusterKubeletOptions {
+  /** The program; one that ends in `.js` is run by Node. */
+  readonly program: string;
+  readonly nodeName: string;
+  readonly kubeconfig: string;
+  readonly endpoint: string;
+  /** A directory for all that it has. */
+  readonly directory: string;
+  /** Where a CPU profile is left when it ends; of a JavaScript program only. */
+  readonly profiles?: string | undefined;
+}
+
+const STOP_TIMEOUT_MS = 15_000;
+
+/** A kubelet in a cluster, as a child process: both that are compared get the same configuration. */
+export class ClusterKubelet {
+  readonly #options: ClusterKubeletOptions;
+  #child: ChildProcess | undefined;
+
+  constructor(options: ClusterKubeletOptions) {
+    this.#options = options;
+  }
+
+  get logFile(): string {
+    return join(this.#options.directory, 'kubelet.log');
+  }
+
+  /** Whether its process is there. */
+  get runs(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async start(): Promise<void> {
+    const { program, nodeName, kubeconfig, endpoint, directory, profiles } = this.#options;
+    await mkdir(directory, { recursive: true });
+    const file = join(directory, 'kubelet.json');
+    const configuration = {
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      containerRuntimeEndpoint: endpoint,
+      podLogsDir: join(directory, 'pod-logs'),
+      port: await freePort(),
+      healthzPort: await freePort(),
+      maxPods: 250,
+      failSwapOn: false,
+      failCgroupV1: false,
+      cgroupDriver: 'cgroupfs',
+      // A group of its own for the pods would be one of all users of this machine.
+      cgroupsPerQOS: false,
+      enforceNodeAllocatable: [],
+      authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
+      authorization: { mode: 'AlwaysAllow' },
+    };
+    await writeFile(file, JSON.stringify(configuration));
+    const args = [
+      `--config=${file}`,
+      `--kubeconfig=${kubeconfig}`,
+      `--root-dir=${join(directory, 'r')}`,
+      `--cert-dir=${join(directory, 'pki')}`,
+      `--hostname-override=${nodeName}`,
+    ];
+    const profile = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
+    const [command, ...flags] = program.endsWith('.js')
+      ? [process.execPath, ...shebangFlags(await readFile(program, 'utf8')), ...profile, program]
+      : [program];
+    if (command === undefined) throw new Error('no kubelet was given');
+    const log = openSync(this.logFile, 'a');
+    // A session of its own: a Ctrl-C is for this program, which ends the kubelet.
+    this.#child = spawn(command, [...flags, ...args], { stdio: ['ignore', log, log], detached: true, cwd: directory });
+    closeSync(log);
+  }
+
+  /** What it has used so far. @throws where it has ended */
+  async usage(): Promise<ProcessUsage> {
+    const pid = this.#child?.pid;
+    if (pid === undefined || !this.runs) throw new Error(`the kubelet has ended\n${await this.logTail()}`);
+    return readUsage(pid);
+  }
+
+  async logTail(): Promise<string> {
+    return (await readFile(this.logFile, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n');
+  }
+
+  /** Ends it; its pods run on. */
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || !this.runs) return;
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+}

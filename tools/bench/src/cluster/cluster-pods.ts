@@ -1,0 +1,105 @@
+import { systemClock, systemRandom } from '@node-agent/async';
+import { fieldSelector, type KubeClients, Reflector, resources } from '@node-agent/kube-client';
+import type { Pod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
+
+/** Where the pods are. */
+const NAMESPACE = 'default';
+
+/** A pod whose one process ends at once when it is told to. */
+function podOf(name: string, nodeName: string): Pod {
+  const command = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
+  return {
+    metadata: { name, namespace: NAMESPACE, uid: '' },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: 1,
+      dnsPolicy: 'Default',
+      containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command }],
+    },
+  };
+}
+
+/** The pods of one node, made, changed and deleted in the API, and watched there: all times are those of this program's watch. */
+export class ClusterPods {
+  readonly #client: KubeClients['requests'];
+  readonly #nodeName: string;
+  readonly #reflector: Reflector<Pod>;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(client: KubeClients['requests'], nodeName: string) {
+    this.#client = client;
+    this.#nodeName = nodeName;
+    this.#reflector = new Reflector(
+      { client, clock: systemClock, random: systemRandom, logger: silentLogger },
+      { resource: resources.pods, namespace: NAMESPACE, fieldSelector: fieldSelector({ 'spec.nodeName': nodeName }) },
+    );
+  }
+
+  /** Watches until the signal is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    const changes = this.#reflector.changes();
+    const running = this.#reflector.start(signal);
+    for await (const _change of changes) for (const look of [...this.#waiting]) look();
+    await running;
+  }
+
+  /** @returns when it was asked for, in milliseconds */
+  async create(name: string): Promise<number> {
+    const startMs = performance.now();
+    await this.#client.create(resources.pods, podOf(name, this.#nodeName));
+    return startMs;
+  }
+
+  /** @returns when it was asked for, in milliseconds */
+  async delete(name: string): Promise<number> {
+    const startMs = performance.now();
+    await this.#client.delete(resources.pods, { namespace: NAMESPACE, name });
+    return startMs;
+  }
+
+  async annotate(name: string, value: string): Promise<void> {
+    const body = { metadata: { annotations: { 'bench/change': value } } };
+    await this.#client.patch(resources.pods, { type: 'merge', body }, { namespace: NAMESPACE, name });
+  }
+
+  /** When the pod was seen Ready, in milliseconds. */
+  async ready(name: string): Promise<number> {
+    return this.#seen(name, (pod) => conditionHolds(pod, 'Ready'));
+  }
+
+  async gone(name: string): Promise<number> {
+    return this.#seen(name, (pod) => pod === undefined);
+  }
+
+  /** When the pod was seen with a container that was started again, and runs. */
+  async restarted(name: string): Promise<number> {
+    return this.#seen(name, (pod) => {
+      const [status] = pod?.status?.containerStatuses ?? [];
+      return (status?.restartCount ?? 0) > 0 && status?.state?.running !== undefined;
+    });
+  }
+
+  /** The id by which the runtime knows the pod's container. */
+  containerId(name: string): string {
+    const pod = this.#reflector.objects.get(`${NAMESPACE}/${name}`);
+    return pod?.status?.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, '') ?? '';
+  }
+
+  #seen(name: string, holds: (pod: Pod | undefined) => boolean): Promise<number> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!holds(this.#reflector.objects.get(`${NAMESPACE}/${name}`))) return;
+        this.#waiting.delete(look);
+        resolve(performance.now());
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+}
+
+function conditionHolds(pod: Pod | undefined, type: string): boolean {
+  return pod?.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
+}

@@ -1,0 +1,71 @@
+import { median } from '../statistics.ts';
+
+/** What one turn of a kubelet came to. Milliseconds, bytes, seconds on a CPU. */
+export interface Turn {
+  /** From the first pod's creation until each was Ready, by the watch of this program. */
+  readonly batchReadyMs: readonly number[];
+  readonly batchCpuSeconds: number;
+  /** From the creation of one pod, with nothing else going on, until it was Ready. */
+  readonly singleMs: readonly number[];
+  /** From the deletion of a pod that ends at once on SIGTERM until its object was gone. */
+  readonly deletionMs: readonly number[];
+  /** From the kill of a container's process until the API had its successor running. */
+  readonly restartMs: readonly number[];
+  /** Of one CPU, while nothing happens. */
+  readonly idleCpuShare: number;
+  readonly emptyRssBytes: number;
+  readonly rssBytes: number;
+  readonly changes?: Changes;
+}
+
+/** What so many changes of one pod's annotations did. */
+export interface Changes {
+  readonly perSecond: number;
+  readonly grownBytes: number;
+}
+
+export interface ClusterFigure {
+  readonly name: string;
+  readonly unit: string;
+  readonly go: number | undefined;
+  readonly ours: number;
+  /** The median of the ratios of turns that stood side by side. */
+  readonly ratio: number | undefined;
+  readonly target: number | undefined;
+}
+
+const MIB = 2 ** 20;
+
+/** Each figure of a turn, with what its ratio should be at most. */
+const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) => number, target?: number])[] = [
+  ['batch until all are ready', 's', ({ batchReadyMs }) => Math.max(...batchReadyMs) / 1000, 0.65],
+  ['its median pod', 's', ({ batchReadyMs }) => median(batchReadyMs) / 1000, 0.4],
+  ['single pod until ready', 'ms', ({ singleMs }) => median(singleMs), 0.8],
+  ['deletion', 'ms', ({ deletionMs }) => median(deletionMs), 0.3],
+  ['crash to restart', 'ms', ({ restartMs }) => median(restartMs), 0.3],
+  ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 1],
+  ['idle CPU', '%', ({ idleCpuShare }) => idleCpuShare * 100, 0.3],
+  ['RSS without pods', 'MiB', ({ emptyRssBytes }) => emptyRssBytes / MIB, 1],
+  ['RSS with the batch', 'MiB', ({ rssBytes }) => rssBytes / MIB, 1],
+  ['changes of annotations', '/s', ({ changes }) => changes?.perSecond ?? Number.NaN],
+  ['RSS grown by them', 'MiB', ({ changes }) => (changes?.grownBytes ?? Number.NaN) / MIB],
+];
+
+/** The figures of both, from turns in the order in which they were taken; what was not measured is left out. */
+export function clusterFigures(ours: readonly Turn[], go: readonly Turn[]): readonly ClusterFigure[] {
+  return FIGURES.flatMap(([name, unit, of, target]) => {
+    const mine = ours.map(of);
+    const theirs = go.map(of);
+    if (Number.isNaN(median(mine))) return [];
+    const ratios = mine.flatMap((value, index) => (theirs[index] === undefined ? [] : [value / theirs[index]]));
+    const compared = target === undefined ? undefined : ratios.length === 0 ? undefined : median(ratios);
+    return [
+      { name, unit, go: theirs.length === 0 ? undefined : median(theirs), ours: median(mine), ratio: compared, target },
+    ];
+  });
+}
+
+/** Whether a figure meets its target; `undefined` where there is nothing to compare. */
+export function clusterFigureMeetsTarget({ ratio, target }: ClusterFigure): boolean | undefined {
+  return ratio === undefined || target === undefined ? undefined : ratio <= target;
+}

@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util';
+
+/** What a run measures, and how long. */
+export interface ClusterBenchOptions {
+  /** Pods in the batch, and while the kubelet is at rest. */
+  readonly pods: number;
+  /** Single pods that are started, deleted and crashed, each. */
+  readonly singles: number;
+  readonly idleSeconds: number;
+  /** How long one pod's annotations are changed as fast as it goes, up to 1,000 times a second; 0: not at all. */
+  readonly changeSeconds: number;
+  /** How often each kubelet has its turn. */
+  readonly rounds: number;
+  /** This repository's kubelet alone. */
+  readonly alone: boolean;
+  /** Where the CPU profiles of this repository's kubelet are kept; none are taken where absent. */
+  readonly profiles: string | undefined;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+/** What `--help` prints. */
+export const HELP: string = `Usage: npm run bench-cluster -- [options]
+Measures this kubelet against the Go kubelet of the release that it follows, in turn, each on a private containerd, both in
+one private cluster. Needs root.
+  --pods N             pods in the batch, and at rest (100)
+  --singles N          pods started, deleted and crashed one by one (5)
+  --idle-seconds N     how long its CPU time is measured at rest (30)
+  --change-seconds N   how long the annotations of one pod are changed, 1,000 times a second (10)
+  --rounds N           turns of each kubelet (1)
+  --alone              this kubelet only
+  --profiles DIR       keep CPU profiles of this kubelet there
+  --json               print JSON, on the standard output
+  --help
+`;
+
+/** Reads the command line. @throws Error naming the option that is wrong */
+export function parseClusterOptions(argv: readonly string[]): ClusterBenchOptions {
+  const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      pods: text('100'),
+      singles: text('5'),
+      'idle-seconds': text('30'),
+      'change-seconds': text('10'),
+      rounds: text('1'),
+      profiles: { type: 'string' },
+      alone: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    pods: number('--pods', values.pods, 1, 240),
+    singles: number('--singles', values.singles, 1, 100),
+    idleSeconds: number('--idle-seconds', values['idle-seconds'], 1, 600),
+    changeSeconds: number('--change-seconds', values['change-seconds'], 0, 600),
+    rounds: number('--rounds', values.rounds, 1, 20),
+    alone: values.alone,
+    profiles: values.profiles,
+    json: values.json,
+    help: values.help,
+  };
+}
+
+function number(option: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most && text.trim() !== '') return value;
+  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
+}

@@ -1,0 +1,49 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A CPU profile, as far as it is read here: V8's format. */
+export interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  }[];
+  readonly samples: readonly number[];
+}
+
+const TOP = 15;
+const IDLE = new Set(['(idle)', '(program)', '(root)']);
+
+/** The functions that most samples were taken in, by their part of the samples that were not idle. */
+export function topFunctions(
+  { nodes, samples }: CpuProfile,
+  count: number = TOP,
+): readonly (readonly [string, number])[] {
+  const names = new Map<number, string>();
+  for (const { id, callFrame } of nodes) {
+    const { functionName, url, lineNumber } = callFrame;
+    const place = url === '' ? '' : ` ${url.slice(url.lastIndexOf('/') + 1)}:${lineNumber + 1}`;
+    names.set(id, `${functionName || '(anonymous)'}${place}`);
+  }
+  const counts = new Map<string, number>();
+  let busy = 0;
+  for (const sample of samples) {
+    const name = names.get(sample) ?? '';
+    if (IDLE.has(name)) continue;
+    busy++;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const sorted = [...counts].sort((a, b) => b[1] - a[1]).slice(0, count);
+  return sorted.map(([name, hits]) => [name, hits / busy] as const);
+}
+
+/** The top of each profile in a directory, as lines. */
+export async function topOfProfiles(directory: string): Promise<string> {
+  const files = (await readdir(directory)).filter((name) => name.endsWith('.cpuprofile'));
+  const parts: string[] = [];
+  for (const file of files) {
+    const profile = JSON.parse(await readFile(join(directory, file), 'utf8')) as CpuProfile;
+    const lines = topFunctions(profile).map(([name, part]) => `  ${(part * 100).toFixed(1).padStart(5)}%  ${name}`);
+    parts.push([`${file}:`, ...lines].join('\n'));
+  }
+  return parts.join('\n');
+}

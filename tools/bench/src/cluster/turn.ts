@@ -1,0 +1,152 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { nodeFileSystem } from '@node-agent/host';
+import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import type { ContainerdBinaries } from '@node-agent/tools-containerd';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { killContainer } from '../containers.ts';
+import { RuntimeSide } from '../runtime-side.ts';
+import { sleep, until } from '../waiting.ts';
+import { ClusterKubelet } from './cluster-kubelet.ts';
+import { ClusterPods } from './cluster-pods.ts';
+import type { Changes, Turn } from './figures.ts';
+import type { ClusterBenchOptions } from './options.ts';
+
+/** What a turn is taken with. */
+export interface TurnPlan {
+  readonly options: ClusterBenchOptions;
+  readonly controlPlane: ControlPlane;
+  readonly binaries: ContainerdBinaries;
+  readonly program: string;
+  readonly nodeName: string;
+  readonly directory: string;
+  readonly subnet: string;
+  readonly profiles?: string | undefined;
+  readonly say: (text: string) => void;
+}
+
+/** So long until a process that did something has settled. */
+const SETTLE_MS = 20_000;
+const CHANGES_PER_SECOND = 1000;
+
+/** Starts a kubelet with a runtime of its own, measures it, and takes both away again. */
+export async function takeTurn(plan: TurnPlan, signal: AbortSignal): Promise<Turn> {
+  const { controlPlane, nodeName, directory, program, say, profiles } = plan;
+  await mkdir(directory, { recursive: true });
+  const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
+  const kubeconfig = await controlPlane.nodeKubeconfig(nodeName);
+  const kubelet = new ClusterKubelet({
+    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
+    directory: join(directory, 'k'),
+  });
+  const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
+  await using clients = new KubeClients(
+    { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+    { connection, requests: { qps: 0, burst: 1 } },
+  );
+  const pods = new ClusterPods(clients.requests, nodeName);
+  const watching = new AbortController();
+  const watch = pods.start(watching.signal);
+  try {
+    await kubelet.start();
+    say(`${nodeName}: waiting for the node`);
+    await until('the node is ready', () => nodeIsReady(clients, nodeName, kubelet), signal);
+    return await measure(plan, kubelet, pods, side, signal);
+  } finally {
+    watching.abort();
+    await watch.catch(() => {});
+    await kubelet.stop();
+    await clients.requests.delete(resources.nodes, { name: nodeName }).catch(() => {});
+    await side.stop();
+  }
+}
+
+async function measure(
+  { options, nodeName, say }: TurnPlan,
+  kubelet: ClusterKubelet,
+  pods: ClusterPods,
+  side: RuntimeSide,
+  signal: AbortSignal,
+): Promise<Turn> {
+  await sleep(SETTLE_MS, signal);
+  const emptyRssBytes = (await kubelet.usage()).rssBytes;
+
+  say(`${nodeName}: single pods`);
+  const singleMs: number[] = [];
+  const deletionMs: number[] = [];
+  const restartMs: number[] = [];
+  for (let index = 0; index < options.singles; index++) {
+    const name = `${nodeName}-single-${index}`;
+    const createdMs = await pods.create(name);
+    singleMs.push((await pods.ready(name)) - createdMs);
+    await sleep(500, signal);
+    const crash = `${nodeName}-crash-${index}`;
+    await pods.create(crash);
+    await pods.ready(crash);
+    await sleep(500, signal);
+    const killedMs = (await killContainer(side.client, pods.containerId(crash), signal)) - performance.timeOrigin;
+    restartMs.push((await pods.restarted(crash)) - killedMs);
+    await pods.delete(crash);
+    const deletedMs = await pods.delete(name);
+    deletionMs.push((await pods.gone(name)) - deletedMs);
+    await pods.gone(crash);
+  }
+
+  say(`${nodeName}: ${options.pods} pods`);
+  const names = Array.from({ length: options.pods }, (_, index) => `${nodeName}-batch-${index}`);
+  const before = (await kubelet.usage()).cpuSeconds;
+  const startMs = performance.now();
+  const ready = Promise.all(names.map((name) => pods.ready(name)));
+  await Promise.all(names.map((name) => pods.create(name)));
+  const batchReadyMs = (await ready).map((atMs) => atMs - startMs);
+  const batchCpuSeconds = (await kubelet.usage()).cpuSeconds - before;
+  await sleep(SETTLE_MS, signal);
+
+  say(`${nodeName}: at rest`);
+  const idle = await kubelet.usage();
+  await sleep(options.idleSeconds * 1000, signal);
+  const { cpuSeconds, rssBytes } = await kubelet.usage();
+  const idleCpuShare = (cpuSeconds - idle.cpuSeconds) / options.idleSeconds;
+
+  const changes = options.changeSeconds > 0 ? await change(options, kubelet, pods, names[0] ?? '', signal) : undefined;
+  say(`${nodeName}: deleting them`);
+  await Promise.all(names.map((name) => pods.delete(name)));
+  await Promise.all(names.map((name) => pods.gone(name)));
+  return {
+    ...{ batchReadyMs, batchCpuSeconds, singleMs, deletionMs, restartMs, idleCpuShare, emptyRssBytes, rssBytes },
+    ...(changes && { changes }),
+  };
+}
+
+/** Changes one pod's annotations as fast as it goes, up to 1,000 times a second. */
+async function change(
+  { changeSeconds }: ClusterBenchOptions,
+  kubelet: ClusterKubelet,
+  pods: ClusterPods,
+  name: string,
+  signal: AbortSignal,
+): Promise<Changes> {
+  const beforeBytes = (await kubelet.usage()).rssBytes;
+  const startMs = performance.now();
+  const endMs = startMs + changeSeconds * 1000;
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    for (let nowMs = performance.now(); nowMs < endMs; nowMs = performance.now()) {
+      signal.throwIfAborted();
+      if (done >= ((nowMs - startMs) / 1000) * CHANGES_PER_SECOND) await sleep(1, signal);
+      else await pods.annotate(name, `${done++}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+  const perSecond = (done * 1000) / (performance.now() - startMs);
+  await sleep(SETTLE_MS, signal);
+  return { perSecond, grownBytes: (await kubelet.usage()).rssBytes - beforeBytes };
+}
+
+async function nodeIsReady(clients: KubeClients, name: string, kubelet: ClusterKubelet): Promise<boolean> {
+  await kubelet.usage();
+  const node = await clients.requests.get(resources.nodes, { name }).catch(() => undefined);
+  return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+}
