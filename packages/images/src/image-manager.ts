@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { AuthConfig, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
@@ -13,6 +13,7 @@ import {
 import { ImageError, pullError } from './errors.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
+import { authOf, type CredentialSource, type PullCredential } from './pull-credential.ts';
 import { decidePull } from './pull-policy.ts';
 import { PullQueue } from './pull-queue.ts';
 import { PullRate } from './pull-rate.ts';
@@ -20,15 +21,22 @@ import { PullRate } from './pull-rate.ts';
 /** Finds what a pod may authenticate with at an image's registry. */
 export interface PullCredentials {
   /** Tried in this order; none at all is one try without any. */
-  lookup(pod: Pod, image: string, signal: AbortSignal): Promise<readonly Init<AuthConfig>[]>;
+  lookup(pod: Pod, image: string, signal: AbortSignal): Promise<readonly PullCredential[]>;
 }
 
-/** Remembers who pulled what, so that an image that is present is not everybody's (KEP-2535). */
+/** Remembers who pulled what, so that an image that is present is not everybody's (KEP-2535): {@link ImagePullRecords}. */
 export interface PullRecords {
-  /** Whether this pod has to show, by a pull, that it may use the image. */
-  mustPull(pod: Pod, image: string, imageRef: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Whether a pod has to show, by a pull, that it may use an image that is present.
+   * @param image as the container names it
+   * @param credentials what the pod can show; asked for where that decides
+   */
+  mustPull(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
+  /** A pull begins. @throws where that cannot be recorded: there is no pull then */
   intent(image: string): Promise<void>;
-  pulled(image: string, imageRef: string, credentials: Init<AuthConfig> | undefined): Promise<void>;
+  /** It has succeeded. @param source whose credential it was; absent for the node's, and for none */
+  pulled(image: string, imageRef: string, source: CredentialSource | undefined): Promise<void>;
+  /** It has failed. */
   failed(image: string): Promise<void>;
 }
 
@@ -61,6 +69,8 @@ export interface ImageManagerOptions {
 
 interface PullResult {
   readonly imageRef: string;
+  /** Which of the credentials was taken; -1 where there was none. */
+  readonly credential: number;
   readonly sizeBytes: number;
   readonly durationMs: number;
 }
@@ -110,8 +120,12 @@ export class ImageManager {
 
     const image = this.#imageName(requested, tell);
     const present = policy === 'Always' ? '' : await this.#inspect(image, runtimeHandler, signal, tell);
-    const mustVerify =
-      present !== '' && ((await this.#deps.records?.mustPull(pod, requested, present, signal)) ?? false);
+    let found: Promise<readonly PullCredential[]> | undefined;
+    const credentials = (): Promise<readonly PullCredential[]> => {
+      found ??= this.#deps.credentials?.lookup(pod, image, signal) ?? Promise.resolve([]);
+      return found;
+    };
+    const mustVerify = present !== '' && (await this.#mustVerify(requested, present, credentials, signal, tell));
     const decision = decidePull(policy, present !== '', mustVerify);
     if (decision === 'refuse') {
       const message = `Container image "${requested}" is not present with pull policy of Never`;
@@ -123,7 +137,9 @@ export class ImageManager {
       tell('Normal', eventReasons.pulledImage, message);
       return { imageRef: present };
     }
-    return { imageRef: await this.#pull(pod, image, requested, podSandboxConfig, runtimeHandler, signal, tell) };
+    return {
+      imageRef: await this.#pull(pod, image, requested, credentials, podSandboxConfig, runtimeHandler, signal, tell),
+    };
   }
 
   #imageName(requested: string, tell: Tell): string {
@@ -149,16 +165,34 @@ export class ImageManager {
     }
   }
 
+  async #mustVerify(
+    requested: string,
+    imageRef: string,
+    credentials: () => Promise<readonly PullCredential[]>,
+    signal: AbortSignal,
+    tell: Tell,
+  ): Promise<boolean> {
+    try {
+      return (await this.#deps.records?.mustPull(requested, imageRef, credentials)) ?? false;
+    } catch (cause) {
+      signal.throwIfAborted();
+      const error = pullError(requested, cause);
+      tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${error.message}`);
+      throw error;
+    }
+  }
+
   async #pull(
     pod: Pod,
     image: string,
     requested: string,
+    credentials: () => Promise<readonly PullCredential[]>,
     podSandboxConfig: Init<PodSandboxConfig>,
     runtimeHandler: string,
     signal: AbortSignal,
     tell: Tell,
   ): Promise<string> {
-    const { clock, credentials, records } = this.#deps;
+    const { clock, records } = this.#deps;
     const key = `${pod.metadata.uid}_${requested}`;
     const before = this.#backoff.inBackOff(key);
     if (before !== undefined) {
@@ -169,21 +203,24 @@ export class ImageManager {
     }
     tell('Normal', eventReasons.pullingImage, `Pulling image "${requested}"`);
     const startedAtMs = clock.monotonic();
-    await records?.intent(requested);
+    let recorded = false;
     try {
-      const auths = (await credentials?.lookup(pod, image, signal)) ?? [];
-      const result = await this.#pullShared(pod, image, auths, podSandboxConfig, runtimeHandler, signal);
+      await records?.intent(requested);
+      recorded = true;
+      const found = await credentials();
+      const result = await this.#pullShared(pod, image, found.map(authOf), podSandboxConfig, runtimeHandler, signal);
       this.#backoff.succeeded(key);
       this.#report(requested, result, clock.monotonic() - startedAtMs, tell);
-      await records?.pulled(requested, result.imageRef, auths[0]);
+      recorded = false;
+      await records?.pulled(requested, result.imageRef, found[result.credential]?.source);
       return result.imageRef;
     } catch (cause) {
+      if (recorded) await records?.failed(requested);
       // That a pod was taken away in the middle of its pull says nothing of the image.
       signal.throwIfAborted();
       const error = pullError(requested, cause);
       tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${errorText(cause)}`);
       this.#backoff.failed(key, error);
-      await records?.failed(requested);
       throw error;
     }
   }
@@ -192,7 +229,7 @@ export class ImageManager {
   #pullShared(
     pod: Pod,
     image: string,
-    auths: readonly Init<AuthConfig>[],
+    auths: readonly ReturnType<typeof authOf>[],
     podSandboxConfig: Init<PodSandboxConfig>,
     runtimeHandler: string,
     signal: AbortSignal,
@@ -205,13 +242,13 @@ export class ImageManager {
       if (!this.#rate.tryTake()) throw new Error('pull QPS exceeded');
       const startedAtMs = clock.monotonic();
       const errors: unknown[] = [];
-      for (const auth of tries) {
+      for (const [index, auth] of tries.entries()) {
         try {
           const request = { image: spec, sandboxConfig: podSandboxConfig, ...(auth && { auth }) };
           const { imageRef } = await images.pullImage(request, sharedSignal);
           const durationMs = clock.monotonic() - startedAtMs;
           const { image: pulled } = await images.imageStatus({ image: spec }, sharedSignal);
-          return { imageRef, sizeBytes: pulled?.size ?? 0, durationMs };
+          return { imageRef, credential: auth ? index : -1, sizeBytes: pulled?.size ?? 0, durationMs };
         } catch (err) {
           errors.push(err);
         }

@@ -6,3 +6,11 @@ export {
   type PullCredentials,
   type PullRecords,
 } from './image-manager.ts';
+export {
+  ImagePullRecords,
+  type ImagePullRecordsComponents,
+  type ImagePullRecordsOptions,
+} from './image-pull-records.ts';
+export type { Coordinates, CredentialSource, PullCredential } from './pull-credential.ts';
+export type { PullRecordFilesComponents } from './pull-record-files.ts';
+export type { VerificationPolicy } from './verification-policy.ts';

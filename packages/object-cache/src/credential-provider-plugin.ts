@@ -3,7 +3,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import { type Counter, errorText, type Histogram, type Metrics } from '@node-agent/telemetry';
 import type { CredentialProvider } from './credential-provider-config.ts';
 import { type CacheKeyType, parseProviderResponse, providerRequest } from './credential-provider-response.ts';
-import type { DockerConfig } from './docker-config.ts';
+import type { DockerConfig, ObjectCoordinates } from './docker-config.ts';
 import { type AccountSource, type PluginAccount, pluginAccount } from './plugin-account.ts';
 import type { PluginRunner } from './plugin-runner.ts';
 import { registryMatches } from './registry-url.ts';
@@ -17,6 +17,13 @@ export interface PluginComponents {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** For plugins that are given tokens of service accounts: without it they fail. */
   readonly accounts?: AccountSource;
+}
+
+/** What a plugin gave. */
+export interface PluginLogins {
+  readonly logins: DockerConfig;
+  /** The service account that it gave them for; absent where they are the node's. */
+  readonly account?: ObjectCoordinates;
 }
 
 /** A plugin has a minute, time for it to try again included. */
@@ -57,21 +64,23 @@ export class CredentialProviderPlugin {
   }
 
   /**
-   * Logins for an image by registry; none where the plugin is not for it.
+   * Logins for an image by registry; none where the plugin is not for it. Those that were given for a service account are
+   * for its pods alone.
    * @param image with its registry and without a tag
    * @throws Error that says what the plugin did wrong; the signal's reason
    */
-  async logins(pod: Pod, image: string, signal: AbortSignal): Promise<DockerConfig> {
-    if (!this.#provider.matchImages.some((glob) => registryMatches(glob, image))) return NO_LOGINS;
+  async logins(pod: Pod, image: string, signal: AbortSignal): Promise<PluginLogins> {
+    if (!this.#provider.matchImages.some((glob) => registryMatches(glob, image))) return { logins: NO_LOGINS };
     const account = await this.#accountOf(pod, signal);
-    if (account === 'skip') return NO_LOGINS;
+    if (account === 'skip') return { logins: NO_LOGINS };
     const given = account === 'none' ? undefined : account;
+    const forWhom = given && { account: given.coordinates };
     const cached = this.#cached(image, given);
-    if (cached !== undefined) return cached;
+    if (cached !== undefined) return { logins: cached, ...forWhom };
     const key = JSON.stringify([image, given?.runKey]);
     const running = this.#running.get(key) ?? this.#ask(image, given).finally(() => this.#running.delete(key));
     this.#running.set(key, running);
-    return await abortable(running, signal);
+    return { logins: await abortable(running, signal), ...forWhom };
   }
 
   async #accountOf(pod: Pod, signal: AbortSignal): Promise<PluginAccount | 'none' | 'skip'> {

@@ -1,8 +1,9 @@
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
-import { CredentialProviderPlugin, type PluginComponents } from './credential-provider-plugin.ts';
+import { CredentialProviderPlugin, type PluginComponents, type PluginLogins } from './credential-provider-plugin.ts';
 import type { RegistryLogin } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
+import { loginsWithSource } from './login-source.ts';
 import type { NodeCredentials } from './pull-secrets.ts';
 import type { CredentialProvidersConfig } from './read-credential-providers.ts';
 
@@ -33,18 +34,20 @@ export class CredentialProviders implements NodeCredentials {
   /** The logins for an image, those of the most specific registries first. @throws the signal's reason */
   async lookup(pod: Pod, repository: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
     const keyring = new Keyring();
-    const ask = async (plugin: CredentialProviderPlugin): Promise<ReadonlyMap<string, RegistryLogin>> => {
+    const ask = async (plugin: CredentialProviderPlugin): Promise<PluginLogins> => {
       try {
         return await plugin.logins(pod, repository, signal);
       } catch (error) {
         signal.throwIfAborted();
         const fields = { err: error, provider: plugin.name, image: repository };
         this.#logger.error(fields, 'Failed to provide credentials for image');
-        return new Map();
+        return { logins: new Map() };
       }
     };
     // Side by side, so that one that hangs takes its minute and not a minute of each.
-    for (const logins of await Promise.all(this.#plugins.map(ask))) keyring.add(logins);
+    for (const { logins, account } of await Promise.all(this.#plugins.map(ask))) {
+      keyring.add(loginsWithSource(logins, () => account && { serviceAccount: account }));
+    }
     return keyring.lookup(repository);
   }
 }

@@ -2,10 +2,32 @@
 export interface RegistryLogin {
   readonly username: string;
   readonly password: string;
+  /** Whose it is; the node's, for all of its pods, where absent (the port `PullCredential` of `images`). */
+  readonly source?: LoginSource;
+}
+
+/** The object of the cluster that a login was had by. */
+export type LoginSource =
+  | { readonly secret: ObjectCoordinates & { readonly credentialHash: string } }
+  | { readonly serviceAccount: ObjectCoordinates };
+
+/** Where an object of the cluster is, and which of those that had its name it is. */
+export interface ObjectCoordinates {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A login as a configuration has it. */
+export interface ConfiguredLogin {
+  readonly username: string;
+  readonly password: string;
+  /** Not shown to registries, but a part of what tells logins apart; absent where it is empty. */
+  readonly email?: string;
 }
 
 /** Logins by registry, as a docker configuration has them. */
-export type DockerConfig = ReadonlyMap<string, RegistryLogin>;
+export type DockerConfig = ReadonlyMap<string, ConfiguredLogin>;
 
 /**
  * Reads `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`), of which only `auths` counts.
@@ -34,23 +56,25 @@ function parseJson(text: string): unknown {
 }
 
 function loginsOf(entries: Readonly<Record<string, unknown>>, under: string): DockerConfig {
-  const logins = new Map<string, RegistryLogin>();
+  const logins = new Map<string, ConfiguredLogin>();
   for (const [registry, entry] of Object.entries(entries)) {
     logins.set(registry, loginOf(recordOf(entry ?? {}, `${under}[${JSON.stringify(registry)}]`), registry));
   }
   return logins;
 }
 
-function loginOf(entry: Readonly<Record<string, unknown>>, registry: string): RegistryLogin {
+function loginOf(entry: Readonly<Record<string, unknown>>, registry: string): ConfiguredLogin {
   const where = `the entry ${JSON.stringify(registry)}`;
   const auth = textOf(entry, 'auth', where);
   const username = textOf(entry, 'username', where);
   const password = textOf(entry, 'password', where);
-  return auth === '' ? { username, password } : decodeAuth(auth, where);
+  const email = textOf(entry, 'email', where);
+  const login = auth === '' ? { username, password } : decodeAuth(auth, where);
+  return { ...login, ...(email !== '' && { email }) };
 }
 
 /** `auth` goes before `username` and `password`; its padding may be missing. */
-function decodeAuth(auth: string, where: string): RegistryLogin {
+function decodeAuth(auth: string, where: string): ConfiguredLogin {
   // Go's decoder skips line ends, and takes the padding either whole or not at all.
   const text = auth.replace(/[\r\n]/g, '');
   const isPadded = auth.trim().endsWith('=');

@@ -1,7 +1,7 @@
 export { ClusterTrustBundles, type ClusterTrustBundlesComponents } from './cluster-trust-bundles.ts';
 export type { CredentialProvider } from './credential-provider-config.ts';
 export { CredentialProviders, type CredentialProvidersComponents } from './credential-providers.ts';
-export type { RegistryLogin } from './docker-config.ts';
+export type { LoginSource, ObjectCoordinates, RegistryLogin } from './docker-config.ts';
 export { ObjectCacheError, type ObjectCacheErrorCode } from './errors.ts';
 export type { LabelSelector } from './label-selector.ts';
 export { ObjectCache, type ObjectCacheComponents, type ObjectCacheOptions } from './object-cache.ts';

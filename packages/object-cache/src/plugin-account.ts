@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Pod } from '@node-agent/pod-spec';
+import type { ObjectCoordinates } from './docker-config.ts';
 import type { TokenAttributes } from './token-attributes.ts';
 import type { TokenManager } from './token-manager.ts';
 
@@ -16,6 +17,7 @@ export interface AccountSource {
 
 /** What a plugin is told of a pod's service account. The token is a secret: not to be logged. */
 export interface PluginAccount {
+  readonly coordinates: ObjectCoordinates;
   readonly token: string;
   readonly annotations: Readonly<Record<string, string>>;
   /** What the plugin gives is kept for; holds nothing secret. */
@@ -55,7 +57,8 @@ export async function pluginAccount(
   const sorted = Object.entries(annotations).sort(([a], [b]) => (a < b ? -1 : 1));
   const account = [namespace, serviceAccountName, metadata.uid ?? '', sorted];
   const cacheKey = JSON.stringify(attributes.cacheType === 'Token' ? [...account, hash] : account);
-  return { token, annotations, cacheKey, runKey: JSON.stringify([hash, sorted]) };
+  const coordinates = { uid: metadata.uid ?? '', namespace, name: serviceAccountName };
+  return { coordinates, token, annotations, cacheKey, runKey: JSON.stringify([hash, sorted]) };
 }
 
 function chosenAnnotations(

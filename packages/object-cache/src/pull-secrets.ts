@@ -3,6 +3,7 @@ import { type EventRecorder, errorText, type Logger } from '@node-agent/telemetr
 import { type DockerConfig, parseDockerConfigJson, parseDockercfg, type RegistryLogin } from './docker-config.ts';
 import { ObjectCacheError } from './errors.ts';
 import { Keyring } from './keyring.ts';
+import { credentialHash, loginsWithSource } from './login-source.ts';
 import type { ObjectCache } from './object-cache.ts';
 import type { Secret } from './object-store.ts';
 
@@ -40,7 +41,11 @@ export class PullSecrets {
     const repository = imageRepository(parseImageReference(image));
     const keyring = new Keyring();
     for (const secret of await this.#secretsOf(pod, signal)) {
-      const invalid = keyring.add(pullSecretLogins(secret) ?? new Map());
+      const { uid = '', namespace = pod.metadata.namespace, name = '' } = secret.metadata;
+      const logins = loginsWithSource(pullSecretLogins(secret) ?? new Map(), (login) => ({
+        secret: { uid, namespace, name, credentialHash: credentialHash(login) },
+      }));
+      const invalid = keyring.add(logins);
       for (const registry of invalid) {
         this.#components.logger.error(
           { secret: secret.metadata.name, registry },

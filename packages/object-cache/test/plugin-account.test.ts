@@ -69,7 +69,8 @@ function setUp(attributes: Partial<TokenAttributes> = {}, annotations: Readonly<
   return { lookup, runs, queries, plugin, lines };
 }
 
-const login = { username: 'u', password: 'p' };
+const source = { serviceAccount: { uid: 'sa-uid', namespace: 'default', name: 'builder' } };
+const login = { username: 'u', password: 'p', source };
 
 test('a plugin is given a token of the account, bound to the pod, and the annotations that it wants', async () => {
   const wanted = {
@@ -121,7 +122,7 @@ test.each([
   ['the pod has no account, and needs none', { requireServiceAccount: false }, pod('static'), 1],
 ])('where %s', async (_what, attributes, one, count) => {
   const { lookup, runs, lines } = setUp(attributes);
-  expect(await lookup(one)).toEqual({ value: count === 0 ? [] : [login] });
+  expect(await lookup(one)).toEqual({ value: count === 0 ? [] : [{ username: 'u', password: 'p' }] });
   expect(runs.length).toBe(count);
   expect(runs[0]?.stdin ?? '').not.toContain('serviceAccountToken');
   expect(lines).toEqual([]);
@@ -135,5 +136,5 @@ test('W4: a token that comes back as the password is refused, unless it is kept 
   expect(JSON.stringify(lines)).not.toContain('token-of-web');
   const byToken = setUp({ cacheType: 'Token' });
   byToken.plugin.password = 'token-of-web';
-  expect(await byToken.lookup()).toEqual({ value: [{ username: 'u', password: 'token-of-web' }] });
+  expect(await byToken.lookup()).toEqual({ value: [{ ...login, password: 'token-of-web' }] });
 });

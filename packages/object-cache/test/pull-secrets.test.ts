@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { EventRecorder } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
 import { parseDockerConfigJson, parseDockercfg } from '../src/docker-config.ts';
 import { Keyring } from '../src/keyring.ts';
+import { credentialHash } from '../src/login-source.ts';
 import { ObjectCache } from '../src/object-cache.ts';
 import { type NodeCredentials, PullSecrets } from '../src/pull-secrets.ts';
 import { pod, runToTheEnd, within, world } from './fixtures.ts';
@@ -41,6 +43,16 @@ describe('a docker configuration', () => {
   test('without auths has none', () => {
     expect(parseDockerConfigJson('{}').size).toBe(0);
     expect(parseDockerConfigJson('{"auths":null}').size).toBe(0);
+  });
+});
+
+describe('the hash of a credential', () => {
+  test("is that of upstream's JSON, with what the configuration says of an address, and without what is empty", () => {
+    const hash = '47e4c8f6da76368f987aa811011c528ce3144d46e754325d03d8b68c6d5eb261';
+    const config = { username: 'a<b', password: 'p&\u2028"', email: 'e@x' };
+    const parsed = parseDockercfg(JSON.stringify({ r: config })).get('r');
+    expect(parsed && credentialHash(parsed)).toBe(hash);
+    expect(credentialHash(login('u', ''))).toBe(createHash('sha256').update('{"username":"u"}').digest('hex'));
   });
 });
 
@@ -86,10 +98,17 @@ describe('a keyring', () => {
   });
 });
 
+/** A login as a pod has it of one of its secrets. */
+const ofSecret = (secret: string, username: string) => {
+  const hash = createHash('sha256').update(`{"username":"${username}","password":"p"}`).digest('hex');
+  const coordinates = { uid: `${secret}-uid`, namespace: 'default', name: secret, credentialHash: hash };
+  return { ...login(username), source: { secret: coordinates } };
+};
+
 const pullSecret = (name: string, user: string, more: object = {}) => ({
   apiVersion: 'v1',
   kind: 'Secret',
-  metadata: { namespace: 'default', name },
+  metadata: { namespace: 'default', name, uid: `${name}-uid` },
   type: 'kubernetes.io/dockerconfigjson',
   data: { '.dockerconfigjson': base64(JSON.stringify({ auths: { 'example.com': { auth: base64(`${user}:p`) } } })) },
   ...more,
@@ -124,7 +143,9 @@ describe('a pod', () => {
     api.put(pullSecret('one', 'first'));
     const dockercfg = base64(JSON.stringify({ 'example.com': { username: 'second', password: 'p' } }));
     api.put(pullSecret('two', '', { type: 'kubernetes.io/dockercfg', data: { '.dockercfg': dockercfg } }));
-    expect(await lookup('example.com/team/app:1')).toEqual({ value: [login('first'), login('second'), login('node')] });
+    expect(await lookup('example.com/team/app:1')).toEqual({
+      value: [ofSecret('one', 'first'), ofSecret('two', 'second'), login('node')],
+    });
     expect(await lookup('busybox')).toEqual({ value: [login('node')] });
     expect(asked).toEqual(['example.com/team/app', 'docker.io/library/busybox']);
   });
@@ -132,7 +153,7 @@ describe('a pod', () => {
   test('pulls without a secret that is missing, and an event says so', async () => {
     const { api, lookup, events } = setUp(['one', 'gone', 'lost']);
     api.put(pullSecret('one', 'first'));
-    expect(await lookup('example.com/app')).toEqual({ value: [login('first')] });
+    expect(await lookup('example.com/app')).toEqual({ value: [ofSecret('one', 'first')] });
     expect(events).toEqual([
       [
         'Warning',

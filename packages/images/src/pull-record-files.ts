@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import type { Gauge, Logger, Metrics } from '@node-agent/telemetry';
+import type { PulledRecord } from './pull-record.ts';
+import { decodeIntent, decodeRecord, encodeIntent, encodeRecord } from './pull-record-format.ts';
+
+/** What {@link PullRecordFiles} works with. */
+export interface PullRecordFilesComponents {
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'readFile' | 'remove' | 'writeFileAtomic'>;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
+
+/**
+ * The records of pulls on the disk, in upstream's format and place, so that either kubelet goes on from the other's:
+ * `<root>/image_manager/pulling` and `pulled`, one file each, named by the hash of the image.
+ */
+export class PullRecordFiles {
+  readonly #components: PullRecordFilesComponents;
+  readonly #pulling: string;
+  readonly #pulled: string;
+  readonly #intents: Gauge;
+  readonly #records: Gauge;
+
+  /** @param rootDirectory the kubelet's */
+  constructor(components: PullRecordFilesComponents, rootDirectory: string) {
+    this.#components = components;
+    this.#pulling = join(rootDirectory, 'image_manager', 'pulling');
+    this.#pulled = join(rootDirectory, 'image_manager', 'pulled');
+    this.#intents = components.metrics.gauge({
+      name: 'kubelet_imagemanager_ondisk_pullintents',
+      help: 'The number of pulls on record that have begun and not ended.',
+    });
+    this.#records = components.metrics.gauge({
+      name: 'kubelet_imagemanager_ondisk_pulledrecords',
+      help: 'The number of images on record that were pulled.',
+    });
+  }
+
+  async writeIntent(image: string): Promise<void> {
+    await this.#write(this.#pulling, image, encodeIntent(image));
+    await this.#count(this.#pulling, this.#intents);
+  }
+
+  /** @throws Error where the record is there and cannot be read */
+  async hasIntent(image: string): Promise<boolean> {
+    const text = await this.#read(join(this.#pulling, fileName(image)));
+    return text !== undefined && decodeIntent(text) === image;
+  }
+
+  async deleteIntent(image: string): Promise<void> {
+    await this.#remove(join(this.#pulling, fileName(image)));
+    await this.#count(this.#pulling, this.#intents);
+  }
+
+  /** The images of all intents; what cannot be read is logged. */
+  listIntents(): Promise<readonly string[]> {
+    return this.#list(this.#pulling, decodeIntent);
+  }
+
+  async writeRecord(record: PulledRecord): Promise<void> {
+    await this.#write(this.#pulled, record.imageRef, encodeRecord(record));
+    await this.#count(this.#pulled, this.#records);
+  }
+
+  /** `undefined` where there is none. @throws Error where it cannot be read */
+  async readRecord(imageRef: string): Promise<PulledRecord | undefined> {
+    const text = await this.#read(join(this.#pulled, fileName(imageRef)));
+    const record = text === undefined ? undefined : decodeRecord(text);
+    return record?.imageRef === imageRef ? record : undefined;
+  }
+
+  async deleteRecord(imageRef: string): Promise<void> {
+    await this.#remove(join(this.#pulled, fileName(imageRef)));
+    await this.#count(this.#pulled, this.#records);
+  }
+
+  /** All records; what cannot be read is logged. */
+  listRecords(): Promise<readonly PulledRecord[]> {
+    return this.#list(this.#pulled, decodeRecord);
+  }
+
+  async #list<T>(directory: string, decode: (text: string) => T): Promise<readonly T[]> {
+    const found: T[] = [];
+    for (const name of await this.#names(directory)) {
+      try {
+        const text = await this.#read(join(directory, name));
+        if (text !== undefined) found.push(decode(text));
+      } catch (err) {
+        this.#components.logger.error({ err, file: join(directory, name) }, 'A record of a pull cannot be read');
+      }
+    }
+    return found;
+  }
+
+  async #names(directory: string): Promise<readonly string[]> {
+    try {
+      const entries = await this.#components.fs.readdir(directory);
+      return entries.filter(({ name, kind }) => kind === 'file' && RECORD_NAME.test(name)).map(({ name }) => name);
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+  }
+
+  async #read(path: string): Promise<string | undefined> {
+    try {
+      return new TextDecoder().decode(await this.#components.fs.readFile(path));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #write(directory: string, key: string, text: string): Promise<void> {
+    const { fs } = this.#components;
+    await fs.mkdir(directory, { mode: 0o700 });
+    await fs.writeFileAtomic(join(directory, fileName(key)), text, { mode: 0o600 });
+  }
+
+  async #remove(path: string): Promise<void> {
+    try {
+      await this.#components.fs.remove(path);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  /** The record counts, and a number that is a little old does no harm. */
+  async #count(directory: string, gauge: Gauge): Promise<void> {
+    try {
+      gauge.set({}, (await this.#names(directory)).length);
+    } catch (err) {
+      this.#components.logger.debug({ err, directory }, 'Records of pulls cannot be counted');
+    }
+  }
+}
+
+function fileName(key: string): string {
+  return `sha256-${createHash('sha256').update(key).digest('hex')}`;
+}

@@ -1,0 +1,260 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { type MetricOptions, type Metrics, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, it } from 'vitest';
+import { ImageManager, ImagePullRecords, type ImagePullRecordsOptions, type PullCredential } from '../src/index.ts';
+
+const PULLED = '/kubelet/image_manager/pulled';
+const PULLING = '/kubelet/image_manager/pulling';
+
+/** A node with a registry that only the user `tenant` may pull `app:1` from. */
+function node(options: Partial<ImagePullRecordsOptions> = {}) {
+  const clock = new FakeClock();
+  const fs = new MemoryFileSystem({ clock });
+  const images = new Map<string, string>();
+  const pulls: string[] = [];
+  const counts = new Map<string, number>();
+  const metrics: Metrics = {
+    counter: ({ name }: MetricOptions<string>) => ({
+      inc: (labels: object) => {
+        const key = [name, ...Object.values(labels)].join(' ');
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      },
+    }),
+    gauge: ({ name }: MetricOptions<string>) => ({
+      set: (_labels: object, value: number) => void counts.set(name, value),
+    }),
+    histogram: () => ({ observe() {} }),
+  };
+  const state = { duringPull: async (): Promise<void> => {} };
+  const image = (name: string, id: string) => ({
+    id,
+    repoTags: [name],
+    repoDigests: [],
+    size: 1,
+    uid: null,
+    username: '',
+    spec: null,
+    pinned: false,
+  });
+  const service = {
+    imageStatus: async ({ image: spec }: { image?: { image?: string } | null }) => {
+      const name = spec?.image ?? '';
+      const id = images.get(name);
+      return { image: id === undefined ? null : image(name, id), info: {} };
+    },
+    pullImage: async ({
+      image: spec,
+      auth,
+    }: {
+      image?: { image?: string } | null;
+      auth?: { username?: string } | null;
+    }) => {
+      const name = spec?.image ?? '';
+      pulls.push(`${name} ${auth?.username ?? ''}`.trim());
+      await state.duringPull();
+      if (name.startsWith('app') && auth?.username !== 'tenant') throw new Error('denied');
+      images.set(name, `sha256:${name}`);
+      return { imageRef: `sha256:${name}` };
+    },
+    listImages: async () => ({ images: [...images].map(([name, id]) => image(name, id)) }),
+  };
+  const credentials = new Map<string, readonly PullCredential[]>();
+  const newRecords = (): ImagePullRecords =>
+    new ImagePullRecords(
+      { fs, clock, logger: silentLogger, metrics, images: service },
+      { rootDirectory: '/kubelet', ...options },
+    );
+  const newManager = (records = newRecords()): ImageManager =>
+    new ImageManager(
+      {
+        images: service,
+        clock,
+        logger: silentLogger,
+        metrics,
+        recorder: { event() {} },
+        credentials: { lookup: async ({ metadata }) => credentials.get(metadata.name) ?? [] },
+        records,
+      },
+      { qps: 0 },
+    );
+  let manager = newManager();
+  const use = async (podName: string, name = 'app:1', imagePullPolicy = 'IfNotPresent'): Promise<string> => {
+    const pod: Pod = { metadata: { name: podName, namespace: 'shop', uid: podName }, spec: { containers: [] } };
+    const container = { name: 'main', image: name, imagePullPolicy };
+    return await manager.ensureImageExists(pod, container, {}, '', new AbortController().signal).then(
+      () => 'used',
+      (error: { code: string }) => error.code,
+    );
+  };
+  const restart = (): ImagePullRecords => {
+    const records = newRecords();
+    manager = newManager(records);
+    return records;
+  };
+  const files = (directory: string): string[] => fs.paths().filter((path) => path.startsWith(`${directory}/`));
+  return { clock, fs, images, pulls, counts, state, credentials, use, restart, files };
+}
+
+const tenant = (secretName: string, credentialHash = 'hash'): PullCredential => ({
+  username: 'tenant',
+  password: 'p',
+  source: { secret: { uid: `${secretName}-uid`, namespace: 'shop', name: secretName, credentialHash } },
+});
+
+describe('an image that a secret has brought to the node', () => {
+  it('is for pods that show that they may pull it, and for no others', async () => {
+    const { credentials, pulls, use } = node();
+    credentials.set('one', [tenant('a')]);
+    credentials.set('two', [tenant('a')]);
+    expect(await use('one')).toBe('used');
+    expect(await use('two')).toBe('used');
+    expect(pulls).toEqual(['app:1 tenant']);
+    expect(await use('stranger')).toBe('ErrImagePull');
+    expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
+    expect(pulls).toEqual(['app:1 tenant', 'app:1']);
+  });
+
+  it('K1: is so after a restart of the kubelet too', async () => {
+    const { credentials, pulls, use, restart } = node();
+    credentials.set('one', [tenant('a')]);
+    await use('one');
+    restart();
+    expect(await use('one')).toBe('used');
+    expect(pulls).toHaveLength(1);
+    expect(await use('stranger')).toBe('ErrImagePull');
+  });
+
+  it('is for who has the same credential by another secret, from then on whatever becomes of it', async () => {
+    const { credentials, pulls, use } = node();
+    credentials.set('one', [tenant('a')]);
+    await use('one');
+    credentials.set('two', [tenant('b')]);
+    expect(await use('two')).toBe('used');
+    credentials.set('two', [tenant('b', 'rotated')]);
+    expect(await use('two')).toBe('used');
+    expect(pulls).toHaveLength(1);
+  });
+
+  it("is for a service account's pods where its token has brought it", async () => {
+    const { credentials, pulls, use } = node();
+    const robot = { uid: 'u', namespace: 'shop', name: 'robot' };
+    credentials.set('one', [{ username: 'tenant', source: { serviceAccount: robot } }]);
+    credentials.set('two', [{ username: 'other', source: { serviceAccount: { ...robot } } }]);
+    credentials.set('three', [{ username: 'other', source: { serviceAccount: { ...robot, uid: 'anew' } } }]);
+    expect([await use('one'), await use('two'), await use('three')]).toEqual(['used', 'used', 'ErrImagePull']);
+    expect(pulls).toEqual(['app:1 tenant', 'app:1 other']);
+  });
+
+  it('is for all where the node itself may pull it, or anybody', async () => {
+    const { credentials, pulls, use } = node();
+    credentials.set('one', [{ username: 'tenant' }]);
+    await use('one');
+    await use('one', 'public:1');
+    expect([await use('stranger'), await use('stranger', 'public:1')]).toEqual(['used', 'used']);
+    expect(pulls).toHaveLength(2);
+  });
+
+  it('records the credential that was taken, of several', async () => {
+    const { credentials, use } = node();
+    credentials.set('one', [{ username: 'wrong' }, tenant('a')]);
+    expect(await use('one')).toBe('used');
+    expect(await use('stranger')).toBe('ErrImagePull');
+  });
+});
+
+describe('an image that was there before', () => {
+  it.each([
+    ['NeverVerifyPreloadedImages', 'used'],
+    ['NeverVerify', 'used'],
+    ['AlwaysVerify', 'ErrImagePull'],
+    ['NeverVerifyAllowlistedImages', 'ErrImagePull'],
+  ] as const)('%s: %s', async (policy, expected) => {
+    const { images, use, counts } = node({ policy, allowlist: ['public'] });
+    images.set('app:1', 'sha256:app:1');
+    images.set('public:1', 'sha256:public:1');
+    expect(await use('stranger')).toBe(expected);
+    expect(await use('stranger', 'public:1')).toBe('used');
+    const result = expected === 'used' ? 'credentialPolicyAllowed' : 'mustAuthenticate';
+    expect(counts.get(`kubelet_imagemanager_image_mustpull_checks_total ${result}`)).toBeGreaterThan(0);
+  });
+
+  it('K1: does not count as such where a kubelet was killed in the middle of its pull', async () => {
+    const { clock, fs, images, files, use, restart, state, credentials } = node();
+    credentials.set('one', [tenant('a')]);
+    state.duringPull = () => new Promise(() => {});
+    void use('one');
+    await clock.settle();
+    expect(files(PULLING)).toHaveLength(1);
+    images.set('app:1', 'sha256:app:1');
+    const records = restart();
+    state.duringPull = async () => {};
+    expect(await use('stranger')).toBe('ErrImagePull');
+    const abort = new AbortController();
+    const running = records.start(abort.signal);
+    await clock.settle();
+    // What is known now is that it was pulled, and not by whom.
+    expect([files(PULLING), files(PULLED).length]).toEqual([[], 1]);
+    const [record = ''] = files(PULLED);
+    expect(JSON.parse(Buffer.from(await fs.readFile(record)).toString())).not.toHaveProperty('credentialMapping');
+    expect(await use('other stranger')).toBe('ErrImagePull');
+    expect(await use('one')).toBe('used');
+    abort.abort();
+    await running;
+  });
+});
+
+describe('records', () => {
+  it('of a pull that has ended are gone, of one that has failed too', async () => {
+    const { credentials, files, use, counts, fs } = node();
+    credentials.set('one', [tenant('a')]);
+    await Promise.all([use('one'), use('stranger')]);
+    expect(files(PULLING)).toEqual([]);
+    expect(files(PULLED)).toHaveLength(1);
+    const [record = ''] = files(PULLED);
+    expect(await fs.stat(record)).toMatchObject({ mode: 0o600 });
+    expect(await fs.stat(PULLED)).toMatchObject({ mode: 0o700 });
+    expect(counts.get('kubelet_imagemanager_ondisk_pullintents')).toBe(0);
+    expect(counts.get('kubelet_imagemanager_ondisk_pulledrecords')).toBe(1);
+  });
+
+  it('that cannot be read let nobody in without a pull, and are made anew by one', async () => {
+    const { credentials, fs, files, use, pulls } = node();
+    credentials.set('one', [tenant('a')]);
+    await use('one');
+    const [record = ''] = files(PULLED);
+    await fs.writeFile(record, '{"kind":"ImagePulledRecord","apiVersion":"kubelet.con');
+    expect(await use('stranger')).toBe('ErrImagePull');
+    expect(await use('one')).toBe('used');
+    expect(pulls).toEqual(['app:1 tenant', 'app:1', 'app:1 tenant']);
+    expect(await use('one')).toBe('used');
+    expect(pulls).toHaveLength(3);
+  });
+
+  it('that cannot be written keep an image from being pulled: it would look as if it had always been there', async () => {
+    const { clock, fs, use, pulls } = node();
+    const full = fs.injectFault({ code: 'ENOSPC', path: (path) => path.includes('image_manager'), times: 2 });
+    expect(await use('one', 'public:1')).toBe('ErrImagePull');
+    expect(pulls).toEqual([]);
+    full.remove();
+    await clock.advance(10_000);
+    expect(await use('one', 'public:1')).toBe('used');
+  });
+
+  it('of images that are gone are removed, and not of those that came meanwhile', async () => {
+    const { clock, images, files, use, restart } = node();
+    for (const name of ['one:1', 'two:1']) await use('p', name);
+    images.delete('one:1');
+    const abort = new AbortController();
+    const running = restart().start(abort.signal);
+    await clock.advance(300_000);
+    expect(files(PULLED)).toHaveLength(1);
+    await use('p', 'three:1');
+    images.delete('three:1');
+    await clock.advance(300_000);
+    expect(files(PULLED)).toHaveLength(1);
+    abort.abort();
+    await running;
+  });
+});

@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mayUse, type PulledRecord, recordedCredentials, secretOf, withCredentials } from '../src/pull-record.ts';
+import { decodeIntent, decodeRecord, encodeIntent, encodeRecord } from '../src/pull-record-format.ts';
+import { requiresVerification, untaggedName, type VerificationPolicy } from '../src/verification-policy.ts';
+
+const secret = (name: string, credentialHash: string, uid = `${name}-uid`) => ({
+  uid,
+  namespace: 'shop',
+  name,
+  credentialHash,
+});
+const account = (name: string) => ({ uid: `${name}-uid`, namespace: 'shop', name });
+const none = { secrets: [], serviceAccount: undefined };
+
+describe('requiresVerification', () => {
+  const allowlist = ['registry.example/base', 'registry.example/team/*'];
+  it.each<[VerificationPolicy, string, boolean, boolean]>([
+    ['NeverVerify', 'app', true, false],
+    ['AlwaysVerify', 'app', false, true],
+    ['NeverVerifyPreloadedImages', 'app', false, false],
+    ['NeverVerifyPreloadedImages', 'app', true, true],
+    ['NeverVerifyAllowlistedImages', 'registry.example/base:1', true, false],
+    ['NeverVerifyAllowlistedImages', 'registry.example/base/more', false, true],
+    ['NeverVerifyAllowlistedImages', 'registry.example/team/a/b:1', true, false],
+    ['NeverVerifyAllowlistedImages', 'registry.example/team', false, true],
+    ['NeverVerifyAllowlistedImages', 'app', false, true],
+    ['NeverVerifyAllowlistedImages', 'NO IMAGE', false, true],
+  ])('%s: %s, pulled by a kubelet %s: %s', (policy, image, pulledByKubelet, expected) => {
+    expect(requiresVerification(policy, allowlist, image, pulledByKubelet)).toBe(expected);
+  });
+
+  const digest = `sha256:${'a'.repeat(64)}`;
+  it.each([
+    ['app', 'app'],
+    ['app:1', 'app'],
+    [`app@${digest}`, 'app'],
+    [`host:5000/app:1@${digest}`, 'host:5000/app'],
+    ['host:5000/app', 'host:5000/app'],
+    ['NO IMAGE', undefined],
+  ])('the name of %s is %s', (image, name) => {
+    expect(untaggedName(image)).toBe(name);
+  });
+});
+
+describe('mayUse', () => {
+  const recorded = { kubernetesSecrets: [secret('a', 'h1')], kubernetesServiceAccounts: [account('robot')] };
+  const full = { kubernetesSecrets: Array.from({ length: 100 }, (_, i) => secret(`s${i}`, `h${i}`)) };
+  it.each([
+    ['the recorded secret', recorded, { ...none, secrets: [secret('a', 'h1')] }, { allowed: true }],
+    [
+      'another secret with the same credential',
+      recorded,
+      { ...none, secrets: [secret('b', 'h1')] },
+      { allowed: true, learn: secret('b', 'h1') },
+    ],
+    [
+      'the recorded secret with a new credential',
+      recorded,
+      { ...none, secrets: [secret('a', 'h2')] },
+      { allowed: true, learn: secret('a', 'h2') },
+    ],
+    [
+      'a secret of the same name made anew',
+      recorded,
+      { ...none, secrets: [secret('a', 'h2', 'x')] },
+      { allowed: false },
+    ],
+    [
+      'neither hash',
+      { kubernetesSecrets: [secret('a', '')] },
+      { ...none, secrets: [secret('b', '')] },
+      { allowed: false },
+    ],
+    ['the recorded account', recorded, { ...none, serviceAccount: account('robot') }, { allowed: true }],
+    ['another account', recorded, { ...none, serviceAccount: account('other') }, { allowed: false }],
+    ['nothing', recorded, none, { allowed: false }],
+    ['nothing where it is for all', { nodePodsAccessible: true }, none, { allowed: true }],
+    ['a credential of a full record', full, { ...none, secrets: [secret('b', 'h7')] }, { allowed: true }],
+    ['a new credential of a full record', full, { ...none, secrets: [secret('s7', 'h')] }, { allowed: false }],
+  ])('with %s', (_what, known, credentials, expected) => {
+    expect(mayUse(known, credentials)).toEqual(expected);
+  });
+});
+
+describe('withCredentials', () => {
+  const record: PulledRecord = { lastUpdatedMs: 1000, imageRef: 'r', credentialMapping: {} };
+  const add = (to: PulledRecord, source: Parameters<typeof recordedCredentials>[0]): PulledRecord | undefined =>
+    withCredentials(to, 'app', recordedCredentials(source), 2000);
+
+  it('keeps one of each secret, the newer, in order; and all pods beside nothing else', () => {
+    let now = record;
+    for (const one of [secret('b', 'h1'), secret('a', 'h1'), secret('b', 'h2')]) {
+      now = add(now, { secret: one }) ?? now;
+    }
+    now = add(now, { serviceAccount: account('robot') }) ?? now;
+    expect(now).toEqual({
+      lastUpdatedMs: 2000,
+      imageRef: 'r',
+      credentialMapping: {
+        app: {
+          kubernetesSecrets: [secret('a', 'h1'), secret('b', 'h2')],
+          kubernetesServiceAccounts: [account('robot')],
+        },
+      },
+    });
+    expect(add(now, { secret: secret('a', 'h1') })).toBeUndefined();
+    expect(withCredentials(now, 'app', undefined, 3000)).toBeUndefined();
+    const open = add(now, undefined);
+    expect(open?.credentialMapping).toEqual({ app: { nodePodsAccessible: true } });
+    expect(open && add(open, { secret: secret('c', 'h') })).toBeUndefined();
+  });
+
+  it('reads as it was written', () => {
+    const names = fc.constantFrom('app', 'b/c', '__proto__', 'toString');
+    const sources = fc.oneof(
+      fc.constant(undefined),
+      fc.record({
+        secret: fc.record({ uid: fc.string(), namespace: fc.string(), name: fc.string(), credentialHash: fc.string() }),
+      }),
+      fc.record({ serviceAccount: fc.record({ uid: fc.string(), namespace: fc.string(), name: fc.string() }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(names, sources)), (added) => {
+        let now = record;
+        for (const [name, source] of added) {
+          now = withCredentials(now, name, recordedCredentials(source), 5000) ?? now;
+        }
+        expect(decodeRecord(encodeRecord(now))).toEqual(now);
+      }),
+    );
+  });
+});
+
+describe('records on the disk', () => {
+  it("are what upstream's kubelet writes and reads", () => {
+    const record: PulledRecord = {
+      lastUpdatedMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+      imageRef: 'sha256:1',
+      credentialMapping: { app: { kubernetesSecrets: [secretOf(secret('a', 'h'))] } },
+    };
+    expect(encodeRecord(record)).toBe(
+      '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-02T03:04:05Z",' +
+        '"imageRef":"sha256:1","credentialMapping":{"app":{"kubernetesSecrets":[{"uid":"a-uid","namespace":"shop","name":"a","credentialHash":"h"}]}}}\n',
+    );
+    expect(encodeIntent('app:1')).toBe(
+      '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"app:1"}\n',
+    );
+    const older = encodeRecord(record).replace('v1beta1', 'v1alpha1');
+    expect(decodeRecord(older)).toEqual({ ...record, lastUpdatedMs: Date.UTC(2026, 0, 2, 3, 4, 5) });
+  });
+
+  it.each([
+    ['', /JSON/],
+    ['[]', /the document is not an object/],
+    [encodeIntent('app'), /kind is not ImagePulledRecord/],
+    ['{"kind":"ImagePulledRecord","apiVersion":"v1"}', /apiVersion "v1" is not known/],
+    [
+      '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"r","credentialMapping":{"a":{"nodePodsAccessible":"yes"}}}',
+      /nodePodsAccessible is not true or false/,
+    ],
+    [
+      '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"r","all":true}',
+      /unknown field "all"/,
+    ],
+  ])('W3: %j is refused', (text, message) => {
+    expect(() => decodeRecord(text)).toThrow(message);
+    expect(() => decodeIntent(text.replace('ImagePullIntent', 'X'))).toThrow();
+  });
+});
