@@ -59,6 +59,12 @@ export function assemblySettings(
       maxParallel: configuration.maxParallelImagePulls,
       qps: configuration.registryPullQPS,
       burst: configuration.registryBurst,
+      ...(configuration.imagePullCredentialsVerificationPolicy && {
+        verification: {
+          policy: configuration.imagePullCredentialsVerificationPolicy,
+          allowlist: configuration.preloadedImagesVerificationAllowlist,
+        },
+      }),
     },
     logs: {
       maxSizeBytes: configuration.containerLogMaxSizeBytes,

@@ -18,11 +18,6 @@ describe('what is not there yet', () => {
     ['memorySwap: {swapBehavior: LimitedSwap}', 'memorySwap.swapBehavior', 'no swap yet'],
     ['shutdownGracePeriod: 30s', 'shutdownGracePeriod', 'not delayed for pods yet'],
     [
-      'imagePullCredentialsVerificationPolicy: AlwaysVerify',
-      'imagePullCredentialsVerificationPolicy',
-      'not verified yet',
-    ],
-    [
       'enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /k',
       'enforceNodeAllocatable',
       'not held back yet',
@@ -52,7 +47,7 @@ describe('what is not there yet', () => {
     'port: 10250\naddress: 0.0.0.0\npodPidsLimit: -1\ncgroupRoot: ""\nevictionPressureTransitionPeriod: 300s',
     'evictionHard: {memory.available: 100Mi, nodefs.available: 0%}\n'.replace('100Mi', '100%'),
     'enableServer: false\nenableDebuggingHandlers: false\nfailSwapOn: false\nlocalStorageCapacityIsolation: false',
-    'imagePullCredentialsVerificationPolicy: NeverVerify',
+    'imagePullCredentialsVerificationPolicy: AlwaysVerify',
     'memorySwap: {swapBehavior: NoSwap}',
     'cgroupsPerQOS: false\nenforceNodeAllocatable: [none]',
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',

@@ -1,6 +1,6 @@
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
-import { ImageManager } from '@node-agent/images';
+import { ImageManager, ImagePullRecords } from '@node-agent/images';
 import {
   type AdmitHandler,
   Kubelet,
@@ -89,9 +89,16 @@ export function assembleKubelet<C>(
       ),
     ],
   });
-  const { maxParallel, ...pulls } = settings.pulls;
+  const { maxParallel, verification, ...pulls } = settings.pulls;
+  const records =
+    verification && new ImagePullRecords({ ...child('images'), fs, images: cri }, { rootDirectory, ...verification });
   const images = new ImageManager(
-    { ...child('images'), images: cri, ...(objects && { credentials: objects.pullSecrets }) },
+    {
+      ...child('images'),
+      images: cri,
+      ...(objects && { credentials: objects.pullSecrets }),
+      ...(records && { records }),
+    },
     { ...pulls, ...(maxParallel !== undefined && { maxParallel }) },
   );
 
@@ -212,7 +219,10 @@ export function assembleKubelet<C>(
         ...(clusterNode?.services ?? []),
       ],
       servers: settings.servers,
-      runtimeDependentServices: [{ name: 'log rotation', start: (signal) => logManager.start(signal) }],
+      runtimeDependentServices: [
+        { name: 'log rotation', start: (signal) => logManager.start(signal) },
+        ...(records ? [{ name: 'records of pulls', start: (signal: AbortSignal) => records.start(signal) }] : []),
+      ],
     },
     { configuration: settings.configuration, nodeRef: { kind: 'Node', name: nodeName, uid: nodeName } },
   );

@@ -1,6 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
+import type { VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
 import type { SetPods } from '@node-agent/pod-config';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
@@ -59,6 +60,8 @@ export interface AssemblySettings<C = unknown> {
     readonly maxParallel: number | undefined;
     readonly qps: number;
     readonly burst: number;
+    /** Which images that are present pods have to show that they may use; none, and no pull is recorded, where absent. */
+    readonly verification?: { readonly policy: VerificationPolicy; readonly allowlist: readonly string[] };
   };
   readonly logs: {
     /** Below 0: logs are not rotated. */

@@ -31,7 +31,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'InPlacePodVerticalScalingExclusiveCPUs',
   'InPlacePodVerticalScalingExclusiveMemory',
   'InPlacePodVerticalScalingInitContainers',
-  'KubeletEnsureSecretPulledImages',
   'KubeletInUserNamespace',
   'KubeletPodResourcesListUseActivePods',
   'KubeletRegistrationGetOnExistsOnly',

@@ -1,4 +1,4 @@
-import { type Field, field, refuse, warn } from './field.ts';
+import { type Field, field, warn } from './field.ts';
 import { atLeast, BOOLEAN, DURATION, INT32, inRange, list, notNegative, oneOf, STRING } from './types.ts';
 
 const NO_IMAGE_GC = 'unused images are not collected yet';
@@ -46,16 +46,12 @@ export const imageFields: readonly Field[] = [
       'AlwaysVerify',
     ),
     optional: true,
-    support: refuse('credentials of images that are on the node already are not verified yet', {
-      accepted: ['NeverVerify', 'NeverVerifyPreloadedImages'],
-    }),
     doc: 'For which images that are on the node already a pod has to show that it may pull them. Default NeverVerifyPreloadedImages where the feature gate KubeletEnsureSecretPulledImages is on; not allowed where it is off.',
   }),
   field({
     name: 'preloadedImagesVerificationAllowlist',
     type: list(STRING),
     default: [],
-    support: refuse('credentials of images that are on the node already are not verified yet'),
     doc: 'Images without tag or digest, or prefixes that end in `/*`, that need no verification under NeverVerifyAllowlistedImages.',
   }),
   field({
