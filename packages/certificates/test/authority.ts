@@ -15,14 +15,14 @@ export class TestAuthority {
     this.cert = this.#certificate(this.#name, publicKey, [nowMs, nowMs + 1e12], sequence(isAuthority));
   }
 
-  /** Signs a request as the controller manager does: its subject, its key, its alternative names. */
-  sign(requestPem: string, notBeforeMs: number, notAfterMs: number): string {
+  /** Signs a request as the controller manager does: its subject, its key, its alternative names if they are wanted. */
+  sign(requestPem: string, notBeforeMs: number, notAfterMs: number, withNames = true): string {
     const der = Buffer.from(requestPem.replace(/-----[^-]+-----/g, ''), 'base64');
     const [, name, publicKey, attributes] = elementsOf(elementsOf(der)[0] ?? Buffer.alloc(0));
     if (name === undefined || publicKey === undefined || attributes === undefined) throw new Error('no request');
     const [request] = elementsOf(attributes);
     const [extensions] = request === undefined ? [] : elementsOf(elementsOf(request)[1] ?? Buffer.alloc(0));
-    return this.#certificate(name, publicKey, [notBeforeMs, notAfterMs], extensions);
+    return this.#certificate(name, publicKey, [notBeforeMs, notAfterMs], withNames ? extensions : undefined);
   }
 
   #certificate(name: Buffer, publicKey: Uint8Array, [from, to]: [number, number], extensions?: Uint8Array): string {

@@ -30,7 +30,7 @@ function world() {
   const signing = { lifeMs: DAY_MS, omitNames: false };
   const api = new FakeApiServer(
     { clock, random: seededRandom(1) },
-    { signer: ({ request }) => authority.sign(request, clock.now(), clock.now() + signing.lifeMs) },
+    { signer: ({ request }) => authority.sign(request, clock.now(), clock.now() + signing.lifeMs, !signing.omitNames) },
   );
   const requests: string[] = [];
   api.onRequest(({ verb, resource }) => requests.push(`${verb} ${resource}`));
@@ -175,6 +175,24 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
+  test('whose request is replaced by another of its name is asked for with that one only where it is its own', async () => {
+    const { clock, api, rest, names, decide, start } = world();
+    const { manager, lines } = start();
+    await clock.settle();
+    const [name = ''] = names();
+    const made = await rest.get(CSRS, { name });
+    api.put({ ...made, metadata: { name, uid: 'another' }, spec: { ...made.spec, signerName: 'example.com/other' } });
+    await clock.advance(2200);
+    const errors = lines.flatMap(({ level, fields }) =>
+      level === 'error' ? [(fields.err as { code: string }).code] : [],
+    );
+    expect(errors).toEqual(['RequestGone', 'RequestIncompatible']);
+    await clock.advance(4400);
+    expect(names()).toHaveLength(2);
+    await decide('Approved');
+    expect(manager.current).toBeDefined();
+  });
+
   test('that nobody signs for 15 minutes stays the same request', async () => {
     const { clock, decide, names, start } = world();
     const { manager, lines } = start();
@@ -280,7 +298,7 @@ describe('rotation', () => {
   test('does not ask without a pause for certificates that are over when they come', async () => {
     const { clock, signing, decide, requests, manager, first } = await joined();
     signing.lifeMs = -1000;
-    await clock.advance(0.85 * DAY_MS);
+    await clock.advance(0.8 * DAY_MS + 1000);
     await decide('Approved');
     expect(manager.current).not.toBe(first);
     const asked = requests.filter((request) => request.startsWith('create')).length;
@@ -370,6 +388,21 @@ describe('a serving certificate', () => {
     await clock.settle();
     expect(names()).toHaveLength(2);
     expect(metrics.text()).toContain('kubelet_certificate_manager_server_rotation_seconds_count 1');
+  });
+
+  test('that lacks a name for its signer is not asked for again and again', async () => {
+    const given = world();
+    given.signing.omitNames = true;
+    const { manager, lines } = given.start({ purpose: 'server', subject: () => at('10.0.0.1') });
+    for (let round = 0; round < 10; round++) {
+      await given.decide('Approved');
+      await given.clock.advance(60_000);
+    }
+    expect(manager.current).toBeDefined();
+    expect(given.names()).toHaveLength(1);
+    expect(lines.find(({ level }) => level === 'warn')?.fields).toMatchObject({
+      lacks: expect.stringContaining('10.0.0.1'),
+    });
   });
 
   test('is not waited for any longer where the addresses have become others meanwhile', async () => {

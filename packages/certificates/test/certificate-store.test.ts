@@ -3,6 +3,7 @@ import { MemoryFileSystem } from '@node-agent/host/testing';
 import { silentLogger } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
+import { parsePair } from '../src/certificate-pair.ts';
 import { CertificateStore, type StoreOptions } from '../src/certificate-store.ts';
 import { PendingKey } from '../src/pending-key.ts';
 import { makePair } from './fixtures.ts';
@@ -69,6 +70,8 @@ describe('a certificate store', () => {
         const fault = fs.injectFault({ code: 'EIO', operation, skip, times: Number.POSITIVE_INFINITY });
         await store.save(next.cert, next.key).catch(() => undefined);
         fault.remove();
+        const text = Buffer.from(await fs.readFile(CURRENT)).toString();
+        expect([old.cert, next.cert], `${operation} after ${skip}`).toContain(parsePair(text, text).cert);
         const found = await store.load();
         expect([old.cert, next.cert], `${operation} after ${skip}`).toContain(found?.cert);
         await store.save(next.cert, next.key);
