@@ -1,3 +1,4 @@
+import { every } from '@node-agent/async';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
 import { ImageManager, ImagePullRecords } from '@node-agent/images';
@@ -35,6 +36,7 @@ export interface AssembledKubelet<C> {
 const FEATURES: PodFeatures = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
 const PLEG_REPAIR_MS = 60_000;
+const RESOLVER_CHECK_MS = 30_000;
 
 /** Makes all managers and joins them. Does no I/O: that begins with `kubelet.run`. */
 export function assembleKubelet<C>(
@@ -214,7 +216,10 @@ export function assembleKubelet<C>(
           const source = make(podConfig.addSource(name));
           return { name: `pod source ${name}`, start: (signal: AbortSignal) => source.start(signal) };
         }),
-        { name: 'resolver file check', start: () => network.checkResolvConf() },
+        {
+          name: 'resolver file check',
+          start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
+        },
         ...(objects?.services ?? []),
         ...(clusterNode?.services ?? []),
       ],

@@ -4,6 +4,7 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 import type { ContainerContext, NodeSettings } from './config/context.ts';
 import { type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
+import { podAddresses } from './config/pod-addresses.ts';
 import { generateSandboxConfig } from './config/sandbox-config.ts';
 import { type ServiceData, serviceVariables } from './config/service-variables.ts';
 import type { ContainerFiles } from './container-files.ts';
@@ -62,13 +63,15 @@ export class ConfigContexts {
     pod: Pod,
     container: Container,
     imageRef: string,
-    podIps: readonly string[],
+    sandboxIps: readonly string[],
     targetContainerId: string | undefined,
     signal: AbortSignal,
   ): Promise<ContainerContext> {
     const { files, mounts, node, selinuxEnabled, objects } = this.#components;
     // Side by side: most of them wait for something else.
     const services = this.#serviceVariables(pod);
+    const hostIps = this.#components.hostIps?.() ?? [];
+    const podIps = podAddresses(pod, sandboxIps, hostIps);
     const [user, environmentObjects, environmentFiles, containerMounts] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
       readEnvironmentObjects(pod, container, objects, signal),
@@ -79,7 +82,7 @@ export class ConfigContexts {
       services,
       files: environmentFiles,
       podIps,
-      hostIps: this.#components.hostIps?.() ?? [],
+      hostIps,
       nodeAllocatable: this.#components.nodeAllocatable?.() ?? {},
       objects: environmentObjects,
     });

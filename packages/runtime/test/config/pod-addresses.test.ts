@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { podAddresses } from '../../src/config/pod-addresses.ts';
+import { makePod } from './fixtures.ts';
+
+describe('podAddresses', () => {
+  const own = makePod({});
+  const host = makePod({ hostNetwork: true });
+  it.each([
+    [own, [], ['192.0.2.1'], []],
+    [own, ['10.0.0.5'], [], ['10.0.0.5']],
+    [own, ['fd00::5', '10.0.0.5'], ['192.0.2.1'], ['10.0.0.5', 'fd00::5']],
+    [own, ['10.0.0.5', 'fd00::5'], ['2001:db8::1', '192.0.2.1'], ['fd00::5', '10.0.0.5']],
+    [own, ['10.0.0.5', '10.0.0.6', 'fd00::5', 'fd00::6'], [], ['10.0.0.5', 'fd00::5']],
+    [own, ['fd00::5'], ['192.0.2.1'], ['fd00::5']],
+    [host, [], ['192.0.2.1', '2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
+    [host, ['192.0.2.7'], ['192.0.2.1'], ['192.0.2.7']],
+  ])('%#', (pod, podIps, hostIps, expected) => {
+    expect(podAddresses(pod, podIps, hostIps)).toEqual(expected);
+  });
+});
