@@ -1,11 +1,12 @@
-import { execFile } from 'node:child_process';
 import type { FileSystem } from '@node-agent/host';
+import { CommandShell } from './command-shell.ts';
 import { VolumeError } from './errors.ts';
 import { type Mounter, readMountPoints } from './mounter.ts';
 
 /** Mounts through mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; needs CAP_SYS_ADMIN. */
 export class MountCommand implements Mounter {
   readonly #fs: Pick<FileSystem, 'readFile'>;
+  readonly #shell = new CommandShell();
 
   constructor(components: { readonly fs: Pick<FileSystem, 'readFile'> }) {
     this.#fs = components.fs;
@@ -23,20 +24,17 @@ export class MountCommand implements Mounter {
     signal: AbortSignal,
   ): Promise<void> {
     const optionArguments = options.length > 0 ? ['-o', options.join(',')] : [];
-    return run('mount', ['-t', fsType, ...optionArguments, '--', source, target], signal);
+    return this.#run('mount', ['-t', fsType, ...optionArguments, '--', source, target], signal);
   }
 
   unmount(target: string, signal: AbortSignal): Promise<void> {
-    return run('umount', ['--', target], signal);
+    return this.#run('umount', ['--', target], signal);
   }
-}
 
-function run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    execFile(command, args, { signal }, (error, _stdout, stderr) => {
-      if (error === null) return resolve();
-      const said = stderr.trim() || error.message;
-      reject(new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${said}`, error));
-    });
-  });
+  async #run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+    const { exitCode, output } = await this.#shell.run(command, args, signal);
+    if (exitCode === 0) return;
+    const said = output || `exit code ${exitCode}`;
+    throw new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${said}`);
+  }
 }

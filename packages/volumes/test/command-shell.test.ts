@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { CommandShell } from '../src/command-shell.ts';
+
+const { signal } = new AbortController();
+
+/** The processes that this one has started. */
+async function children(): Promise<readonly string[]> {
+  const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
+  return text.split(' ').filter((pid) => pid !== '');
+}
+
+describe('commands through a shell', () => {
+  test('one that ends well says nothing', async () => {
+    expect(await new CommandShell().run('echo', ['hello'], signal)).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('one that fails tells how, in one line, of limited length', async () => {
+    const shell = new CommandShell();
+    const script = 'echo one; echo two >&2; exit 7';
+    expect(await shell.run('sh', ['-c', script], signal)).toEqual({ exitCode: 7, output: 'one two' });
+    const long = await shell.run('sh', ['-c', 'head -c 100000 /dev/zero | tr "\\0" x; exit 1'], signal);
+    expect(long.output).toHaveLength(2000);
+    expect((await shell.run('no-such-program', [], signal)).exitCode).toBe(127);
+  });
+
+  test('arguments arrive as they are', async () => {
+    const odd = [`a'b`, '$HOME', '`id`', 'two\nlines', '', '"', '\\', '*'];
+    const result = await new CommandShell().run('sh', ['-c', 'printf "<%s>" "$@"; exit 1', 'sh', ...odd], signal);
+    expect(result.output).toBe(odd.map((text) => `<${text.replace('\n', ' ')}>`).join(''));
+  });
+
+  test('commands run side by side: one that hangs keeps no other waiting', async () => {
+    const shell = new CommandShell();
+    const stop = new AbortController();
+    const hanging = shell.run('sleep', ['5'], stop.signal);
+    const all = await Promise.all(Array.from({ length: 50 }, () => shell.run('true', [], signal)));
+    expect(all.every(({ exitCode }) => exitCode === 0)).toBe(true);
+    stop.abort(new Error('no longer wanted'));
+    await expect(hanging).rejects.toThrow('no longer wanted');
+  });
+
+  test('what a shell that is killed ran is told of, and the next command has a new shell', async () => {
+    const before = await children();
+    const shell = new CommandShell();
+    const hanging = shell.run('sleep', ['5'], signal);
+    await shell.run('true', [], signal);
+    const own = (await children()).filter((pid) => !before.includes(pid));
+    expect(own).toHaveLength(1);
+    process.kill(Number(own[0]), 'SIGKILL');
+    await expect(hanging).rejects.toThrow('the shell that runs commands: it ended with SIGKILL');
+    expect(await shell.run('true', [], signal)).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('it keeps no program from ending', () => {
+    const source = new URL('../src/command-shell.ts', import.meta.url).href;
+    const program = `const { CommandShell } = await import('${source}'); console.log((await new CommandShell().run('true', [], new AbortController().signal)).exitCode);`;
+    const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
+    expect([status, `${stdout}`]).toEqual([0, '0\n']);
+  });
+});
