@@ -11,6 +11,7 @@ import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import {
   goArchitecture,
+  InterfaceList,
   machineCapacity,
   parseNodeIps,
   parseReservations,
@@ -82,6 +83,7 @@ export async function joinCluster(
       userAgent: `kubelet/${KUBELET_VERSION} (linux/${goArchitecture(arch())}) node-agent`,
     },
   );
+  const interfaces = new InterfaceList({ fs, networkInterfaces });
   const events = new ApiEventRecorder(
     {
       ...child('events'),
@@ -101,7 +103,10 @@ export async function joinCluster(
       machine: {
         machine: () => readMachineInfo(fs),
         network: () =>
-          readNetworkFacts({ fs, networkInterfaces, lookup: addressesOf }, { nodeName, hostname, nodeIps: ips }),
+          readNetworkFacts(
+            { fs, networkInterfaces: () => interfaces.read(), lookup: addressesOf },
+            { nodeName, hostname, nodeIps: ips },
+          ),
         ephemeralStorageBytes: async () => {
           const { blocks, bsize } = await statfs(flags.rootDir);
           return blocks * bsize;

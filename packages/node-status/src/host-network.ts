@@ -12,8 +12,8 @@ import { type IpAddress, isUnspecified, parseIp } from './ip.ts';
 /** What {@link readNetworkFacts} asks. */
 export interface HostNetwork {
   readonly fs: Pick<FileSystem, 'readFile'>;
-  /** `os.networkInterfaces`. */
-  readonly networkInterfaces: () => ListedInterfaces;
+  /** `os.networkInterfaces`, or an `InterfaceList`'s. */
+  readonly networkInterfaces: () => ListedInterfaces | Promise<ListedInterfaces>;
   /** The addresses that DNS and /etc/hosts have for a name; may fail where they have none. */
   readonly lookup: (name: string) => Promise<readonly string[]>;
 }
@@ -28,7 +28,7 @@ export async function readNetworkFacts(
 ): Promise<NetworkFacts> {
   const { nodeName, hostname, nodeIps } = settings;
   const [first] = nodeIps;
-  const interfaces = hostInterfaces(host.networkInterfaces());
+  const interfaces = hostInterfaces(await host.networkInterfaces());
   const isSaid = (first !== undefined && !isUnspecified(first)) || parseIp(hostname) !== undefined;
   return {
     hostAddresses: interfaces.flatMap(({ addresses }) => addresses),

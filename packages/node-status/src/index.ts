@@ -3,6 +3,7 @@ export { type DevicePluginResources, machineCapacity } from './capacity.ts';
 export type { ListedInterfaces } from './default-ip.ts';
 export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
 export { type HostNetwork, readNetworkFacts } from './host-network.ts';
+export { InterfaceList } from './interface-list.ts';
 export { type IpAddress, parseIp } from './ip.ts';
 export { NODE_LEASE_NAMESPACE } from './lease.ts';
 export type { HugePages, MachineInfo } from './machine-info.ts';
