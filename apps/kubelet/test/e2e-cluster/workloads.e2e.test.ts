@@ -117,6 +117,78 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluste
     await it.deletePod('waits');
   });
 
+  test('what becomes of a configMap reaches the files of a pod that runs, at once', async () => {
+    const it = cluster();
+    const configMaps = '/api/v1/namespaces/default/configmaps';
+    await it.create(configMaps, { metadata: { name: 'live' }, data: { word: 'one' } });
+    const spec = {
+      volumes: [{ name: 'live', configMap: { name: 'live' } }],
+      containers: [
+        script('c', 'trap "exit 0" TERM; while true; do cat /live/word; echo; sleep 0.2 & wait $!; done', {
+          volumeMounts: [{ name: 'live', mountPath: '/live' }],
+        }),
+      ],
+    };
+    await it.createPod('reads', spec);
+    const { metadata } = await it.readyPod('reads');
+    await it.plane.kubectl(['patch', 'configmap', 'live', '-p', '{"data":{"word":"two"}}']);
+    const log = join(it.node.podLogs, `default_reads_${metadata.uid}`, 'c', '0.log');
+    const tookMs = await it.timed(() =>
+      it.until('the new word', async () => /two$/m.test(await readFile(log, 'utf8')) || undefined),
+    );
+    console.log(`the pod read the new word after ${tookMs} ms`);
+    expect(await readFile(log, 'utf8')).toMatch(/one$/m);
+    expect(tookMs).toBeLessThan(10_000);
+    await it.deletePod('reads');
+  });
+
+  test('the environment of a pod has its sources in their order, and the services', async () => {
+    const it = cluster();
+    const kubernetes = await it.get<{ spec: { clusterIP: string } }>('/api/v1/namespaces/default/services/kubernetes');
+    await it.create('/api/v1/namespaces/default/configmaps', {
+      metadata: { name: 'env' },
+      data: { A: 'map', B: 'map' },
+    });
+    await it.create('/api/v1/namespaces/default/secrets', { metadata: { name: 'env' }, data: { B: '/2g=' } });
+    const spec = {
+      enableServiceLinks: false,
+      hostAliases: [{ ip: '192.0.2.9', hostnames: ['alias'] }],
+      restartPolicy: 'Never',
+      volumes: [{ name: 'shared', emptyDir: {} }],
+      initContainers: [
+        script('writes', 'echo "FROM_FILE=\'in a file\'" > /shared/env', {
+          volumeMounts: [{ name: 'shared', mountPath: '/shared' }],
+        }),
+      ],
+      containers: [
+        script('c', 'env | sort; cat /etc/hosts', {
+          envFrom: [
+            { configMapRef: { name: 'env' } },
+            { secretRef: { name: 'env' } },
+            { prefix: 'P_', configMapRef: { name: 'env' } },
+          ],
+          env: [
+            { name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+            { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+            { name: 'API', value: '$(KUBERNETES_SERVICE_HOST) from $(IP) $(NOT) $$(IP)' },
+            { name: 'FILE', valueFrom: { fileKeyRef: { volumeName: 'shared', path: 'env', key: 'FROM_FILE' } } },
+          ],
+        }),
+      ],
+    };
+    await it.createPod('shows', spec);
+    const pod = await it.podUntil('shows', ({ status }) => status?.phase === 'Succeeded');
+    const log = await readFile(join(it.node.podLogs, `default_shows_${pod.metadata.uid}`, 'c', '0.log'), 'latin1');
+    const lines = log.split('\n').map((line) => line.replace(/^\S+ \S+ \S+ /, ''));
+    const { podIP } = pod.status ?? {};
+    const expected = ['A=map', 'P_A=map', 'P_B=map', `IP=${podIP}`, 'NODE=e2e', 'FILE=in a file', 'B=\xffh'];
+    expect(lines).toEqual(expect.arrayContaining(expected));
+    expect(lines).toContain(`API=${kubernetes?.spec.clusterIP} from ${podIP} $(NOT) $(IP)`);
+    expect(lines).toContain('KUBERNETES_SERVICE_PORT_HTTPS=443');
+    expect(lines).toEqual(expect.arrayContaining([`${podIP}\tshows`, '192.0.2.9\talias']));
+    await it.deletePod('shows');
+  });
+
   test('a pod that is deleted with --force is gone from the API at once, and from the machine soon', async () => {
     const it = cluster();
     await it.createPod('forced', { terminationGracePeriodSeconds: 3600, containers: [script('c', FOREVER)] });
