@@ -149,7 +149,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluste
       metadata: { name: 'env' },
       data: { A: 'map', B: 'map' },
     });
-    await it.create('/api/v1/namespaces/default/secrets', { metadata: { name: 'env' }, data: { B: '/2g=' } });
+    await it.create('/api/v1/namespaces/default/secrets', { metadata: { name: 'env' }, stringData: { B: 'wörter' } });
     const spec = {
       enableServiceLinks: false,
       hostAliases: [{ ip: '192.0.2.9', hostnames: ['alias'] }],
@@ -178,10 +178,10 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluste
     };
     await it.createPod('shows', spec);
     const pod = await it.podUntil('shows', ({ status }) => status?.phase === 'Succeeded');
-    const log = await readFile(join(it.node.podLogs, `default_shows_${pod.metadata.uid}`, 'c', '0.log'), 'latin1');
+    const log = await readFile(join(it.node.podLogs, `default_shows_${pod.metadata.uid}`, 'c', '0.log'), 'utf8');
     const lines = log.split('\n').map((line) => line.replace(/^\S+ \S+ \S+ /, ''));
     const { podIP } = pod.status ?? {};
-    const expected = ['A=map', 'P_A=map', 'P_B=map', `IP=${podIP}`, 'NODE=e2e', 'FILE=in a file', 'B=\xffh'];
+    const expected = ['A=map', 'P_A=map', 'P_B=map', `IP=${podIP}`, 'NODE=e2e', 'FILE=in a file', 'B=wörter'];
     expect(lines).toEqual(expect.arrayContaining(expected));
     expect(lines).toContain(`API=${kubernetes?.spec.clusterIP} from ${podIP} $(NOT) $(IP)`);
     expect(lines).toContain('KUBERNETES_SERVICE_PORT_HTTPS=443');
