@@ -1,12 +1,13 @@
 import { basename, dirname, join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Mounter, mountedType } from './mounter.ts';
+import { readNoswapSupport } from './noswap.ts';
 
 /** What {@link ScratchDirectories} works with. */
 export interface ScratchComponents {
   readonly fs: Pick<
     FileSystem,
-    'mkdir' | 'stat' | 'chown' | 'chmod' | 'exists' | 'writeFile' | 'rename' | 'removeAll' | 'realpath'
+    'mkdir' | 'stat' | 'chown' | 'chmod' | 'exists' | 'readFile' | 'writeFile' | 'rename' | 'removeAll' | 'realpath'
   >;
   readonly mounter: Mounter;
 }
@@ -37,6 +38,8 @@ const GROUP_MODE = 0o2770;
  */
 export class ScratchDirectories {
   readonly #components: ScratchComponents;
+  /** Found out when the first of them is in memory. */
+  #noswap: Promise<boolean> | undefined;
 
   constructor(components: ScratchComponents) {
     this.#components = components;
@@ -56,7 +59,9 @@ export class ScratchDirectories {
     await fs.mkdir(dirname(directory), { mode: 0o750 });
     await fs.mkdir(directory);
     if (medium === 'Memory' && !isTmpfs) {
-      await mounter.mount('tmpfs', directory, 'tmpfs', sizeBytes > 0 ? [`size=${sizeBytes}`] : [], signal);
+      this.#noswap ??= readNoswapSupport(fs);
+      const options = [...(sizeBytes > 0 ? [`size=${sizeBytes}`] : []), ...((await this.#noswap) ? ['noswap'] : [])];
+      await mounter.mount('tmpfs', directory, 'tmpfs', options, signal);
     }
     await this.#setOwner(directory, fsGroup);
     await fs.mkdir(stateDirectory, { mode: 0o750 });
