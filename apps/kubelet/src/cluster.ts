@@ -22,6 +22,7 @@ import {
 import { CredentialProviders, nodePluginRunner, readCredentialProviders } from '@node-agent/object-cache';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 import { clusterAccess } from './credentials.ts';
+import { RequestedServingCertificate } from './serving-certificate.ts';
 import { KUBELET_VERSION } from './version.ts';
 
 /** What the program gives. */
@@ -84,6 +85,16 @@ export async function joinCluster(
     },
   );
   const interfaces = new InterfaceList({ fs, networkInterfaces });
+  const { serverTLSBootstrap, tlsCertFile, tlsPrivateKeyFile } = configuration;
+  const serving = serverTLSBootstrap
+    ? new RequestedServingCertificate(
+        { ...child('serving-certificate'), requests: clients.requests },
+        {
+          ...{ nodeName, certDir: flags.certDir, tlsCertFile, tlsPrivateKeyFile },
+          allowDnsOnly: featureGates.enabled('AllowDNSOnlyNodeCSR'),
+        },
+      )
+    : undefined;
   const events = new ApiEventRecorder(
     {
       ...child('events'),
@@ -100,6 +111,7 @@ export async function joinCluster(
       requests: clients.requests,
       heartbeats: clients.heartbeats,
       closeConnections: () => clients.closeConnections(),
+      ...(serving && { onAddresses: (addresses) => serving.setAddresses(addresses) }),
       machine: {
         machine: () => readMachineInfo(fs),
         network: () =>
@@ -149,8 +161,16 @@ export async function joinCluster(
   return {
     part,
     events,
-    certificates: access.services,
-    reportTtl: () => access.reportTtl(),
+    certificates: [
+      ...access.services,
+      ...(serving
+        ? [{ name: 'serving certificate', start: (signal: AbortSignal) => serving.certificate.start(signal) }]
+        : []),
+    ],
+    reportTtl: () => {
+      access.reportTtl();
+      serving?.certificate.reportTtl();
+    },
     async [Symbol.asyncDispose]() {
       await events[Symbol.asyncDispose]();
       await clients[Symbol.asyncDispose]();

@@ -12,6 +12,7 @@ import {
   StatusWriter,
 } from '@node-agent/status';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+import { followAddresses } from './node-addresses.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
@@ -44,7 +45,7 @@ export class ClusterNode {
     settings: ClusterSettings & { readonly nodeName: string },
     parts: NodeParts,
   ) {
-    const { requests: client, heartbeats } = ports;
+    const { requests: client, heartbeats, onAddresses } = ports;
     const { nodeName } = settings;
     const pods = new Reflector(
       { ...child('pod-watch'), client },
@@ -102,6 +103,9 @@ export class ClusterNode {
     );
     this.services = [
       { name: 'node watch', start: (signal) => node.start(signal) },
+      ...(onAddresses === undefined
+        ? []
+        : [{ name: 'node addresses', start: (signal: AbortSignal) => followAddresses(node, onAddresses, signal) }]),
       { name: 'status writer', start: (signal) => this.statusWriter.start(signal) },
       { name: 'mirror pods', start: (signal) => this.mirrorPods.start(signal) },
       { name: 'node status', start: (signal) => this.#nodeStatus.start(signal) },

@@ -3,6 +3,7 @@ import type { RestClient } from '@node-agent/kube-client';
 import type { NodeFactSources, NodeStatusOptions } from '@node-agent/node-status';
 import type { AccountSource, ChangeDetectionStrategy, NodeCredentials } from '@node-agent/object-cache';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { ReportedAddress } from './node-addresses.ts';
 
 /** The API server of a cluster, as a kubelet in it needs it. */
 export interface ClusterPorts {
@@ -17,6 +18,8 @@ export interface ClusterPorts {
   readonly closeConnections?: () => void;
   /** What the machine is, for the node's status. */
   readonly machine: Pick<NodeFactSources, 'machine' | 'network' | 'ephemeralStorageBytes'>;
+  /** Called with the node's addresses, as the API server has them, whenever they may be others. */
+  readonly onAddresses?: (addresses: readonly ReportedAddress[]) => void;
   /** Logins for images that the node itself has, beside those of pods. */
   readonly nodeCredentials?: (accounts: AccountSource) => NodeCredentials;
 }

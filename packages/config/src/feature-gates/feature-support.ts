@@ -5,7 +5,6 @@ import type { FeatureName } from './known-features.ts';
  * is warned of by name. Take a gate out of this list when its switch works. Gates of other components are in neither.
  */
 export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>([
-  'AllowDNSOnlyNodeCSR',
   'CPUManagerPolicyAlphaOptions',
   'CPUManagerPolicyBetaOptions',
   'CRIListStreaming',
@@ -55,7 +54,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'ResourceHealthStatus',
   'ResourceHealthStatusMessage',
   'RestartAllContainersOnContainerExits',
-  'RotateKubeletServerCertificate',
   'RuntimeClassInImageCriApi',
   'SELinuxMount',
   'TaintTolerationComparisonOperators',

@@ -1,4 +1,4 @@
-import { type Field, field, refuse, warn } from './field.ts';
+import { type Field, field, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, object, oneOf, port, portOrOff, STRING } from './types.ts';
 
 const NO_SERVER = 'the secured server is not there yet';
@@ -158,7 +158,7 @@ export const tlsFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'rotate-server-certificates',
-    support: refuse('there is no API server to ask for certificates yet'),
+    support: warn('the certificate is asked for and kept valid, but the secured server is not there yet'),
     doc: 'Whether the serving certificate comes from the API server. Needs the feature gate RotateKubeletServerCertificate.',
   }),
 ];
