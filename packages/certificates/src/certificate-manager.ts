@@ -119,7 +119,11 @@ export class CertificateManager {
   /** Runs until `signal` is aborted; what it does to certificates that is to be known is in the log. */
   async start(signal: AbortSignal): Promise<void> {
     try {
-      await this.#load();
+      // A disk that fails for a moment is no reason to ask for a certificate that there may be.
+      while (!(await this.#load())) {
+        await this.#sleep(retryDelayMs(++this.#failures, this.#components.random.next()), signal);
+      }
+      this.#failures = 0;
       while (!signal.aborted) await this.#round(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -222,7 +226,8 @@ export class CertificateManager {
     });
   }
 
-  async #load(): Promise<void> {
+  /** @returns whether it is known what is stored */
+  async #load(): Promise<boolean> {
     const { store, clock, logger } = this.#components;
     const { initialPair } = this.#options;
     let stored: CertificatePair | undefined;
@@ -230,11 +235,12 @@ export class CertificateManager {
       stored = await store.load();
     } catch (err) {
       logger.error({ err }, 'The stored certificate cannot be read');
+      return false;
     }
     const isValid = stored !== undefined && !isExpired(stored.leaf, clock.now());
     if (isValid || initialPair === undefined || this.#pair !== undefined) {
       if (stored !== undefined && stored.cert !== this.#pair?.cert) this.#adopt(stored);
-      return;
+      return true;
     }
     this.#forced = true;
     this.#adopt(initialPair);
@@ -243,6 +249,7 @@ export class CertificateManager {
     } catch (err) {
       logger.error({ err }, 'The certificate of the kubeconfig cannot be stored');
     }
+    return true;
   }
 
   #adopt(pair: CertificatePair): void {

@@ -227,6 +227,18 @@ async function joined(options: Partial<CertificateManagerOptions> = {}) {
   return { ...given, ...started, first };
 }
 
+test('a disk that fails for a moment is no reason to ask for another certificate', async () => {
+  const { clock, fs, names, start, stop, first } = await joined();
+  await stop();
+  fs.injectFault({ code: 'EIO', operation: 'read', path: '/pki' });
+  const { manager } = start();
+  await clock.settle();
+  expect(manager.current).toBeUndefined();
+  await clock.advance(2200);
+  expect(manager.current).toEqual(first);
+  expect(names()).toHaveLength(1);
+});
+
 describe('rotation', () => {
   test('asks for another after 80% of its life (as drawn), with the one that there is', async () => {
     const { clock, decide, names, manager, identities, first } = await joined();
