@@ -4,6 +4,12 @@ export { CredentialProviders, type CredentialProvidersComponents } from './crede
 export type { LoginSource, ObjectCoordinates, RegistryLogin } from './docker-config.ts';
 export { ObjectCacheError, type ObjectCacheErrorCode } from './errors.ts';
 export type { LabelSelector } from './label-selector.ts';
+export {
+  allCredentials,
+  NodeDockerConfig,
+  type NodeDockerConfigComponents,
+  type NodeDockerConfigOptions,
+} from './node-docker-config.ts';
 export { ObjectCache, type ObjectCacheComponents, type ObjectCacheOptions } from './object-cache.ts';
 export type { ChangeDetectionStrategy, ConfigMap, ObjectClient, Secret } from './object-store.ts';
 export type { AccountSource } from './plugin-account.ts';

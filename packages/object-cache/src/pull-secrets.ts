@@ -15,7 +15,8 @@ export interface NodeCredentials {
 
 /** What {@link PullSecrets} works with. */
 export interface PullSecretsComponents {
-  readonly secrets: Pick<ObjectCache, 'getSecret'>;
+  /** Absent where there is no API server: pods are told then that their secrets cannot be had. */
+  readonly secrets?: Pick<ObjectCache, 'getSecret'>;
   readonly recorder: EventRecorder;
   readonly logger: Logger;
   /** Tried after the pod's own. */
@@ -66,6 +67,7 @@ export class PullSecrets {
       // Validation lets references without a name through (k/k#99454).
       if (name === '') continue;
       try {
+        if (secrets === undefined) throw new ObjectCacheError('NotRegistered', 'there is no API server');
         found.push(await secrets.getSecret(pod.metadata.namespace, name, signal));
       } catch (error) {
         signal.throwIfAborted();
