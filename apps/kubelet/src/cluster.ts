@@ -19,9 +19,9 @@ import {
   readNetworkFacts,
   reservationProblems,
 } from '@node-agent/node-status';
-import { CredentialProviders, nodePluginRunner, readCredentialProviders } from '@node-agent/object-cache';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 import { clusterAccess } from './credentials.ts';
+import { nodeCredentials } from './image-credentials.ts';
 import { RequestedServingCertificate } from './serving-certificate.ts';
 import { KUBELET_VERSION } from './version.ts';
 
@@ -66,7 +66,7 @@ export async function joinCluster(
   const { ips, invalid } = parseNodeIps(flags.nodeIp);
   if (invalid.length > 0) logger.warn({ invalid }, '--node-ip: not addresses, left out');
   const reservations = await reservationsOf(configuration, flags);
-  const plugins = await credentialProviders(flags);
+  const credentialsOfNode = await nodeCredentials({ ...child('images'), fs }, flags);
 
   const access = await clusterAccess(flags, configuration, nodeName, {
     ...child('client-certificate'),
@@ -124,13 +124,7 @@ export async function joinCluster(
           return blocks * bsize;
         },
       },
-      ...(plugins && {
-        nodeCredentials: (accounts) =>
-          new CredentialProviders(
-            { ...child('credential-providers'), run: nodePluginRunner, environment: process.env, accounts },
-            plugins,
-          ),
-      }),
+      nodeCredentials: credentialsOfNode,
     },
     {
       node: {
@@ -193,14 +187,6 @@ async function reservationsOf(
   const problems = reservationProblems(machineCapacity(await readMachineInfo(nodeFileSystem)), reservations);
   if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
   return reservations;
-}
-
-async function credentialProviders(
-  flags: KubeletFlags,
-): Promise<Awaited<ReturnType<typeof readCredentialProviders>> | undefined> {
-  const { imageCredentialProviderConfig: configPath, imageCredentialProviderBinDir: binDir } = flags;
-  if (configPath === '' || binDir === '') return undefined;
-  return await readCredentialProviders({ fs: nodeFileSystem }, { configPath, binDir });
 }
 
 async function addressesOf(name: string): Promise<readonly string[]> {

@@ -3,7 +3,7 @@ import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem } from '@node-agent/host';
-import { assembleKubelet } from '@node-agent/kubelet-assembly';
+import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import {
   fanOutEvents,
@@ -64,6 +64,19 @@ export async function runNode(
     ...(cluster ? [cluster.events] : []),
   ]);
 
+  // What logins take is loaded with the first pull; but plugins are looked at before anything is started.
+  const pullCredentials = async (): Promise<NonNullable<NodePorts['pullCredentials']>> => {
+    const child = { clock, logger: logger.child({ component: 'images' }), metrics, recorder, fs };
+    const load = async () => (await import('./image-credentials.ts')).standaloneCredentials(child, flags);
+    let loaded = flags.imageCredentialProviderConfig === '' ? undefined : Promise.resolve(await load());
+    return {
+      async lookup(pod, image, ending) {
+        loaded ??= load();
+        return await (await loaded).lookup(pod, image, ending);
+      },
+    };
+  };
+
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
   const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
   // A call does not wait for a runtime that is away: what is wrong is known at once, and the kubelet asks again.
@@ -77,7 +90,7 @@ export async function runNode(
 
   const ports = {
     ...{ clock, random, logger, metrics, recorder, fs, cri, mounter: new MountCommand({ fs }) },
-    ...(cluster && { cluster: cluster.part }),
+    ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
   };
   const sources = podSources(configuration, identity.nodeName, flags.rootDir, {
     fs,

@@ -94,11 +94,12 @@ export function assembleKubelet<C>(
   const { maxParallel, verification, ...pulls } = settings.pulls;
   const records =
     verification && new ImagePullRecords({ ...child('images'), fs, images: cri }, { rootDirectory, ...verification });
+  const credentials = objects?.pullSecrets ?? ports.pullCredentials;
   const images = new ImageManager(
     {
       ...child('images'),
       images: cri,
-      ...(objects && { credentials: objects.pullSecrets }),
+      ...(credentials && { credentials }),
       ...(records && { records }),
     },
     { ...pulls, ...(maxParallel !== undefined && { maxParallel }) },

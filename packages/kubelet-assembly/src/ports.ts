@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
-import type { VerificationPolicy } from '@node-agent/images';
+import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
 import type { SetPods } from '@node-agent/pod-config';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
@@ -21,6 +21,8 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
   readonly cluster?: ClusterPart;
+  /** What images are pulled with where there is no cluster, which would say so itself. */
+  readonly pullCredentials?: PullCredentials;
 }
 
 /** Where pods come from: made around the function by which it speaks. */
