@@ -2,6 +2,7 @@ import type { Clock } from '@node-agent/async';
 import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference } from '@node-agent/pod-spec';
 import {
+  type Counter,
   type EventRecorder,
   type EventType,
   errorText,
@@ -67,6 +68,11 @@ export interface ImageManagerOptions {
   readonly maxBackOffMs?: number;
 }
 
+interface RequestLabels {
+  present_locally: 'true' | 'false' | 'unknown';
+  pull_required: 'true' | 'false' | 'unknown';
+}
+
 interface PullResult {
   readonly imageRef: string;
   /** Which of the credentials was taken; -1 where there was none. */
@@ -77,7 +83,8 @@ interface PullResult {
 
 /**
  * Sees to it that a container's image is on the machine, by its pull policy (`pkg/kubelet/images/image_manager.go`).
- * Metrics: `kubelet_image_pull_duration_seconds{image_size_in_bytes}`.
+ * Metrics: `kubelet_image_pull_duration_seconds{image_size_in_bytes}`,
+ * `kubelet_image_manager_ensure_image_requests_total{pull_policy,present_locally,pull_required}`.
  */
 export class ImageManager {
   readonly #deps: ImageManagerComponents;
@@ -85,6 +92,7 @@ export class ImageManager {
   readonly #queue: PullQueue<PullResult>;
   readonly #rate: PullRate;
   readonly #duration: Histogram<'image_size_in_bytes'>;
+  readonly #requests: Counter<'pull_policy' | 'present_locally' | 'pull_required'>;
 
   constructor(components: ImageManagerComponents, options: ImageManagerOptions = {}) {
     const { serialize = false, maxParallel, qps = 5, burst = 10 } = options;
@@ -93,6 +101,11 @@ export class ImageManager {
     this.#backoff = new PullBackoff(components.clock, { initialMs: initialBackOffMs, maxMs: maxBackOffMs });
     this.#queue = new PullQueue({ maxParallel: serialize ? 1 : maxParallel });
     this.#rate = new PullRate(components.clock, { qps, burst });
+    this.#requests = components.metrics.counter({
+      name: 'kubelet_image_manager_ensure_image_requests_total',
+      help: 'How often an image was asked for, by the pull policy, whether it was there, and whether it had to be pulled.',
+      labels: ['pull_policy', 'present_locally', 'pull_required'],
+    });
     this.#duration = components.metrics.histogram({
       name: 'kubelet_image_pull_duration_seconds',
       help: 'How long pulls took, waiting included, by the size of the image.',
@@ -113,13 +126,32 @@ export class ImageManager {
     runtimeHandler: string,
     signal: AbortSignal,
   ): Promise<{ readonly imageRef: string }> {
-    const requested = container.image ?? '';
     const policy = container.imagePullPolicy ?? 'IfNotPresent';
+    const counted: RequestLabels = { present_locally: 'unknown', pull_required: 'unknown' };
+    try {
+      const imageRef = await this.#ensure(pod, container, policy, podSandboxConfig, runtimeHandler, signal, counted);
+      return { imageRef };
+    } finally {
+      this.#requests.inc({ pull_policy: policy.toLowerCase(), ...counted });
+    }
+  }
+
+  async #ensure(
+    pod: Pod,
+    container: Container,
+    policy: string,
+    podSandboxConfig: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+    counted: RequestLabels,
+  ): Promise<string> {
+    const requested = container.image ?? '';
     const tell = (type: EventType, reason: string, message: string): void =>
       this.#deps.recorder.event(containerReference(pod, container.name), type, reason, message);
 
     const image = this.#imageName(requested, tell);
     const present = policy === 'Always' ? '' : await this.#inspect(image, runtimeHandler, signal, tell);
+    if (policy !== 'Always') counted.present_locally = present === '' ? 'false' : 'true';
     let found: Promise<readonly PullCredential[]> | undefined;
     const credentials = (): Promise<readonly PullCredential[]> => {
       found ??= this.#deps.credentials?.lookup(pod, image, signal) ?? Promise.resolve([]);
@@ -127,6 +159,8 @@ export class ImageManager {
     };
     const mustVerify = present !== '' && (await this.#mustVerify(requested, present, credentials, signal, tell));
     const decision = decidePull(policy, present !== '', mustVerify);
+    if (decision === 'use') counted.pull_required = 'false';
+    else if (decision === 'pull' || mustVerify) counted.pull_required = 'true';
     if (decision === 'refuse') {
       const message = `Container image "${requested}" is not present with pull policy of Never`;
       tell('Warning', eventReasons.errImageNeverPullPolicy, message);
@@ -135,11 +169,9 @@ export class ImageManager {
     if (decision === 'use') {
       const message = `Container image "${requested}" already present on machine and can be accessed by the pod`;
       tell('Normal', eventReasons.pulledImage, message);
-      return { imageRef: present };
+      return present;
     }
-    return {
-      imageRef: await this.#pull(pod, image, requested, credentials, podSandboxConfig, runtimeHandler, signal, tell),
-    };
+    return await this.#pull(pod, image, requested, credentials, podSandboxConfig, runtimeHandler, signal, tell);
   }
 
   #imageName(requested: string, tell: Tell): string {

@@ -205,6 +205,27 @@ describe('an image that was there before', () => {
   });
 });
 
+describe('requests for images', () => {
+  it('are counted by policy, by whether the image was there, and whether it had to be pulled', async () => {
+    const { credentials, use, counts } = node();
+    credentials.set('one', [tenant('a')]);
+    await use('one', 'app:1', 'Always');
+    await use('one');
+    await use('stranger', 'app:1', 'Never');
+    await use('one', 'gone:1', 'Never');
+    await use('one', 'NO IMAGE');
+    const name = 'kubelet_image_manager_ensure_image_requests_total ';
+    const requests = [...counts].filter(([key]) => key.startsWith(name));
+    expect(requests.map(([key, count]) => `${key.slice(name.length)}: ${count}`)).toEqual([
+      'always unknown true: 1',
+      'ifnotpresent true false: 1',
+      'never true true: 1',
+      'never false unknown: 1',
+      'ifnotpresent unknown unknown: 1',
+    ]);
+  });
+});
+
 describe('records', () => {
   it('of a pull that has ended are gone, of one that has failed too', async () => {
     const { credentials, files, use, counts, fs } = node();

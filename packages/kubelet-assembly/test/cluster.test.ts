@@ -201,4 +201,38 @@ describe('a node of a cluster', () => {
     expect(await shown()).toEqual(['two']);
     await stop();
   });
+
+  it("K3: a pod's token is replaced before it expires, also where the API server is away for a while", async () => {
+    const { clock, fs, api, client, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    const sources = [{ serviceAccountToken: { path: 'token', expirationSeconds: 600 } }];
+    const pod = boundPod('web', {
+      serviceAccountName: 'default',
+      volumes: [{ name: 'access', projected: { sources } }],
+    });
+    const [main] = pod.spec.containers;
+    const containers = [{ ...main, name: 'main', volumeMounts: [{ name: 'access', mountPath: '/access' }] }];
+    api.put({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'default', name: 'default' } });
+    await client.create(resources.pods, { ...pod, spec: { ...pod.spec, containers } });
+    await seconds(clock, 3);
+    const token = async (): Promise<{ text: string; leftMs: number }> => {
+      const path = fs.paths().find((candidate) => /access\/\.\.2.*\/token$/.test(candidate)) ?? '';
+      const text = Buffer.from(await fs.readFile(path)).toString();
+      const { exp } = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString());
+      return { text, leftMs: exp * 1000 - clock.now() };
+    };
+    const seen = new Set<string>();
+    for (let minute = 0; minute < 30; minute++) {
+      const now = await token();
+      seen.add(now.text);
+      expect(now.leftMs).toBeGreaterThan(0);
+      // Away while the second one is due.
+      if (minute === 15) api.refuseConnections();
+      if (minute === 17) api.acceptConnections();
+      await clock.advance(60_000);
+    }
+    expect(seen.size).toBeGreaterThanOrEqual(3);
+    await stop();
+  });
 });
