@@ -53,7 +53,10 @@ export class Http2Connection {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
-    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
+    session.once('connect', () => {
+      // It is told of a turn later, and may have been destroyed in between.
+      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    });
     return new Http2Connection(clock, server, session);
   }
 
@@ -138,6 +141,8 @@ export class Http2Connection {
   #watch(delayMs: number): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimer(delayMs, () => {
+      // Its `close`, which ends this too, comes some turns after its end.
+      if (this.#session.destroyed) return;
       const silentMs = this.#clock.monotonic() - Math.max(this.#lastReadAtMs, this.#lastUsedAtMs);
       if (silentMs < READ_IDLE_MS) {
         this.#watch(READ_IDLE_MS - silentMs);

@@ -218,3 +218,19 @@ test('a request that a silent connection did not answer in time makes the next o
   expect((await client.get(resources.nodes, { name: 'a' })).metadata.name).toBe('a');
   expect(server.connections).toBe(2);
 });
+
+test('K3: connections that are closed while they are being made fail their requests, and nothing else', async () => {
+  const server = await f.tlsServer(true);
+  const { client, transport } = f.clientOf({ cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} });
+  const uncaught: unknown[] = [];
+  const take = (error: unknown): void => void uncaught.push(error);
+  process.on('uncaughtException', take);
+  const early = failureOf(client.get(resources.nodes, { name: 'a' }));
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  transport.closeConnections();
+  expect(await early).toMatchObject({ code: 'ConnectionReplaced' });
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  process.off('uncaughtException', take);
+  expect(uncaught).toEqual([]);
+  expect((await client.get(resources.nodes, { name: 'a' })).metadata.name).toBe('a');
+});
