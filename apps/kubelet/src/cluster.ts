@@ -1,5 +1,4 @@
 import { lookup } from 'node:dns/promises';
-import { statfs } from 'node:fs/promises';
 import { arch, networkInterfaces } from 'node:os';
 import type { Clock, Random } from '@node-agent/async';
 import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
@@ -12,16 +11,15 @@ import type { BackgroundService } from '@node-agent/kubelet-core';
 import {
   goArchitecture,
   InterfaceList,
-  machineCapacity,
   parseNodeIps,
-  parseReservations,
+  type Reservations,
   readMachineInfo,
   readNetworkFacts,
-  reservationProblems,
 } from '@node-agent/node-status';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
+import { fileSystemBytes } from './node-resources.ts';
 import { RequestedServingCertificate } from './serving-certificate.ts';
 import { KUBELET_VERSION } from './version.ts';
 
@@ -37,6 +35,7 @@ interface Components {
 interface NodeFacts {
   readonly nodeName: string;
   readonly hostname: string;
+  readonly reservations: Reservations;
 }
 
 /** The API server's side of a kubelet: dispose it last. */
@@ -58,14 +57,13 @@ export async function joinCluster(
   configuration: KubeletConfiguration,
   flags: KubeletFlags,
   featureGates: FeatureGates,
-  { nodeName, hostname }: NodeFacts,
+  { nodeName, hostname, reservations }: NodeFacts,
   { clock, random, logger, metrics }: Components,
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
   const fs = nodeFileSystem;
   const { ips, invalid } = parseNodeIps(flags.nodeIp);
   if (invalid.length > 0) logger.warn({ invalid }, '--node-ip: not addresses, left out');
-  const reservations = await reservationsOf(configuration, flags);
   const credentialsOfNode = await nodeCredentials({ ...child('images'), fs }, flags);
 
   const access = await clusterAccess(flags, configuration, nodeName, {
@@ -119,10 +117,7 @@ export async function joinCluster(
             { fs, networkInterfaces: () => interfaces.read(), lookup: addressesOf },
             { nodeName, hostname, nodeIps: ips },
           ),
-        ephemeralStorageBytes: async () => {
-          const { blocks, bsize } = await statfs(flags.rootDir);
-          return blocks * bsize;
-        },
+        ephemeralStorageBytes: () => fileSystemBytes(flags.rootDir),
       },
       nodeCredentials: credentialsOfNode,
     },
@@ -171,22 +166,6 @@ export async function joinCluster(
       await access[Symbol.asyncDispose]();
     },
   };
-}
-
-/** @throws Error where the machine has not got what is to be kept back of it */
-async function reservationsOf(
-  configuration: KubeletConfiguration,
-  flags: KubeletFlags,
-): Promise<ReturnType<typeof parseReservations>> {
-  const { kubeReserved, systemReserved, evictionHard, reservedSystemCPUs } = configuration;
-  const reservations = parseReservations({
-    ...{ kubeReserved, systemReserved, evictionHard },
-    reservedSystemCpus: reservedSystemCPUs,
-    ignoreEviction: flags.experimentalAllocatableIgnoreEviction,
-  });
-  const problems = reservationProblems(machineCapacity(await readMachineInfo(nodeFileSystem)), reservations);
-  if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
-  return reservations;
 }
 
 async function addressesOf(name: string): Promise<readonly string[]> {

@@ -16,6 +16,7 @@ import {
 import { MountCommand } from '@node-agent/volumes';
 import type { Machine } from './machine.ts';
 import { nodeIdentity } from './node-identity.ts';
+import { readNodeResources } from './node-resources.ts';
 import { adjustOomScore } from './oom-score.ts';
 import { podSources } from './pod-sources.ts';
 import { withImageService } from './runtime-services.ts';
@@ -41,6 +42,7 @@ export async function runNode(
   const identity = nodeIdentity(flags, machine);
   const fs = nodeFileSystem;
   await fs.mkdir(flags.rootDir, { mode: 0o750 });
+  const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
 
   const metrics = new MetricsRegistry();
@@ -53,7 +55,7 @@ export async function runNode(
         configuration,
         flags,
         featureGates,
-        { nodeName: identity.nodeName, hostname: machine.hostname },
+        { nodeName: identity.nodeName, hostname: machine.hostname, reservations: resources.reservations },
         { clock, random, logger, metrics },
       )
     : undefined;
@@ -99,7 +101,7 @@ export async function runNode(
     fetch: (url, init) => fetch(url, init),
   });
   const servers = kubeletServers(configuration, { clock, logger, metrics, events });
-  const settings = assemblySettings(configuration, flags, featureGates, machine, identity, sources, servers);
+  const settings = assemblySettings(configuration, flags, featureGates, machine, identity, resources, sources, servers);
   const { kubelet } = assembleKubelet(ports, settings);
 
   logger.info(

@@ -1,9 +1,11 @@
+import { arch } from 'node:os';
 import { join } from 'node:path';
 import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
+import { goArchitecture, initialLabels } from '@node-agent/node-status';
 import type { Machine } from './machine.ts';
-import { maxPodsHandler } from './max-pods.ts';
 import type { NodeIdentity } from './node-identity.ts';
+import type { NodeResources } from './node-resources.ts';
 
 /** The first delay before a crashing container is started again; the configuration can only lower the longest one. */
 const INITIAL_BACK_OFF_MS = 10_000;
@@ -15,6 +17,7 @@ export function assemblySettings(
   featureGates: FeatureGates,
   machine: Machine,
   identity: NodeIdentity,
+  { allocatable }: Pick<NodeResources, 'allocatable'>,
   sources: readonly PodSourcePort[],
   servers: AssemblySettings['servers'],
 ): AssemblySettings<KubeletConfiguration> {
@@ -43,10 +46,15 @@ export function assemblySettings(
         singleProcessOomKill: configuration.singleProcessOOMKill ?? machine.cgroupVersion === 1,
       },
     },
-    // Nothing is reserved of it yet.
-    nodeAllocatable: { cpu: String(machine.cpus), memory: String(machine.memoryCapacityBytes) },
+    nodeLabels: initialLabels({
+      hostname: machine.hostname,
+      operatingSystem: 'linux',
+      architecture: goArchitecture(arch()),
+      nodeLabels: flags.nodeLabels,
+    }),
+    nodeAllocatable: allocatable,
     sources,
-    admitHandlers: [maxPodsHandler(configuration.maxPods, configuration.podsPerCore, machine.cpus)],
+    admission: { taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators') },
     dns: {
       resolvConfPath: configuration.resolvConf,
       clusterDns: configuration.clusterDNS,

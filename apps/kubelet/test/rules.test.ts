@@ -1,9 +1,14 @@
-import { defaultConfiguration, parseCommandLine, resolveFeatureGates } from '@node-agent/config';
-import type { Pod } from '@node-agent/pod-spec';
+import {
+  defaultConfiguration,
+  type KubeletConfiguration,
+  parseCommandLine,
+  resolveFeatureGates,
+} from '@node-agent/config';
+import { parseReservations } from '@node-agent/node-status';
 import { describe, expect, test } from 'vitest';
 import type { Machine } from '../src/machine.ts';
-import { maxPodsHandler } from '../src/max-pods.ts';
 import { nodeIdentity } from '../src/node-identity.ts';
+import { allocatableOf } from '../src/node-resources.ts';
 import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
 import { assemblySettings } from '../src/settings.ts';
@@ -41,22 +46,43 @@ test.each([
   expect(nodeProblem(version)).toBe(problem);
 });
 
-describe('maxPods', () => {
-  const pod = (uid: string): Pod => ({ metadata: { name: uid, namespace: 'default', uid }, spec: { containers: [] } });
+describe('what pods can have of the node', () => {
+  const machine = {
+    machineId: '',
+    systemUuid: '',
+    bootId: '',
+    kernelVersion: '',
+    osImage: '',
+    cpuCount: 4,
+    memoryBytes: 2 ** 30,
+    swapBytes: 0,
+    hugePages: [],
+  };
+  const allocatable = (changes: Partial<KubeletConfiguration>, kubeReserved: Record<string, string> = {}) =>
+    allocatableOf(
+      { ...defaultConfiguration(), ...changes },
+      parseReservations({ kubeReserved, systemReserved: {}, evictionHard: {} }),
+      { machine, ephemeralStorageBytes: 2 ** 33 },
+    );
 
-  test('N1: a pod above the limit is refused as upstream words it, one that is counted already is not', () => {
-    const handler = maxPodsHandler(2, 0, 8);
-    expect(handler.admit(pod('c'), [pod('a'), pod('b')])).toEqual({
-      admit: false,
-      reason: 'OutOfpods',
-      message: "Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 2",
-    });
-    expect(handler.admit(pod('b'), [pod('a'), pod('b')])).toEqual({ admit: true });
+  test('is all of it, and as many pods as the configuration says', () => {
+    expect(allocatable({})).toEqual({ cpu: '4', memory: '1Gi', pods: '110', 'ephemeral-storage': '8Gi' });
   });
 
-  test('a limit per core holds where it is lower', () => {
-    expect(maxPodsHandler(110, 1, 2).admit(pod('c'), [pod('a'), pod('b')])).toMatchObject({ admit: false });
-    expect(maxPodsHandler(2, 10, 2).admit(pod('b'), [pod('a')])).toEqual({ admit: true });
+  test('is less what is kept back', () => {
+    expect(allocatable({}, { cpu: '500m', memory: '256Mi' })).toMatchObject({ cpu: '3500m', memory: '768Mi' });
+  });
+
+  test.each([
+    [110, 1, '4'],
+    [2, 10, '2'],
+    [7, 0, '7'],
+  ])('with maxPods %d and podsPerCore %d is %s pods', (maxPods, podsPerCore, pods) => {
+    expect(allocatable({ maxPods, podsPerCore })).toMatchObject({ pods });
+  });
+
+  test('cannot be less than nothing: what is kept back must be there', () => {
+    expect(() => allocatable({}, { memory: '2Gi' })).toThrow('invalid Node Allocatable configuration.');
   });
 });
 
@@ -79,6 +105,7 @@ describe('settings', () => {
       resolveFeatureGates({}).gates,
       machine,
       { nodeName: 'n', nodeIps: [] },
+      { allocatable: { pods: '110' } },
       [],
       {},
     );

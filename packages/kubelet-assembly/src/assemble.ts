@@ -1,3 +1,4 @@
+import { type AdmissionNode, predicateHandler } from '@node-agent/admission';
 import { every } from '@node-agent/async';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
@@ -211,7 +212,12 @@ export function assembleKubelet<C>(
         }),
       volumes,
       containerGc,
-      admitHandlers: [unsupportedFeatureHandler(FEATURES), unsupportedVolumes(volumes), ...settings.admitHandlers],
+      admitHandlers: [
+        unsupportedFeatureHandler(FEATURES),
+        unsupportedVolumes(volumes),
+        predicateHandler({ node: () => clusterNode?.node ?? localNode(settings, facts) }, settings.admission),
+        ...(settings.admitHandlers ?? []),
+      ],
       services: [
         ...[...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])].map(({ name, make }) => {
           const source = make(podConfig.addSource(name));
@@ -243,6 +249,18 @@ function nothingLeft(status: RuntimePodStatus | undefined): boolean {
 
 function mayStillRun({ state }: RuntimePodStatus['containers'][number]): boolean {
   return state === 'running' || state === 'unknown';
+}
+
+/** The node as it is without an API server, or before that has told it. */
+function localNode(
+  { nodeName, nodeLabels, nodeAllocatable }: AssemblySettings<unknown>,
+  facts: RuntimeFacts,
+): AdmissionNode {
+  const features = facts.features();
+  return {
+    metadata: { name: nodeName, ...(nodeLabels && { labels: nodeLabels }) },
+    status: { ...(nodeAllocatable && { allocatable: nodeAllocatable }), ...(features && { features }) },
+  };
 }
 
 function unsupportedVolumes(volumes: Pick<VolumeManager, 'unsupported'>): AdmitHandler {

@@ -1,3 +1,4 @@
+import type { PredicateHandlerOptions } from '@node-agent/admission';
 import type { Clock, Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
@@ -46,10 +47,17 @@ export interface AssemblySettings<C = unknown> {
   readonly containerLogsDirectory: string;
   /** What sandboxes and containers are made by. */
   readonly node: NodeSettings;
-  /** What pods may use of the node: the limits that the downward API shows of a container without; 0 where absent. */
+  /** The labels of the node where no API server has told them. */
+  readonly nodeLabels?: Readonly<Record<string, string>>;
+  /**
+   * What pods may use of the node, where no API server has told it: pods are admitted against it, and the downward API shows
+   * it as the limits of a container without. Nothing is asked for, and 0 is shown, where it is absent.
+   */
   readonly nodeAllocatable?: Readonly<Record<string, string>>;
   readonly sources: readonly PodSourcePort[];
-  readonly admitHandlers: readonly AdmitHandler[];
+  readonly admission?: PredicateHandlerOptions;
+  /** Asked after the handlers that every node has. */
+  readonly admitHandlers?: readonly AdmitHandler[];
   readonly dns: {
     readonly resolvConfPath: string;
     readonly clusterDns: readonly string[];

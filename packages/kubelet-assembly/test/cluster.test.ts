@@ -99,6 +99,38 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('N1: refuses pods for which the node has no room or not the labels, and says why', async () => {
+    const { clock, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    const { containers } = boundPod('').spec;
+    const needing = (cpu: string): Partial<Pod['spec']> => ({
+      containers: containers.map((container) => ({ ...container, resources: { requests: { cpu } } })),
+    });
+    await client.create(resources.pods, boundPod('first', needing('1500m')));
+    await seconds(clock, 1);
+    await client.create(resources.pods, boundPod('second', needing('1')));
+    await client.create(resources.pods, boundPod('elsewhere', { nodeSelector: { zone: 'b' } }));
+    await seconds(clock, 2);
+    const statusOf = async (name: string) => (await client.get(resources.pods, { namespace: 'default', name })).status;
+    expect(await statusOf('first')).toMatchObject({ phase: 'Running' });
+    expect(await statusOf('second')).toMatchObject({
+      phase: 'Failed',
+      reason: 'OutOfcpu',
+      message: expect.stringContaining('requested: 1000, used: 1500, capacity: 2000'),
+    });
+    expect(await statusOf('elsewhere')).toMatchObject({ phase: 'Failed', reason: 'NodeAffinity' });
+    expect(cri.liveContainers()).toHaveLength(1);
+
+    // What ended holds nothing.
+    await client.delete(resources.pods, { namespace: 'default', name: 'first' });
+    await seconds(clock, 4);
+    await client.create(resources.pods, boundPod('third', needing('2')));
+    await seconds(clock, 2);
+    expect(await statusOf('third')).toMatchObject({ phase: 'Running' });
+    await stop();
+  });
+
   it('F3: shows a static pod by a mirror pod with its status, which is made again when deleted', async () => {
     const { clock, client, start } = await makeCluster();
     const { setPods, stop } = start();

@@ -2,6 +2,7 @@ import { type Random, seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { AdmitHandler } from '@node-agent/kubelet-core';
 import { defaultPod, type Pod } from '@node-agent/pod-spec';
 import { MemoryEventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type AssembledKubelet, assembleKubelet } from '../src/assemble.ts';
@@ -47,7 +48,7 @@ export interface StartedKubelet extends AssembledKubelet<unknown> {
 /** A kubelet over the world, with one source that a test speaks for. */
 export function startKubelet(
   { clock, random, fs, cri, events }: World,
-  admitHandlers: AssemblySettings['admitHandlers'] = [],
+  admitHandlers: readonly AdmitHandler[] = [],
   cluster?: ClusterPart,
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};
@@ -76,7 +77,7 @@ export function startKubelet(
         singleProcessOomKill: false,
       },
     },
-    nodeAllocatable: { memory: '1Gi' },
+    nodeAllocatable: { pods: '110', cpu: '2', memory: '1Gi' },
     sources: [
       {
         name: 'file',

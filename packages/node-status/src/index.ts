@@ -1,8 +1,10 @@
 export type { NetworkFacts } from './addresses.ts';
-export { type DevicePluginResources, machineCapacity } from './capacity.ts';
+export { nodeAllocatable } from './allocatable.ts';
+export { type DevicePluginResources, machineCapacity, nodeCapacity } from './capacity.ts';
 export type { ListedInterfaces } from './default-ip.ts';
 export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
 export { type HostNetwork, readNetworkFacts } from './host-network.ts';
+export { initialLabels } from './initial-node.ts';
 export { InterfaceList } from './interface-list.ts';
 export { type IpAddress, parseIp } from './ip.ts';
 export { NODE_LEASE_NAMESPACE } from './lease.ts';

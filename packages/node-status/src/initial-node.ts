@@ -26,27 +26,39 @@ export interface RegistrationSettings {
 
 /** The node as it is created, but for its status (`kubelet_node_status.go`, initialNode). */
 export function initialNode(settings: RegistrationSettings): Node {
-  const { nodeName, hostname, nodeLabels, providerId, operatingSystem, architecture } = settings;
+  const { nodeName, providerId } = settings;
   const taints = settings.externalCloudProvider ? [...settings.taints, UNINITIALIZED] : settings.taints;
   return {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: {
       name: nodeName,
-      labels: {
-        'kubernetes.io/hostname': hostname,
-        'kubernetes.io/os': operatingSystem,
-        'kubernetes.io/arch': architecture,
-        'beta.kubernetes.io/os': operatingSystem,
-        'beta.kubernetes.io/arch': architecture,
-        ...nodeLabels,
-      },
+      labels: initialLabels(settings),
       ...(settings.enableControllerAttachDetach && { annotations: { [CONTROLLER_MANAGED_ATTACH]: 'true' } }),
     },
     spec: {
       ...(taints.length > 0 && { taints }),
       ...(providerId !== '' && { providerID: providerId }),
     },
+  };
+}
+
+/** The labels that a node is registered with: those of its machine, and above them its own. */
+export function initialLabels({
+  hostname,
+  operatingSystem,
+  architecture,
+  nodeLabels,
+}: Pick<RegistrationSettings, 'hostname' | 'operatingSystem' | 'architecture' | 'nodeLabels'>): Readonly<
+  Record<string, string>
+> {
+  return {
+    'kubernetes.io/hostname': hostname,
+    'kubernetes.io/os': operatingSystem,
+    'kubernetes.io/arch': architecture,
+    'beta.kubernetes.io/os': operatingSystem,
+    'beta.kubernetes.io/arch': architecture,
+    ...nodeLabels,
   };
 }
 

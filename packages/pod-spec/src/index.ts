@@ -80,6 +80,8 @@ export { containerResourceValue, type ResourceSelector } from './resource-field.
 export {
   addResources,
   formatResourceList,
+  isHugePageResource,
+  isNativeResource,
   maxResources,
   parseResourceList,
   type ResourceList,

@@ -56,7 +56,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'RestartAllContainersOnContainerExits',
   'RuntimeClassInImageCriApi',
   'SELinuxMount',
-  'TaintTolerationComparisonOperators',
   'TopologyManagerPolicyAlphaOptions',
   'TopologyManagerPolicyBetaOptions',
   'WindowsCPUAndMemoryAffinity',

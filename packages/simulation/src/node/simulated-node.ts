@@ -210,7 +210,6 @@ export class SimulatedNode {
         },
       },
       sources,
-      admitHandlers: [],
       dns: { resolvConfPath: '/etc/resolv.conf', clusterDns: [], clusterDomain: 'cluster.local' },
       syncFrequencyMs: 60_000,
       backOff: this.#plan.backOff,

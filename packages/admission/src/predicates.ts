@@ -1,0 +1,88 @@
+import { isStaticPod, type Pod } from '@node-agent/pod-spec';
+import type { AdmissionNode } from './admission-node.ts';
+import { hasHostPortConflict } from './host-ports.ts';
+import { matchesNodeAffinity } from './node-affinity.ts';
+import { type InsufficientResource, insufficientResources, type RequestsOf } from './resource-fit.ts';
+import { toleratesTaint } from './tolerations.ts';
+
+/** Why a pod may not run here: the reason and message of its status and its event. */
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the predicates depend on beside pod, pods and node. */
+export interface PredicateContext {
+  readonly requestsOf: RequestsOf;
+  /** Gate TaintTolerationComparisonOperators. */
+  readonly taintComparisons: boolean;
+}
+
+/**
+ * Why a pod may not run on a node beside the others; `undefined` where it may. The first reason of those that there are,
+ * in upstream's order and words (`pkg/kubelet/lifecycle/predicate.go`).
+ */
+export function checkPredicates(
+  pod: Pod,
+  others: readonly Pod[],
+  node: AdmissionNode,
+  context: PredicateContext,
+): Refusal | undefined {
+  return platformRefusal(pod, node) ?? generalRefusal(pod, others, node, context);
+}
+
+/** Of no use to ask again: it does not depend on what else runs here. */
+function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): Refusal | undefined {
+  if ((metadata.labels?.['kubernetes.io/os'] ?? 'linux') !== 'linux') {
+    return {
+      reason: 'PodOSSelectorNodeLabelDoesNotMatch',
+      message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    };
+  }
+  if ((spec.os?.name ?? 'linux') !== 'linux') {
+    return { reason: 'PodOSNotSupported', message: "Failed to admit pod as the OS field doesn't match node OS" };
+  }
+  const strict = spec.securityContext?.supplementalGroupsPolicy === 'Strict';
+  if (strict && status?.features?.supplementalGroupsPolicy !== true) {
+    return {
+      reason: 'SupplementalGroupsPolicyNotSupported',
+      message: 'SupplementalGroupsPolicy=Strict is not supported in this node',
+    };
+  }
+  return undefined;
+}
+
+function generalRefusal(
+  pod: Pod,
+  others: readonly Pod[],
+  node: AdmissionNode,
+  { requestsOf, taintComparisons }: PredicateContext,
+): Refusal | undefined {
+  const allocatable = node.status?.allocatable;
+  const [short] = allocatable ? insufficientResources(pod, others, allocatable, requestsOf) : [];
+  if (short) return insufficient(short);
+  if (!matchesNodeAffinity(pod, node))
+    return failed('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
+  if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) {
+    return failed('NodeName', "node(s) didn't match the requested node name");
+  }
+  if (hasHostPortConflict(pod, others)) {
+    return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports");
+  }
+  // Other effects are the scheduler's; and a static pod is the node's own.
+  const evicting = isStaticPod(pod) ? [] : (node.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
+  const tolerations = pod.spec.tolerations ?? [];
+  if (!evicting.every((taint) => tolerations.some((one) => toleratesTaint(one, taint, taintComparisons)))) {
+    return failed('TaintToleration', "node(s) had taints that the pod didn't tolerate");
+  }
+  return undefined;
+}
+
+function insufficient({ resource, requested, used, capacity }: InsufficientResource): Refusal {
+  const amounts = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;
+  return { reason: `OutOf${resource}`, message: `Node didn't have enough resource: ${resource}, ${amounts}` };
+}
+
+function failed(reason: string, text: string): Refusal {
+  return { reason, message: `Predicate ${reason} failed: ${text}` };
+}

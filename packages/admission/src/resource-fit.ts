@@ -1,0 +1,82 @@
+import {
+  addResources,
+  isHugePageResource,
+  isNativeResource,
+  type Pod,
+  parseResourceList,
+  podRequests,
+  type Quantity,
+  type ResourceList,
+  type ResourceListJson,
+} from '@node-agent/pod-spec';
+
+/** A resource of which the node has not enough left for a pod; CPU in thousandths. */
+export interface InsufficientResource {
+  readonly resource: string;
+  readonly requested: bigint;
+  readonly used: bigint;
+  readonly capacity: bigint;
+}
+
+/** What pods ask for, each read once: a pod as it is in memory never changes. */
+export type RequestsOf = (pod: Pod) => ResourceList;
+
+export function rememberedRequests(): RequestsOf {
+  const known = new WeakMap<Pod, ResourceList>();
+  return (pod) => {
+    let requests = known.get(pod);
+    if (requests === undefined) {
+      requests = podRequests(pod);
+      known.set(pod, requests);
+    }
+    return requests;
+  };
+}
+
+/**
+ * What the node has too little of for one more pod, the pod's own place first (`noderesources/fit.go`). Resources of
+ * devices that the node does not know are not asked for: they may be the cluster's.
+ * @param others those that hold resources of the node
+ */
+export function insufficientResources(
+  pod: Pod,
+  others: readonly Pod[],
+  allocatable: ResourceListJson,
+  requestsOf: RequestsOf,
+): readonly InsufficientResource[] {
+  const capacities = parseResourceList(allocatable);
+  const places = capacities.get('pods')?.value() ?? 0n;
+  const used = BigInt(others.length);
+  const short: InsufficientResource[] = [];
+  if (used + 1n > places) short.push({ resource: 'pods', requested: 1n, used, capacity: places });
+
+  const wanted = [...requestsOf(pod)].filter(([name, { isZero }]) => {
+    if (isZero || !isCounted(name)) return false;
+    return isNativeResource(name) || capacities.has(name);
+  });
+  if (wanted.length === 0) return short;
+  const taken = addResources(...others.map(requestsOf));
+  for (const [resource, quantity] of wanted.sort(byKind)) {
+    const amount = (of: Quantity | undefined): bigint => (resource === 'cpu' ? of?.milliValue() : of?.value()) ?? 0n;
+    const entry = {
+      resource,
+      requested: amount(quantity),
+      used: amount(taken.get(resource)),
+      capacity: amount(capacities.get(resource)),
+    };
+    if (entry.requested > entry.capacity - entry.used) short.push(entry);
+  }
+  return short;
+}
+
+const FIRST = ['cpu', 'memory', 'ephemeral-storage'];
+
+/** Other names without a slash are nothing that a node has. */
+function isCounted(name: string): boolean {
+  return FIRST.includes(name) || isHugePageResource(name) || name.includes('/');
+}
+
+function byKind([one]: readonly [string, Quantity], [other]: readonly [string, Quantity]): number {
+  const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+  return rank(one) - rank(other) || (one < other ? -1 : 1);
+}

@@ -1,0 +1,15 @@
+import type { Container, Pod } from '@node-agent/pod-spec';
+
+/** A pod with one container that asks for these resources. */
+export function makePod(
+  name: string,
+  requests: Readonly<Record<string, string>> = {},
+  spec: Partial<Pod['spec']> = {},
+): Pod {
+  const container: Container = { name: 'main', image: 'busybox', resources: { requests } };
+  const annotations = { 'kubernetes.io/config.source': 'api' };
+  return {
+    metadata: { name, namespace: 'default', uid: `uid-${name}`, annotations },
+    spec: { containers: [container], ...spec },
+  };
+}

@@ -1,0 +1,154 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import type { AdmissionNode } from '../src/admission-node.ts';
+import { predicateHandler } from '../src/predicate-handler.ts';
+import { makePod } from './pods.ts';
+
+const allocatable = {
+  pods: '3',
+  cpu: '2',
+  memory: '1Gi',
+  'ephemeral-storage': '10Gi',
+  'hugepages-2Mi': '4Mi',
+  'example.com/gpu': '1',
+};
+const node: AdmissionNode = { metadata: { name: 'n1', labels: {} }, status: { allocatable } };
+
+const admit = (pod: Pod, others: readonly Pod[] = [], on: AdmissionNode = node): string => {
+  const result = predicateHandler({ node: () => on }).admit(pod, others);
+  return result.admit ? 'admitted' : `${result.reason}: ${result.message}`;
+};
+const outOf = (resource: string, requested: number, used: number, capacity: number): string =>
+  `OutOf${resource}: Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
+
+describe('N1: resources of the node', () => {
+  const busy = makePod('busy', { cpu: '1500m', memory: '512Mi', 'example.com/gpu': '1' });
+  test.each<[string, Pod, readonly Pod[], string]>([
+    ['all of it', makePod('p', { cpu: '2', memory: '1Gi', 'example.com/gpu': '1' }), [], 'admitted'],
+    ['what is left', makePod('p', { cpu: '0.5', memory: '512Mi' }), [busy], 'admitted'],
+    ['too much CPU, in thousandths', makePod('p', { cpu: '501m' }), [busy], outOf('cpu', 501, 1500, 2000)],
+    ['too much memory', makePod('p', { memory: '513Mi' }), [busy], outOf('memory', 513 * 2 ** 20, 2 ** 29, 2 ** 30)],
+    [
+      'too much ephemeral storage',
+      makePod('p', { 'ephemeral-storage': '11Gi' }),
+      [],
+      outOf('ephemeral-storage', 11 * 2 ** 30, 0, 10 * 2 ** 30),
+    ],
+    ['huge pages', makePod('p', { 'hugepages-2Mi': '6Mi' }), [], outOf('hugepages-2Mi', 6 * 2 ** 20, 0, 4 * 2 ** 20)],
+    ['huge pages of no such size', makePod('p', { 'hugepages-1Gi': '1Gi' }), [], outOf('hugepages-1Gi', 2 ** 30, 0, 0)],
+    ['a device that is taken', makePod('p', { 'example.com/gpu': '1' }), [busy], outOf('example.com/gpu', 1, 1, 1)],
+    [
+      'a device that this node does not know may be the cluster’s',
+      makePod('p', { 'example.com/x': '1' }),
+      [],
+      'admitted',
+    ],
+    ['the first resource of two', makePod('p', { memory: '2Gi', cpu: '3' }), [], outOf('cpu', 3000, 0, 2000)],
+    ['no place', makePod('p'), [makePod('a'), makePod('b'), makePod('c')], outOf('pods', 1, 3, 3)],
+    ['the last place', makePod('p'), [makePod('a'), makePod('b')], 'admitted'],
+  ])('%s', (_title, pod, others, expected) => {
+    expect(admit(pod, others)).toBe(expected);
+  });
+
+  test('nothing requested needs nothing, however full the node is', () => {
+    expect(admit(makePod('p'), [makePod('over', { cpu: '3' })])).toBe('admitted');
+  });
+
+  test('what is not known of a node is not asked for', () => {
+    expect(admit(makePod('p', { cpu: '64' }), [], { metadata: { name: 'n1' } })).toBe('admitted');
+  });
+});
+
+describe('the node itself', () => {
+  test.each<[string, Pod, string]>([
+    [
+      'a label of another operating system',
+      { ...makePod('p'), metadata: { ...makePod('p').metadata, labels: { 'kubernetes.io/os': 'windows' } } },
+      "PodOSSelectorNodeLabelDoesNotMatch: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    ],
+    [
+      'another operating system',
+      makePod('p', {}, { os: { name: 'windows' } }),
+      "PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS",
+    ],
+    ['this one', makePod('p', {}, { os: { name: 'linux' } }), 'admitted'],
+    [
+      'strict supplemental groups',
+      makePod('p', {}, { securityContext: { supplementalGroupsPolicy: 'Strict' } }),
+      'SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node',
+    ],
+    [
+      'a label that the node has not',
+      makePod('p', {}, { nodeSelector: { zone: 'a' } }),
+      "NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    ],
+    [
+      'another node',
+      makePod('p', {}, { nodeName: 'n2' }),
+      "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name",
+    ],
+  ])('%s', (_title, pod, expected) => {
+    expect(admit(pod)).toBe(expected);
+  });
+
+  test('strict supplemental groups where the runtime has them', () => {
+    const able = { ...node, status: { allocatable, features: { supplementalGroupsPolicy: true } } };
+    const pod = makePod('p', {}, { securityContext: { supplementalGroupsPolicy: 'Strict' } });
+    expect(admit(pod, [], able)).toBe('admitted');
+  });
+});
+
+describe('taints', () => {
+  const refused = "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
+  const tainted = (effect: string): AdmissionNode => ({ ...node, spec: { taints: [{ key: 'broken', effect }] } });
+
+  test('only NoExecute keeps a pod out that is bound already', () => {
+    expect(admit(makePod('p'), [], tainted('NoExecute'))).toBe(refused);
+    expect(admit(makePod('p'), [], tainted('NoSchedule'))).toBe('admitted');
+  });
+
+  test('a toleration lets it in', () => {
+    const pod = makePod('p', {}, { tolerations: [{ key: 'broken', operator: 'Exists' }] });
+    expect(admit(pod, [], tainted('NoExecute'))).toBe('admitted');
+  });
+
+  test('a static pod is not asked', () => {
+    const pod = makePod('p');
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    expect(admit({ ...pod, metadata: { ...pod.metadata, annotations } }, [], tainted('NoExecute'))).toBe('admitted');
+  });
+});
+
+describe('ports of the host', () => {
+  const refused = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+  const withPort = (hostPort: number, more: { hostIP?: string; protocol?: string } = {}): Pod =>
+    makePod(
+      `p${hostPort}`,
+      {},
+      {
+        containers: [{ name: 'main', image: 'busybox', ports: [{ containerPort: 80, hostPort, ...more }] }],
+      },
+    );
+
+  test.each<[string, Pod, Pod, string]>([
+    ['the same port', withPort(80), withPort(80), refused],
+    ['another port', withPort(80), withPort(81), 'admitted'],
+    ['another protocol', withPort(80), withPort(80, { protocol: 'UDP' }), 'admitted'],
+    ['TCP is what no protocol means', withPort(80), withPort(80, { protocol: 'TCP' }), refused],
+    ['other addresses', withPort(80, { hostIP: '10.0.0.1' }), withPort(80, { hostIP: '10.0.0.2' }), 'admitted'],
+    ['one address of all', withPort(80, { hostIP: '10.0.0.1' }), withPort(80), refused],
+    ['all addresses, one of which is taken', withPort(80), withPort(80, { hostIP: '10.0.0.1' }), refused],
+    ['no port of the host', withPort(0), withPort(0), 'admitted'],
+  ])('%s', (_title, pod, other, expected) => {
+    expect(admit(pod, [other])).toBe(expected);
+  });
+
+  test('a sidecar holds its port, an init container does not', () => {
+    const ports = [{ containerPort: 80, hostPort: 80 }];
+    const init = { name: 'init', image: 'busybox', ports };
+    const holding = (restartPolicy?: string): Pod =>
+      makePod('init', {}, { initContainers: [{ ...init, ...(restartPolicy && { restartPolicy }) }] });
+    expect(admit(withPort(80), [holding()])).toBe('admitted');
+    expect(admit(withPort(80), [holding('Always')])).toBe(refused);
+  });
+});
