@@ -1,8 +1,14 @@
+import { readFileSync } from 'node:fs';
+
 /** The Kubernetes release that this kubelet follows. */
 const KUBERNETES_VERSION = 'v1.36.3';
 
-/** This project's own release. */
-const NODE_AGENT_VERSION = '0.1.0';
+/** What `kubelet --version` says and the node reports: a semantic version that tells both that release and this program's own. */
+export const KUBELET_VERSION: string = `${KUBERNETES_VERSION}+node-agent.${ownVersion()}`;
 
-/** What `kubelet --version` says and the node reports: a semantic version that tells both. */
-export const KUBELET_VERSION: string = `${KUBERNETES_VERSION}+node-agent.${NODE_AGENT_VERSION}`;
+/** As the manifest has it, which stands beside the sources and beside what is built of them. */
+function ownVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
+  throw new Error('package.json of the kubelet: has no version');
+}

@@ -1,12 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -100,4 +101,12 @@ test('a configuration that is refused is a line on the standard error stream, an
   const { lines } = await start({ maxPods: 'many' });
   expect(await lineWith(lines, 'maxPods')).toMatch(/^kubelet: .*kubelet\.yaml.*maxPods/);
   expect(await exitCode()).toBe(1);
+});
+
+test('its version is the release of Kubernetes that it follows, and its own as the package has it', async () => {
+  const manifest: unknown = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
+  const { version } = manifest as { version: string };
+  const command = promisify(execFile);
+  const { stdout } = await command(process.execPath, ['--conditions=@node-agent/source', main, '--version']);
+  expect(stdout).toBe(`Kubernetes v1.36.3+node-agent.${version}\n`);
 });

@@ -165,6 +165,7 @@ export function assembleKubelet<C>(
     pods: podManager,
     runtime: facts,
     kubelet: () => assembled,
+    onServerHeard: () => objects?.clusterServices.retryNow(),
     safety: {
       couldHaveRunningContainers: (uid) => workers?.couldHaveRunningContainers(uid) ?? true,
       podResourcesAreReclaimed: (uid) => nothingLeft(podCache.get(uid)?.status),

@@ -24,6 +24,8 @@ export interface NodeParts {
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
+  /** The API server has just answered. */
+  readonly onServerHeard: () => void;
 }
 
 /**
@@ -98,7 +100,18 @@ export class ClusterNode {
       { ...settings.node, nodeName },
     );
     const lease = new NodeLease(
-      { ...child('node-lease'), leases: restLeaseClient(heartbeats), nodes, onRepeatedHeartbeatFailure },
+      {
+        ...child('node-lease'),
+        leases: restLeaseClient(heartbeats),
+        nodes,
+        onRepeatedHeartbeatFailure,
+        // What waits after a failure need not wait longer.
+        onRenewed() {
+          pods.retryNow();
+          node.retryNow();
+          parts.onServerHeard();
+        },
+      },
       { nodeName, leaseDurationSeconds: settings.leaseDurationSeconds },
     );
     this.services = [

@@ -18,6 +18,11 @@ export class ClusterServices implements BackgroundService {
     return this.#reflector.hasSynced ? this.#reflector.objects.values() : undefined;
   }
 
+  /** Ends the wait after a failure. */
+  retryNow(): void {
+    this.#reflector.retryNow();
+  }
+
   start(signal: AbortSignal): Promise<void> {
     return this.#reflector.start(signal);
   }

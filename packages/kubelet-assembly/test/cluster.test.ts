@@ -174,6 +174,53 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('K3: within seconds of an hour without the API server, its pods come and go again and the node is ready', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    await client.create(resources.pods, boundPod('stays'));
+    await seconds(clock, 2);
+    const [before] = await ids(cri);
+    await client.create(resources.pods, boundPod('goes'));
+    await seconds(clock, 2);
+    api.refuseConnections();
+    for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
+    expect(cri.liveContainers()).toHaveLength(2);
+    // What changed meanwhile is told by nobody: all of it is read anew.
+    api.acceptConnections();
+    await client.delete(resources.pods, { namespace: 'default', name: 'goes' });
+    await client.create(resources.pods, boundPod('comes'));
+    await seconds(clock, 12);
+    const { items } = await client.list(resources.pods, { namespace: 'default' });
+    expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['comes', 'stays']);
+    const comes = await client.get(resources.pods, { namespace: 'default', name: 'comes' });
+    expect(comes.status).toMatchObject({ phase: 'Running' });
+    expect(await ids(cri)).toContain(before);
+    const node = await client.get(resources.nodes, { name: 'n1' });
+    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(ready?.status).toBe('True');
+    expect(clock.now() - Date.parse(String(ready?.lastHeartbeatTime))).toBeLessThan(15_000);
+    await stop();
+  });
+
+  it('registers its node again when that was deleted under it, and its pods run on', async () => {
+    const { clock, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    await client.create(resources.pods, boundPod('web'));
+    await seconds(clock, 10);
+    const containers = await ids(cri);
+    const first = await client.get(resources.nodes, { name: 'n1' });
+    await client.delete(resources.nodes, { name: 'n1' });
+    await seconds(clock, 15);
+    const second = await client.get(resources.nodes, { name: 'n1' });
+    expect(second.metadata.uid).not.toBe(first.metadata.uid);
+    expect(second.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    expect(await ids(cri)).toEqual(containers);
+    expect(cri.liveContainers()).toHaveLength(1);
+    await stop();
+  });
+
   it('starts a container once the secret that its environment asks for is there', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();

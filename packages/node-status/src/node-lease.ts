@@ -15,6 +15,8 @@ export interface NodeLeaseComponents {
   readonly metrics: Metrics;
   /** Called from the second failed renewal in a row on: connections that hang should be closed. */
   readonly onRepeatedHeartbeatFailure?: () => void;
+  /** Called when the lease was made, and after each renewal: the API server is there. */
+  readonly onRenewed?: () => void;
 }
 
 export interface NodeLeaseOptions {
@@ -110,7 +112,7 @@ export class NodeLease {
         const renewed = renewedLease(lease, this.#renewal(lease, signal), clock.now());
         own.add(renewed.spec?.renewTime);
         this.#latest = await this.#call((limit) => leases.updateLease(renewed, limit), signal);
-        this.#renewedAtMs = clock.monotonic();
+        this.#succeeded();
         return;
       } catch (error) {
         signal.throwIfAborted();
@@ -130,6 +132,12 @@ export class NodeLease {
       if (attempt > 0) onRepeatedHeartbeatFailure?.();
     }
     throw last;
+  }
+
+  #succeeded(): void {
+    const { clock, onRenewed } = this.#components;
+    this.#renewedAtMs = clock.monotonic();
+    onRenewed?.();
   }
 
   /** The lease that is there, or a new one; tries again after 200 ms, doubling to 7 s (backoffEnsureLease). */
@@ -156,7 +164,7 @@ export class NodeLease {
     }
     const content = this.#content(await this.#ownerOfNewLease(signal));
     const lease = await this.#call((limit) => leases.createLease(newLease(content, clock.now()), limit), signal);
-    this.#renewedAtMs = clock.monotonic();
+    this.#succeeded();
     return { lease, created: true };
   }
 

@@ -23,6 +23,7 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
   if (options.node !== false) api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
   const { logger, lines } = captureLogger();
   let heartbeatFailures = 0;
+  let renewals = 0;
   const metrics = new MetricsRegistry();
   const { leaseDurationSeconds } = options;
   const lease = new NodeLease(
@@ -34,6 +35,7 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
       logger,
       metrics,
       onRepeatedHeartbeatFailure: () => void heartbeatFailures++,
+      onRenewed: () => void renewals++,
     },
     { nodeName: 'n1', ...(leaseDurationSeconds !== undefined && { leaseDurationSeconds }) },
   );
@@ -46,12 +48,12 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
     });
     await clock.settle();
   };
-  return { clock, api, lines, lease, start, metrics, failures: () => heartbeatFailures };
+  return { clock, api, lines, lease, start, metrics, failures: () => heartbeatFailures, renewals: () => renewals };
 }
 
 describe('the lease of a node', () => {
   test('is made with the node as its owner, then renewed every 10 s', async () => {
-    const { api, clock, start, lease } = setUp();
+    const { api, clock, start, lease, renewals } = setUp();
     await start();
     expect(api.leases.get('n1')).toMatchObject({
       apiVersion: 'coordination.k8s.io/v1',
@@ -68,6 +70,8 @@ describe('the lease of a node', () => {
       expect(api.count('updateLease')).toBe(round);
     }
     expect(lease.renewedAtMs).toBeGreaterThan(clock.monotonic() - ROUND_MS);
+    // The first was made, the others were renewed.
+    expect(renewals()).toBe(6);
     expect(api.count('getLease')).toBe(1);
     expect(api.count('getNode')).toBe(1);
   });
