@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { arch, networkInterfaces } from 'node:os';
 import type { Clock, Random } from '@node-agent/async';
-import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
+import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
 import { ApiEventRecorder } from '@node-agent/events';
 import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients, resources } from '@node-agent/kube-client';
@@ -139,7 +139,7 @@ export async function joinCluster(
         localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
         maxImages: configuration.nodeStatusMaxImages,
         kubeletPort: configuration.port,
-        gateEnabled: gatesOf(featureGates),
+        gateEnabled: declaring(featureGates),
         updateFrequencyMs: configuration.nodeStatusUpdateFrequencyMs,
         reportFrequencyMs: configuration.nodeStatusReportFrequencyMs,
       },
@@ -172,7 +172,7 @@ async function addressesOf(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
-function gatesOf(featureGates: FeatureGates): (gate: string) => boolean {
-  const on = new Set<string>(featureGates.entries().flatMap(([name, enabled]) => (enabled ? [name] : [])));
-  return (gate) => on.has(gate);
+/** The node declares only what it can do, whatever upstream's defaults are. */
+function declaring(featureGates: FeatureGates): (gate: string) => boolean {
+  return (gate) => isFeatureName(gate) && featureGates.effective(gate);
 }

@@ -12,6 +12,7 @@ export {
 export {
   type FeatureGateMessage,
   FeatureGates,
+  isFeatureName,
   type ResolvedFeatureGates,
   resolveFeatureGates,
 } from './feature-gates/feature-gates.ts';

@@ -29,6 +29,21 @@ describe('the known gates', () => {
       for (const name of needs) expect(isFeatureName(name)).toBe(true);
   });
 
+  it('have an effect where they are on and something here heeds them', () => {
+    const { gates } = resolveFeatureGates({ ContainerStopSignals: true, ContainerCheckpoint: true });
+    expect(gates.effective('ContainerStopSignals')).toBe(true);
+    expect(gates.enabled('ContainerCheckpoint')).toBe(true);
+    expect(gates.effective('ContainerCheckpoint')).toBe(false);
+    expect(resolveFeatureGates({ ContainerStopSignals: false }).gates.effective('ContainerStopSignals')).toBe(false);
+  });
+
+  it('that are on by default are not effective before there is what they switch: a node would declare what it cannot do', () => {
+    const { gates } = resolveFeatureGates({});
+    expect(gates.effective('NodeDeclaredFeatures')).toBe(true);
+    expect(gates.effective('ExtendWebSocketsToKubelet')).toBe(false);
+    expect(gates.effective('RestartAllContainersOnContainerExits')).toBe(false);
+  });
+
   it('that are locked are in no list of things to come', () => {
     for (const name of gatesWithoutEffect) expect(specOf(name)[2], name).not.toBe(true);
   });

@@ -31,6 +31,11 @@ export class FeatureGates {
     return this.#values.get(name) ?? specOf(name)[1];
   }
 
+  /** Whether a gate is on and switches something here: what a node may say of itself. */
+  effective(name: FeatureName): boolean {
+    return this.enabled(name) && !gatesWithoutEffect.has(name);
+  }
+
   /** Every known gate with its value, by name. */
   entries(): readonly (readonly [FeatureName, boolean])[] {
     return featureNames.map((name) => [name, this.enabled(name)] as const);

@@ -15,7 +15,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'ComponentStatusz',
   'ContainerCheckpoint',
   'ContainerRestartRules',
-  'ContainerStopSignals',
   'DRAExtendedResource',
   'DRAWorkloadResourceClaims',
   'DisableCPUQuotaWithExclusiveCPUs',
@@ -37,7 +36,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'KubeletServiceAccountTokenForCredentialProviders',
   'LocalStorageCapacityIsolationFSQuotaMonitoring',
   'MemoryQoS',
-  'NodeDeclaredFeatures',
   'PLEGOnDemandRelist',
   'PodAndContainerStatsFromCRI',
   'PodCertificateRequest',
@@ -58,6 +56,7 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'SELinuxMount',
   'TopologyManagerPolicyAlphaOptions',
   'TopologyManagerPolicyBetaOptions',
+  'UserNamespacesHostNetworkSupport',
   'WindowsCPUAndMemoryAffinity',
   'WindowsGracefulNodeShutdown',
 ]);

@@ -90,7 +90,6 @@ export const cgroupFields: readonly Field[] = [
     default: -999,
     flag: 'oom-score-adj',
     check: inRange(-1000, 1000),
-    support: warn("the kubelet's own OOM score is not changed yet"),
     doc: "The kubelet's own oom_score_adj: -1000 to 1000.",
   }),
 ];
