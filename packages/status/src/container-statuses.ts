@@ -154,17 +154,19 @@ function endedWithOlderSandbox(old: ContainerStatus | undefined, { sandboxes }: 
   return startedAt !== undefined && Math.floor(Date.parse(startedAt) / 1000) < Math.floor(newest / 1000);
 }
 
+const EPOCH = '1970-01-01T00:00:00Z';
+
 function stateOf(runtimeName: string, status: RuntimeContainerStatus): ContainerState {
   if (status.state === 'running') return { running: startedAt(status) };
   if (status.state !== 'exited') return { waiting: {} };
-  const finished = apiTime(status.finishedAtMs);
   return {
     terminated: {
       exitCode: status.exitCode,
       ...(status.reason !== '' && { reason: status.reason }),
       ...(status.message !== '' && { message: status.message }),
-      ...startedAt(status),
-      ...(finished !== null && { finishedAt: finished }),
+      // One that never started has no time, which upstream writes as the epoch.
+      startedAt: apiTime(status.startedAtMs) ?? EPOCH,
+      finishedAt: apiTime(status.finishedAtMs) ?? EPOCH,
       containerID: `${runtimeName}://${status.id}`,
     },
   };

@@ -61,6 +61,14 @@ describe('containers', () => {
     });
   });
 
+  test('a container that could not be started has ended without having begun: at the epoch, as upstream has it', () => {
+    const failed = runtimeContainer({ state: 'exited', exitCode: 128, reason: 'StartError', startedAtMs: 0 });
+    const status = generateApiPodStatus(makePod(), runtimeStatus(failed), makeContext());
+    const [container] = status.containerStatuses ?? [];
+    const terminated = container?.lastState?.terminated ?? container?.state?.terminated;
+    expect(terminated).toMatchObject({ startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-01-01T00:00:09Z' });
+  });
+
   test('one that crashed waits with the reason why it is not started, and shows how it ended before', () => {
     const dead = runtimeContainer({ state: 'exited', exitCode: 3, reason: 'Error', message: 'boom', restartCount: 2 });
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
