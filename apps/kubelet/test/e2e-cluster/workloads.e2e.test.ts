@@ -4,9 +4,15 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { script } from '../e2e/test-node.ts';
 import { PODS, withCluster } from './clusters.ts';
+import { PodRecorder } from './pod-recorder.ts';
 import { allGone, allReady, createDeployment, expectOneContainerEach, FOREVER, scale } from './workloads.ts';
 
-await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluster) => {
+// The signer dates certificates back by 5 minutes: one of 140 s is replaced between 8 and 96 s after it was signed.
+const extraArguments = { 'kube-controller-manager': ['--cluster-signing-duration=140s'] };
+
+await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArguments }, (cluster) => {
+  let first: X509Certificate;
+
   test('the node has joined: kubectl shows it Ready, with its version and its lease', async () => {
     const { plane } = cluster();
     expect(await plane.kubectl(['get', 'nodes', '--no-headers'])).toMatch(
@@ -23,8 +29,8 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluste
   test('it has joined with a bootstrap token: it has a certificate of its own, and asks as the node', async () => {
     const it = cluster();
     const file = join(it.certificates, 'kubelet-client-current.pem');
-    const certificate = new X509Certificate(await readFile(file));
-    expect(certificate.subject.split('\n').sort()).toEqual(['CN=system:node:e2e', 'O=system:nodes']);
+    first = new X509Certificate(await readFile(file));
+    expect(first.subject.split('\n').sort()).toEqual(['CN=system:node:e2e', 'O=system:nodes']);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await it.plane.kubectl(['get', 'csr', '--no-headers'])).toMatch(
       /kubernetes\.io\/kube-apiserver-client-kubelet +system:bootstrap:\w+ +\S+ +Approved,Issued/,
@@ -238,5 +244,29 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24' }, (cluste
     await it.createPod('after', { containers: [script('c', FOREVER)] });
     await it.readyPod('after');
     await it.deletePod('after');
+  });
+
+  test('the certificate is replaced in the middle of all that; pods go on, and new ones come', async () => {
+    const it = cluster();
+    await it.createPod('before', { containers: [script('c', FOREVER)] }, { labels: { app: 'before' } });
+    await it.readyPod('before');
+    const recorder = await PodRecorder.start(it.plane, 'app=before');
+    const file = join(it.certificates, 'kubelet-client-current.pem');
+    const second = await it.until(
+      'another certificate',
+      async () => {
+        const now = new X509Certificate(await readFile(file));
+        return now.serialNumber === first.serialNumber ? undefined : now;
+      },
+      120_000,
+    );
+    expect(second.subject).toBe(first.subject);
+    // It was asked for by the node itself.
+    expect(await it.plane.kubectl(['get', 'csr', '--no-headers'])).toMatch(/ system:node:e2e +\S+ +Approved,Issued/);
+    await it.createPod('renewed', { containers: [script('c', FOREVER)] });
+    await it.readyPod('renewed');
+    recorder.stop();
+    expect(recorder.sights.filter(({ ready }) => !ready)).toEqual([]);
+    for (const name of ['before', 'renewed']) await it.deletePod(name);
   });
 });
