@@ -188,8 +188,11 @@ describe('an image that was there before', () => {
     await clock.settle();
     expect(files(PULLING)).toHaveLength(1);
     images.set('app:1', 'sha256:app:1');
-    const records = restart();
+    restart();
     state.duringPull = async () => {};
+    expect(await use('stranger')).toBe('ErrImagePull');
+    // That one failed makes nothing known of it, to the next process either.
+    const records = restart();
     expect(await use('stranger')).toBe('ErrImagePull');
     const abort = new AbortController();
     const running = records.start(abort.signal);
