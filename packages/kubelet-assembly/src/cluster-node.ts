@@ -12,7 +12,7 @@ import {
   StatusWriter,
 } from '@node-agent/status';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
-import { followAddresses } from './node-addresses.ts';
+import { followNode } from './node-changes.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
@@ -114,11 +114,11 @@ export class ClusterNode {
       },
       { nodeName, leaseDurationSeconds: settings.leaseDurationSeconds },
     );
+    // The cluster has given the node up: it is told at once that it is there.
+    const onUnknown = (): void => this.#nodeStatus.wake();
     this.services = [
       { name: 'node watch', start: (signal) => node.start(signal) },
-      ...(onAddresses === undefined
-        ? []
-        : [{ name: 'node addresses', start: (signal: AbortSignal) => followAddresses(node, onAddresses, signal) }]),
+      { name: 'node changes', start: (signal) => followNode(node, { onAddresses, onUnknown }, signal) },
       { name: 'status writer', start: (signal) => this.statusWriter.start(signal) },
       { name: 'mirror pods', start: (signal) => this.mirrorPods.start(signal) },
       { name: 'node status', start: (signal) => this.#nodeStatus.start(signal) },

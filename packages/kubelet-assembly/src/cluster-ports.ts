@@ -3,7 +3,7 @@ import type { RestClient } from '@node-agent/kube-client';
 import type { NodeFactSources, NodeStatusOptions } from '@node-agent/node-status';
 import type { AccountSource, ChangeDetectionStrategy, NodeCredentials } from '@node-agent/object-cache';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
-import type { ReportedAddress } from './node-addresses.ts';
+import type { ReportedAddress } from './node-changes.ts';
 
 /** The API server of a cluster, as a kubelet in it needs it. */
 export interface ClusterPorts {
