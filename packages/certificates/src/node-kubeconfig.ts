@@ -43,7 +43,7 @@ function hasCode(error: unknown, code: string): boolean {
  * (`writeKubeconfigFromBootstrapping`). The way through a proxy and the name of the server stay too.
  * @returns YAML; every text in it is quoted as in JSON
  */
-export function renderKubeconfig({ cluster }: Pick<ConnectionConfig, 'cluster'>, pemPath: string): string {
+function renderKubeconfig({ cluster }: Pick<ConnectionConfig, 'cluster'>, pemPath: string): string {
   const { ca, server, skipTlsVerify, tlsServerName, proxyUrl } = cluster;
   const fields: Readonly<Record<string, string | boolean | undefined>> = {
     'certificate-authority': ca !== undefined && 'file' in ca ? ca.file : undefined,
