@@ -4,12 +4,13 @@ import { generateScenario } from './scenario/generate.ts';
 import { shrink } from './shrink.ts';
 import { simulate } from './simulate.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--verbose]
 
   --seeds N    how many seeds to run; 1000 by default
   --from S     the first of them; 1 by default
   --seed S     this seed alone
   --events N   how many things are done to the node in each run; 12 by default
+  --cluster    the node is one of a cluster, with an API server and its faults
   --verbose    all that happens, line by line
 
 Exits with 1 where an invariant is broken, after it has printed the seed and the shortest trace.`;
@@ -27,6 +28,7 @@ async function main(args: readonly string[]): Promise<number> {
       seed: { type: 'string' },
       events: { type: 'string' },
       verbose: { type: 'boolean' },
+      cluster: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -40,7 +42,7 @@ async function main(args: readonly string[]): Promise<number> {
   const onObservation = values.verbose ? { onObservation: say } : {};
   const totals = new Totals();
   for (let seed = from; seed < from + seeds; seed++) {
-    const result = await simulate(generateScenario(seed, { events }), onObservation);
+    const result = await simulate(generateScenario(seed, { events, cluster: values.cluster }), onObservation);
     totals.add(result);
     if (result.violation !== undefined) {
       for (const line of failureLines(seed, await shrink(result))) say(line);

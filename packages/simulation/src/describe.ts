@@ -50,6 +50,15 @@ function body(observation: Observation): string | undefined {
     }
     case 'sandboxLost':
       return `sandbox ${observation.id.slice(0, 8)} dies`;
+    case 'podDeleted':
+      return `pod ${observation.uid} is deleted in the API`;
+    case 'apiCured':
+      return `the API server is over its ${observation.what}`;
+    case 'apiRequest': {
+      const { verb, resource, name: object, status } = observation.request;
+      const quiet = verb === 'get' || verb === 'watch' || resource === 'leases' || resource.startsWith('nodes');
+      return quiet ? undefined : `API: ${verb} ${resource} ${object}: ${status} ${observation.shown?.phase ?? ''}`;
+    }
     case 'settled':
     case 'health':
       return undefined;

@@ -27,6 +27,15 @@ export class Facts {
   faultsEnded = false;
   /** When the wall clock was last moved; -1 where it never was. */
   clockJumpedAtMs = -1;
+  /** Since when the API server refuses connections; infinite where it does not. */
+  apiAwaySinceMs: number = Number.POSITIVE_INFINITY;
+  /** When the API server was last away, or failed requests. */
+  apiTroubleAtMs = 0;
+  #apiFaults = 0;
+  #apiAways = 0;
+  readonly #apiPods = new Map<string, PodPlan>();
+  readonly #everApiPods = new Set<string>();
+  readonly #endedInApi = new Set<string>();
   /** When the first fault or restart of any kind was injected; infinite before. */
   firstFaultAtMs: number = Number.POSITIVE_INFINITY;
   readonly #files = new Map<string, FileFacts>();
@@ -53,6 +62,26 @@ export class Facts {
   /** The pods that the user wants to run, by UID. */
   get wanted(): ReadonlyMap<string, PodPlan> {
     return this.#wanted;
+  }
+
+  /** Whether the API server refuses connections. */
+  get apiAway(): boolean {
+    return this.#apiAways > 0;
+  }
+
+  /** Whether the API server is away, or fails requests by chance. */
+  get apiInTrouble(): boolean {
+    return this.apiAway || this.#apiFaults > 0;
+  }
+
+  /** Whether the pod was bound to the node in the API. */
+  isApiPod(uid: string): boolean {
+    return this.#everApiPods.has(uid);
+  }
+
+  /** Whether the API server has shown the pod as ended: a kubelet that starts then has nothing to run of it. */
+  hasEndedInApi(uid: string): boolean {
+    return this.#endedInApi.has(uid);
   }
 
   /** All UIDs that were ever wanted. */
@@ -203,6 +232,21 @@ export class Facts {
         this.#sandboxUids.set(life.sandboxId, life.podUid);
         return;
       }
+      case 'apiRequest':
+        if (observation.shown?.phase === 'Succeeded' || observation.shown?.phase === 'Failed') {
+          this.#endedInApi.add(observation.shown.uid);
+        }
+        return;
+      case 'podDeleted':
+        this.#apiPods.delete(observation.uid);
+        this.#updateWanted();
+        return;
+      case 'apiCured':
+        this.apiTroubleAtMs = observation.atMs;
+        if (observation.what === 'away') this.#apiAways--;
+        else this.#apiFaults--;
+        if (!this.apiAway) this.apiAwaySinceMs = Number.POSITIVE_INFINITY;
+        return;
       case 'containerEnded':
         this.#live.delete(observation.life.id);
         return;
@@ -233,9 +277,30 @@ export class Facts {
       case 'jumpClock':
         this.clockJumpedAtMs = this.nowMs;
         return;
+      case 'apiCreate':
+        this.#apiPods.set(action.pod.uid, action.pod);
+        this.#everApiPods.add(action.pod.uid);
+        this.#updateWanted();
+        return;
+      case 'apiDelete':
+      case 'apiDeleteMirror':
+        return;
       default:
+        this.#onApiTrouble(action);
         this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
     }
+  }
+
+  #onApiTrouble(action: Action): void {
+    if (action.do === 'apiAway') {
+      this.#apiAways++;
+      this.apiAwaySinceMs = Math.min(this.apiAwaySinceMs, this.nowMs);
+    } else if (action.do === 'apiFaults') {
+      this.#apiFaults++;
+    } else if (action.do !== 'apiCompact') {
+      return;
+    }
+    this.apiTroubleAtMs = this.nowMs;
   }
 
   #updateWanted(): void {
@@ -248,6 +313,7 @@ export class Facts {
       names.add(lastGood.name);
     }
     for (const pod of this.node.http ? this.#served : []) if (!wanted.has(pod.uid)) wanted.set(pod.uid, pod);
+    for (const [uid, pod] of this.#apiPods) wanted.set(uid, pod);
     for (const uid of this.#wanted.keys()) {
       if (wanted.has(uid)) continue;
       this.#wantedSinceMs.delete(uid);

@@ -1,6 +1,7 @@
 import type { VersionedStatus } from '@node-agent/status';
 import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
+import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
 
 /** The steps that a pod worker takes. */
@@ -32,7 +33,23 @@ export type Happening =
     }
   | { readonly kind: 'status'; readonly status: VersionedStatus }
   /** From time to time: what the kubelet says of the runtime, and which pods it knows. */
-  | { readonly kind: 'health'; readonly runtime: string | undefined; readonly podUids: readonly string[] }
+  | {
+      readonly kind: 'health';
+      readonly runtime: string | undefined;
+      readonly podUids: readonly string[];
+      readonly cluster?: ClusterLook | undefined;
+    }
+  /** The kubelet's request of the API server was answered. `shown`: the pod, where it was about one; `paths`: of all files, then. */
+  | {
+      readonly kind: 'apiRequest';
+      readonly request: ApiRequest;
+      readonly shown: ShownPod | undefined;
+      readonly paths: readonly string[];
+    }
+  /** The user's deletion of a pod is done right after this. */
+  | { readonly kind: 'podDeleted'; readonly uid: string }
+  /** The API server can be reached again, or requests fail no more. */
+  | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' }
   /** All that can happen at this instant has happened. */
   | { readonly kind: 'settled' }
   /** The quiet is over; what is left is in the last look. */
@@ -47,6 +64,13 @@ export interface LastLook {
   readonly containers: readonly { readonly id: string; readonly podUid: string; readonly name: string }[];
   readonly kubeletTimers: number;
   readonly cachedUids: readonly string[];
+  readonly cluster?: ClusterLook | undefined;
+}
+
+/** Pods as the API server shows them, and as the kubelet says they are. */
+export interface ClusterLook {
+  readonly shown: readonly ShownPod[];
+  readonly said: readonly { readonly uid: string; readonly phase: string | undefined; readonly containers: string }[];
 }
 
 /** A happening, when it was, and in which of the kubelet's lives (0: before the first). */

@@ -71,9 +71,35 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
         node.start();
       });
       return;
+    case 'apiCreate':
+      return world.api?.create(action.pod);
+    case 'apiDelete':
+      return world.api?.delete(action.name, action.force, () => stage.tell({ kind: 'podDeleted', uid: action.uid }));
+    case 'apiDeleteMirror':
+      return world.api?.delete(action.name, false, () => {});
+    case 'apiAway':
+      world.api?.server.refuseConnections();
+      clock.setTimer(action.forMs, () => apiBack(stage));
+      return;
+    case 'apiFaults':
+      world.api?.strike(action.requests, action.watches);
+      clock.setTimer(action.forMs, () => {
+        world.api?.cure();
+        stage.tell({ kind: 'apiCured', what: 'faults' });
+      });
+      return;
+    case 'apiCompact':
+      world.api?.server.compact();
+      world.api?.server.endWatches('end');
+      return;
     case 'jumpClock':
       return clock.jumpWallClock(action.ms);
   }
+}
+
+function apiBack({ world, tell }: Stage): void {
+  world.api?.server.acceptConnections();
+  tell({ kind: 'apiCured', what: 'away' });
 }
 
 /** Ends every fault, and has everything up. */

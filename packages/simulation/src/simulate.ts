@@ -7,10 +7,11 @@ import { allInvariants } from './invariants/all.ts';
 import { unconverged } from './invariants/convergence.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
 import { type Decorations, SimulatedNode } from './node/simulated-node.ts';
-import type { Happening, LastLook, Observation } from './observation.ts';
+import type { ClusterLook, Happening, LastLook, Observation } from './observation.ts';
 import { endFaults, perform } from './perform.ts';
 import type { Action, Scenario } from './scenario/actions.ts';
 import { Statuses } from './statuses.ts';
+import { containersText } from './world/cluster-api.ts';
 import { World } from './world/world.ts';
 
 /** A rule that was broken. */
@@ -85,7 +86,17 @@ class Run {
     this.#facts = new Facts(scenario.node);
     this.#watches = (options.invariants ?? allInvariants).map(({ id, watch }) => ({ id, watch: watch() }));
     const tell = (happening: Happening): void => this.#tell(happening);
-    this.#world = new World(scenario.seed, scenario.node, (kind, life) => tell({ kind, life }));
+    this.#world = new World(
+      scenario.seed,
+      scenario.node,
+      (kind, life) => tell({ kind, life }),
+      (request) => {
+        const shown =
+          request.uid === undefined ? undefined : this.#world.api?.pods().find(({ uid }) => uid === request.uid);
+        tell({ kind: 'apiRequest', request, shown, paths: request.verb === 'delete' ? this.#world.fs.paths() : [] });
+      },
+    );
+    this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));
     const { logger = silentLogger, decorations = {} } = options;
     this.#node = new SimulatedNode({ world: this.#world, logger, tell, decorations }, scenario.seed, scenario.node);
@@ -172,7 +183,18 @@ class Run {
     const kubelet = this.#node.kubelet?.kubelet;
     if (kubelet === undefined) return;
     const podUids = kubelet.getPods().map((pod) => pod.metadata.uid);
-    this.#tell({ kind: 'health', runtime: kubelet.health().runtime, podUids });
+    this.#tell({ kind: 'health', runtime: kubelet.health().runtime, podUids, cluster: this.#clusterLook() });
+  }
+
+  #clusterLook(): ClusterLook | undefined {
+    const { api } = this.#world;
+    if (api === undefined) return undefined;
+    const said = (this.#node.kubelet?.status.getStatuses() ?? []).map(({ pod, status }) => ({
+      uid: pod.metadata.uid,
+      phase: status.phase,
+      containers: containersText(status),
+    }));
+    return { shown: api.pods(), said };
   }
 
   async #isQuiet(): Promise<boolean> {
@@ -190,6 +212,7 @@ class Run {
       paths: fs.paths(),
       mountPoints: [...mountPoints.keys()],
       kubeletTimers: this.#node.pendingTimers,
+      cluster: this.#clusterLook(),
       cachedUids: this.#facts.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
     };
   }

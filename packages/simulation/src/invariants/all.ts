@@ -1,3 +1,4 @@
+import { deletedLast, leaseBeats, mirrors, newestIsShown, survivesApiServer, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
@@ -39,5 +40,11 @@ export const allInvariants: readonly Invariant[] = [
   survivesRuntime,
   runtimeIsReported,
   nothingIsKept,
+  terminalIsShownLate,
+  deletedLast,
+  mirrors,
+  newestIsShown,
+  survivesApiServer,
+  leaseBeats,
   convergence,
 ];

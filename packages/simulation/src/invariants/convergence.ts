@@ -3,6 +3,7 @@ import type { LastLook } from '../observation.ts';
 import { type ContainerPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
+import { clusterFault } from './cluster.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** A restart is this much late at most, beyond its back-off. */
@@ -18,7 +19,7 @@ export const convergence: Invariant = invariant('P7', () => (observation, facts)
 
 /** What is not as it is wanted. */
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
-  return missing(facts) ?? leftOver(facts, look);
+  return missing(facts) ?? leftOver(facts, look) ?? (look.cluster && clusterFault(facts, look.cluster));
 }
 
 /** What should run and does not. */

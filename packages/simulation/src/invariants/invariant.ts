@@ -20,12 +20,17 @@ export type InvariantId =
   | 'S1'
   | 'S2'
   | 'S3'
+  | 'S5'
+  | 'S8'
   | 'F1'
   | 'F2'
+  | 'F3'
   | 'F4'
   | 'K1'
   | 'K2'
-  | 'K4';
+  | 'K3'
+  | 'K4'
+  | 'N6';
 
 /** One rule being watched during one run. It looks at what happens, and says what is wrong. */
 export interface Watch {

@@ -17,7 +17,7 @@ const PHASE_OF: Readonly<Record<WorkerStep, Phase>> = {
 /** P1: a pod's steps go one way: syncing, terminating, terminated. P3 says when a UID may begin again. */
 export const oneWay: Invariant = invariant('P1', () => {
   const phases = new Map<string, Phase>();
-  return (observation) => {
+  return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') phases.clear();
     if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
     const { uid, step } = observation;
@@ -31,7 +31,9 @@ export const oneWay: Invariant = invariant('P1', () => {
     const next = PHASE_OF[step];
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && order.indexOf(next) < order.indexOf(phase);
-    const skips = next === 'terminated' && phase !== 'terminated';
+    // A kubelet that starts when the API shows a pod as ended, and finds nothing of it running, has only to clean up.
+    const known = phase === undefined && facts.hasEndedInApi(uid) && facts.liveOf(uid).length === 0;
+    const skips = next === 'terminated' && phase !== 'terminated' && !known;
     if (phase !== next || next === 'syncing') phases.set(uid, next);
     return judged((back || skips) && `${step} of pod ${uid} begins, which was ${phase ?? 'unknown'}`);
   };

@@ -1,4 +1,5 @@
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { HttpTransport } from '@node-agent/fake-apiserver';
 import type { FileHandle, FileSystem } from '@node-agent/host';
 import type { Fetch } from '@node-agent/pod-config';
 import type { Mounter } from '@node-agent/volumes';
@@ -69,6 +70,17 @@ export function guardedMounter(lease: Lease, mounter: Mounter): Mounter {
 export function guardedFetch(lease: Lease, fetch: Fetch): Fetch {
   return (url, init) =>
     lease.call({ port: 'http', name: 'fetch', args: [url] }, init.signal, (signal) => fetch(url, { ...init, signal }));
+}
+
+/** The API server, as a process sees it that may be killed. */
+export function guardedTransport(lease: Lease, transport: HttpTransport): HttpTransport {
+  return {
+    async request(request, signal) {
+      const call = { port: 'api', name: request.method, args: [request.path] } as const;
+      const response = await lease.call(call, signal, (linked) => transport.request(request, linked));
+      return { ...response, body: lease.stream(call, signal, () => response.body) };
+    },
+  };
 }
 
 function guardedPort<T extends object>(lease: Lease, port: PortKind, target: T): T {

@@ -13,6 +13,7 @@ import type { Happening, WorkerStep } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
 import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
+import { clusterOf } from './cluster.ts';
 import { guardedCri, guardedFetch, guardedFiles, guardedMounter } from './guarded-ports.ts';
 import { Lease } from './lease.ts';
 
@@ -91,6 +92,7 @@ export class SimulatedNode {
         cri: guardedCri(lease, runtime),
         fs,
         mounter: guardedMounter(lease, world.mounter),
+        ...(world.api && { cluster: clusterOf(lease, world.api, logger) }),
       },
       this.#settings(lease, fs, logger),
       {

@@ -51,6 +51,17 @@ export type Action = { readonly atMs: number } & (
   /** The kubelet is told to end, and started again. */
   | { readonly do: 'restartKubelet'; readonly downMs: number }
   | { readonly do: 'jumpClock'; readonly ms: number }
+  /** A pod is bound to the node in the API, or asked to be deleted there, or taken out of it at once (`force`). */
+  | { readonly do: 'apiCreate'; readonly pod: PodPlan }
+  | { readonly do: 'apiDelete'; readonly name: string; readonly uid: string; readonly force: boolean }
+  /** Somebody deletes the mirror pod of a static pod. */
+  | { readonly do: 'apiDeleteMirror'; readonly name: string }
+  /** The API server refuses connections. */
+  | { readonly do: 'apiAway'; readonly forMs: number }
+  /** The kubelet's requests fail by chance: delays, 429, 5xx, lost answers, watches that are cut, hang or expire. */
+  | { readonly do: 'apiFaults'; readonly requests: number; readonly watches: number; readonly forMs: number }
+  /** The API server forgets its past, and ends all watches. */
+  | { readonly do: 'apiCompact' }
 );
 
 /** What does not change during a run. */
@@ -65,6 +76,8 @@ export interface NodePlan {
   readonly http: boolean;
   /** How long after the kubelet's start the URL answers for the first time. */
   readonly httpDelayMs: number;
+  /** Whether the node is one of a cluster, with an API server; alone where absent. */
+  readonly cluster?: boolean;
 }
 
 /** A whole run, as data. */

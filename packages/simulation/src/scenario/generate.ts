@@ -4,12 +4,15 @@ import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import type { Action, NodePlan, Scenario } from './actions.ts';
 import { Dice } from './dice.ts';
 import { changePod, generatePod } from './generate-pod.ts';
+import { NODE_NAME } from './manifest.ts';
 import type { PodPlan } from './plans.ts';
 
 /** How large a scenario is. */
 export interface ScenarioSize {
   /** How many things are done to the machine; 12 by default. */
   readonly events?: number;
+  /** Whether the node is one of a cluster; no by default. */
+  readonly cluster?: boolean;
 }
 
 const LAST_ACTION_MS = 60_000;
@@ -47,7 +50,8 @@ const BROKEN = [
 /** The scenario of a seed: the same one each time. */
 export function generateScenario(seed: number, size: ScenarioSize = {}): Scenario {
   const dice = new Dice(seededRandom(seed));
-  const node = generateNode(dice);
+  const alone = generateNode(dice);
+  const node = size.cluster ? { ...alone, cluster: true } : alone;
   const events = size.events ?? 12;
   const actions = new Actions(dice, node).generate(events);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
@@ -83,6 +87,7 @@ class Actions {
   readonly #gone: PodPlan[] = [];
   readonly #actions: Action[] = [];
   #served: readonly PodPlan[] = [];
+  readonly #inApi: PodPlan[] = [];
   #uids = 0;
 
   constructor(dice: Dice, node: NodePlan) {
@@ -94,6 +99,7 @@ class Actions {
     const dice = this.#dice;
     for (let n = dice.between(1, 3); n > 0; n--) this.#addPod(dice.between(0, 500));
     if (this.#node.http) this.#serve(0);
+    if (this.#node.cluster) this.#createInApi(dice.between(0, 500));
     let atMs = 0;
     const calm = dice.chance(0.3);
     const times = Array.from({ length: events }, () => dice.between(calm ? 20_000 : 0, LAST_ACTION_MS)).sort(
@@ -137,6 +143,7 @@ class Actions {
           }),
       ],
       [0.5, (at) => this.#do({ atMs: at, do: 'networkDown', forMs: dice.between(1, 20_000) })],
+      [this.#node.cluster ? 14 : 0, (at) => this.#api(at)],
       [5, (at) => this.#killKubelet(at)],
       [1, (at) => this.#do({ atMs: at, do: 'restartKubelet', downMs: dice.between(0, 3000) })],
       [
@@ -214,6 +221,49 @@ class Actions {
     for (const file of this.#files.keys()) this.#do({ atMs, do: 'removeManifest', file });
     this.#files.clear();
     if (this.#node.http) this.#do({ atMs, do: 'serve', pods: [] });
+    for (const pod of this.#inApi.splice(0)) this.#deleteInApi(atMs, pod);
+  }
+
+  #api(atMs: number): void {
+    const dice = this.#dice;
+    const act = dice.weighted<() => void>([
+      [3, () => this.#createInApi(atMs)],
+      [3, () => this.#deleteInApi(atMs, this.#inApi.splice(dice.between(0, 9), 1)[0])],
+      [1, () => this.#deleteMirror(atMs)],
+      [2, () => this.#do({ atMs, do: 'apiAway', forMs: this.#long() })],
+      [
+        3,
+        () =>
+          this.#do({
+            ...{ atMs, do: 'apiFaults', forMs: dice.between(1000, 60_000) },
+            ...{ requests: dice.pick([0.1, 0.3, 0.7] as const), watches: dice.pick([0.2, 0.6, 1] as const) },
+          }),
+      ],
+      [1, () => this.#do({ atMs, do: 'apiCompact' })],
+    ]);
+    act();
+  }
+
+  /** Mostly seconds, sometimes an hour. */
+  #long(): number {
+    return this.#dice.chance(0.05) ? 3_600_000 : this.#dice.between(500, 90_000);
+  }
+
+  #createInApi(atMs: number): void {
+    const name = `a${++this.#uids}`;
+    const pod = generatePod(this.#dice, name, `${name}-u`);
+    this.#inApi.push(pod);
+    this.#do({ atMs, do: 'apiCreate', pod });
+  }
+
+  #deleteInApi(atMs: number, pod: PodPlan | undefined): void {
+    if (pod === undefined) this.#createInApi(atMs);
+    else this.#do({ atMs, do: 'apiDelete', name: pod.name, uid: pod.uid, force: this.#dice.chance(0.15) });
+  }
+
+  #deleteMirror(atMs: number): void {
+    const entry = this.#anyFile();
+    if (entry !== undefined) this.#do({ atMs, do: 'apiDeleteMirror', name: `${entry[1].name}-${NODE_NAME}` });
   }
 
   #rpcFault(atMs: number): void {

@@ -20,7 +20,13 @@ export function manifestOfAll(pods: readonly PodPlan[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: pods.map(podObject) });
 }
 
-function podObject(pod: PodPlan): object {
+/** A pod's object, without what a source or an API server adds. */
+export function podObject(pod: PodPlan): {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly spec: Readonly<Record<string, unknown>>;
+} {
   const mounts = pod.emptyDir ? { volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] } : {};
   const container = (plan: ContainerPlan): object => ({
     name: plan.name,

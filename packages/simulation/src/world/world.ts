@@ -6,6 +6,7 @@ import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
 import { SLOW_IMAGE } from '../scenario/manifest.ts';
+import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { MemoryMounter } from './memory-mounter.ts';
 
@@ -33,12 +34,20 @@ export class World {
   readonly mounter: MemoryMounter = new MemoryMounter({ fs: this.fs });
   readonly runtime: FakeRuntime;
   readonly ledger: Ledger;
+  /** The API server, where the node is one of a cluster. */
+  readonly api: ClusterApi | undefined;
   /** What the manifest URL answers; `undefined` where nobody listens. */
   served: { status: number; body: string } | undefined;
   #etag = 0;
 
   /** @param tell told of each start, signal and end of a container */
-  constructor(seed: number, plan: NodePlan, tell: (kind: LifeEvent, life: Life) => void) {
+  constructor(
+    seed: number,
+    plan: NodePlan,
+    tell: (kind: LifeEvent, life: Life) => void,
+    tellRequest: (request: ApiRequest) => void,
+  ) {
+    this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
     const sandboxes = new Map<string, string>();
     this.ledger = new Ledger({
       clock: this.clock,

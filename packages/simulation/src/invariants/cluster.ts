@@ -1,0 +1,141 @@
+import type { Facts } from '../facts.ts';
+import type { ClusterLook } from '../observation.ts';
+import { NODE_NAME } from '../scenario/manifest.ts';
+import { ROOT_DIRECTORY } from '../world/world.ts';
+import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** A status that has not changed for so long must be what the API server shows, where nothing is in its way. */
+const SHOWN_MS = 45_000;
+/** A lease is renewed every 10 s, give or take; so long after trouble it must have its beat again. */
+const LEASE_SETTLED_MS = 45_000;
+const LEASE_LATE_MS = 16_000;
+
+/** S2 in the API: no terminal phase reaches it until all containers have stopped. */
+export const terminalIsShownLate: Invariant = invariant('S2', () => {
+  const terminal = new Set<string>();
+  return (observation, facts) => {
+    if (observation.kind !== 'apiRequest' || observation.shown === undefined) return undefined;
+    const { uid, phase, mirror } = observation.shown;
+    if (mirror || (phase !== 'Succeeded' && phase !== 'Failed') || terminal.has(uid)) return undefined;
+    terminal.add(uid);
+    const [life] = facts.liveOf(uid);
+    return judged(life && `the API shows pod ${uid} as ${phase} while container ${life.name} runs`);
+  };
+});
+
+/** S5: the pod object is deleted only after its containers, its sandbox and its volumes are gone. */
+export const deletedLast: Invariant = invariant('S5', () => (observation, facts) => {
+  if (observation.kind !== 'apiRequest') return undefined;
+  const { verb, resource, status, uid, name } = observation.request;
+  if (verb !== 'delete' || resource !== 'pods' || status !== 200 || uid === undefined) return undefined;
+  if (!facts.isApiPod(uid)) return undefined;
+  if (facts.wanted.has(uid)) return { wrong: `the object of pod ${uid} (${name}) is deleted, and nobody asked for it` };
+  const [life] = facts.liveOf(uid);
+  if (life !== undefined) return { wrong: `the object of pod ${uid} is deleted while container ${life.name} runs` };
+  const volume = observation.paths.find((path) =>
+    path.startsWith(`${ROOT_DIRECTORY}/pods/${uid}/volumes/kubernetes.io~empty-dir/`),
+  );
+  return judged(volume && `the object of pod ${uid} is deleted, and ${volume} is left`);
+});
+
+/** F3: a mirror pod is not deleted while its static pod terminates; in the end there is one for each static pod, and no other. */
+export const mirrors: Invariant = invariant('F3', () => (observation, facts) => {
+  if (observation.kind === 'end' && observation.look.cluster !== undefined) {
+    return judged(mirrorFault(facts, observation.look.cluster));
+  }
+  if (observation.kind !== 'apiRequest') return undefined;
+  const { verb, resource, status, name } = observation.request;
+  const isMirror = resource === 'pods' && name.endsWith(`-${NODE_NAME}`);
+  if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
+  const own = name.slice(0, -NODE_NAME.length - 1);
+  // Of another version of the manifest, which waits for its turn, it may be exchanged when that has come.
+  if ([...facts.wanted.values()].some((pod) => pod.name === own)) return 'ok';
+  const life = facts.live.find(({ podUid }) => facts.planOf(podUid)?.name === own);
+  const known = life !== undefined && facts.isKnownToKubelet(life.podUid);
+  return judged(known && `mirror pod ${name} is deleted while container ${life.name} of ${life.podUid} still runs`);
+});
+
+/** S8, K3: what the kubelet says is what the API shows, seconds after nothing is in the way any more. */
+export const newestIsShown: Invariant = invariant('S8', () => {
+  const changedAtMs = new Map<string, number>();
+  return (observation, facts) => {
+    if (observation.kind === 'status') changedAtMs.set(observation.status.pod.metadata.uid, observation.atMs);
+    if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
+    const quietMs = observation.atMs - Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs);
+    if (quietMs < SHOWN_MS || facts.apiInTrouble) return undefined;
+    const settled = (uid: string): boolean => observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS;
+    return judged(shownFault(facts, observation.cluster, settled));
+  };
+});
+
+/** K3: the API server's absence stops nothing, and a container that ends meanwhile is started again. */
+export const survivesApiServer: Invariant = invariant('K3', () => (observation, facts) => {
+  if (!facts.apiAway) return undefined;
+  if (observation.kind === 'containerStarted') return 'ok';
+  if (observation.kind !== 'call' || observation.call.name !== 'stopContainer') return undefined;
+  const { containerId } = (observation.call.args[0] ?? {}) as { readonly containerId?: string };
+  const life = facts.lifeOf(containerId ?? '');
+  if (
+    life === undefined ||
+    !facts.isApiPod(life.podUid) ||
+    facts.apiAwaySinceMs < facts.lastUnwantedAtMs(life.podUid)
+  ) {
+    return undefined;
+  }
+  // A container whose pod is wanted is stopped for its sidecars' order, its probes and the like alone: never for an orphan's sake.
+  return judged(
+    facts.wanted.has(life.podUid) &&
+      !facts.isKnownToKubelet(life.podUid) &&
+      `container ${life.name} of pod ${life.podUid} is stopped while the API server, which alone knows the pod, is away`,
+  );
+});
+
+/** N6: the lease keeps its beat, whatever the runtime does. */
+export const leaseBeats: Invariant = invariant('N6', () => {
+  let renewedAtMs = Number.NEGATIVE_INFINITY;
+  return (observation, facts) => {
+    if (observation.kind === 'apiRequest') {
+      const { verb, resource, status } = observation.request;
+      if (resource === 'leases' && (verb === 'update' || verb === 'create') && (status ?? 500) < 300)
+        renewedAtMs = observation.atMs;
+      return undefined;
+    }
+    if (observation.kind !== 'health' || facts.apiInTrouble || !facts.kubeletUp) return undefined;
+    if (observation.atMs - Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs) < LEASE_SETTLED_MS)
+      return undefined;
+    const agoMs = observation.atMs - renewedAtMs;
+    return judged(agoMs > LEASE_LATE_MS && `the lease was renewed ${agoMs} ms ago`);
+  };
+});
+
+/** What of the API server's pods is not as it is to be in the end. */
+export function clusterFault(facts: Facts, look: ClusterLook): string | undefined {
+  const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.wanted.has(uid));
+  if (stray !== undefined) return `the object of pod ${stray.uid} (${stray.name}) is left in the API`;
+  return mirrorFault(facts, look) ?? shownFault(facts, look, () => true);
+}
+
+function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {
+  const mirrored = new Set(shown.filter(({ mirror }) => mirror).map(({ name }) => name));
+  const statics = [...facts.wanted.values()].filter(({ uid }) => !facts.isApiPod(uid));
+  for (const { name } of statics) {
+    if (!mirrored.delete(`${name}-${NODE_NAME}`) && statics.filter((pod) => pod.name === name).length === 1) {
+      return `static pod ${name} has no mirror pod`;
+    }
+  }
+  const [left] = mirrored;
+  const gone = left !== undefined && statics.every(({ name }) => left !== `${name}-${NODE_NAME}`);
+  return gone ? `mirror pod ${left} is left, and its static pod is gone` : undefined;
+}
+
+function shownFault(facts: Facts, { shown, said }: ClusterLook, settled: (uid: string) => boolean): string | undefined {
+  for (const { uid, phase, containers } of said) {
+    if (!facts.isApiPod(uid) || !facts.wanted.has(uid) || !settled(uid)) continue;
+    const object = shown.find((one) => one.uid === uid);
+    if (object === undefined) return `the object of pod ${uid} is gone`;
+    if (object.phase !== phase || object.containers !== containers) {
+      return `the API shows pod ${uid} as ${object.phase} [${object.containers}], the kubelet says ${phase} [${containers}]`;
+    }
+  }
+  return undefined;
+}

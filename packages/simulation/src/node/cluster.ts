@@ -1,0 +1,36 @@
+import { RestClient } from '@node-agent/kube-client';
+import type { ClusterPart } from '@node-agent/kubelet-assembly';
+import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
+import type { Logger } from '@node-agent/telemetry';
+import type { ClusterApi } from '../world/cluster-api.ts';
+import { guardedTransport } from './guarded-ports.ts';
+import type { Lease } from './lease.ts';
+
+const MACHINE = {
+  ...{ machineId: 'machine', systemUuid: 'system', bootId: 'boot', kernelVersion: '6.1', osImage: 'Linux' },
+  ...{ cpuCount: 8, memoryBytes: 2 ** 34, swapBytes: 0, hugePages: [] },
+};
+const ADDRESS = '192.0.2.10';
+
+/** What makes a kubelet, that may be killed, the node of the simulated cluster. */
+export function clusterOf(lease: Lease, api: ClusterApi, logger: Logger): ClusterPart {
+  const transport = guardedTransport(lease, api.transport);
+  const { clock } = lease;
+  const client = (timeoutMs: number): RestClient => new RestClient({ transport, clock, logger }, { timeoutMs });
+  return clusterPart(
+    {
+      requests: client(65_000),
+      heartbeats: client(10_000),
+      machine: {
+        machine: async () => MACHINE,
+        network: async () => ({ hostAddresses: [ADDRESS], namedAddresses: [], defaultAddress: ADDRESS }),
+        ephemeralStorageBytes: async () => 2 ** 36,
+      },
+    },
+    {
+      node: { hostname: 'node', kubeletVersion: 'v1.36.3+node-agent.0.0.0', architecture: 'amd64' },
+      leaseDurationSeconds: 40,
+      changeDetection: 'Watch',
+    },
+  );
+}

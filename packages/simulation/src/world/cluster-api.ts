@@ -1,0 +1,141 @@
+import { type Random, seededRandom, sleep } from '@node-agent/async';
+import type { FakeClock } from '@node-agent/async/testing';
+import { type AuditEntry, FakeApiServer, type HttpTransport, seededFaults } from '@node-agent/fake-apiserver';
+import { NODE_NAME, podObject } from '../scenario/manifest.ts';
+import type { PodPlan } from '../scenario/plans.ts';
+
+/** Who the kubelet is to the API server. */
+const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] };
+/** Who makes and deletes pods: never struck by a fault but an outage. */
+const USER = { name: 'user', groups: ['system:masters'] };
+const NAMESPACE = 'default';
+const RETRY_MS = 500;
+
+/** A pod as the API server shows it. */
+export interface ShownPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly mirror: boolean;
+  readonly phase: string | undefined;
+  /** The ids of its containers, restarts and states: what has to become what the kubelet says. */
+  readonly containers: string;
+}
+
+/** What the kubelet asked of the API server, and got. */
+export type ApiRequest = Pick<AuditEntry, 'verb' | 'resource' | 'name' | 'status'> & {
+  /** The UID of the pod that it was about, before it was done. */
+  readonly uid: string | undefined;
+};
+
+/** The API server of the simulated cluster, and the user who works with it. It survives the kubelet. */
+export class ClusterApi {
+  readonly server: FakeApiServer;
+  readonly #clock: FakeClock;
+  readonly #random: Random;
+  /** The UIDs of pods by name, as they were last seen: those of pods that were just deleted are asked for. */
+  readonly #uids = new Map<string, string>();
+
+  /** @param tell told of each request of the kubelet that is answered */
+  constructor(clock: FakeClock, seed: number, tell: (request: ApiRequest) => void) {
+    this.#clock = clock;
+    this.#random = seededRandom(seed ^ 0x5eed);
+    this.server = new FakeApiServer({ clock, random: seededRandom(seed + 7) });
+    this.server.onRequest(({ user, verb, resource, name, status }) => {
+      if (user === NODE_USER.name) tell({ verb, resource, name, status, uid: this.#uids.get(name) });
+      this.#rememberUids();
+    });
+  }
+
+  /** The API server, as the kubelet reaches it. */
+  get transport(): HttpTransport {
+    return { request: (request, signal) => this.server.request(request, signal, NODE_USER) };
+  }
+
+  /** Binds a pod to the node, with the UID of its plan. */
+  create(pod: PodPlan): void {
+    const { metadata, spec, ...type } = podObject(pod);
+    const status = { phase: 'Pending', qosClass: 'BestEffort' };
+    this.server.put({
+      ...type,
+      metadata: { ...metadata, namespace: NAMESPACE },
+      spec: { ...spec, nodeName: NODE_NAME },
+      status,
+    });
+    this.#rememberUids();
+  }
+
+  /** Asks for a pod to be deleted; `then` is called right before it is done, which waits until the server is there. */
+  async delete(name: string, force: boolean, then: () => void): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    then();
+    const body = JSON.stringify({ apiVersion: 'v1', kind: 'DeleteOptions', ...(force && { gracePeriodSeconds: 0 }) });
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
+    const headers = { 'content-type': 'application/json' };
+    await this.server.request({ method: 'DELETE', path, headers, body }, undefined, USER);
+  }
+
+  /** Requests of the kubelet fail by chance, until {@link cure}. */
+  strike(requestRate: number, watchRate: number): void {
+    const source = seededFaults(this.#random, {
+      request: requestRate,
+      watch: watchRate,
+      maxDelayMs: 10_000,
+      maxWatchMs: 20_000,
+    });
+    this.server.faults.useSource({
+      nextFault: (request) => (request.user === NODE_USER.name ? source.nextFault(request) : undefined),
+    });
+  }
+
+  cure(): void {
+    this.server.faults.useSource(undefined);
+  }
+
+  /** The pods of the node, as the server has them. */
+  pods(): readonly ShownPod[] {
+    return this.server.objects('pods').map((object) => {
+      const pod = object as unknown as StoredPod;
+      const { name, uid, annotations = {} } = pod.metadata;
+      const mirror = 'kubernetes.io/config.mirror' in annotations;
+      return { name, uid, mirror, phase: pod.status?.phase, containers: containersText(pod.status) };
+    });
+  }
+
+  #rememberUids(): void {
+    for (const { name, uid } of this.pods()) this.#uids.set(name, uid);
+  }
+}
+
+interface StoredPod {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly status?: PodStatusLike;
+}
+
+interface PodStatusLike {
+  readonly phase?: string;
+  readonly containerStatuses?: readonly ContainerStatusLike[];
+  readonly initContainerStatuses?: readonly ContainerStatusLike[];
+}
+
+interface ContainerStatusLike {
+  readonly name: string;
+  readonly containerID?: string;
+  readonly restartCount: number;
+  readonly state?: object;
+}
+
+/** What a status says of containers, as one text to be compared. */
+export function containersText(status: PodStatusLike | undefined): string {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all
+    .map(
+      ({ name, containerID, restartCount, state }) =>
+        `${name} ${containerID} ${restartCount} ${Object.keys(state ?? {})}`,
+    )
+    .sort()
+    .join('; ');
+}
