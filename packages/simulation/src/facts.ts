@@ -22,6 +22,7 @@ export class Facts {
   kubeletUp = false;
   kubeletStartedAtMs = 0;
   sourcesReady = false;
+  sourcesReadyAtMs = 0;
   runtimeUp = true;
   runtimeChangedAtMs = 0;
   faultsEnded = false;
@@ -52,7 +53,7 @@ export class Facts {
   readonly #lives = new Map<string, Life[]>();
   readonly #live = new Map<string, Life>();
   readonly #lostSandboxes = new Map<string, number>();
-  /** UIDs that were not wanted at a time when a kubelet started: it knew only their containers. */
+  /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
   readonly #orphaned = new Set<string>();
 
   constructor(node: NodePlan) {
@@ -209,6 +210,7 @@ export class Facts {
         return;
       case 'sourcesReady':
         this.sourcesReady = true;
+        this.sourcesReadyAtMs = observation.atMs;
         return;
       case 'runtimeDown':
       case 'runtimeUp':
@@ -283,6 +285,9 @@ export class Facts {
         this.#updateWanted();
         return;
       case 'apiDelete':
+        // Its containers get a second, as those that only the runtime knows.
+        if (action.force) this.#orphaned.add(action.uid);
+        return;
       case 'apiDeleteMirror':
         return;
       default:

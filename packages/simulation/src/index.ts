@@ -9,7 +9,7 @@ export {
   type Watch,
 } from './invariants/invariant.ts';
 export type { PortCall, PortKind } from './node/lease.ts';
-export type { Decorations } from './node/simulated-node.ts';
+export type { ApiRequester, Decorations } from './node/simulated-node.ts';
 export type { Happening, LastLook, Observation, WorkerStep } from './observation.ts';
 export { failureLines, Totals } from './report.ts';
 export type { Action, NodePlan, Scenario } from './scenario/actions.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
 
-/** Chosen so that all take well under a minute on one core; `npm run simulate -- --seeds N` runs more, and larger ones. */
-const SEEDS = 500;
+/** Chosen so that all take about a minute on one core, as those of `simulation-more.test.ts`; `npm run simulate -- --seeds N` runs more, and larger ones. */
+const SEEDS = 1000;
 const EVENTS = 5;
 const BATCH = 125;
 

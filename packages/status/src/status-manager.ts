@@ -3,6 +3,7 @@ import type { Clock } from '@node-agent/async';
 import { type ContainerStatus, isStaticPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
 import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
 import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts';
+import { writeTarget } from './write-rules.ts';
 
 /** The newest status of a pod. */
 export interface VersionedStatus {
@@ -83,10 +84,16 @@ export class StatusManager {
     for (const uid of this.#statuses.keys()) if (!knownUids.has(uid)) this.#statuses.delete(uid);
   }
 
+  /** What the API shows of this version of a static pod; what it shows of an older one is another pod's. */
+  #mirrored(pod: Pod): PodStatus | undefined {
+    const mirrorPod = this.#mirrorPodOf(pod);
+    return mirrorPod !== undefined && writeTarget(pod, mirrorPod) !== undefined ? mirrorPod.status : undefined;
+  }
+
   #update(pod: Pod, status: PodStatus, finished: boolean): void {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
-    const old = cached?.status ?? this.#mirrorPodOf(pod)?.status ?? pod.status;
+    const old = cached?.status ?? this.#mirrored(pod) ?? pod.status;
     const fault = illegalTransition(pod, old, status);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');

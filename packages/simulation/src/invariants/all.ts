@@ -1,4 +1,4 @@
-import { deletedLast, leaseBeats, mirrors, newestIsShown, survivesApiServer, terminalIsShownLate } from './cluster.ts';
+import { deletedLast, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
@@ -9,6 +9,7 @@ import {
   lastGood,
   noNeedlessStop,
   sourcesFirst,
+  survivesApiServer,
   survivesKubelet,
   survivesRuntime,
   unknownIsKnownLate,
@@ -38,13 +39,13 @@ export const allInvariants: readonly Invariant[] = [
   uidsStay,
   survivesKubelet,
   survivesRuntime,
+  survivesApiServer,
   runtimeIsReported,
   nothingIsKept,
   terminalIsShownLate,
   deletedLast,
   mirrors,
   newestIsShown,
-  survivesApiServer,
   leaseBeats,
   convergence,
 ];

@@ -10,10 +10,16 @@ const SHOWN_MS = 45_000;
 const LEASE_SETTLED_MS = 45_000;
 const LEASE_LATE_MS = 16_000;
 
-/** S2 in the API: no terminal phase reaches it until all containers have stopped. */
+/** S2 in the API: no terminal phase reaches it until all containers have stopped, and none starts again. */
 export const terminalIsShownLate: Invariant = invariant('S2', () => {
   const terminal = new Set<string>();
   return (observation, facts) => {
+    if (observation.kind === 'containerStarted') {
+      const { podUid, name } = observation.life;
+      return terminal.has(podUid)
+        ? { wrong: `container ${name} of pod ${podUid} starts, which the API shows as ended` }
+        : undefined;
+    }
     if (observation.kind !== 'apiRequest' || observation.shown === undefined) return undefined;
     const { uid, phase, mirror } = observation.shown;
     if (mirror || (phase !== 'Succeeded' && phase !== 'Failed') || terminal.has(uid)) return undefined;
@@ -68,28 +74,6 @@ export const newestIsShown: Invariant = invariant('S8', () => {
   };
 });
 
-/** K3: the API server's absence stops nothing, and a container that ends meanwhile is started again. */
-export const survivesApiServer: Invariant = invariant('K3', () => (observation, facts) => {
-  if (!facts.apiAway) return undefined;
-  if (observation.kind === 'containerStarted') return 'ok';
-  if (observation.kind !== 'call' || observation.call.name !== 'stopContainer') return undefined;
-  const { containerId } = (observation.call.args[0] ?? {}) as { readonly containerId?: string };
-  const life = facts.lifeOf(containerId ?? '');
-  if (
-    life === undefined ||
-    !facts.isApiPod(life.podUid) ||
-    facts.apiAwaySinceMs < facts.lastUnwantedAtMs(life.podUid)
-  ) {
-    return undefined;
-  }
-  // A container whose pod is wanted is stopped for its sidecars' order, its probes and the like alone: never for an orphan's sake.
-  return judged(
-    facts.wanted.has(life.podUid) &&
-      !facts.isKnownToKubelet(life.podUid) &&
-      `container ${life.name} of pod ${life.podUid} is stopped while the API server, which alone knows the pod, is away`,
-  );
-});
-
 /** N6: the lease keeps its beat, whatever the runtime does. */
 export const leaseBeats: Invariant = invariant('N6', () => {
   let renewedAtMs = Number.NEGATIVE_INFINITY;
@@ -100,7 +84,8 @@ export const leaseBeats: Invariant = invariant('N6', () => {
         renewedAtMs = observation.atMs;
       return undefined;
     }
-    if (observation.kind !== 'health' || facts.apiInTrouble || !facts.kubeletUp) return undefined;
+    if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
+    if (facts.apiInTrouble || !facts.kubeletUp) return undefined;
     if (observation.atMs - Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs) < LEASE_SETTLED_MS)
       return undefined;
     const agoMs = observation.atMs - renewedAtMs;

@@ -4,6 +4,8 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** Longer than any source needs to see a change: the file source looks every 20 s at the latest. */
 const SEEN_MS = 35_000;
+/** Longer than it takes until a watch that hangs is dialled anew. */
+const HUNG_WATCH_MS = 130_000;
 
 type Phase = 'syncing' | 'terminating' | 'terminated' | 'finished';
 
@@ -93,6 +95,10 @@ export const orphansNeverStart: Invariant = invariant('P6', () => (observation, 
   const uid = calledFor(observation.call, facts);
   if (uid === undefined || facts.wanted.has(uid)) return 'ok';
   const sinceMs = facts.unwantedSinceMs(uid);
-  const known = sinceMs > facts.kubeletStartedAtMs && observation.atMs - sinceMs < SEEN_MS;
+  // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only.
+  const hangs = facts.isApiPod(uid) && observation.atMs - Math.max(sinceMs, facts.apiTroubleAtMs) < HUNG_WATCH_MS;
+  // F1: what was dropped while another source had not spoken yet is taken away when that has.
+  const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
+  const known = sinceMs > facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);
   return judged(!known && `${name} for pod ${uid}, which nobody wants`);
 });

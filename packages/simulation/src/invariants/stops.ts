@@ -48,6 +48,7 @@ function podOfDirectory(path: string): string | undefined {
 function attribution(life: Life, facts: Facts): InvariantId {
   if (facts.isBroken(life.podUid)) return 'F2';
   if (facts.kubeletStartedAtMs > life.startedAtMs) return 'K1';
+  if (facts.isApiPod(life.podUid) && facts.apiAwaySinceMs > life.startedAtMs && facts.apiAway) return 'K3';
   return facts.runtimeChangedAtMs > life.startedAtMs ? 'K2' : 'C6';
 }
 
@@ -69,6 +70,8 @@ export const lastGood: Invariant = withoutCause('F2');
 export const survivesKubelet: Invariant = withoutCause('K1');
 /** K2: what ran before the runtime was restarted goes on after it. */
 export const survivesRuntime: Invariant = withoutCause('K2');
+/** K3: the API server's absence stops nothing. */
+export const survivesApiServer: Invariant = withoutCause('K3');
 /** C6: nothing is stopped without a cause. */
 export const noNeedlessStop: Invariant = withoutCause('C6');
 

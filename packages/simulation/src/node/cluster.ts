@@ -1,3 +1,4 @@
+import type { HttpTransport } from '@node-agent/fake-apiserver';
 import { RestClient } from '@node-agent/kube-client';
 import type { ClusterPart } from '@node-agent/kubelet-assembly';
 import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
@@ -13,8 +14,13 @@ const MACHINE = {
 const ADDRESS = '192.0.2.10';
 
 /** What makes a kubelet, that may be killed, the node of the simulated cluster. */
-export function clusterOf(lease: Lease, api: ClusterApi, logger: Logger): ClusterPart {
-  const transport = guardedTransport(lease, api.transport);
+export function clusterOf(
+  lease: Lease,
+  api: ClusterApi,
+  logger: Logger,
+  change: (request: HttpTransport['request']) => HttpTransport['request'] = (request) => request,
+): ClusterPart {
+  const transport = guardedTransport(lease, { request: change(api.transport.request) });
   const { clock } = lease;
   const client = (timeoutMs: number): RestClient => new RestClient({ transport, clock, logger }, { timeoutMs });
   return clusterPart(

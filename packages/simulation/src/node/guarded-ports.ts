@@ -77,7 +77,9 @@ export function guardedTransport(lease: Lease, transport: HttpTransport): HttpTr
   return {
     async request(request, signal) {
       const call = { port: 'api', name: request.method, args: [request.path] } as const;
-      const response = await lease.call(call, signal, (linked) => transport.request(request, linked));
+      // The body is read for as long as the caller likes, or the process lives: a call's own signal ends with its answer.
+      const untilThen = lease.untilDeath(signal ?? new AbortController().signal);
+      const response = await lease.call(call, signal, () => transport.request(request, untilThen));
       return { ...response, body: lease.stream(call, signal, () => response.body) };
     },
   };

@@ -1,5 +1,6 @@
 import { seededRandom } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { HttpTransport } from '@node-agent/fake-apiserver';
 import {
   type AssembledKubelet,
   type AssemblySettings,
@@ -17,10 +18,15 @@ import { clusterOf } from './cluster.ts';
 import { guardedCri, guardedFetch, guardedFiles, guardedMounter } from './guarded-ports.ts';
 import { Lease } from './lease.ts';
 
+/** Sends a request to the API server. */
+export type ApiRequester = HttpTransport['request'];
+
 /** What stands between the kubelet and the world; tests break rules with it, to see them caught. */
 export interface Decorations {
   /** The runtime as the kubelet sees it. */
   readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
+  /** The requests of the API server, where there is one. */
+  readonly api?: (request: ApiRequester) => ApiRequester;
   /** The steps that pod workers take. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }
@@ -92,7 +98,7 @@ export class SimulatedNode {
         cri: guardedCri(lease, runtime),
         fs,
         mounter: guardedMounter(lease, world.mounter),
-        ...(world.api && { cluster: clusterOf(lease, world.api, logger) }),
+        ...(world.api && { cluster: clusterOf(lease, world.api, logger, decorations.api) }),
       },
       this.#settings(lease, fs, logger),
       {

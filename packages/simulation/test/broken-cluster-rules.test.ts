@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import type { ApiRequester, Decorations, InvariantId, PodPlan, Scenario } from '../src/index.ts';
+import { simulate } from '../src/index.ts';
+
+const pod: PodPlan = {
+  name: 'a1',
+  uid: 'a1-u',
+  restartPolicy: 'Always',
+  graceSeconds: 5,
+  emptyDir: true,
+  init: [],
+  containers: [{ name: 'main', runs: [{}], version: 1, stopDelayMs: 3000 }],
+};
+const staticPod: PodPlan = { ...pod, name: 'p1', uid: 'p1-u' };
+
+const cluster: Omit<Scenario, 'actions'> = {
+  seed: 1,
+  node: {
+    ...{ backOff: { initialMs: 1000, maxMs: 10_000 }, events: true, latencies: true },
+    ...{ http: false, httpDelayMs: 0, cluster: true },
+  },
+  faultsEndMs: 40_000,
+  quietMs: 200_000,
+};
+
+const comeAndGo: Scenario = {
+  ...cluster,
+  actions: [
+    { atMs: 100, do: 'apiCreate', pod },
+    { atMs: 20_000, do: 'apiDelete', name: 'a1', uid: 'a1-u', force: false },
+  ],
+};
+
+/** The kubelet's requests, changed on their way. */
+function requests(change: (inner: ApiRequester) => ApiRequester): Decorations {
+  return { api: change };
+}
+
+const isStatus = (path: string): boolean => path.endsWith('/status') && path.includes('/pods/');
+
+/** A streamed list of no pods, which ends when it is left. */
+async function* noPods(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  const metadata = { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } };
+  const event = { type: 'BOOKMARK', object: { kind: 'Pod', apiVersion: 'v1', metadata } };
+  yield new TextEncoder().encode(`${JSON.stringify(event)}\n`);
+  await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** What is broken on purpose, and which rule is to notice it. */
+const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[] = [
+  [
+    'S2',
+    'a pod is shown as ended while it is being ended',
+    comeAndGo,
+    requests((inner) => (request, signal) => {
+      const body = request.body as string | undefined;
+      if (!isStatus(request.path) || body === undefined) return inner(request, signal);
+      const patch = JSON.parse(body) as { status: { phase?: string } };
+      if (patch.status.phase !== 'Running') return inner(request, signal);
+      return inner(
+        { ...request, body: JSON.stringify({ ...patch, status: { ...patch.status, phase: 'Failed' } }) },
+        signal,
+      );
+    }),
+  ],
+  [
+    'S5',
+    'the object of a pod is deleted as soon as its end is reported',
+    comeAndGo,
+    requests((inner) => async (request, signal) => {
+      const answer = await inner(request, signal);
+      if (isStatus(request.path)) {
+        const path = request.path.replace(/\/status$/, '');
+        const body = JSON.stringify({ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
+        await inner(
+          { ...request, method: 'DELETE', path, body, headers: { 'content-type': 'application/json' } },
+          signal,
+        );
+      }
+      return answer;
+    }),
+  ],
+  [
+    'S8',
+    'the last status is lost, and nobody tries again',
+    { ...cluster, actions: [{ atMs: 100, do: 'apiCreate', pod }] },
+    requests((inner) => (request, signal) => {
+      if (!isStatus(request.path)) return inner(request, signal);
+      // The answer is that of a read: nothing was written.
+      const { body: _body, ...read } = {
+        ...request,
+        method: 'GET' as const,
+        path: request.path.replace(/\/status$/, ''),
+      };
+      return inner(read, signal);
+    }),
+  ],
+  [
+    'F3',
+    'mirror pods are not made',
+    { ...cluster, actions: [{ atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: staticPod }] },
+    requests((inner) => (request, signal) => {
+      const creates = request.method === 'POST' && request.path.endsWith('/pods');
+      return inner(creates ? { ...request, path: `${request.path}?dryRun=All` } : request, signal);
+    }),
+  ],
+  [
+    'K3',
+    'a kubelet that starts while the API server is away takes it for one without pods',
+    {
+      ...cluster,
+      actions: [
+        { atMs: 100, do: 'apiCreate', pod },
+        { atMs: 20_000, do: 'apiAway', forMs: 15_000 },
+        { atMs: 25_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 500 },
+      ],
+    },
+    requests((inner) => async (request, signal) => {
+      try {
+        return await inner(request, signal);
+      } catch (error) {
+        if (!request.path.includes('/api/v1/pods?')) throw error;
+        return { status: 200, headers: {}, body: noPods(signal) };
+      }
+    }),
+  ],
+  [
+    'N6',
+    'the lease is read, and not renewed',
+    { ...cluster, actions: [] },
+    requests((inner) => (request, signal) => {
+      if (request.method !== 'PUT' || !request.path.includes('/leases/')) return inner(request, signal);
+      const { body: _body, ...read } = { ...request, method: 'GET' as const };
+      return inner(read, signal);
+    }),
+  ],
+];
+
+for (const [id, what, scenario, decorations] of BROKEN) {
+  test(`${id} is seen broken: ${what}`, async () => {
+    expect((await simulate(scenario)).violation).toBeUndefined();
+    const { violation } = await simulate(scenario, { decorations });
+    expect(violation?.invariant).toBe(id);
+  });
+}

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
+
+/** Chosen so that all take about a minute on one core; `npm run simulate -- --cluster --seeds N` runs more, and larger ones. */
+const SEEDS = 200;
+const FIRST = 1000;
+const EVENTS = 6;
+const BATCH = 50;
+
+const totals = new Totals();
+for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
+  const last = from + BATCH - 1;
+  test(`S, F3, K3, N6 and all others: every invariant holds in a cluster, seeds ${from} to ${last}`, async () => {
+    for (let seed = from; seed <= last; seed++) {
+      const result = await simulate(generateScenario(seed, { events: EVENTS, cluster: true }));
+      totals.add(result);
+      if (result.violation !== undefined) expect.fail(failureLines(seed, await shrink(result)).join('\n'));
+    }
+  }, 120_000);
+}
+
+test('in them the API server has failed in every way, and its invariants were judged', () => {
+  for (const kind of ['status', 'delay', 'hang', 'reset', 'answerLost', 'watch']) {
+    expect(totals.faults.get(`api ${kind}`), kind).toBeGreaterThan(5);
+  }
+  for (const kind of ['apiAway', 'apiCreate', 'apiDelete', 'apiDeleteMirror', 'apiCompact', 'killKubelet']) {
+    expect(totals.faults.get(kind), kind).toBeGreaterThan(5);
+  }
+  for (const id of ['S1', 'S2', 'S3', 'S5', 'S8', 'F3', 'K3', 'N6', 'P7'] as const) {
+    expect(totals.checks.get(id), id).toBeGreaterThan(20);
+  }
+});
