@@ -148,6 +148,8 @@ export const restartPolicies: Invariant = invariant('C6', () => (observation, fa
   if (pod === undefined || last?.exitCode === undefined) return undefined;
   if (facts.lastUnwantedAtMs(life.podUid) >= last.startedAtMs) return undefined;
   if (JSON.stringify(last.plan) !== JSON.stringify(life.plan)) return undefined;
+  // What ends while it is cleared away with its lost sandbox was seen running there, and goes on in the next one.
+  if ((facts.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0)) return undefined;
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(
