@@ -1,3 +1,4 @@
+import { type Random, seededRandom } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
 import { containerId, script } from '../e2e/test-node.ts';
@@ -66,6 +67,40 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
       );
     },
   );
+
+  test('K1, K2, K3: whatever dies, in any order, while pods come and go: none is lost, doubled or restarted', async () => {
+    const it = cluster();
+    const seed = Number(process.env.NODE_AGENT_E2E_SEED ?? Math.floor(Math.random() * 2 ** 31));
+    const random = seededRandom(seed);
+    const below = (limit: number): number => Math.floor(random.next() * limit);
+    console.log(`NODE_AGENT_E2E_SEED=${seed}`);
+    for (const name of ['stays', 'moves']) await createDeployment(it, name);
+    await scale(it, 'stays', 5);
+    const before = await allReady(it, 'stays', 5);
+    for (let count = 0; count < 8; count++) {
+      // The API server may be too busy with its own return.
+      await scale(it, 'moves', below(PODS)).catch(() => {});
+      await pause(below(1_500));
+      const [name, { kill, start }] = pick(Object.entries(DEATHS), random);
+      console.log(`${name} dies`);
+      await kill(it);
+      await pause(below(1_500));
+      await start(it);
+      await pause(below(1_500));
+    }
+    const tookMs = await it.timed(async () => {
+      await it.until('the scale to be set', () => scale(it, 'moves', PODS).then(() => true));
+      await allReady(it, 'moves', PODS);
+    });
+    console.log(`all ready ${tookMs} ms after the last`);
+    await expectOneContainerEach(it, 'moves', await allReady(it, 'moves', PODS));
+    const after = await allReady(it, 'stays', 5);
+    await expectOneContainerEach(it, 'stays', after);
+    expect(idsOf(after)).toEqual(idsOf(before));
+    expect(after.map((pod) => restartsOf(pod, 'c'))).toEqual([0, 0, 0, 0, 0]);
+    for (const name of ['stays', 'moves']) await scale(it, name, 0);
+    for (const name of ['stays', 'moves']) await allGone(it, name);
+  });
 
   test('S6: pods that are ready stay Ready over a restart of the kubelet, in the record of a watch', async () => {
     const it = cluster();
@@ -146,4 +181,10 @@ function restartsOf(pod: Pod, name: string): number {
 
 function idsOf(pods: readonly Pod[]): string[] {
   return pods.map((pod) => containerId(pod)).sort();
+}
+
+function pick<T>(all: readonly T[], random: Random): T {
+  const one = all[Math.floor(random.next() * all.length)];
+  if (one === undefined) throw new Error('there is nothing to choose from');
+  return one;
 }
