@@ -1,5 +1,5 @@
 import type { Pod } from '@node-agent/pod-spec';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AdmissionNode } from '../src/admission-node.ts';
 import { predicateHandler } from '../src/predicate-handler.ts';
 import { makePod } from './pods.ts';
@@ -150,5 +150,25 @@ describe('ports of the host', () => {
       makePod('init', {}, { initContainers: [{ ...init, ...(restartPolicy && { restartPolicy }) }] });
     expect(admit(withPort(80), [holding()])).toBe('admitted');
     expect(admit(withPort(80), [holding('Always')])).toBe(refused);
+  });
+});
+
+describe('before pods are asked for', () => {
+  test.each<[string, Pod, number]>([
+    ['the node is looked at anew where a label is missing', makePod('p', {}, { nodeSelector: { zone: 'b' } }), 1],
+    ['it is not where none is', makePod('p'), 0],
+    [
+      'nor for a static pod, which needs no API server',
+      {
+        ...makePod('p', {}, { nodeSelector: { zone: 'b' } }),
+        metadata: { name: 'p', namespace: 'default', uid: 'p', annotations: { 'kubernetes.io/config.source': 'file' } },
+      },
+      0,
+    ],
+  ])('%s', async (_title, pod, looks) => {
+    const refresh = vi.fn(async () => {});
+    const handler = predicateHandler({ node: () => node, refresh });
+    await handler.prepare([makePod('other'), pod], new AbortController().signal);
+    expect(refresh).toHaveBeenCalledTimes(looks);
   });
 });

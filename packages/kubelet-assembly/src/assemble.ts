@@ -216,7 +216,13 @@ export function assembleKubelet<C>(
       admitHandlers: [
         unsupportedFeatureHandler(FEATURES),
         unsupportedVolumes(volumes),
-        predicateHandler({ node: () => clusterNode?.node ?? localNode(settings, facts) }, settings.admission),
+        predicateHandler(
+          {
+            node: () => clusterNode?.node ?? localNode(settings, facts),
+            refresh: async (signal) => await clusterNode?.refresh(signal),
+          },
+          settings.admission,
+        ),
         ...(settings.admitHandlers ?? []),
       ],
       services: [

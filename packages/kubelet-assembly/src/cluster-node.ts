@@ -1,4 +1,4 @@
-import { TaskGroup } from '@node-agent/async';
+import { TaskGroup, withTimeout } from '@node-agent/async';
 import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { type Node, NodeLease, NodeStatusManager, restLeaseClient, restNodeClient } from '@node-agent/node-status';
@@ -11,10 +11,14 @@ import {
   type StatusSource,
   StatusWriter,
 } from '@node-agent/status';
+import type { Logger } from '@node-agent/telemetry';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { followNode } from './node-changes.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
+
+/** For how long new pods may wait for a look at the node. */
+const READ_TIMEOUT_MS = 5_000;
 
 /** What the other parts of this node give to those that speak with the API server. */
 export interface NodeParts {
@@ -40,6 +44,10 @@ export class ClusterNode {
   readonly services: readonly BackgroundService[];
   readonly #nodeStatus: NodeStatusManager;
   readonly #node: Reflector<Node>;
+  readonly #readNode: (signal: AbortSignal) => Promise<Node>;
+  readonly #logger: Logger;
+  /** As {@link refresh} read it. */
+  #fresh: Node | undefined;
 
   constructor(
     child: (component: string) => PartComponents,
@@ -58,6 +66,10 @@ export class ClusterNode {
       { resource: resources.nodes, fieldSelector: fieldSelector({ 'metadata.name': nodeName }) },
     );
     this.#node = node;
+    const { clock, logger } = child('node');
+    this.#logger = logger;
+    this.#readNode = (signal) =>
+      withTimeout(clock, READ_TIMEOUT_MS, (limit) => client.get(resources.nodes, { name: nodeName }, limit), signal);
     this.podSource = {
       name: 'api',
       make: (set) => {
@@ -126,11 +138,28 @@ export class ClusterNode {
     ];
   }
 
-  /** The node as its watch has it, or as it was registered; `undefined` before either. */
+  /** The node as its watch has it, or as it was read or registered; `undefined` before either. */
   get node(): Node | undefined {
     const [watched] = this.#node.objects.values();
-    return watched ?? this.#nodeStatus.node;
+    return newerOf(watched, this.#fresh) ?? this.#nodeStatus.node;
   }
+
+  /** Reads the node from the API server, for {@link node} to be no older than now; where it cannot, that is logged. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    try {
+      this.#fresh = await this.#readNode(signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#logger.warn({ err }, 'Failed to read the node');
+    }
+  }
+}
+
+/** The one with the greater version, where both are of one object: versions of one resource can be compared. */
+function newerOf(watched: Node | undefined, fresh: Node | undefined): Node | undefined {
+  if (watched === undefined || fresh === undefined || fresh.metadata.uid !== watched.metadata.uid) return watched;
+  const version = ({ metadata }: Node): bigint => BigInt(metadata.resourceVersion ?? '0');
+  return version(fresh) > version(watched) ? fresh : watched;
 }
 
 function statusApi(client: ClusterPorts['requests']): StatusApi {

@@ -131,6 +131,28 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('N1: looks at the node anew before it refuses a pod for a label that the node has just been given', async () => {
+    const { clock, api, client, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    // The watch of the node falls behind: it is cut, and cannot be had again.
+    for (const verb of ['list', 'watch'] as const) {
+      api.faults.add({ verb, resource: 'nodes', times: 1000, fault: { kind: 'refuse' } });
+    }
+    api.endWatches('cut');
+    await seconds(clock, 1);
+    await client.patch(
+      resources.nodes,
+      { type: 'merge', body: { metadata: { labels: { zone: 'b' } } } },
+      { name: 'n1' },
+    );
+    await client.create(resources.pods, boundPod('web', { nodeSelector: { zone: 'b' } }));
+    await seconds(clock, 4);
+    const pod = await client.get(resources.pods, { namespace: 'default', name: 'web' });
+    expect(pod.status).toMatchObject({ phase: 'Running' });
+    await stop();
+  });
+
   it('F3: shows a static pod by a mirror pod with its status, which is made again when deleted', async () => {
     const { clock, client, start } = await makeCluster();
     const { setPods, stop } = start();

@@ -130,7 +130,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     // Only the first time it waits, for who ran before this kubelet is admitted before who is new (N1).
     const whenever = { always: true };
     group.add((ending) =>
-      loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update), ending, whenever),
+      loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
     );
     group.add((ending) => loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), ending));
     if (probeUpdates !== undefined) {
@@ -251,11 +251,15 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return status === undefined ? pod : { ...pod, status };
   }
 
-  #handleUpdate({ op, source, pods }: PodUpdate): void {
+  async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
     this.#deps.logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
     this.#housekeepingDue = true;
-    if (op === 'ADD' || op === 'SET') this.#handler.handlePodAdditions(pods);
-    else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
+    if (op === 'ADD' || op === 'SET') {
+      for (const handler of this.#deps.admitHandlers) {
+        if (handler.prepare !== undefined) await handler.prepare(pods, signal);
+      }
+      this.#handler.handlePodAdditions(pods);
+    } else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
     else if (op === 'REMOVE') this.#handler.handlePodRemoves(pods);
     else this.#handler.handlePodReconcile(pods);
   }

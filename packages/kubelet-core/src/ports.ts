@@ -239,6 +239,8 @@ export interface BackgroundService {
 export interface AdmitHandler {
   /** @param activePods the pods that are admitted already and hold resources (N1) */
   admit(pod: Pod, activePods: readonly Pod[]): AdmitResult;
+  /** Called before new pods are asked for, where something may have to be looked up first. The sync loop waits for it. */
+  prepare?(pods: readonly Pod[], signal: AbortSignal): Promise<void>;
 }
 
 export type AdmitResult =
