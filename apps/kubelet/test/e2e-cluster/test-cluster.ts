@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CriClient } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
-import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
+import { Containerd, type ContainerdBinaries, unmountBelow } from '@node-agent/tools-containerd';
 import { ControlPlane, type ControlPlaneBinaries, type ControlPlaneOptions } from '@node-agent/tools-control-plane';
 import { TestNode } from '../e2e/test-node.ts';
 
@@ -102,6 +102,8 @@ export class TestCluster {
     await this.cri.close();
     await this.containerd.stop();
     await this.plane.stop();
+    // A test that failed has left its pods, and they their volumes.
+    await unmountBelow(this.directory);
     await rm(this.directory, { recursive: true, force: true });
   }
 
