@@ -147,3 +147,23 @@ test('termination messages together stay within 12 KiB', () => {
   const lengths = manager.getPodStatus('u1')?.containerStatuses?.map(({ state }) => state?.terminated?.message?.length);
   expect(lengths).toEqual([6144, 6144]);
 });
+
+test('S1: a static pod takes over the status of its own mirror pod, not of that of an older manifest', () => {
+  const withHash = (kind: 'hash' | 'mirror', hash: string): Readonly<Record<string, string>> => ({
+    'kubernetes.io/config.source': 'file',
+    [`kubernetes.io/config.${kind}`]: hash,
+  });
+  const base = makeStaticPod();
+  const pod = { ...base, metadata: { ...base.metadata, annotations: withHash('hash', 'new') } };
+  const phaseBeside = (hash: string): string | undefined => {
+    const mirror = { ...base, metadata: { ...base.metadata, annotations: withHash('mirror', hash) } };
+    const manager = new StatusManager({
+      ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
+      getMirrorPodByPod: () => ({ ...mirror, status: { phase: 'Failed' } }),
+    });
+    manager.setPodStatus(pod, { phase: 'Pending' });
+    return manager.getPodStatus(pod.metadata.uid)?.phase;
+  };
+  expect(phaseBeside('old')).toBe('Pending');
+  expect(phaseBeside('new')).toBe('Failed');
+});
