@@ -23,7 +23,10 @@ test('in them every kind of fault has struck, and all but the rarest invariants 
   const others = ['killKubelet', 'crashRuntime', 'fileFault', 'event drop', 'jumpClock', 'killSandbox'];
   for (const kind of [...kinds, ...others]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
   const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
-  for (const [id, checks] of totals.checks) if (!rare.includes(id)) expect(checks, id).toBeGreaterThan(0);
+  // Those of a node in a cluster are judged there.
+  const inCluster = ['S5', 'S8', 'F3', 'K3', 'N6'];
+  for (const [id, checks] of totals.checks)
+    if (!rare.includes(id) && !inCluster.includes(id)) expect(checks, id).toBeGreaterThan(0);
 });
 
 test('the same seed gives the same trace, and another seed another one', async () => {

@@ -55,8 +55,8 @@ describe('commands through a shell', () => {
 
   test('it keeps no program from ending', () => {
     const source = new URL('../src/command-shell.ts', import.meta.url).href;
-    const program = `const { CommandShell } = await import('${source}'); console.log((await new CommandShell().run('true', [], new AbortController().signal)).exitCode);`;
+    const program = `const { CommandShell } = await import('${source}'); process.stdout.write(String((await new CommandShell().run('true', [], new AbortController().signal)).exitCode));`;
     const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
-    expect([status, `${stdout}`]).toEqual([0, '0\n']);
+    expect([status, `${stdout}`]).toEqual([0, '0']);
   });
 });

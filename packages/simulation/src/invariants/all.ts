@@ -1,4 +1,4 @@
-import { deletedLast, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
+import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
@@ -46,6 +46,7 @@ export const allInvariants: readonly Invariant[] = [
   deletedLast,
   mirrors,
   newestIsShown,
+  goesOnAlone,
   leaseBeats,
   convergence,
 ];

@@ -1,6 +1,7 @@
 import type { Facts } from '../facts.ts';
 import type { ClusterLook } from '../observation.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
+import { mayRestart } from '../scenario/plans.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -9,6 +10,8 @@ const SHOWN_MS = 45_000;
 /** A lease is renewed every 10 s, give or take; so long after trouble it must have its beat again. */
 const LEASE_SETTLED_MS = 45_000;
 const LEASE_LATE_MS = 16_000;
+/** Longer than any fault of the runtime lasts. */
+const ALONE_LATE_MS = 150_000;
 
 /** S2 in the API: no terminal phase reaches it until all containers have stopped, and none starts again. */
 export const terminalIsShownLate: Invariant = invariant('S2', () => {
@@ -72,6 +75,27 @@ export const newestIsShown: Invariant = invariant('S8', () => {
     const settled = (uid: string): boolean => observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS;
     return judged(shownFault(facts, observation.cluster, settled));
   };
+});
+
+/** K3: while the API server is away, what ends is started again as ever, by a kubelet that knows of it. */
+export const goesOnAlone: Invariant = invariant('K3', () => (observation, facts) => {
+  if (observation.kind !== 'health' || !facts.apiAway || !facts.kubeletUp || !facts.runtimeUp) return undefined;
+  // A kubelet that was started meanwhile has no word of which pods there are.
+  if (facts.kubeletStartedAtMs > facts.apiAwaySinceMs) return undefined;
+  const sinceMs = Math.max(facts.apiAwaySinceMs, facts.runtimeChangedAtMs);
+  let seen = false;
+  for (const pod of facts.wanted.values()) {
+    for (const plan of pod.init.length === 0 ? pod.containers : []) {
+      const last = facts.livesOf(pod.uid, plan.name).at(-1);
+      if (last === undefined) continue;
+      seen = true;
+      if (last.endedAtMs === undefined || !mayRestart(pod, plan, last.exitCode ?? 0)) continue;
+      const agoMs = observation.atMs - Math.max(last.endedAtMs, sinceMs);
+      if (agoMs <= facts.node.backOff.maxMs + ALONE_LATE_MS) continue;
+      return { wrong: `container ${plan.name} of pod ${pod.uid} ended ${agoMs} ms ago, and waits for the API server` };
+    }
+  }
+  return seen ? 'ok' : undefined;
 });
 
 /** N6: the lease keeps its beat, whatever the runtime does. */
