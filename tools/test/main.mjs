@@ -18,7 +18,7 @@ const steps = [
   { name: 'types', command: nx('typecheck') },
   { name: 'unused exports and dependencies', command: ['knip', '--no-progress', '--no-config-hints'] },
   { name: 'build', command: nx('build') },
-  { name: 'readme programs', command: ['node', 'tools/checks/readmes.mjs'] },
+  { name: 'packages alone', command: ['node', 'tools/checks/alone.mjs'] },
   { name: 'tests', command: nx('test'), tests: true },
 ];
 
