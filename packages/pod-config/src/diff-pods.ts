@@ -82,6 +82,8 @@ export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], se
 export function comparePods(existing: Pod, next: Pod): PodChange {
   const a = existing.metadata;
   const b = next.metadata;
+  // The API server gives each change a version of its own (of two pods of one UID).
+  if (a.resourceVersion && a.resourceVersion === b.resourceVersion) return 'none';
   const same =
     isDeepStrictEqual(existing.spec, next.spec) &&
     isDeepStrictEqual(a.labels ?? {}, b.labels ?? {}) &&

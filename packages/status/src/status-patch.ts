@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { Pod, PodStatus } from '@node-agent/pod-spec';
+import type { Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
 import { isWrittenCondition, type MergeContext, mergePodStatus } from './merge.ts';
+import { isRecord, normalized, sameOnWire } from './wire-value.ts';
 
 /**
  * A strategic merge patch of a pod's status. The UID is a precondition: another pod of that name is not changed (S4). So is
@@ -48,16 +48,17 @@ export function podStatusPatch(
  * @param pod as the API server's watch has it
  */
 export function needsReconcile(pod: Pod, next: PodStatus, context: MergeContext): boolean {
-  const merged = mergePodStatus(pod, next, context);
-  return !isDeepStrictEqual(comparable(pod.status ?? {}), comparable(merged));
+  const { conditions: shown = [], ...before } = pod.status ?? {};
+  const { conditions: merged = [], ...after } = mergePodStatus(pod, next, context);
+  return !sameOnWire(before, after) || !sameOnWire(comparable(shown), comparable(merged));
 }
 
-function comparable(status: PodStatus): unknown {
-  const conditions = (status.conditions ?? [])
+/** Conditions by type, without their times; a null or an unset list is an empty one. */
+function comparable(conditions: readonly PodCondition[] | null): readonly Json[] {
+  return (conditions ?? [])
     .filter(({ type }) => isWrittenCondition(type))
-    .map(({ type, status: value, reason, message }) => ({ type, status: value, reason, message }))
+    .map(({ type, status, reason, message }) => ({ type, status, reason, message }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1));
-  return normalized({ ...status, conditions });
 }
 
 /** The fields that differ, with their values as they are to be sent; `undefined`: absent. */
@@ -65,15 +66,17 @@ function changedFields(before: Json, after: Json): readonly (readonly [string, r
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => {
     const list = MERGED_LISTS.get(name);
-    const [old, next] = [normalized(before[name], name), normalized(after[name], name)];
-    const sorted = list?.ordered === false;
-    const same = isDeepStrictEqual(sorted ? byKey(old, list.key) : old, sorted ? byKey(next, list.key) : next);
-    return same ? [] : [[name, [old, next]] as const];
+    const [old, next] = [before[name], after[name]];
+    const same = list?.ordered === false ? sameSet(itemsOf(old), itemsOf(next), list.key) : sameOnWire(old, next, name);
+    return same ? [] : [[name, [normalized(old, name), normalized(next, name)]] as const];
   });
 }
 
-function byKey(list: unknown, key: string): unknown {
-  return Array.isArray(list) ? new Map(list.map((item: Json) => [item[key], item])) : list;
+/** Whether two lists have the same items, in whatever order. */
+function sameSet(old: readonly Json[], next: readonly Json[], key: string): boolean {
+  if (old.length !== next.length) return false;
+  const known = new Map(old.map((item) => [item[key], item]));
+  return next.every((item) => sameOnWire(known.get(item[key]), item)) && known.size === next.length;
 }
 
 function fieldPatch(old: unknown, next: unknown): unknown {
@@ -108,24 +111,4 @@ function listPatch(
     ...(items.length > 0 && { [name]: items }),
     ...(next.length > 0 && { [`$setElementOrder/${name}`]: next.map((item) => ({ [key]: item[key] })) }),
   };
-}
-
-/** Fields of Go structs that are absent on the wire where they are empty. */
-const ABSENT_WHEN_EMPTY: ReadonlySet<string> = new Set(['state', 'lastState']);
-const ABSENT_WHEN_ZERO: ReadonlySet<string> = new Set(['observedGeneration', 'signal']);
-
-/** A value without what means nothing on the wire: nulls, empty texts and lists, zeros that are left out there. */
-function normalized(value: unknown, name = ''): unknown {
-  if (value === null || value === '' || (value === 0 && ABSENT_WHEN_ZERO.has(name))) return undefined;
-  if (Array.isArray(value)) return value.length === 0 ? undefined : value.map((item) => normalized(item));
-  if (!isRecord(value)) return value;
-  const entries = Object.entries(value)
-    .map(([key, field]) => [key, normalized(field, key)] as const)
-    .filter(([, field]) => field !== undefined);
-  if (entries.length === 0 && ABSENT_WHEN_EMPTY.has(name)) return undefined;
-  return Object.fromEntries(entries);
-}
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

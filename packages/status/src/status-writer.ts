@@ -244,14 +244,25 @@ export class StatusWriter implements AsyncDisposable {
     if (isNewer(status.version, to.uid, state.written)) return true;
     if (state.waitsFor === 'containers') return !safety.couldHaveRunningContainers(uid);
     if (state.waitsFor === 'resources') return safety.podResourcesAreReclaimed(uid);
-    return this.#needsRepair(status, this.#newestKnown(status.pod, to, state));
+    return this.#needsRepair(status, this.#newestKnown(status.pod, to, state), state);
   }
 
   /** Whether the API shows something else than it should, as far as is known here. */
-  #needsRepair({ pod, status, finished }: VersionedStatus, newest: Pod | undefined): boolean {
-    const known = newest ?? this.#watched(pod);
-    if (known === undefined) return false;
-    return canBeDeleted(known, finished) || needsReconcile(known, status, this.#mergeContext(pod.metadata.uid));
+  #needsRepair(
+    { pod, status, version, finished }: VersionedStatus,
+    newest: Pod | undefined,
+    state: WriteState,
+  ): boolean {
+    const reading = newest ?? this.#watched(pod);
+    if (reading === undefined) return false;
+    if (canBeDeleted(reading, finished)) return true;
+    const context = this.#mergeContext(pod.metadata.uid);
+    const mayRun = context.couldHaveRunningContainers;
+    const { agreed } = state;
+    if (agreed?.reading === reading && agreed.version === version && agreed.mayRun === mayRun) return false;
+    if (needsReconcile(reading, status, context)) return true;
+    state.agreed = { reading, version, mayRun };
+    return false;
   }
 
   /** The object that shows the pod, as the watch has it. */

@@ -7,6 +7,8 @@ export interface WriteState {
   written: Written | undefined;
   /** What the last write answered, until the watch has caught up with it. */
   answer: Pod | undefined;
+  /** The reading and the status that were found to agree last: they need not be compared again. */
+  agreed: { readonly reading: Pod; readonly version: number; readonly mayRun: boolean } | undefined;
   /** Since when something waits to be written, by the monotonic clock. */
   changedAtMs: number | undefined;
   running: boolean;
@@ -23,6 +25,7 @@ export function newWriteState(): WriteState {
   return {
     written: undefined,
     answer: undefined,
+    agreed: undefined,
     changedAtMs: undefined,
     running: false,
     again: false,

@@ -35,11 +35,15 @@ export async function readMountPoints(fs: Pick<FileSystem, 'readFile'>): Promise
   return new Map([...points].map(([point, fsType]) => [Buffer.from(point, 'latin1').toString('utf8'), fsType]));
 }
 
-/** The type of what is mounted at `directory` itself; `undefined` where nothing is, or it is not there. */
+/**
+ * The type of the file system of its own that is mounted at `directory` itself; `undefined` where none is, or it is not there.
+ * The mount table, which grows with the pods, is read only where the device tells of a mount.
+ */
 export async function mountedType(
-  components: { readonly fs: Pick<FileSystem, 'realpath'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
+  components: { readonly fs: Pick<FileSystem, 'realpath' | 'stat'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
   directory: string,
 ): Promise<string | undefined> {
+  if (!(await isOnDeviceOfItsOwn(components.fs, directory))) return undefined;
   const real = await realDirectory(components.fs, directory);
   return real === undefined ? undefined : (await components.mounter.mountPoints()).get(real);
 }
@@ -53,6 +57,16 @@ export async function mountPointsWithin(
   if (real === undefined) return [];
   const points = [...(await components.mounter.mountPoints()).keys()];
   return points.filter((point) => point === real || point.startsWith(`${real}/`));
+}
+
+async function isOnDeviceOfItsOwn(fs: Pick<FileSystem, 'stat'>, directory: string): Promise<boolean> {
+  try {
+    const [inner, outer] = await Promise.all([fs.stat(directory), fs.stat(dirname(directory))]);
+    return inner.device !== outer.device;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
 }
 
 /** `directory` as the mount table names it: its parent may be reached through links; it itself is taken as it is. */

@@ -42,6 +42,8 @@ export interface VolumeManagerOptions {
 
 /** How long a pod waits for an operation that does not end, in milliseconds. */
 const WAIT_MS = 123_000;
+/** How long the directories of a pod are taken to be there without looking again, in milliseconds. */
+const MADE_MS = 30_000;
 
 /**
  * Sets the volumes of pods up and takes them away (`pkg/kubelet/volumemanager`). Volumes of one pod are set up side by
@@ -54,6 +56,8 @@ export class VolumeManager {
   readonly #operations: VolumeOperations;
   /** Pods whose directories were asked for since the last sweep began: the sweep's caller may not know of them yet. */
   readonly #wanted = new Set<string>();
+  /** When the directories of pods were made last, by the monotonic clock; of late only. */
+  readonly #made = new Map<string, number>();
   /** Pods whose directories are being removed. */
   readonly #removals = new Map<string, Promise<void>>();
   readonly #orphans: Gauge;
@@ -98,12 +102,15 @@ export class VolumeManager {
    * remove them it waits for that: a static pod that comes back has the UID that it had.
    */
   async makePodDataDirs(uid: string): Promise<void> {
-    const { fs, paths } = this.#components;
+    const { fs, paths, clock } = this.#components;
     this.#wanted.add(uid);
     await this.#removals.get(uid);
+    const nowMs = clock.monotonic();
+    if (nowMs - (this.#made.get(uid) ?? Number.NEGATIVE_INFINITY) < MADE_MS) return;
     for (const directory of [paths.podsDir, paths.podDir(uid), paths.volumesDir(uid), paths.pluginsDir(uid)]) {
       await fs.mkdir(directory, { mode: 0o750 });
     }
+    this.#made.set(uid, nowMs);
   }
 
   /**
@@ -185,13 +192,16 @@ export class VolumeManager {
    * @throws VolumeError `StillMounted` after all others were cleaned, naming each pod that could not be
    */
   async cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal?: AbortSignal): Promise<void> {
-    const { fs, paths } = this.#components;
+    const { fs, paths, clock } = this.#components;
     const failures: string[] = [];
     let orphans = 0;
     this.#wanted.clear();
+    const nowMs = clock.monotonic();
+    for (const [uid, atMs] of this.#made) if (nowMs - atMs >= MADE_MS) this.#made.delete(uid);
     for (const uid of await podsOnDisk(fs, paths)) {
       if (signal?.aborted || isKnown(uid) || this.#wanted.has(uid)) continue;
       orphans++;
+      this.#made.delete(uid);
       const removal = this.#removeOrphan(uid, signal ?? new AbortController().signal).catch((error: unknown) => {
         failures.push(VolumeError.from(error).message);
       });

@@ -2,6 +2,7 @@ import { abortable, type Clock, type Timer } from '@node-agent/async';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { VolumeError } from './errors.ts';
+import { type Filling, isFresh } from './freshness.ts';
 import type { MountedVolume } from './plugin.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 import { nextBackOffMs, nextVolumeStep, type VolumeState } from './volume-state.ts';
@@ -42,6 +43,8 @@ interface Entry {
   wanted: boolean | undefined;
   /** What it is wanted for: the newest that was said. */
   request: { readonly pod: Pod; readonly volume: Volume } | undefined;
+  /** What its content was made from last, or is being made from. */
+  filling: Filling | undefined;
   presence: VolumeState['presence'];
   mounted: MountedVolume | undefined;
   stale: boolean;
@@ -77,7 +80,7 @@ export class VolumeOperations {
     if (entry.wanted !== true) this.#forgive(entry);
     entry.wanted = true;
     entry.request = { pod, volume };
-    entry.stale = entry.actions.refreshes;
+    entry.stale ||= entry.actions.refreshes && !isFresh(entry.filling, pod, this.#components.clock.monotonic());
     this.#step(entry);
   }
 
@@ -176,6 +179,7 @@ export class VolumeOperations {
       presence,
       wanted: undefined,
       request: undefined,
+      filling: undefined,
       mounted: undefined,
       stale: false,
       busy: false,
@@ -249,6 +253,7 @@ export class VolumeOperations {
     const { request, actions, presence } = entry;
     if (request === undefined) return;
     if (presence === 'absent') entry.presence = 'uncertain';
+    entry.filling = { pod: request.pod, atMs: this.#components.clock.monotonic() };
     entry.mounted = await actions.setUp(request.pod, request.volume, signal);
     entry.presence = 'ready';
     if (presence !== 'ready' && entry.waiters.size === 0 && entry.wanted) {
@@ -274,6 +279,7 @@ export class VolumeOperations {
     }
     entry.stale ||= step === 'setUp' && entry.presence === 'ready';
     entry.failure = failure;
+    entry.filling = undefined;
     entry.backOffMs = nextBackOffMs(entry.backOffMs);
     entry.retryAtMs = clock.monotonic() + entry.backOffMs;
     logger.warn({ err: failure, podUid, volume: name, backOffMs: entry.backOffMs, step }, 'Volume operation failed');

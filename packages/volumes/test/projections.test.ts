@@ -129,6 +129,7 @@ describe('volumes that the kubelet fills', () => {
     const pod = podOf([configMap, secret]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
     objects.failure = new Error('the server does not answer');
+    await fixture.clock.advance(30_000);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
     await fixture.clock.settle();
     expect(await read(fixture, 'keys', 'password')).toBe('hunter2');

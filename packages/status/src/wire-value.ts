@@ -1,0 +1,46 @@
+type Json = Readonly<Record<string, unknown>>;
+
+/** Fields of Go structs that are absent on the wire where they are empty. */
+const ABSENT_WHEN_EMPTY: ReadonlySet<string> = new Set(['state', 'lastState']);
+const ABSENT_WHEN_ZERO: ReadonlySet<string> = new Set(['observedGeneration', 'signal']);
+
+/** A value without what means nothing on the wire: nulls, empty texts and lists, zeros that are left out there. */
+export function normalized(value: unknown, name = ''): unknown {
+  if (isAbsent(value, name)) return undefined;
+  if (Array.isArray(value)) return value.map((item) => normalized(item));
+  if (!isRecord(value)) return value;
+  const entries = Object.entries(value)
+    .map(([key, field]) => [key, normalized(field, key)] as const)
+    .filter(([, field]) => field !== undefined);
+  return Object.fromEntries(entries);
+}
+
+/** Whether two values are the same once they are {@link normalized}; asked for each status again and again, it makes neither. */
+export function sameOnWire(one: unknown, other: unknown, name = ''): boolean {
+  if (one === other) return true;
+  if (isAbsent(one, name)) return isAbsent(other, name);
+  if (isAbsent(other, name)) return false;
+  if (Array.isArray(one)) {
+    return Array.isArray(other) && one.length === other.length && one.every((item, at) => sameOnWire(item, other[at]));
+  }
+  if (!isRecord(one) || !isRecord(other)) return false;
+  for (const key in one) if (!sameOnWire(one[key], other[key], key)) return false;
+  for (const key in other) if (!(key in one) && !isAbsent(other[key], key)) return false;
+  return true;
+}
+
+export function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isAbsent(value: unknown, name: string): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (value === 0) return ABSENT_WHEN_ZERO.has(name);
+  if (Array.isArray(value)) return value.length === 0;
+  return isRecord(value) && ABSENT_WHEN_EMPTY.has(name) && isEmpty(value);
+}
+
+function isEmpty(value: Json): boolean {
+  for (const key in value) if (!isAbsent(value[key], key)) return false;
+  return true;
+}

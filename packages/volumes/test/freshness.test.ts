@@ -1,0 +1,34 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { expect, test } from 'vitest';
+import { isFresh } from '../src/freshness.ts';
+
+const spec = { containers: [] };
+const pod = (metadata: Partial<Pod['metadata']> = {}, itsSpec: Pod['spec'] = spec): Pod => ({
+  metadata: { uid: 'u', name: 'p', namespace: 'n', generation: 1, labels: { app: 'web' }, ...metadata },
+  spec: itsSpec,
+});
+
+test.each<[string, Pod, number, boolean]>([
+  ['a sync soon after', pod(), 29_999, true],
+  ['the next sync that comes of itself', pod(), 30_000, false],
+  ['another status', { ...pod({ resourceVersion: '2' }, { containers: [] }), status: { phase: 'Running' } }, 1, true],
+  ['another label', pod({ labels: { app: 'db' } }), 1, false],
+  ['one label more', pod({ labels: { app: 'web', tier: 'a' } }), 1, false],
+  ['no labels', pod({ labels: {} }), 1, false],
+  ['an annotation', pod({ annotations: { a: 'b' } }), 1, false],
+  ['another spec', pod({ generation: 2 }, { containers: [] }), 1, false],
+  ['another spec, of a source that does not count', pod({ generation: 0 }, { containers: [] }), 1, false],
+])('after %s', (_name, next, atMs, fresh) => {
+  expect(isFresh({ pod: pod(), atMs: 0 }, next, atMs)).toBe(fresh);
+});
+
+test('a spec of a source that does not count is the same only where it is the same object', () => {
+  const { generation: _, ...metadata } = pod().metadata;
+  const filling = { pod: { metadata, spec }, atMs: 0 };
+  expect(isFresh(filling, { metadata, spec }, 1)).toBe(true);
+  expect(isFresh(filling, { metadata, spec: { containers: [] } }, 1)).toBe(false);
+});
+
+test('what was never filled is not fresh', () => {
+  expect(isFresh(undefined, pod(), 0)).toBe(false);
+});
