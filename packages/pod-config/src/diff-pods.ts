@@ -17,6 +17,14 @@ const LOCAL_ANNOTATIONS: readonly string[] = [
 /** How a new version of a known pod differs from the old one. */
 export type PodChange = 'none' | 'UPDATE' | 'DELETE' | 'RECONCILE';
 
+/** What the kubelet notes on pods that come from a source, as annotations. */
+export interface PodMarks {
+  /** Which source it is. */
+  readonly source: string;
+  /** When new pods were seen first (RFC 3339); known pods keep theirs. */
+  readonly seenAt: string;
+}
+
 /** A pod of the new list that was left out, because another one before it has its full name or its UID. */
 export interface DuplicatePod {
   readonly pod: Pod;
@@ -40,9 +48,8 @@ export interface PodDiff {
  * Compares what a source said before with what it says now (`pkg/kubelet/config/config.go`, `merge`).
  * @param old the state that the last call returned
  * @param next all pods of the source; of two with one full name or one UID the first counts
- * @param seenAt the time (RFC 3339) that new pods get as their first-seen annotation; known pods keep theirs
  */
-export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], seenAt: string): PodDiff {
+export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], marks: PodMarks): PodDiff {
   const pods = new Map<string, Pod>();
   const names = new Map<string, Pod>();
   const lists = { UPDATE: [] as Pod[], DELETE: [] as Pod[], RECONCILE: [] as Pod[] };
@@ -56,7 +63,7 @@ export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], se
     else {
       const existing = old.get(pod.metadata.uid);
       const change = existing === undefined ? 'ADD' : comparePods(existing, pod);
-      const current = change === 'none' && existing ? existing : withFirstSeen(pod, existing, seenAt);
+      const current = change === 'none' && existing ? existing : withMarks(pod, existing, marks);
       pods.set(pod.metadata.uid, current);
       names.set(podFullName(pod), current);
       if (change === 'ADD') added.push(current);
@@ -99,8 +106,12 @@ function foreignAnnotations(pod: Pod): Readonly<Record<string, string>> {
   return Object.fromEntries(annotations.filter(([key]) => !LOCAL_ANNOTATIONS.includes(key)));
 }
 
-function withFirstSeen(pod: Pod, existing: Pod | undefined, seenAt: string): Pod {
+function withMarks(pod: Pod, existing: Pod | undefined, { source, seenAt }: PodMarks): Pod {
   const seen = existing?.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? seenAt;
-  const annotations = { ...pod.metadata.annotations, [CONFIG_SEEN_ANNOTATION]: seen };
+  const annotations = {
+    ...pod.metadata.annotations,
+    [CONFIG_SOURCE_ANNOTATION]: source,
+    [CONFIG_SEEN_ANNOTATION]: seen,
+  };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import { CONFIG_SOURCE_ANNOTATION, type Pod, type PodSource, podReference } from '@node-agent/pod-spec';
+import { type Pod, type PodSource, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import { diffPods, type PodDiff } from './diff-pods.ts';
 import type { PodOperation, PodUpdate } from './pod-update.ts';
@@ -105,20 +105,17 @@ export class PodConfig {
 
   #merge(name: PodSource, state: SourceState): readonly PodUpdate[] {
     state.pending = false;
-    const marked = (state.latest ?? []).map((pod) => withSource(pod, name));
-    const held = new Map(marked.map((pod) => [pod, this.#holder(name, pod.metadata.uid)]));
-    const diff = diffPods(
-      state.pods,
-      marked.filter((pod) => held.get(pod) === undefined),
-      rfc3339Nano(this.#components.clock.now()),
-    );
+    const latest = state.latest ?? [];
+    const held = this.#held(name, latest);
+    const marks = { source: name, seenAt: rfc3339Nano(this.#components.clock.now()) };
+    const diff = diffPods(state.pods, held.size > 0 ? latest.filter((pod) => !held.has(pod)) : latest, marks);
     state.pods = diff.pods;
-    state.refused = new Set(marked.filter((pod) => held.get(pod) !== undefined).map((pod) => pod.metadata.uid));
+    state.refused = new Set([...held.keys()].map((pod) => pod.metadata.uid));
     for (const pod of diff.removed) this.#offerAgain(name, pod.metadata.uid);
     const reports = new Map<string, Report>();
     const add = (pod: Pod, why: string): unknown => reports.set(`${pod.metadata.uid} ${why}`, { pod, why });
     for (const [pod, source] of held) {
-      if (source !== undefined) add(pod, `duplicate pod uid ${JSON.stringify(pod.metadata.uid)} of source ${source}`);
+      add(pod, `duplicate pod uid ${JSON.stringify(pod.metadata.uid)} of source ${source}`);
     }
     for (const { pod, key } of diff.duplicates) add(pod, `duplicate pod ${key} ${JSON.stringify(pod.metadata[key])}`);
     for (const [key, report] of reports) if (!state.reported.has(key)) this.#report(name, report);
@@ -126,9 +123,14 @@ export class PodConfig {
     return this.#updates(name, diff, !state.seen);
   }
 
-  /** The other source that holds the UID. */
-  #holder(source: PodSource, uid: string): PodSource | undefined {
-    return [...this.#sources].find(([other, { pods }]) => other !== source && pods.has(uid))?.[0];
+  /** The pods whose UID another source holds, with that source. */
+  #held(name: PodSource, pods: readonly Pod[]): ReadonlyMap<Pod, PodSource> {
+    const held = new Map<Pod, PodSource>();
+    for (const [other, state] of this.#sources) {
+      if (other === name || state.pods.size === 0) continue;
+      for (const pod of pods) if (!held.has(pod) && state.pods.has(pod.metadata.uid)) held.set(pod, other);
+    }
+    return held;
   }
 
   #offerAgain(freedBy: PodSource, uid: string): void {
@@ -186,11 +188,6 @@ interface SourceState {
 interface Report {
   readonly pod: Pod;
   readonly why: string;
-}
-
-function withSource(pod: Pod, source: PodSource): Pod {
-  const annotations = { ...pod.metadata.annotations, [CONFIG_SOURCE_ANNOTATION]: source };
-  return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
 /** RFC 3339 in UTC with nine decimals, as upstream's `RFC3339NanoFixed`. */

@@ -5,6 +5,7 @@ import { comparePods, diffPods, type PodDiff } from '../src/diff-pods.ts';
 import { type PodParts, podOf } from './helpers.ts';
 
 const SEEN = '2026-01-01T00:00:00.000000000Z';
+const marks = (seenAt: string) => ({ source: 'api', seenAt });
 
 describe('comparePods', () => {
   const cases: [string, PodParts, PodParts, string][] = [
@@ -26,6 +27,17 @@ describe('comparePods', () => {
     ['the status alone', { phase: 'Pending' }, { phase: 'Running' }, 'RECONCILE'],
     ['status and spec', { phase: 'Pending' }, { phase: 'Running', image: 'other' }, 'UPDATE'],
   ];
+  it('one resource version is one state, which need not be looked at', () => {
+    const pod = podOf({ image: 'one' });
+    const at = (resourceVersion: string, image: string): Pod => ({
+      ...podOf({ image }),
+      metadata: { ...pod.metadata, resourceVersion },
+    });
+    expect(comparePods(at('7', 'one'), at('7', 'two'))).toBe('none');
+    expect(comparePods(at('7', 'one'), at('8', 'two'))).toBe('UPDATE');
+    expect(comparePods(at('', 'one'), at('', 'two'))).toBe('UPDATE');
+  });
+
   it.each(cases)('%s', (_name, before, after, change) => {
     expect(comparePods(podOf(before), podOf(after))).toBe(change);
   });
@@ -33,39 +45,40 @@ describe('comparePods', () => {
 
 describe('diffPods', () => {
   it('marks a new pod as first seen now, and keeps that mark over updates', () => {
-    const first = diffPods(new Map(), [podOf()], SEEN);
-    expect(first.added[0]?.metadata.annotations).toEqual({ [CONFIG_SEEN_ANNOTATION]: SEEN });
-    const second = diffPods(first.pods, [podOf({ image: 'other' })], 'later');
-    expect(second.updated[0]?.metadata.annotations).toEqual({ [CONFIG_SEEN_ANNOTATION]: SEEN });
+    const marked = { [CONFIG_SOURCE_ANNOTATION]: 'api', [CONFIG_SEEN_ANNOTATION]: SEEN };
+    const first = diffPods(new Map(), [podOf()], marks(SEEN));
+    expect(first.added[0]?.metadata.annotations).toEqual(marked);
+    const second = diffPods(first.pods, [podOf({ image: 'other' })], marks('later'));
+    expect(second.updated[0]?.metadata.annotations).toEqual(marked);
   });
 
   it('takes the first of two pods with one full name, and tells the other one', () => {
     const [a, b] = [podOf({ uid: 'a', name: 'web' }), podOf({ uid: 'b', name: 'web' })];
-    const diff = diffPods(new Map(), [a, b], SEEN);
+    const diff = diffPods(new Map(), [a, b], marks(SEEN));
     expect([...diff.pods.keys()]).toEqual(['a']);
     expect(diff.duplicates).toMatchObject([{ pod: b, of: { metadata: { uid: 'a' } }, key: 'name' }]);
   });
 
   it('takes the first of two pods with one UID', () => {
     const [a, b] = [podOf({ uid: 'a', name: 'web' }), podOf({ uid: 'a', name: 'db' })];
-    const diff = diffPods(new Map(), [a, b], SEEN);
+    const diff = diffPods(new Map(), [a, b], marks(SEEN));
     expect(diff.pods.get('a')?.metadata.name).toBe('web');
     expect(diff.duplicates).toMatchObject([{ pod: b, key: 'uid' }]);
   });
 
   it('gives back the very object of a pod that did not change', () => {
-    const { pods } = diffPods(new Map(), [podOf()], SEEN);
-    expect(diffPods(pods, [podOf()], 'later').pods.get('u1')).toBe(pods.get('u1'));
+    const { pods } = diffPods(new Map(), [podOf()], marks(SEEN));
+    expect(diffPods(pods, [podOf()], marks('later')).pods.get('u1')).toBe(pods.get('u1'));
   });
 
   it('applied to the old state, its lists give the new state; and nothing differs from it a second time', () => {
     fc.assert(
       fc.property(podList, podList, (before, after) => {
-        const old = diffPods(new Map(), before, SEEN).pods;
-        const diff = diffPods(old, after, 'later');
+        const old = diffPods(new Map(), before, marks(SEEN)).pods;
+        const diff = diffPods(old, after, marks('later'));
         expect(applyDiff(old, diff)).toEqual(new Map(diff.pods));
         expect([...diff.pods.values()].map(wanted).sort()).toEqual(firsts(after).map(wanted).sort());
-        const again = diffPods(diff.pods, after, 'later still');
+        const again = diffPods(diff.pods, after, marks('later still'));
         expect([again.added, again.updated, again.deleted, again.removed, again.reconciled].flat()).toEqual([]);
       }),
     );
@@ -74,7 +87,7 @@ describe('diffPods', () => {
   it('puts each pod into one list at most', () => {
     fc.assert(
       fc.property(podList, podList, (before, after) => {
-        const diff = diffPods(diffPods(new Map(), before, SEEN).pods, after, SEEN);
+        const diff = diffPods(diffPods(new Map(), before, marks(SEEN)).pods, after, marks(SEEN));
         const all = [diff.added, diff.updated, diff.deleted, diff.removed, diff.reconciled].flat();
         expect(new Set(all.map((pod) => pod.metadata.uid)).size).toBe(all.length);
       }),
