@@ -40,8 +40,8 @@ describe('figures of a cluster', () => {
   });
 
   test('what was not measured is left out', () => {
-    expect(named(clusterFigures([turn(1)], []), 'changes of annotations')).toBeUndefined();
-    const changes = { perSecond: 900, grownBytes: 2 ** 20 };
+    expect(named(clusterFigures([turn(1)], []), 'changes of annotations, many')).toBeUndefined();
+    const changes = { onePerSecond: 300, perSecond: 900, grownBytes: 2 ** 20 };
     expect(named(clusterFigures([turn(1, { changes })], []), 'RSS grown by them')).toMatchObject({ ours: 1 });
   });
 });

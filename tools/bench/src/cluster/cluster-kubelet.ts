@@ -17,6 +17,8 @@ export interface ClusterKubeletOptions {
   readonly directory: string;
   /** Where a CPU profile is left when it ends; of a JavaScript program only. */
   readonly profiles?: string | undefined;
+  /** Fields of its configuration beside those that all have. */
+  readonly configuration?: Readonly<Record<string, unknown>>;
 }
 
 const STOP_TIMEOUT_MS = 15_000;
@@ -30,6 +32,10 @@ export class ClusterKubelet {
     this.#options = options;
   }
 
+  get rootDirectory(): string {
+    return join(this.#options.directory, 'r');
+  }
+
   get logFile(): string {
     return join(this.#options.directory, 'kubelet.log');
   }
@@ -40,7 +46,7 @@ export class ClusterKubelet {
   }
 
   async start(): Promise<void> {
-    const { program, nodeName, kubeconfig, endpoint, directory, profiles } = this.#options;
+    const { program, nodeName, kubeconfig, endpoint, directory, profiles, configuration: more } = this.#options;
     await mkdir(directory, { recursive: true });
     const file = join(directory, 'kubelet.json');
     const configuration = {
@@ -59,12 +65,13 @@ export class ClusterKubelet {
       enforceNodeAllocatable: [],
       authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
       authorization: { mode: 'AlwaysAllow' },
+      ...more,
     };
     await writeFile(file, JSON.stringify(configuration));
     const args = [
       `--config=${file}`,
       `--kubeconfig=${kubeconfig}`,
-      `--root-dir=${join(directory, 'r')}`,
+      `--root-dir=${this.rootDirectory}`,
       `--cert-dir=${join(directory, 'pki')}`,
       `--hostname-override=${nodeName}`,
     ];

@@ -100,6 +100,13 @@ export class ClusterPods {
   }
 }
 
-function conditionHolds(pod: Pod | undefined, type: string): boolean {
-  return pod?.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
+interface Conditioned {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** Whether a pod or a node has a condition, and it is True. */
+export function conditionHolds(object: Conditioned | undefined, type: string): boolean {
+  return (
+    object?.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
+  );
 }

@@ -2,13 +2,15 @@ import { access, mkdtemp, rm } from 'node:fs/promises';
 import { cpus, loadavg, networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
+import { type ContainerdBinaries, findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { freeSubnets } from '../subnets.ts';
-import { renderTable } from '../table.ts';
-import { type ClusterFigure, clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
+import { clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
 import { type ClusterBenchOptions, HELP, parseClusterOptions } from './options.ts';
 import { topOfProfiles } from './profile.ts';
+import { measureStorm } from './storm.ts';
+import { type Storm, stormFigures } from './storm-figures.ts';
+import { clusterTable, stormTable } from './tables.ts';
 import { takeTurn } from './turn.ts';
 
 const BUILT_KUBELET = fileURLToPath(new URL('../../../../apps/kubelet/dist/main.js', import.meta.url));
@@ -33,16 +35,19 @@ async function main(argv: readonly string[]): Promise<number> {
   const load = loadavg()[0] ?? 0;
   if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
   try {
-    const { ours, go } = await turns(options, directory, controller.signal);
-    const figures = clusterFigures(ours, go);
+    const results = await measure(options, directory, controller.signal);
+    const { ours, go, storm } = results;
+    const figures = ours.length === 0 ? [] : clusterFigures(ours, go);
+    const ofStorm = storm === undefined ? [] : stormFigures(storm.ours, storm.go);
     if (options.json) {
-      process.stdout.write(
-        `${JSON.stringify({ node: process.version, loadBefore: load, figures, ours, go }, null, 2)}\n`,
-      );
+      const all = { node: process.version, loadBefore: load, figures, storm: ofStorm, measured: results };
+      process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     } else {
-      process.stdout.write(tableOf(figures));
+      if (figures.length > 0) process.stdout.write(clusterTable(figures));
+      if (figures.length > 0 && ofStorm.length > 0) process.stdout.write('\n');
+      if (ofStorm.length > 0) process.stdout.write(stormTable(ofStorm));
     }
-    const missed = figures.some((figure) => clusterFigureMeetsTarget(figure) === false);
+    const missed = [...figures.map(clusterFigureMeetsTarget), ...ofStorm.map(({ meets }) => meets)].includes(false);
     if (missed && options.profiles !== undefined) say(await topOfProfiles(options.profiles));
     return 0;
   } finally {
@@ -52,35 +57,56 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function turns(
-  options: ClusterBenchOptions,
-  directory: string,
-  signal: AbortSignal,
-): Promise<{ readonly ours: readonly Turn[]; readonly go: readonly Turn[] }> {
+interface Results {
+  readonly ours: readonly Turn[];
+  readonly go: readonly Turn[];
+  readonly storm: { readonly ours: Storm; readonly go: Storm | undefined } | undefined;
+}
+
+/** What all measurements are made with. */
+interface Machine {
+  readonly binaries: ContainerdBinaries;
+  /** The Go kubelet, where it is to be measured too. */
+  readonly upstream: string | undefined;
+  /** Where each kubelet's pods get their addresses. */
+  readonly subnets: { readonly ours: string; readonly go: string };
+}
+
+async function measure(options: ClusterBenchOptions, directory: string, signal: AbortSignal): Promise<Results> {
   const runtime = await findOrBuildContainerd24(say);
   if ('reason' in runtime) throw new Error(runtime.reason);
-  const programs = await findControlPlane({ say });
-  if ('reason' in programs) throw new Error(programs.reason);
   const upstream = options.alone ? undefined : await findUpstreamKubelet({ say });
   if (upstream !== undefined && 'reason' in upstream) throw new Error(upstream.reason);
-
   const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
-  const [first, second] = freeSubnets(process.pid, addresses);
+  const [go, ours] = freeSubnets(process.pid, addresses);
+  const machine = { binaries: runtime.binaries, upstream: upstream?.binaries.kubelet, subnets: { ours, go } };
+  const compared = options.onlyStorm ? { ours: [], go: [] } : await turns(options, machine, directory, signal);
+  const storm = options.stormSeconds === 0 ? undefined : await storms(options, machine, directory, signal);
+  return { ...compared, storm };
+}
+
+async function turns(
+  options: ClusterBenchOptions,
+  { binaries, upstream, subnets }: Machine,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Omit<Results, 'storm'>> {
+  const programs = await findControlPlane({ say });
+  if ('reason' in programs) throw new Error(programs.reason);
   const controlPlane = new ControlPlane({ binaries: programs.binaries, directory: join(directory, 'control-plane') });
   const ours: Turn[] = [];
   const go: Turn[] = [];
   await controlPlane.start();
   try {
     for (let round = 0; round < options.rounds; round++) {
-      const common = { options, controlPlane, binaries: runtime.binaries, say };
+      const common = { options, controlPlane, binaries, say };
       const place = (name: string) => ({ nodeName: `${name}-${round}`, directory: join(directory, `${name}${round}`) });
       if (upstream !== undefined) {
-        const { kubelet } = upstream.binaries;
-        go.push(await takeTurn({ ...common, ...place('go'), program: kubelet, subnet: first }, signal));
+        go.push(await takeTurn({ ...common, ...place('go'), program: upstream, subnet: subnets.go }, signal));
       }
       const { profiles } = options;
       ours.push(
-        await takeTurn({ ...common, ...place('ours'), program: BUILT_KUBELET, subnet: second, profiles }, signal),
+        await takeTurn({ ...common, ...place('ours'), program: BUILT_KUBELET, subnet: subnets.ours, profiles }, signal),
       );
     }
   } finally {
@@ -89,25 +115,21 @@ async function turns(
   return { ours, go };
 }
 
-function tableOf(figures: readonly ClusterFigure[]): string {
-  return renderTable(
-    ['figure', 'Go', 'this', 'ratio', 'target', ''],
-    figures.map((figure) => [
-      `${figure.name} [${figure.unit}]`,
-      rounded(figure.go),
-      rounded(figure.ours),
-      rounded(figure.ratio),
-      figure.target === undefined ? '' : `<= ${rounded(figure.target)}`,
-      { true: 'ok', false: 'MISS', undefined: '' }[`${clusterFigureMeetsTarget(figure)}`],
-    ]),
-  );
-}
-
-/** Three digits that matter. */
-function rounded(value: number | undefined): string {
-  if (value === undefined) return '';
-  const size = Math.abs(value);
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+async function storms(
+  options: ClusterBenchOptions,
+  { binaries, upstream, subnets }: Machine,
+  directory: string,
+  signal: AbortSignal,
+): Promise<NonNullable<Results['storm']>> {
+  const common = { binaries, seconds: options.stormSeconds, say };
+  const place = (name: string) => ({ nodeName: `storm-${name}`, directory: join(directory, `storm-${name}`) });
+  const go =
+    upstream === undefined
+      ? undefined
+      : await measureStorm({ ...common, ...place('go'), program: upstream, subnet: subnets.go }, signal);
+  const { profiles } = options;
+  const mine = { ...common, ...place('ours'), program: BUILT_KUBELET, subnet: subnets.ours, profiles };
+  return { ours: await measureStorm(mine, signal), go };
 }
 
 main(process.argv.slice(2)).then(

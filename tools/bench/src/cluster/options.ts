@@ -7,8 +7,12 @@ export interface ClusterBenchOptions {
   /** Single pods that are started, deleted and crashed, each. */
   readonly singles: number;
   readonly idleSeconds: number;
-  /** How long one pod's annotations are changed as fast as it goes, up to 1,000 times a second; 0: not at all. */
+  /** How long one pod's annotations are changed as fast as the control plane takes it, by one writer and by many; 0: not at all. */
   readonly changeSeconds: number;
+  /** How long they are changed 1,000 times a second, by an API server in memory; 0: not at all. */
+  readonly stormSeconds: number;
+  /** That alone: no control plane is needed then. */
+  readonly onlyStorm: boolean;
   /** How often each kubelet has its turn. */
   readonly rounds: number;
   /** This repository's kubelet alone. */
@@ -26,7 +30,9 @@ one private cluster. Needs root.
   --pods N             pods in the batch, and at rest (100)
   --singles N          pods started, deleted and crashed one by one (5)
   --idle-seconds N     how long its CPU time is measured at rest (30)
-  --change-seconds N   how long the annotations of one pod are changed, 1,000 times a second (10)
+  --change-seconds N   how long the annotations of one pod are changed as fast as the control plane takes it (10)
+  --storm-seconds N    how long they are changed 1,000 times a second, by an API server in memory (30)
+  --only-storm         measure nothing else
   --rounds N           turns of each kubelet (1)
   --alone              this kubelet only
   --profiles DIR       keep CPU profiles of this kubelet there
@@ -44,6 +50,8 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
       singles: text('5'),
       'idle-seconds': text('30'),
       'change-seconds': text('10'),
+      'storm-seconds': text('30'),
+      'only-storm': { type: 'boolean', default: false },
       rounds: text('1'),
       profiles: { type: 'string' },
       alone: { type: 'boolean', default: false },
@@ -56,6 +64,8 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
     singles: number('--singles', values.singles, 1, 100),
     idleSeconds: number('--idle-seconds', values['idle-seconds'], 1, 600),
     changeSeconds: number('--change-seconds', values['change-seconds'], 0, 600),
+    stormSeconds: number('--storm-seconds', values['storm-seconds'], 0, 3600),
+    onlyStorm: values['only-storm'],
     rounds: number('--rounds', values.rounds, 1, 20),
     alone: values.alone,
     profiles: values.profiles,

@@ -1,0 +1,219 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '@node-agent/async';
+import { KubeClients, resources } from '@node-agent/kube-client';
+import type { Pod } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { freePort } from '../free-port.ts';
+import { RuntimeSide } from '../runtime-side.ts';
+import { sleep, until } from '../waiting.ts';
+import { ClusterKubelet } from './cluster-kubelet.ts';
+import { conditionHolds } from './cluster-pods.ts';
+import { PodWatch } from './pod-watch.ts';
+import type { Storm } from './storm-figures.ts';
+import type { StormNews, StormOrder } from './storm-server.ts';
+
+/** What a storm is measured with. */
+export interface StormPlan {
+  readonly binaries: ContainerdBinaries;
+  readonly program: string;
+  readonly nodeName: string;
+  readonly directory: string;
+  readonly subnet: string;
+  readonly seconds: number;
+  readonly profiles?: string | undefined;
+  readonly say: (text: string) => void;
+}
+
+/** So long until a process that did something has settled. */
+const SETTLE_MS = 20_000;
+const CHANGES_PER_SECOND = 1000;
+const ANNOTATION = 'bench/change';
+const NAMESPACE = 'default';
+const NAME = 'stormy';
+const VOLUME = 'changes';
+const SERVER = fileURLToPath(new URL('./storm-server.ts', import.meta.url));
+
+/**
+ * Joins a kubelet with a runtime of its own to an API server in memory, and has the annotations of its one pod changed 1,000
+ * times a second: a real one with its store takes fewer of one object.
+ */
+export async function measureStorm(plan: StormPlan, signal: AbortSignal): Promise<Storm> {
+  const { directory, nodeName, program, profiles, say } = plan;
+  await mkdir(directory, { recursive: true });
+  const server = fork(SERVER, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
+  const stop = new AbortController();
+  let kubelet: ClusterKubelet | undefined;
+  try {
+    const { url } = await newsOf(server, 'url');
+    const kubeconfig = join(directory, 'kubeconfig');
+    await writeFile(kubeconfig, kubeconfigOf(url));
+    const readOnlyPort = await freePort();
+    kubelet = new ClusterKubelet({
+      ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
+      directory: join(directory, 'k'),
+      // The server in memory speaks JSON alone.
+      configuration: { readOnlyPort, contentType: 'application/json' },
+    });
+    await using clients = new KubeClients(
+      { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+      { connection: { cluster: { server: url }, user: {} }, requests: { qps: 0, burst: 1 } },
+    );
+    const { requests } = clients;
+    await kubelet.start();
+    say(`${nodeName}: waiting for the node`);
+    const look = async () =>
+      conditionHolds(await requests.get(resources.nodes, { name: nodeName }).catch(() => undefined), 'Ready');
+    await until('the node is ready', look, signal);
+    const { metadata } = await requests.create(resources.pods, stormyPod(nodeName));
+    const pod = new PodWatch(requests, { namespace: NAMESPACE, name: NAME });
+    const watching = pod.run(stop.signal);
+    await until('the pod is ready', () => conditionHolds(pod.newest, 'Ready'), signal);
+    const file = join(
+      kubelet.rootDirectory,
+      'pods',
+      metadata.uid,
+      'volumes/kubernetes.io~downward-api',
+      VOLUME,
+      'value',
+    );
+    const storm = await storming(plan, { kubelet, server, pod, file, readOnlyPort }, signal);
+    await requests.delete(resources.pods, { namespace: NAMESPACE, name: NAME });
+    await until('the pod is gone', () => pod.newest === undefined, signal);
+    stop.abort();
+    await watching;
+    return storm;
+  } finally {
+    stop.abort();
+    await kubelet?.stop();
+    await side.stop();
+    server.disconnect();
+  }
+}
+
+interface Scene {
+  readonly kubelet: ClusterKubelet;
+  readonly server: ChildProcess;
+  readonly pod: PodWatch;
+  /** Where the volume has the annotation. */
+  readonly file: string;
+  readonly readOnlyPort: number;
+}
+
+async function storming({ seconds, nodeName, say }: StormPlan, scene: Scene, signal: AbortSignal): Promise<Storm> {
+  const { kubelet, server, pod, file, readOnlyPort } = scene;
+  await sleep(SETTLE_MS, signal);
+  say(`${nodeName}: ${CHANGES_PER_SECOND} changes a second for ${seconds} s`);
+  const before = await kubelet.usage();
+  const order: StormOrder = {
+    ...{ namespace: NAMESPACE, name: NAME, annotation: ANNOTATION, seconds },
+    perSecond: CHANGES_PER_SECOND,
+  };
+  pod.count();
+  server.send(order);
+  const ended = newsOf(server, 'made');
+  const thirdsRssBytes: number[] = [];
+  for (let third = 1; third <= 3; third++) {
+    if (third === 3) await ended;
+    else await sleep((seconds * 1000) / 3, signal);
+    thirdsRssBytes.push((await kubelet.usage()).rssBytes);
+  }
+  const { cpuSeconds } = await kubelet.usage();
+  const { made } = await ended;
+  const endMs = performance.now();
+  const newest = `${made}`;
+  const [listedAfterMs, writtenAfterMs] = await Promise.all([
+    after(
+      endMs,
+      'the kubelet lists the newest annotation',
+      async () => (await listed(readOnlyPort)) === newest,
+      signal,
+    ),
+    after(
+      endMs,
+      'the newest annotation is in the volume',
+      async () => (await readFile(file, 'utf8')) === newest,
+      signal,
+    ),
+  ]);
+  await until('all changes are on the watch', () => pod.newest?.metadata.annotations?.[ANNOTATION] === newest, signal);
+  await sleep(SETTLE_MS, signal);
+  const settledRssBytes = (await kubelet.usage()).rssBytes;
+  return {
+    perSecond: pod.perSecond,
+    cpuShare: (cpuSeconds - before.cpuSeconds) / seconds,
+    beforeRssBytes: before.rssBytes,
+    ...{ thirdsRssBytes, settledRssBytes, listedAfterMs, writtenAfterMs },
+  };
+}
+
+/** How long after `startMs` something was first seen to be so, in milliseconds. */
+async function after(
+  startMs: number,
+  what: string,
+  isSo: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<number> {
+  await until(what, isSo, signal, { everyMs: 5 });
+  return performance.now() - startMs;
+}
+
+/** The annotation as the kubelet itself has it. */
+async function listed(port: number): Promise<string | undefined> {
+  const response = await fetch(`http://127.0.0.1:${port}/pods`);
+  const { items } = (await response.json()) as { readonly items: readonly Pod[] };
+  return items.find(({ metadata }) => metadata.name === NAME)?.metadata.annotations?.[ANNOTATION];
+}
+
+/** A pod that sees its annotation in a volume: each change is one for the kubelet's volumes too. */
+function stormyPod(nodeName: string): Pod {
+  const fieldRef = { fieldPath: `metadata.annotations['${ANNOTATION}']` };
+  return {
+    metadata: { name: NAME, namespace: NAMESPACE, uid: '', annotations: { [ANNOTATION]: '0' } },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: 1,
+      dnsPolicy: 'Default',
+      containers: [
+        {
+          ...{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent' },
+          command: ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'],
+          volumeMounts: [{ name: VOLUME, mountPath: '/changes' }],
+        },
+      ],
+      volumes: [{ name: VOLUME, downwardAPI: { items: [{ path: 'value', fieldRef }] } }],
+    },
+  };
+}
+
+function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'memory', cluster: { server } }],
+    users: [{ name: 'node', user: {} }],
+    contexts: [{ name: 'default', context: { cluster: 'memory', user: 'node' } }],
+    'current-context': 'default',
+  });
+}
+
+/** The next thing of its kind that the server says. @throws where it ends instead */
+async function newsOf<K extends 'url' | 'made'>(
+  server: ChildProcess,
+  kind: K,
+): Promise<Extract<StormNews, Record<K, unknown>>> {
+  const ended = once(server, 'exit').then(([code]) => {
+    throw new Error(`the API server in memory has ended with ${code}`);
+  });
+  // Whoever is not waited for any more may end as it likes.
+  ended.catch(() => {});
+  for (;;) {
+    const [news] = (await Promise.race([once(server, 'message'), ended])) as [StormNews];
+    if (kind in news) return news as Extract<StormNews, Record<K, unknown>>;
+  }
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { type Storm, stormFigures } from '../src/cluster/storm-figures.ts';
+
+const MIB = 2 ** 20;
+const storm = (more: Partial<Storm> = {}): Storm => ({
+  perSecond: 999,
+  cpuShare: 0.4,
+  beforeRssBytes: 90 * MIB,
+  thirdsRssBytes: [100 * MIB, 101 * MIB, 102 * MIB],
+  settledRssBytes: 101 * MIB,
+  listedAfterMs: 10,
+  writtenAfterMs: 20,
+  ...more,
+});
+const missed = (ours: Storm) =>
+  stormFigures(ours, undefined).flatMap(({ name, meets }) => (meets === false ? [name] : []));
+
+test('a kubelet that keeps up and stays as large as it became meets all of it', () => {
+  expect(missed(storm())).toEqual([]);
+  expect(stormFigures(storm(), storm({ cpuShare: 0.5 })).find(({ name }) => name === 'CPU meanwhile')).toMatchObject({
+    go: 50,
+    ours: 40,
+    target: '',
+    meets: undefined,
+  });
+});
+
+test.each<[string, Partial<Storm>]>([
+  ['changes of one pod, on the watch', { perSecond: 900 }],
+  ['RSS grown from the first third to the last', { thirdsRssBytes: [90 * MIB, 95 * MIB, 100 * MIB] }],
+  ['RSS grown, settled', { settledRssBytes: 110 * MIB }],
+  ['last change until it is in /pods', { listedAfterMs: 5000 }],
+  ['last change until it is in the volume', { writtenAfterMs: 5000 }],
+])('%s: what is not as it must be is a miss', (name, more) => {
+  expect(missed(storm(more))).toEqual([name]);
+});
