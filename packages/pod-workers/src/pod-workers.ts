@@ -6,25 +6,14 @@ import type { PodWorkerExplanation } from './explanation.ts';
 import { fullNameClaim } from './full-name-claim.ts';
 import { FullNameTurns } from './full-name-turns.ts';
 import { killPodNow } from './kill-pod-now.ts';
-import {
-  countWorkingPods,
-  createPodWorkersMetrics,
-  observeDuration,
-  observeStart,
-  type PodWorkersMetrics,
-} from './metrics.ts';
+import { countWorkingPods, createPodWorkersMetrics, type PodWorkersMetrics } from './metrics.ts';
 import * as predicates from './predicates.ts';
-import {
-  claimsFullName,
-  type PodStepOutcome,
-  type PodUpdate,
-  type PodWorkerEffect,
-  type PodWorkerEvent,
-} from './record.ts';
+import { claimsFullName, type PodWorkerEffect, type PodWorkerEvent } from './record.ts';
 import { retryDelayMs } from './retry-delay.ts';
 import { nextPodWorkerState } from './state.ts';
-import { nothingRuns, runStep } from './step.ts';
-import type { KillPodOptions, PodWorkerStep, PodWorkerSync, UpdatePodOptions } from './types.ts';
+import { nothingRuns } from './step.ts';
+import { type StepEnd, StepRunner } from './step-runner.ts';
+import type { KillPodOptions, PodWorkerSync, UpdatePodOptions } from './types.ts';
 import { identityOf } from './update-rule.ts';
 import { Worker } from './worker.ts';
 
@@ -41,7 +30,7 @@ export class PodWorkers implements AsyncDisposable {
   readonly #metrics: PodWorkersMetrics;
   readonly #workers = new Map<string, Worker>();
   readonly #turns = new FullNameTurns();
-  readonly #steps = new Set<Promise<void>>();
+  readonly #runner: StepRunner;
   #podsSynced = false;
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
@@ -49,6 +38,7 @@ export class PodWorkers implements AsyncDisposable {
     this.#components = components;
     this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, ...options };
     this.#metrics = createPodWorkersMetrics(components.metrics);
+    this.#runner = new StepRunner(components, this.#metrics, (worker, end) => this.#onEnd(worker, end));
   }
 
   /**
@@ -75,7 +65,7 @@ export class PodWorkers implements AsyncDisposable {
       worker.setTimer(undefined);
       worker.abort?.abort(new DOMException('the pod workers are being stopped', 'AbortError'));
     }
-    await Promise.all(this.#steps);
+    await this.#runner.ended();
   }
 
   /** How many pods have a worker. */
@@ -240,11 +230,11 @@ export class PodWorkers implements AsyncDisposable {
     } else if (worker !== undefined) {
       if (effect.kind === 'cancel') this.#cancel(worker);
       else if (effect.kind === 'begin') this.#schedule(worker);
-      else if (effect.kind === 'run') this.#run(worker, effect.step, effect.update, effect.first);
+      else if (effect.kind === 'run') this.#runner.run(worker, effect);
       else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
         worker.activity = { kind: 'waitingForFullName', sinceMs: clock.now(), holderUid: undefined };
       }
-      // `requeue` needs the step's error: see #run.
+      // `requeue` needs the step's error: see #onEnd.
     }
   }
 
@@ -293,66 +283,16 @@ export class PodWorkers implements AsyncDisposable {
     return this.#turns.take(fullName, uid);
   }
 
-  #run(worker: Worker, step: PodWorkerStep, update: PodUpdate, first: boolean): void {
-    if (first && step === 'syncPod') observeStart(this.#metrics, update, this.#components.clock.now());
-    const running = this.#runToEnd(worker, step, update).finally(() => this.#steps.delete(running));
-    this.#steps.add(running);
-  }
-
-  async #runToEnd(worker: Worker, step: PodWorkerStep, update: PodUpdate): Promise<void> {
-    const { clock, logger } = this.#components;
+  #onEnd(worker: Worker, { outcome, error }: StepEnd): void {
     const { uid } = worker.state;
-    const startMs = clock.monotonic();
-    const abort = new AbortController();
-    worker.abort = abort;
-    worker.setTimer(undefined);
-    worker.activity = { kind: 'waitingForStatus', sinceMs: clock.now(), cancelled: false };
-    let synced = false;
-    let idle = false;
-    let outcome: PodStepOutcome;
-    let error: unknown;
-    try {
-      const context = {
-        ...this.#components,
-        lastSyncMs: worker.lastSyncMs,
-        state: () => worker.state,
-        onStatus: () => {
-          synced = true;
-          worker.activity = { kind: 'running', sinceMs: clock.now(), step, cancelled: false };
-        },
-      };
-      const result = await runStep(step, update, context, abort.signal);
-      outcome = result.isTerminal ? 'terminal' : 'done';
-      idle = result.idle ?? false;
-    } catch (thrown) {
-      error = thrown ?? new Error('a step has thrown nothing');
-      outcome = abort.signal.aborted ? 'cancelled' : 'failed';
-    }
-    if (synced && !idle) worker.lastSyncMs = clock.monotonic();
-    worker.abort = undefined;
-    const durationMs = clock.monotonic() - startMs;
-    const message = errorText(error);
-    worker.history.add({
-      atMs: clock.now(),
-      what: step,
-      phase: worker.state.phase,
-      durationMs,
-      outcome,
-      ...(error !== undefined && { error: message }),
-    });
-    const fields = { podUid: uid, pod: `${worker.state.namespace}/${worker.state.name}`, step };
-    if (outcome === 'failed') logger.error({ ...fields, err: error }, 'Error syncing pod, skipping');
-    else logger.debug({ ...fields, outcome, durationMs }, 'Pod step has ended');
-
-    this.#apply(uid, { type: 'ended', outcome, nowMs: clock.now() });
-    observeDuration(this.#metrics, update, step === 'syncTerminatedPod' && outcome === 'done', clock.monotonic());
+    this.#apply(uid, { type: 'ended', outcome, nowMs: this.#components.clock.now() });
     if (this.#workers.get(uid) === worker && worker.state.pending === undefined) {
-      this.#requeue(worker, outcome === 'failed' ? error : undefined, message);
+      this.#requeue(worker, outcome === 'failed' ? error : undefined);
     }
   }
 
   /** Sets the time of the next look, where nothing else brings one before. */
-  #requeue(worker: Worker, error: unknown, message: string): void {
+  #requeue(worker: Worker, error: unknown): void {
     if (worker.state.phase === 'finished' || this.#lifecycle !== 'started') return;
     const { clock, random } = this.#components;
     const delayMs = retryDelayMs(error, { ...this.#options, nowMs: clock.monotonic(), random });
@@ -361,7 +301,7 @@ export class PodWorkers implements AsyncDisposable {
     worker.activity =
       error === undefined
         ? { kind: 'idle', sinceMs, untilMs }
-        : { kind: 'backingOff', sinceMs, untilMs, error: message };
+        : { kind: 'backingOff', sinceMs, untilMs, error: errorText(error) };
     worker.setTimer(clock.setTimer(delayMs, () => this.#apply(worker.state.uid, { type: 'wake' })));
   }
 }

@@ -1,0 +1,91 @@
+import { errorText } from '@node-agent/telemetry';
+import type { PodWorkersComponents } from './components.ts';
+import { observeDuration, observeStart, type PodWorkersMetrics } from './metrics.ts';
+import type { PodStepOutcome, PodUpdate, PodWorkerEffect } from './record.ts';
+import { runStep } from './step.ts';
+import type { PodWorkerStep } from './types.ts';
+import type { Worker } from './worker.ts';
+
+/** How a step ended, and with what error. */
+export interface StepEnd {
+  readonly outcome: PodStepOutcome;
+  readonly error: unknown;
+}
+
+/**
+ * Lets steps run, each to its end, and tells what came of it: to the pod's worker what it does meanwhile, to the log, the pod's
+ * history and the metrics what it did, to `onEnd` what its record's next event is. It decides nothing.
+ */
+export class StepRunner {
+  readonly #components: PodWorkersComponents;
+  readonly #metrics: PodWorkersMetrics;
+  readonly #onEnd: (worker: Worker, end: StepEnd) => void;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(
+    components: PodWorkersComponents,
+    metrics: PodWorkersMetrics,
+    onEnd: (worker: Worker, end: StepEnd) => void,
+  ) {
+    this.#components = components;
+    this.#metrics = metrics;
+    this.#onEnd = onEnd;
+  }
+
+  /** Begins a step of a worker that has none. */
+  run(worker: Worker, { step, update, first }: Extract<PodWorkerEffect, { kind: 'run' }>): void {
+    if (first && step === 'syncPod') observeStart(this.#metrics, update, this.#components.clock.now());
+    const running = this.#runToEnd(worker, step, update).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Waits until those that run now have ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #runToEnd(worker: Worker, step: PodWorkerStep, update: PodUpdate): Promise<void> {
+    const { clock } = this.#components;
+    const startMs = clock.monotonic();
+    const abort = new AbortController();
+    worker.abort = abort;
+    worker.setTimer(undefined);
+    worker.activity = { kind: 'waitingForStatus', sinceMs: clock.now(), cancelled: false };
+    let synced = false;
+    let idle = false;
+    let end: StepEnd;
+    try {
+      const context = {
+        ...this.#components,
+        lastSyncMs: worker.lastSyncMs,
+        state: () => worker.state,
+        onStatus: () => {
+          synced = true;
+          worker.activity = { kind: 'running', sinceMs: clock.now(), step, cancelled: false };
+        },
+      };
+      const result = await runStep(step, update, context, abort.signal);
+      end = { outcome: result.isTerminal ? 'terminal' : 'done', error: undefined };
+      idle = result.idle ?? false;
+    } catch (thrown) {
+      const error = thrown ?? new Error('a step has thrown nothing');
+      end = { outcome: abort.signal.aborted ? 'cancelled' : 'failed', error };
+    }
+    if (synced && !idle) worker.lastSyncMs = clock.monotonic();
+    worker.abort = undefined;
+    this.#tell(worker, step, end, clock.monotonic() - startMs);
+    this.#onEnd(worker, end);
+    const finished = step === 'syncTerminatedPod' && end.outcome === 'done';
+    observeDuration(this.#metrics, update, finished, clock.monotonic());
+  }
+
+  #tell({ state, history }: Worker, step: PodWorkerStep, { outcome, error }: StepEnd, durationMs: number): void {
+    const { clock, logger } = this.#components;
+    const atMs = clock.now();
+    const failure = error === undefined ? {} : { error: errorText(error) };
+    history.add({ atMs, what: step, phase: state.phase, durationMs, outcome, ...failure });
+    const fields = { podUid: state.uid, pod: `${state.namespace}/${state.name}`, step };
+    if (outcome === 'failed') logger.error({ ...fields, err: error }, 'Error syncing pod, skipping');
+    else logger.debug({ ...fields, outcome, durationMs }, 'Pod step has ended');
+  }
+}
