@@ -19,4 +19,9 @@ export interface PodWorkersOptions {
   readonly resyncIntervalMs?: number;
   /** How long after a failed step it is tried again, made longer by up to half. Default: 10,000. */
   readonly backOffMs?: number;
+  /**
+   * Between the beginnings of two steps that only an update of a pod that goes on has brought. The first update is acted upon at
+   * once; of those that follow it faster, the newest is, after so long. Default: 100; upstream has none.
+   */
+  readonly updateSpacingMs?: number;
 }

@@ -9,6 +9,8 @@ export type PodWorkerActivity =
   | { readonly kind: 'queued'; readonly sinceMs: number }
   /** A static pod waits until the pod `holderUid` of the same full name, or those before it in line, are done (P4). */
   | { readonly kind: 'waitingForFullName'; readonly sinceMs: number; readonly holderUid: string | undefined }
+  /** Updates follow each other fast: the newest of them is acted upon at `untilMs`. */
+  | { readonly kind: 'coalescing'; readonly sinceMs: number; readonly untilMs: number }
   /** Waits for a look at the runtime that is newer than the last sync. */
   | { readonly kind: 'waitingForStatus'; readonly sinceMs: number; readonly cancelled: boolean }
   /** A step runs; `cancelled` where it has been told to stop because there is more urgent news. */

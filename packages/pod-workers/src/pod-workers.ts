@@ -14,6 +14,7 @@ import { nextPodWorkerState } from './state.ts';
 import { nothingRuns } from './step.ts';
 import { type StepEnd, StepRunner } from './step-runner.ts';
 import type { KillPodOptions, PodWorkerSync, UpdatePodOptions } from './types.ts';
+import { updateDelayMs } from './update-delay.ts';
 import { identityOf } from './update-rule.ts';
 import { Worker } from './worker.ts';
 
@@ -36,7 +37,7 @@ export class PodWorkers implements AsyncDisposable {
 
   constructor(components: PodWorkersComponents, options: PodWorkersOptions = {}) {
     this.#components = components;
-    this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, ...options };
+    this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, updateSpacingMs: 100, ...options };
     this.#metrics = createPodWorkersMetrics(components.metrics);
     this.#runner = new StepRunner(components, this.#metrics, (worker, end) => this.#onEnd(worker, end));
   }
@@ -230,7 +231,7 @@ export class PodWorkers implements AsyncDisposable {
     } else if (worker !== undefined) {
       if (effect.kind === 'cancel') this.#cancel(worker);
       else if (effect.kind === 'begin') this.#schedule(worker);
-      else if (effect.kind === 'run') this.#runner.run(worker, effect);
+      else if (effect.kind === 'run') this.#run(worker, effect);
       else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
         worker.activity = { kind: 'waitingForFullName', sinceMs: clock.now(), holderUid: undefined };
       }
@@ -257,8 +258,16 @@ export class PodWorkers implements AsyncDisposable {
   /** Has the worker begin what is pending, once all that happens in this turn of the event loop has happened. */
   #schedule(worker: Worker): void {
     if (this.#lifecycle !== 'started' || worker.scheduled || worker.state.running !== undefined) return;
-    worker.scheduled = true;
     worker.setTimer(undefined);
+    const { clock } = this.#components;
+    const delayMs = updateDelayMs(worker.state, worker.lastUpdateMs, clock.monotonic(), this.#options.updateSpacingMs);
+    if (delayMs > 0) {
+      const sinceMs = clock.now();
+      worker.activity = { kind: 'coalescing', sinceMs, untilMs: sinceMs + delayMs };
+      worker.setTimer(clock.setTimer(delayMs, () => this.#schedule(worker)));
+      return;
+    }
+    worker.scheduled = true;
     void Promise.resolve().then(() => {
       worker.scheduled = false;
       const { state } = worker;
@@ -281,6 +290,11 @@ export class PodWorkers implements AsyncDisposable {
     }
     if (claim === 'first') this.#turns.advance(fullName, uid);
     return this.#turns.take(fullName, uid);
+  }
+
+  #run(worker: Worker, effect: Extract<PodWorkerEffect, { kind: 'run' }>): void {
+    if (effect.update.patient) worker.lastUpdateMs = this.#components.clock.monotonic();
+    this.#runner.run(worker, effect);
   }
 
   #onEnd(worker: Worker, { outcome, error }: StepEnd): void {

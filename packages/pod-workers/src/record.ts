@@ -10,6 +10,8 @@ export interface PodUpdate {
   /** Only where no `pod` is known. */
   readonly runningPod: RuntimePod | undefined;
   readonly startTimeMs: number | undefined;
+  /** It is news of a pod that goes on, and nothing else waits with it: it may wait a moment for more of its kind. */
+  readonly patient: boolean;
 }
 
 /** All that is known of one pod's life: one record per pod UID, replaced at each transition. Times are wall clock. */
@@ -101,7 +103,7 @@ export function complete(completions: readonly (() => void)[]): readonly PodWork
 /** `state` with what the last step was given as the pending update, unless something newer is pending or nothing can be replayed. */
 export function replay(state: PodWorkerState): PodWorkerState {
   if (state.pending !== undefined || state.active === undefined) return state;
-  return { ...state, pending: { ...state.active, updateType: 'sync', startTimeMs: undefined } };
+  return { ...state, pending: { ...state.active, updateType: 'sync', startTimeMs: undefined, patient: false } };
 }
 
 /**

@@ -13,7 +13,9 @@ import type { PodWorkerStep } from './types.ts';
 /** Something made a look at the pod worth while: what the last step was given is given again. */
 export function onWake(state: PodWorkerState): PodWorkerTransition {
   if (state.phase === 'finished') return { state, effects: [] };
-  const next = replay(state);
+  const { pending } = state;
+  // Whatever wakes it does not wait with an update that may.
+  const next = pending === undefined ? replay(state) : { ...state, pending: { ...pending, patient: false } };
   return { state: next, effects: next.pending === undefined ? [] : [{ kind: 'begin' }] };
 }
 

@@ -34,7 +34,11 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   const kill: KillPodOptions = options.killPodOptions ?? {};
   const claimed =
     observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options, nowMs) : observed;
-  const pending: PodUpdate = { ...news, startTimeMs: oldest(known.pending?.startTimeMs, options.startTimeMs) };
+  const pending: PodUpdate = {
+    ...news,
+    startTimeMs: oldest(known.pending?.startTimeMs, options.startTimeMs),
+    patient: news.patient && claimed.phase === 'syncing' && (known.pending?.patient ?? true),
+  };
 
   if (claimed.phase !== 'terminating') {
     // Syncing: this was no kill. Terminated: nothing is left to kill.
@@ -115,6 +119,7 @@ function toUpdate(state: PodWorkerState, options: UpdatePodOptions): PodUpdate {
     mirrorPod: options.mirrorPod,
     runningPod: pod === undefined ? options.runningPod : undefined,
     startTimeMs: options.startTimeMs,
+    patient: options.updateType === 'update',
   };
 }
 

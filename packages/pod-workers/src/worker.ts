@@ -14,6 +14,8 @@ export class Worker {
   abort: AbortController | undefined;
   /** When the last step of the pod ended, by the monotonic clock: the next one needs a status from after that. */
   lastSyncMs: number = Number.NEGATIVE_INFINITY;
+  /** When the last step began that an update alone had brought, by the monotonic clock. */
+  lastUpdateMs: number = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
 
   constructor(state: PodWorkerState) {

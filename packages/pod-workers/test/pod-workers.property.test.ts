@@ -269,10 +269,12 @@ class World {
       // A pod that came to its end by itself is as good as killed.
       if (phase !== 'syncing') this.kill(of, undefined);
       // P7: something will wake every pod that is not finished.
-      if (activity.kind === 'backingOff' || activity.kind === 'idle') {
+      if (activity.kind === 'backingOff' || activity.kind === 'idle' || activity.kind === 'coalescing') {
         waits++;
         expect(activity.untilMs).toBeGreaterThanOrEqual(this.clock.now());
-        expect(activity.untilMs).toBeLessThanOrEqual(this.clock.now() + 90_000);
+        expect(activity.untilMs).toBeLessThanOrEqual(
+          this.clock.now() + (activity.kind === 'coalescing' ? 100 : 90_000),
+        );
       } else if (activity.kind === 'waitingForFullName') {
         expect(TWINS).toContain(of);
         const holder = activity.holderUid === undefined ? undefined : this.workers.explain(activity.holderUid)?.phase;

@@ -604,3 +604,51 @@ function runningEntry(): NonNullable<FreshCache['entry']> {
 function deadEntry(): NonNullable<FreshCache['entry']> {
   return { status: podStatus('uid-1') };
 }
+
+describe('updates that follow each other fast', () => {
+  /** Annotations that change every millisecond. */
+  async function storm(milliseconds: number): Promise<void> {
+    for (let ms = 0; ms < milliseconds; ms++) {
+      workers.updatePod({ updateType: 'update', pod: pod({ graceSeconds: 100 + ms }) });
+      await clock.advance(1);
+    }
+  }
+
+  it('P2: the first is acted upon at once, then the newest ten times a second, and the last one too', async () => {
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    await clock.settle();
+    await storm(950);
+    expect(syncer.calls.map((call) => call.atMs)).toEqual([0, 0, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
+    expect(workers.explain('uid-1')?.activity).toMatchObject({ kind: 'coalescing', untilMs: clock.now() + 50 });
+    await clock.advance(50);
+    expect(syncer.calls).toHaveLength(12);
+    expect(syncer.calls.at(-1)?.pod?.spec.terminationGracePeriodSeconds).toBe(1049);
+  });
+
+  it.each<[string, (of: PodWorkers) => void, string]>([
+    ['a container that died', (of) => of.wake('uid-1'), 'syncPod'],
+    ['a kill', (of) => of.updatePod({ updateType: 'kill', pod: pod() }), 'syncTerminatingPod'],
+    ['a deletion', (of) => of.updatePod({ updateType: 'update', pod: pod({ deleted: true }) }), 'syncTerminatingPod'],
+    ['a readiness gate', (of) => of.updatePod({ updateType: 'sync', pod: pod() }), 'syncPod'],
+  ])('P7: %s is not put off with them', async (_what, happens, step) => {
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    await clock.settle();
+    await storm(50);
+    const before = syncer.calls.length;
+    happens(workers);
+    await clock.settle();
+    expect(syncer.calls[before]).toMatchObject({ step, atMs: 50 });
+  });
+
+  it('P7: a container that dies while their step runs is looked at right after it', async () => {
+    syncer.script = () => ({ durationMs: 10 });
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    await clock.advance(20);
+    workers.updatePod({ updateType: 'update', pod: pod() });
+    await clock.advance(1);
+    workers.updatePod({ updateType: 'update', pod: pod() });
+    workers.wake('uid-1');
+    await clock.advance(9);
+    expect(syncer.calls.map((call) => call.atMs)).toEqual([0, 20, 30]);
+  });
+});
