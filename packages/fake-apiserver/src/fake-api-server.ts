@@ -1,12 +1,12 @@
-import { type Clock, linkAbort, type Random, sleep } from '@node-agent/async';
+import { type Clock, linkAbort, type Random } from '@node-agent/async';
 import { type Answer, failureAnswer, jsonAnswer, toResponse } from './core/answer.ts';
+import { type Call, named, parsePath } from './core/call.ts';
 import { type CertificateSigner, removeEmptyNamespace, signApproved } from './core/controllers.ts';
 import { decodeBody } from './core/decode.ts';
-import { ApiFailure, badRequest, internalError, unauthorized } from './core/failure.ts';
+import { ApiFailure, unauthorized } from './core/failure.ts';
 import { Guard } from './core/guard.ts';
 import { clone, type JsonObject, metadataOf, textAt } from './core/json.ts';
-import { parseListOptions } from './core/list-options.ts';
-import { inForm, nameInBody, negotiate } from './core/negotiate.ts';
+import { OpenWatches } from './core/open-watches.ts';
 import { pathAnswer } from './core/path-answer.ts';
 import { ResourceApi } from './core/resource-api.ts';
 import { type Authorizer, review } from './core/reviews.ts';
@@ -15,13 +15,13 @@ import { randomUuid, type ServerState } from './core/state.ts';
 import { type Change, Store } from './core/store.ts';
 import { timestamp } from './core/time.ts';
 import { TokenIssuer } from './core/tokens.ts';
-import { Watch, type WatchSettings } from './core/watch.ts';
 import { ConnectionFault } from './faults/connection-fault.ts';
 import type { RequestAttributes, RequestFault } from './faults/fault.ts';
 import { FaultInjector } from './faults/injector.ts';
 import { statusFault } from './faults/status-fault.ts';
+import { suffer } from './faults/suffer.ts';
 import { truncated } from './faults/truncate.ts';
-import { apiVersionOf, keyOf, type ResourceDefinition, type UserInfo } from './resources/definition.ts';
+import { apiVersionOf, keyOf, type UserInfo } from './resources/definition.ts';
 import { registry } from './resources/registry.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 
@@ -62,7 +62,6 @@ export interface AuditEntry extends RequestAttributes {
 
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const FIRST_REVISION = 100;
-const HANG_TIMEOUT_MS = 60_000;
 const NAMESPACED = registry.filter(
   (one, index) => one.namespaced && registry.findIndex((other) => other.storage === one.storage) === index,
 );
@@ -78,8 +77,7 @@ export class FakeApiServer implements HttpTransport {
   readonly #options: FakeApiServerOptions;
   readonly #guard: Guard;
   readonly #api: ResourceApi;
-  readonly #settings: WatchSettings;
-  readonly #watches = new Set<Watch>();
+  readonly #watches: OpenWatches;
   readonly #reachability = new Set<(reachable: boolean) => void>();
   #life = new AbortController();
   #onRequest: (entry: AuditEntry) => void = () => {};
@@ -90,7 +88,6 @@ export class FakeApiServer implements HttpTransport {
     const { audiences = ['https://kubernetes.default.svc.cluster.local'] } = options;
     const store = new Store({ revision: FIRST_REVISION, ...(historyLimit === undefined ? {} : { historyLimit }) });
     this.#options = { ...options, audiences };
-    this.#settings = { bookmarkIntervalMs, minRequestTimeoutMs };
     this.#state = {
       clock,
       random,
@@ -104,6 +101,7 @@ export class FakeApiServer implements HttpTransport {
         serviceIp: () => this.#nextServiceIp(),
       }),
     };
+    this.#watches = new OpenWatches(this.#state, { bookmarkIntervalMs, minRequestTimeoutMs });
     const tokens = new TokenIssuer(this.#state, audiences);
     this.#guard = new Guard({ ...options, audiences }, tokens);
     this.#api = new ResourceApi(this.#state, tokens, NAMESPACED);
@@ -141,7 +139,7 @@ export class FakeApiServer implements HttpTransport {
       who ??= this.#guard.authenticate(request);
       to = route(request.method, path, query);
     } catch (error) {
-      early = asFailure(error);
+      early = ApiFailure.from(error);
     }
     const attributes = named(attributesOf(to, request.method, path, who?.name ?? ''), request);
     const fault = this.faults.nextFault(attributes);
@@ -149,7 +147,7 @@ export class FakeApiServer implements HttpTransport {
       this.#onRequest({ ...attributes, atMs: this.#state.clock.now(), status, fault });
     const link = linkAbort(signal, this.#life.signal);
     try {
-      await this.#before(fault, link.signal);
+      if (fault !== undefined) await suffer(fault, this.#state.clock, link.signal);
       const response =
         early !== undefined || who === undefined
           ? toResponse(failureAnswer(early ?? unauthorized()))
@@ -199,12 +197,12 @@ export class FakeApiServer implements HttpTransport {
 
   /** Breaks the connection of every watch, or ends them as a server does, or has them end with an error of 410. */
   endWatches(how: 'cut' | 'end' | 'expire'): void {
-    for (const watch of [...this.#watches]) watch[how]();
+    this.#watches.end(how);
   }
 
   /** Sends a bookmark on every watch that asked for them. */
   sendBookmarks(): void {
-    for (const watch of this.#watches) watch.bookmark();
+    this.#watches.sendBookmarks();
   }
 
   /** Refuses connections, and breaks those that there are, until {@link acceptConnections}. */
@@ -233,22 +231,6 @@ export class FakeApiServer implements HttpTransport {
     this.#makeNamespaces();
   }
 
-  /** What a fault does before anything else is done. */
-  async #before(fault: RequestFault | undefined, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#state;
-    switch (fault?.kind) {
-      case 'delay':
-        return sleep(clock, fault.delayMs, signal);
-      case 'hang':
-        await sleep(clock, fault.timeoutMs ?? HANG_TIMEOUT_MS, signal);
-        throw new ConnectionFault('ECONNRESET', 'no answer came');
-      case 'refuse':
-        throw new ConnectionFault('ECONNREFUSED', 'injected fault');
-      case 'reset':
-        throw new ConnectionFault('ECONNRESET', 'injected fault');
-    }
-  }
-
   async #respond(call: Call, signal: AbortSignal | undefined, linked: AbortSignal): Promise<HttpResponse> {
     const { fault, to } = call;
     try {
@@ -257,13 +239,13 @@ export class FakeApiServer implements HttpTransport {
         attributesOf(to, call.request.method, parsePath(call.request.path).path, call.user.name),
         call.user,
       );
-      if (to.kind === 'resource' && to.verb === 'watch') return await this.#watch(call, to.target, signal);
+      if (to.kind === 'resource' && to.verb === 'watch') return await this.#watches.open(to.target, call, signal);
       const answer = await this.#answer(call, linked);
       if (fault?.kind === 'answerLost') throw new ConnectionFault('ECONNRESET', 'the answer was lost');
       return fault?.kind === 'truncate' ? truncated(answer, fault.clean === true) : toResponse(answer);
     } catch (error) {
       if (error instanceof ConnectionFault || linked.aborted) throw error;
-      return toResponse(failureAnswer(asFailure(error)));
+      return toResponse(failureAnswer(ApiFailure.from(error)));
     }
   }
 
@@ -282,44 +264,6 @@ export class FakeApiServer implements HttpTransport {
     }
     const stale = fault?.kind === 'stale' ? { revisionsBehind: fault.revisionsBehind } : undefined;
     return this.#api.answer(to.verb, { request, query, target: to.target, user, stale, signal });
-  }
-
-  async #watch(
-    { request, query, fault }: Call,
-    {
-      definition,
-      namespace,
-      name,
-    }: { readonly definition: ResourceDefinition; readonly namespace: string; readonly name: string },
-    signal: AbortSignal | undefined,
-  ): Promise<HttpResponse> {
-    const form = negotiate(request.headers.accept);
-    const include = query.get('includeObject') ?? 'Metadata';
-    const options = parseListOptions(query, definition, name);
-    const watch = new Watch(
-      this.#state,
-      { definition, namespace },
-      options,
-      this.#settings,
-      fault?.kind === 'watch' ? fault.watch : undefined,
-      (event) => ({
-        ...event,
-        object: event.type === 'ERROR' ? event.object : inForm(event.object, form, include, this.#state.clock.now()),
-      }),
-      () => void this.#watches.delete(watch),
-    );
-    this.#watches.add(watch);
-    try {
-      await watch.start(signal);
-    } catch (error) {
-      this.#watches.delete(watch);
-      throw error;
-    }
-    return {
-      status: 200,
-      headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
-      body: watch.lines(signal),
-    };
   }
 
   /** What controllers do in a cluster, where nothing works without them. */
@@ -352,35 +296,4 @@ export class FakeApiServer implements HttpTransport {
       });
     }
   }
-}
-
-interface Call {
-  readonly request: HttpRequest;
-  readonly query: URLSearchParams;
-  readonly to: Route;
-  readonly user: UserInfo;
-  readonly fault: RequestFault | undefined;
-}
-
-function parsePath(text: string): { readonly path: string; readonly query: URLSearchParams } {
-  const [path = '', ...rest] = text.split('?');
-  return { path, query: new URLSearchParams(rest.join('?')) };
-}
-
-/** A create is about the object in its body. */
-function named(attributes: RequestAttributes, request: HttpRequest): RequestAttributes {
-  if (attributes.verb !== 'create' || attributes.name !== '') return attributes;
-  try {
-    return { ...attributes, name: nameInBody(decodeBody(request.body, request.headers['content-type'])) };
-  } catch {
-    // What cannot be read has no name; the request itself is refused with the reason.
-    return attributes;
-  }
-}
-
-function asFailure(error: unknown): ApiFailure {
-  if (error instanceof ApiFailure) return error;
-  if (error instanceof URIError) return badRequest(error.message);
-  // As the real server does with what its handlers did not foresee.
-  return internalError(error instanceof Error ? error.message : String(error));
 }

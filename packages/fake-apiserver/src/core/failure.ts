@@ -55,6 +55,13 @@ export class ApiFailure extends Error {
       code,
     };
   }
+
+  /** What is thrown, as the server answers it: what its handlers did not foresee is an internal error, as with the real one. */
+  static from(error: unknown): ApiFailure {
+    if (error instanceof ApiFailure) return error;
+    if (error instanceof URIError) return badRequest(error.message);
+    return internalError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** As `omitempty` does it. */
