@@ -178,7 +178,7 @@ export function tooLargeResourceVersion(wanted: number, current: number): ApiFai
   });
 }
 
-export function internalError(message: string): ApiFailure {
+function internalError(message: string): ApiFailure {
   return new ApiFailure({
     code: 500,
     reason: 'InternalError',
