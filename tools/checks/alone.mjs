@@ -11,7 +11,7 @@ import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
 import { closure, linkTo, packAll } from './packed.mjs';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 30_000;
 const keep = process.argv.includes('--keep');
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
