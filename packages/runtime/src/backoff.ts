@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { Container, Pod, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import type { Container, Pod, ResourceRequirements, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { BACKOFF_RESET_MS, type BackOffLimits, delayFromRuns, nextDelay, ranLong } from './backoff-delay.ts';
 import { byPrecedence } from './current-status.ts';
 
@@ -85,7 +85,7 @@ export class RestartBackOff {
 
   #entry(pod: Pod, container: Container, hash: string, runs: readonly RuntimeContainerStatus[]): Entry {
     const key = `${pod.metadata.uid}/${container.name}`;
-    const spec = `${hash}/${JSON.stringify(container.resources ?? null)}`;
+    const spec = `${hash}/${resourcesText(container.resources)}`;
     const known = this.#entries.get(key);
     if (known?.spec === spec) return known;
     const entry: Entry = {
@@ -110,4 +110,13 @@ export class RestartBackOff {
       if (now - entry.touchedAtMs > 2 * BACKOFF_RESET_MS) this.#entries.delete(key);
     }
   }
+}
+
+/** Equal for requirements that ask for the same: an API server's defaults write nothing as `{}`, in any order. */
+function resourcesText({ limits, requests, claims }: ResourceRequirements = {}): string {
+  return JSON.stringify([sorted(limits), sorted(requests), claims ?? []]);
+}
+
+function sorted(list: Readonly<Record<string, string>> = {}): readonly (readonly [string, string])[] {
+  return Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1));
 }

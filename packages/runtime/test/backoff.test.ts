@@ -119,6 +119,27 @@ describe('C2: back-off as it is lived through', () => {
     expect(backOff.check(pod({}, { uid: 'uid-2' }), container('a'), 'h', first)).toBeUndefined();
   });
 
+  test.each([
+    ['absent, then empty, as defaults write it', undefined, {}, true],
+    ['absent, then with empty lists', undefined, { limits: {}, requests: {}, claims: [] }, true],
+    [
+      'the same in another order',
+      { requests: { cpu: '1', memory: '1Gi' } },
+      { requests: { memory: '1Gi', cpu: '1' } },
+      true,
+    ],
+    ['other requests', { requests: { cpu: '1' } }, { requests: { cpu: '2' } }, false],
+    ['requests that become limits', { requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
+  ])('resources: %s', async (_name, before, after, held) => {
+    const clock = new FakeClock();
+    const backOff = new RestartBackOff({ clock }, limits);
+    const first = [run(0, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
+    backOff.started(pod(), container('a', before && { resources: before }), 'h', first);
+    const second = [run(1, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() }), ...first];
+    const verdict = backOff.check(pod(), container('a', { resources: after }), 'h', second);
+    expect(verdict?.delayMs).toBe(held ? 10_000 : undefined);
+  });
+
   test('a wall clock that is set back by an hour holds nobody back for an hour', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
