@@ -1,6 +1,6 @@
 import type { Observation } from './observation.ts';
 import type { Action, NodePlan } from './scenario/actions.ts';
-import type { ContainerPlan, PodPlan } from './scenario/plans.ts';
+import type { PodPlan } from './scenario/plans.ts';
 import type { Life } from './world/ledger.ts';
 
 interface FileFacts {
@@ -48,6 +48,7 @@ export class Facts {
   readonly #livesById = new Map<string, Life>();
   readonly #sandboxUids = new Map<string, string>();
   readonly #knownToKubelet = new Set<string>();
+  readonly #syncBeganAtMs = new Map<string, number>();
   readonly #stopAskedAtMs = new Map<string, number>();
   readonly #plans = new Map<string, { readonly atMs: number; readonly pod: PodPlan }[]>();
   readonly #lives = new Map<string, Life[]>();
@@ -120,6 +121,14 @@ export class Facts {
     return this.#knownToKubelet.has(uid);
   }
 
+  /**
+   * When the last `syncPod` of the pod began in the kubelet that runs; infinite where none has. A removal that is seen
+   * while it works ends the pod after it, whatever the configuration says by then.
+   */
+  syncBeganAtMs(uid: string): number {
+    return this.#syncBeganAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
+  }
+
   /** The run of a container. */
   lifeOf(containerId: string): Life | undefined {
     return this.#livesById.get(containerId);
@@ -190,6 +199,7 @@ export class Facts {
         this.kubeletStartedAtMs = observation.atMs;
         this.sourcesReady = false;
         this.#knownToKubelet.clear();
+        this.#syncBeganAtMs.clear();
         for (const [file, { content }] of this.#files) this.#files.set(file, { content, lastGood: content });
         this.#updateWanted();
         for (const { podUid } of this.#live.values()) if (!this.#wanted.has(podUid)) this.#orphaned.add(podUid);
@@ -207,6 +217,7 @@ export class Facts {
       case 'stepBegan':
         if (observation.step === 'syncTerminatingRuntimePod') this.#orphaned.add(observation.uid);
         else this.#knownToKubelet.add(observation.uid);
+        if (observation.step === 'syncPod') this.#syncBeganAtMs.set(observation.uid, observation.atMs);
         return;
       case 'sourcesReady':
         this.sourcesReady = true;
@@ -335,9 +346,4 @@ export class Facts {
     }
     this.#wanted = wanted;
   }
-}
-
-/** A container's plan in its pod. */
-export function findPlan(pod: PodPlan | undefined, name: string): ContainerPlan | undefined {
-  return pod === undefined ? undefined : [...pod.init, ...pod.containers].find((plan) => plan.name === name);
 }

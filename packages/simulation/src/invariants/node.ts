@@ -1,4 +1,4 @@
-import { findPlan } from '../facts.ts';
+import { findPlan } from '../scenario/plans.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** The runtime may be silent for 30 s before it counts as away. */

@@ -55,9 +55,9 @@ export const oneAtATime: Invariant = invariant('P2', () => {
   };
 });
 
-/** P3: after its last step a UID is used again only where it was out of the configuration since it began to end. */
+/** P3: after its last step a UID is used again only where it was out of the configuration since it was last synced. */
 export const uidsAreFreed: Invariant = invariant('P3', () => {
-  const endings = new Map<string, { readonly beganAtMs: number; finished: boolean }>();
+  const endings = new Map<string, { readonly fromMs: number; finished: boolean }>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') endings.clear();
     if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
@@ -67,11 +67,14 @@ export const uidsAreFreed: Invariant = invariant('P3', () => {
       if (step === 'syncTerminatedPod' && observation.ok && ending !== undefined) ending.finished = true;
       return undefined;
     }
-    if (step === 'syncTerminatingPod' && ending === undefined) endings.set(uid, { beganAtMs: atMs, finished: false });
+    // The end may have been ordered long before its step begins, which waits for a runtime that is down.
+    if (step === 'syncTerminatingPod' && ending === undefined) {
+      endings.set(uid, { fromMs: Math.min(atMs, facts.syncBeganAtMs(uid)), finished: false });
+    }
     if (step !== 'syncPod' || ending === undefined) return undefined;
     endings.delete(uid);
     if (!ending.finished) return { wrong: `syncPod of pod ${uid} begins before its last life was over` };
-    const freed = facts.lastUnwantedAtMs(uid) >= ending.beganAtMs - SEEN_MS;
+    const freed = facts.lastUnwantedAtMs(uid) >= ending.fromMs - SEEN_MS;
     return judged(!freed && `syncPod of pod ${uid} begins anew, though it never left the configuration`);
   };
 });

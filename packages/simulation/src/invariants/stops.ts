@@ -79,7 +79,9 @@ export const noNeedlessStop: Invariant = withoutCause('C6');
 function hasCause(life: Life, facts: Facts): boolean {
   const { podUid, startedAtMs, sandboxId } = life;
   const pod = facts.wanted.get(podUid);
-  if (pod === undefined || facts.lastUnwantedAtMs(podUid) >= startedAtMs) return true;
+  // A UID that was taken away since its sync began, and came again, has to end before it begins anew (P3).
+  const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
+  if (pod === undefined || facts.lastUnwantedAtMs(podUid) >= sinceMs) return true;
   if (facts.sandboxLostAtMs(sandboxId) !== undefined) return true;
   if (facts.liveOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
   const current = [...pod.init, ...pod.containers].find(({ name }) => name === life.name);

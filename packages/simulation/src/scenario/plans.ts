@@ -61,3 +61,8 @@ export function mayRestart(pod: PodPlan, container: ContainerPlan, exitCode: num
   const policy = restartPolicyOf(pod, container);
   return policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0);
 }
+
+/** A container's plan in its pod. */
+export function findPlan(pod: PodPlan | undefined, name: string): ContainerPlan | undefined {
+  return pod === undefined ? undefined : [...pod.init, ...pod.containers].find((plan) => plan.name === name);
+}

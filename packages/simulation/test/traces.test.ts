@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { type Action, type PodPlan, type Scenario, simulate } from '../src/index.ts';
+
+const pod: PodPlan = {
+  name: 'p1',
+  uid: 'p1-u1',
+  restartPolicy: 'Always',
+  graceSeconds: 2,
+  init: [],
+  containers: [{ name: 'main', runs: [{}], version: 1, startDelayMs: 2300 }],
+};
+const short: PodPlan = {
+  ...pod,
+  containers: [{ name: 'main', runs: [{ exitAfterMs: 500 }, { exitAfterMs: 2000 }, {}], version: 1 }],
+};
+
+function trace(actions: readonly Action[]): Scenario {
+  const node = { backOff: { initialMs: 1000, maxMs: 10_000 }, events: true, latencies: true };
+  return {
+    ...{ seed: 1, actions, faultsEndMs: 120_000, quietMs: 200_000 },
+    node: { ...node, http: false, httpDelayMs: 0 },
+  };
+}
+
+/** What the kubelet does rightly, and a rule once took for wrong. */
+test.each([
+  [
+    'C6: a pod that was taken away while its container was being started, and came again, ends before it begins anew',
+    trace([
+      { atMs: 200, do: 'writeManifest', file: 'p1.yaml', pod },
+      { atMs: 1700, do: 'removeManifest', file: 'p1.yaml' },
+      { atMs: 1900, do: 'writeManifest', file: 'p1.yaml', pod },
+    ]),
+    2,
+  ],
+  [
+    'P3: a pod that was taken away and came again while the runtime was down begins anew after it has ended',
+    trace([
+      { atMs: 400, do: 'writeManifest', file: 'p1.yaml', pod: short },
+      { atMs: 3500, do: 'crashRuntime', downMs: 100_000, lost: 'none' },
+      { atMs: 28_000, do: 'removeManifest', file: 'p1.yaml' },
+      { atMs: 38_500, do: 'writeManifest', file: 'p1.yaml', pod: short },
+    ]),
+    2,
+  ],
+])('%s', async (_name, scenario, lives) => {
+  const seen: string[] = [];
+  const result = await simulate(scenario, { onObservation: (text) => seen.push(text) });
+  expect(result.violation).toBeUndefined();
+  expect(seen.filter((text) => text.includes('syncTerminatedPod p1-u1 ends well'))).toHaveLength(lives - 1);
+});
