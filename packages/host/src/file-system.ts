@@ -44,8 +44,8 @@ export interface FileSystem {
   writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
   open(path: string, flags: 'r' | 'a'): Promise<FileHandle>;
   /**
-   * Makes a directory and its parents; no error where it exists. `mode` holds for the last one, exactly, where it is
-   * made; a directory that is there keeps its own.
+   * Makes a directory and its parents; no error where it exists. `mode` holds for all that are made: exactly for the last
+   * one, within the umask for its parents. A directory that is there keeps its own.
    */
   mkdir(path: string, options?: { readonly mode?: number }): Promise<void>;
   /** The entries, sorted by name. */

@@ -10,6 +10,9 @@ import { watchPath } from './watch-path.ts';
 // Tells this process's temporary files from those of one that was killed, and may have had the same process id.
 const owner = randomInt(2 ** 32);
 
+// What the system takes away from each mode: only where it takes something has the mode to be set once more.
+const umask = process.umask();
+
 /**
  * The machine's files, through `node:fs/promises`. Paths follow the process's root and umask; a `mode` that is given
  * is set exactly.
@@ -32,9 +35,10 @@ export const nodeFileSystem: FileSystem = {
     return new NodeFileHandle(await fsp.open(path, flags));
   },
   async mkdir(path, options) {
-    const made = await fsp.mkdir(path, { recursive: true });
-    // The umask has cut the mode down; a directory that was there before keeps its own.
-    if (made !== undefined && options?.mode !== undefined) await fsp.chmod(path, options.mode);
+    const { mode } = options ?? {};
+    const made = await fsp.mkdir(path, { recursive: true, ...(mode !== undefined && { mode }) });
+    // A directory that was there before keeps its own mode.
+    if (made !== undefined && mode !== undefined && (mode & umask) !== 0) await fsp.chmod(path, mode);
   },
   async readdir(path) {
     const entries = await fsp.readdir(path, { withFileTypes: true });

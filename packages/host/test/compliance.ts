@@ -88,6 +88,10 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       await fs.mkdir(at('a/b/c'), { mode: 0o711 });
       await fs.mkdir(at('a/b/c'));
       expect((await fs.stat(at('a/b/c'))).mode).toBe(0o711);
+      expect((await fs.stat(at('a/b'))).mode).toBe(0o711);
+      await fs.mkdir(at('open/wide'), { mode: 0o777 });
+      expect((await fs.stat(at('open/wide'))).mode).toBe(0o777);
+      expect((await fs.stat(at('open'))).mode).toBe(0o777 & ~process.umask());
       await fs.writeFile(at('file'), '');
       expect(await codeOf(fs.mkdir(at('file')))).toBe('EEXIST');
       expect(await codeOf(fs.mkdir(at('file/below')))).toBe('ENOTDIR');

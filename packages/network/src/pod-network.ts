@@ -94,13 +94,14 @@ export class PodNetwork {
     const path = join(directory, 'etc-hosts');
     try {
       const content = await this.#hostsFile(pod, podIps);
-      if (!(await this.#holds(path, content))) {
+      if (await this.#holds(path, content)) {
+        // The mode may have been changed by a container, or be that of a file an older kubelet left.
+        await this.#fs.chmod(path, 0o644);
+      } else {
         await this.#fs.mkdir(directory);
         // In place, for containers that have it mounted keep seeing the inode that they were given.
         await this.#fs.writeFile(path, content, { mode: 0o644 });
       }
-      // The mode may have been changed by a container, or be that of a file an older kubelet left.
-      await this.#fs.chmod(path, 0o644);
     } catch (error) {
       throw NetworkError.from(error);
     }

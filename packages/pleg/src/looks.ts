@@ -18,8 +18,8 @@ export interface LooksComponents {
 
 interface Look {
   state: 'waiting' | 'running';
-  /** Asked for while one runs, which may have passed what it is about: how long after it the next one begins. */
-  againInMs: number | undefined;
+  /** Asked for while one runs, which may have passed what it is about. */
+  again: boolean;
   failures: number;
   timer: Timer | undefined;
   /** When the timer is due. */
@@ -55,19 +55,15 @@ export class Looks {
   /** Asks for a look that begins from now on. Before {@link start} it is kept. */
   request(uid: string): void {
     const look = this.#lookOf(uid);
-    if (look.state === 'running') look.againInMs = 0;
+    if (look.state === 'running') look.again = true;
     this.#begin(uid);
   }
 
-  /**
-   * As {@link request}, but what comes in a burst is one look.
-   * @param withinMs how long it may take until the look begins; 0 for the next turn of the event loop
-   */
-  requestSoon(uid: string, withinMs = 0): void {
+  /** As {@link request}, but from the next turn of the event loop on: what comes in a burst is one look. */
+  requestSoon(uid: string): void {
     const look = this.#lookOf(uid);
-    if (look.state === 'running') look.againInMs = Math.min(look.againInMs ?? withinMs, withinMs);
-    else if (this.#signal !== undefined && look.dueMs > this.#components.clock.monotonic() + withinMs)
-      this.#beginIn(uid, look, withinMs);
+    if (look.state === 'running') look.again = true;
+    else if (this.#signal !== undefined && look.dueMs > this.#components.clock.monotonic()) this.#beginIn(uid, look, 0);
   }
 
   /** Tries again at once what waits because it failed. */
@@ -91,7 +87,7 @@ export class Looks {
   #lookOf(uid: string): Look {
     const known = this.#looks.get(uid);
     if (known !== undefined) return known;
-    const idle = { againInMs: undefined, failures: 0, timer: undefined, dueMs: Number.POSITIVE_INFINITY };
+    const idle = { again: false, failures: 0, timer: undefined, dueMs: Number.POSITIVE_INFINITY };
     const look: Look = { state: 'waiting', ...idle };
     this.#looks.set(uid, look);
     return look;
@@ -118,8 +114,8 @@ export class Looks {
       this.#beginIn(uid, look, 1);
     } else if (ok) {
       look.failures = 0;
-      if (look.againInMs !== undefined) {
-        this.#beginIn(uid, look, look.againInMs);
+      if (look.again) {
+        this.#beginIn(uid, look, 0);
       } else {
         this.#looks.delete(uid);
         settled(uid);
@@ -135,7 +131,7 @@ export class Looks {
     const { clock, notBefore } = this.#components;
     try {
       using _turn = await this.#turns.acquire(signal);
-      look.againInMs = undefined;
+      look.again = false;
       const notBeforeMs = notBefore(uid);
       if (notBeforeMs !== undefined && clock.monotonic() <= notBeforeMs) return 'too early';
       return await this.#components.look(uid, signal);

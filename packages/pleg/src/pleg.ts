@@ -9,8 +9,9 @@ import { Looks } from './looks.ts';
 import { countRunning, createPlegMetrics, type PlegMetrics } from './metrics.ts';
 import { podIps } from './pod-ips.ts';
 import { observe, type PodRecord } from './records.ts';
+import { SettlingNews } from './settling-news.ts';
 import { isGone, snapshotOf } from './snapshot.ts';
-import type { PodLifecycleEvent } from './types.ts';
+import type { PlegRuntimeEvent, PodLifecycleEvent } from './types.ts';
 
 /**
  * The Pod Lifecycle Event Generator: keeps the pod cache as the runtime is, and tells what changed (`pkg/kubelet/pleg`).
@@ -25,6 +26,7 @@ export class Pleg implements AsyncDisposable {
   readonly #metrics: PlegMetrics;
   readonly #looks: Looks;
   readonly #stream: EventStream;
+  readonly #settling: SettlingNews;
   readonly #events = new EventQueue();
   readonly #records = new Map<string, PodRecord>();
   /** Pods whose last reading failed. */
@@ -65,14 +67,19 @@ export class Pleg implements AsyncDisposable {
       },
       this.#options.maxConcurrentReads,
     );
+    this.#settling = new SettlingNews(
+      {
+        clock,
+        snapshot: (uid) => this.#records.get(uid)?.snapshot,
+        look: (uid) => this.#looks.requestSoon(uid),
+      },
+      this.#options.settleMs,
+    );
     this.#stream = new EventStream(
       {
         ...components,
         metrics: this.#metrics,
-        onEvent: ({ podUid, kind }) => {
-          const urgent = kind === undefined || kind === 'stopped';
-          this.#looks.requestSoon(podUid, urgent ? 0 : this.#options.settleMs);
-        },
+        onEvent: (event) => this.#onEvent(event),
         onLost: () => this.#onStreamLost(clock.monotonic()),
       },
       this.#options.repairPeriodMs,
@@ -119,6 +126,7 @@ export class Pleg implements AsyncDisposable {
     await this.#ended;
     signal.removeEventListener('abort', onAbort);
     this.#components.cache.onWait(undefined);
+    this.#settling.stop();
     await this.#looks.stopped();
     this.#events.close();
   }
@@ -128,6 +136,12 @@ export class Pleg implements AsyncDisposable {
     this.#stop?.abort(new DOMException('the generator is being stopped', 'AbortError'));
     await this.#ended;
     await this.#looks.stopped();
+  }
+
+  #onEvent(event: PlegRuntimeEvent): void {
+    const urgent = event.kind === undefined || event.kind === 'stopped';
+    if (urgent) this.#looks.requestSoon(event.podUid);
+    else this.#settling.add(event);
   }
 
   async #relistUntil(signal: AbortSignal): Promise<void> {
@@ -230,6 +244,7 @@ export class Pleg implements AsyncDisposable {
     const startMs = clock.monotonic();
     const beganAt = ++this.#count;
     const { name = '', namespace = '' } = this.#records.get(uid) ?? {};
+    this.#settling.drop(uid);
     let status: RuntimePodStatus;
     try {
       status = await abortable(runtime.getPodStatus(uid, name, namespace, signal), signal);

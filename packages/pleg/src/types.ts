@@ -19,11 +19,16 @@ export interface PodLifecycleEvent {
   readonly containerId?: string;
 }
 
+/** What can happen to a container or sandbox. */
+export type PlegRuntimeEventKind = 'created' | 'started' | 'stopped' | 'deleted';
+
 /** News of the runtime's event stream: something changed in this pod. What changed is read, not taken from the news. */
 export interface PlegRuntimeEvent {
   readonly podUid: string;
   /** What happened to a container or sandbox of it; where absent, the pod is read at once. */
-  readonly kind?: 'created' | 'started' | 'stopped' | 'deleted' | undefined;
+  readonly kind?: PlegRuntimeEventKind | undefined;
+  /** The container or sandbox; where absent, the pod is read whatever is known of it. */
+  readonly containerId?: string;
   /** When the runtime made the news, wall clock, for `kubelet_evented_pleg_connection_latency_seconds`. */
   readonly createdAtMs?: number;
 }

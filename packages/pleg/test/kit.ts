@@ -117,8 +117,9 @@ export class ScriptedRuntime implements PlegRuntime {
     if (!quiet) this.say(uid);
   }
 
-  say(podUid: string, kind?: PlegRuntimeEvent['kind']): void {
-    this.#listener?.({ podUid, kind, createdAtMs: this.#clock.now() - 5 });
+  say(podUid: string, kind?: PlegRuntimeEvent['kind'], containerId?: string): void {
+    const which = containerId === undefined ? {} : { containerId };
+    this.#listener?.({ podUid, kind, ...which, createdAtMs: this.#clock.now() - 5 });
   }
 
   get streaming(): boolean {

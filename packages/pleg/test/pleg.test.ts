@@ -259,7 +259,7 @@ describe('a runtime with events', () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     for (const [kinds, waitMs] of [
-      [['started'], 1000],
+      [['started'], 985],
       [['started', 'stopped'], 0],
       [['stopped', 'started'], 0],
     ] as const) {
@@ -275,6 +275,41 @@ describe('a runtime with events', () => {
       await clock.advance(1000);
       expect(calls()).toEqual([]);
     }
+  });
+
+  it('news that the last reading has shown already are not read again, others are', async () => {
+    await rely();
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
+    pleg.hint('a');
+    await clock.advance(0);
+    calls();
+    runtime.say('a', 'created', 's');
+    runtime.say('a', 'created', 'a1');
+    runtime.say('a', 'started', 'a1');
+    await clock.advance(2000);
+    expect(calls()).toEqual([]);
+    runtime.say('a', 'created', 'a2');
+    runtime.say('a', 'started', 'a2');
+    await clock.advance(1000);
+    expect(calls()).toEqual(['getPodStatus a']);
+    runtime.say('a', 'deleted', 'a2');
+    await clock.advance(2000);
+    expect(calls()).toEqual([]);
+    runtime.say('a', 'deleted', 'a1');
+    await clock.advance(2000);
+    expect(calls()).toEqual(['getPodStatus a']);
+  });
+
+  it('news that come while a pod is read wait for what that reading shows', async () => {
+    await rely();
+    runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
+    runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
+    pleg.hint('a');
+    await clock.advance(15);
+    expect(calls()).toEqual(['getPodStatus a']);
+    runtime.say('a', 'started', 'a1');
+    await clock.advance(2000);
+    expect(calls()).toEqual([]);
   });
 
   it('an event does not wait for the back-off of a failed reading, and a flood of them does not put it off', async () => {

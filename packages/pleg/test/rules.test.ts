@@ -5,8 +5,26 @@ import { formatDuration, plegHealth } from '../src/health.ts';
 import { computeEvents, type PodLifecycleEvent, snapshotOf } from '../src/index.ts';
 import { podIps } from '../src/pod-ips.ts';
 import { observe, type PodRecord } from '../src/records.ts';
+import { showsNews } from '../src/settling-news.ts';
 import { noPod } from '../src/snapshot.ts';
 import { toPod, toStatus, truth } from './kit.ts';
+
+describe('showsNews', () => {
+  const states = snapshotOf({
+    containers: (['created', 'running', 'exited', 'unknown'] as const).map((state) => ({ id: state, state })),
+    sandboxes: (['ready', 'notReady'] as const).map((state) => ({ id: state, state })),
+  } as never);
+  it.each([
+    ['created', ['created', 'running', 'exited', 'unknown', 'ready', 'notReady']],
+    ['started', ['running', 'exited', 'ready', 'notReady']],
+    ['stopped', ['exited', 'notReady']],
+    ['deleted', ['nowhere']],
+    [undefined, []],
+  ] as const)('%s is shown by %j', (kind, shown) => {
+    const ids = ['created', 'running', 'exited', 'unknown', 'ready', 'notReady', 'nowhere'];
+    expect(ids.filter((id) => showsNews(states, id, kind))).toEqual(shown);
+  });
+});
 
 describe('computeEvents', () => {
   const states: (RuntimeContainerState | 'none')[] = ['none', 'running', 'exited', 'unknown', 'created'];

@@ -1,17 +1,10 @@
 import type { Clock, Random } from '@node-agent/async';
-import {
-  ContainerEventType,
-  CriError,
-  type ImageService,
-  PodSandboxState,
-  type RuntimeService,
-} from '@node-agent/cri-client';
+import { ContainerEventType, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import {
   defaultRestartFeatures,
   type Pod,
   type RestartFeatures,
-  type RuntimeContainerStatus,
   type RuntimePod,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
@@ -19,7 +12,6 @@ import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import { RestartBackOff } from './backoff.ts';
 import type { BackOffLimits } from './backoff-delay.ts';
 import type { NodeSettings } from './config/context.ts';
-import { criLabels } from './config/labels.ts';
 import { DEFAULT_CONTAINER_LOGS_DIRECTORY } from './config/log-paths.ts';
 import type { ObjectSource } from './config/object-source.ts';
 import type { ServiceData } from './config/service-variables.ts';
@@ -33,15 +25,15 @@ import { LastErrors } from './last-errors.ts';
 import { makeRuntimeMetrics } from './metrics.ts';
 import type { ProbeResults } from './pod-actions.ts';
 import { PodContainers } from './pod-containers.ts';
+import { PodStatusReader } from './pod-status-reader.ts';
 import { PodSyncer } from './pod-syncer.ts';
 import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort } from './ports.ts';
 import { toRuntimePods } from './runtime-pods.ts';
 import { type RuntimeState, toRuntimeState } from './runtime-state.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
 import { StartGate } from './start-gate.ts';
-import { criTimeMs, toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
+import { criTimeMs } from './status.ts';
 import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
-import { joinMessages, readTerminationMessage } from './termination-message.ts';
 import { TriedAttempts } from './tried-attempts.ts';
 
 /** The calls of the runtime that this package makes. */
@@ -146,6 +138,7 @@ export class PodRuntime {
   readonly #lastErrors = new LastErrors();
   readonly #remover: ContainerRemover;
   readonly #killer: Killer;
+  readonly #reader: PodStatusReader;
   readonly #syncer: PodSyncer;
 
   constructor(components: PodRuntimeComponents, options: PodRuntimeOptions) {
@@ -169,6 +162,7 @@ export class PodRuntime {
     this.#tried = new TriedAttempts({ clock });
     this.#remover = new ContainerRemover({ cri, files });
     this.#killer = new Killer(components);
+    this.#reader = new PodStatusReader(components);
     const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
     const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks });
@@ -181,7 +175,7 @@ export class PodRuntime {
       runtimeHandler,
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
       onSandboxReady: components.onSandboxReady ?? (() => {}),
-      sandboxes: new SandboxStarter(shared),
+      sandboxes: new SandboxStarter({ ...shared, reader: this.#reader }),
       starts: new PodContainers({ ...shared, ...parts, images: components.images, runtimeHandler, containers }),
     });
   }
@@ -201,44 +195,8 @@ export class PodRuntime {
    * @param name '' where it is not known: the answer has the sandbox's then
    * @throws CriError, and PodRuntimeError `BadAnswer`
    */
-  async getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
-    const { cri, clock } = this.#components;
-    // What is read is at least as new as this instant.
-    const observedAtMs = clock.monotonic();
-    const filter = { labelSelector: { [criLabels.podUid]: uid } };
-    const [{ items }, { containers }] = await Promise.all([
-      cri.listPodSandbox({ filter }, signal),
-      cri.listContainers({ filter }, signal),
-    ]);
-    // Without them its containers would look as if they had no sandbox, and be killed for that.
-    if (items.some(({ id, metadata }) => id === '' || !metadata?.uid)) {
-      throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without its id or its metadata`);
-    }
-    const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
-    const sandboxes = (pod?.sandboxes ?? []).map(async ({ id }) => {
-      const answer = await unlessGone(cri.podSandboxStatus({ podSandboxId: id }, signal));
-      if (answer === undefined) return [];
-      if (answer.status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
-      // To take an unheard-of state for "not ready" would kill all that is in the sandbox.
-      if (!Object.values<number>(PodSandboxState).includes(answer.status.state)) {
-        throw new PodRuntimeError('BadAnswer', `pod sandbox ${id} is in an unknown state: ${answer.status.state}`);
-      }
-      return [toSandboxStatus(answer.status)];
-    });
-    const statuses = (pod?.containers ?? []).map(({ id, sandboxId }) => this.#containerStatus(id, sandboxId, signal));
-    const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
-    const [sandboxStatuses, containerStatuses] = await Promise.all([Promise.all(sandboxes), Promise.all(statuses)]);
-    return toRuntimePodStatus(identity, sandboxStatuses.flat(), containerStatuses.flat(), observedAtMs);
-  }
-
-  async #containerStatus(id: string, sandboxId: string, signal?: AbortSignal): Promise<RuntimeContainerStatus[]> {
-    const { cri, fs } = this.#components;
-    const answer = await unlessGone(cri.containerStatus({ containerId: id }, signal));
-    if (answer === undefined) return [];
-    if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
-    const status = toContainerStatus(answer.status, sandboxId);
-    if (status.state !== 'exited') return [status];
-    return [{ ...status, message: joinMessages(status.message, await readTerminationMessage(fs, answer.status)) }];
+  getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
+    return this.#reader.read(uid, name, namespace, signal);
   }
 
   /**
@@ -247,11 +205,12 @@ export class PodRuntime {
    */
   async *containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
     for await (const event of this.#components.cri.getContainerEvents({}, signal)) {
-      const { podSandboxStatus, createdAt, containerEventType } = event;
+      const { podSandboxStatus, createdAt, containerEventType, containerId } = event;
       const metadata = podSandboxStatus?.metadata;
       if (!metadata?.uid) continue;
       const { uid: podUid, name: podName, namespace: podNamespace } = metadata;
-      yield { podUid, podName, podNamespace, kind: EVENT_KINDS[containerEventType], createdAtMs: criTimeMs(createdAt) };
+      const kind = EVENT_KINDS[containerEventType];
+      yield { podUid, podName, podNamespace, kind, containerId, createdAtMs: criTimeMs(createdAt) };
     }
   }
 
@@ -300,6 +259,7 @@ export class PodRuntime {
     this.#lastErrors.forget(podUid);
     this.#backOff.forget(podUid);
     this.#tried.forget(podUid);
+    this.#reader.forget(podUid);
   }
 
   /** @throws CriError, PodRuntimeError `BadAnswer` */
@@ -321,17 +281,10 @@ export interface ContainerNews {
   readonly podUid: string;
   /** What happened to a container or sandbox of it; `undefined` where the runtime says something unknown. */
   readonly kind: 'created' | 'started' | 'stopped' | 'deleted' | undefined;
+  /** Which container or sandbox; '' where the runtime does not say. */
+  readonly containerId: string;
   readonly podName: string;
   readonly podNamespace: string;
   /** By the runtime's wall clock. */
   readonly createdAtMs: number;
-}
-
-async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (err) {
-    if (CriError.from(err).code === 'NOT_FOUND') return undefined;
-    throw err;
-  }
 }

@@ -247,7 +247,7 @@ export class PodSyncer {
     results.add('CreatePodSandbox', target);
     logger.info({ podUid: pod.metadata.uid, sandboxId, attempt }, 'Sandbox runs');
     try {
-      const podIps = await sandboxes.ips(sandboxId, signal);
+      const podIps = await sandboxes.ips(pod, sandboxId, signal);
       this.#components.onSandboxReady(pod);
       // Nothing but what an earlier sandbox left could be in the way of the containers.
       const empty = sandbox.fresh && status.sandboxes.length === 0 && status.containers.length === 0;

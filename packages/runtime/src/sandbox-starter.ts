@@ -14,18 +14,19 @@ import type { ContainerFiles } from './container-files.ts';
 import { PodRuntimeError } from './errors.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
+import type { PodStatusReader } from './pod-status-reader.ts';
 import type { StartGate } from './start-gate.ts';
-import { sandboxIps } from './status.ts';
 import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
 
 export interface SandboxStarterComponents {
-  readonly cri: Pick<RuntimeService, 'runPodSandbox' | 'podSandboxStatus' | 'listPodSandbox'>;
+  readonly cri: Pick<RuntimeService, 'runPodSandbox' | 'listPodSandbox'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: RuntimeMetrics;
   readonly gate: StartGate;
   readonly files: ContainerFiles;
   readonly tried: TriedAttempts;
+  readonly reader: PodStatusReader;
 }
 
 /** Runs sandboxes. */
@@ -73,10 +74,8 @@ export class SandboxStarter {
   }
 
   /** The addresses of a sandbox that was just made. */
-  async ips(podSandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
-    const { status } = await this.#components.cri.podSandboxStatus({ podSandboxId }, signal);
-    if (status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
-    return sandboxIps(status);
+  async ips({ metadata: { uid } }: Pod, sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
+    return (await this.#components.reader.readSandbox(uid, sandboxId, signal)).ips;
   }
 
   /** The sandbox of this very attempt, where the call that failed, or one before it, made it all the same (C1). */

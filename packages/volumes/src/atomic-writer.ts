@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Clock, Random } from '@node-agent/async';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type DirectoryEntry, type FileSystem, isMissing } from '@node-agent/host';
 import { cleanPayload, firstName, type Payload, type ProjectedFile } from './payload.ts';
 
 /** What {@link AtomicWriter} works with. */
@@ -51,11 +51,15 @@ export class AtomicWriter {
    */
   async write(target: string, files: Payload, groupId?: number): Promise<boolean> {
     const payload = cleanPayload(files);
-    const current = await this.#currentDirectory(target);
+    const entries = await this.#components.fs.readdir(target);
+    const names = new Set(entries.map(({ name }) => name));
+    const current = names.has(DATA) ? await this.#currentDirectory(target) : undefined;
     const changed = current === undefined || !(await this.#holds(join(target, current), payload, groupId));
-    const wanted = changed ? await this.#replace(target, payload, groupId) : current;
-    await this.#show(target, payload);
-    await this.#tidy(target, payload, wanted);
+    const wanted = changed ? await this.#replace(target, payload, groupId, names) : current;
+    await this.#show(target, payload, names);
+    // The link that a replacement is made through has become the one that counts.
+    const left = changed ? entries.filter(({ name }) => name !== NEW_DATA) : entries;
+    await this.#tidy(target, payload, wanted, left);
     return changed;
   }
 
@@ -101,9 +105,13 @@ export class AtomicWriter {
   }
 
   /** Writes a new directory, and makes it the one that counts; where any of it fails, it is as if nothing was tried. */
-  async #replace(target: string, payload: Payload, groupId: number | undefined): Promise<string> {
+  async #replace(
+    target: string,
+    payload: Payload,
+    groupId: number | undefined,
+    taken: ReadonlySet<string>,
+  ): Promise<string> {
     const { fs, clock, random } = this.#components;
-    const taken = new Set((await fs.readdir(target)).map(({ name }) => name));
     let name: string;
     do name = dataDirectoryName(clock.now(), random.next());
     while (taken.has(name));
@@ -111,7 +119,7 @@ export class AtomicWriter {
       await this.#makeDirectory(join(target, name), groupId);
       for (const [path, file] of payload) await this.#writeFile(join(target, name), path, file, groupId);
       // Left by a process that was killed before its rename.
-      await fs.removeAll(join(target, NEW_DATA));
+      if (taken.has(NEW_DATA)) await fs.removeAll(join(target, NEW_DATA));
       await fs.symlink(name, join(target, NEW_DATA));
       await fs.rename(join(target, NEW_DATA), join(target, DATA));
       return name;
@@ -144,9 +152,8 @@ export class AtomicWriter {
   }
 
   /** Links for each name that the files begin with. */
-  async #show(target: string, payload: Payload): Promise<void> {
+  async #show(target: string, payload: Payload, there: ReadonlySet<string>): Promise<void> {
     const { fs } = this.#components;
-    const there = new Set((await fs.readdir(target)).map(({ name }) => name));
     for (const name of new Set(Array.from(payload.keys(), firstName))) {
       // A directory of this name is the mount point of another volume of the pod.
       if (!there.has(name)) await fs.symlink(join(DATA, name), join(target, name));
@@ -154,10 +161,10 @@ export class AtomicWriter {
   }
 
   /** Removes links whose files are gone, and data that nothing links to, also of processes that were killed. */
-  async #tidy(target: string, payload: Payload, current: string): Promise<void> {
+  async #tidy(target: string, payload: Payload, current: string, entries: readonly DirectoryEntry[]): Promise<void> {
     const { fs } = this.#components;
     const names = new Set(Array.from(payload.keys(), firstName));
-    for (const { name, kind } of await fs.readdir(target)) {
+    for (const { name, kind } of entries) {
       const path = join(target, name);
       if (kind === 'directory') {
         if (name !== current && DATA_DIRECTORY.test(name)) await fs.removeAll(path);

@@ -107,9 +107,7 @@ export class VolumeManager {
     await this.#removals.get(uid);
     const nowMs = clock.monotonic();
     if (nowMs - (this.#made.get(uid) ?? Number.NEGATIVE_INFINITY) < MADE_MS) return;
-    for (const directory of [paths.podsDir, paths.podDir(uid), paths.volumesDir(uid), paths.pluginsDir(uid)]) {
-      await fs.mkdir(directory, { mode: 0o750 });
-    }
+    for (const directory of [paths.volumesDir(uid), paths.pluginsDir(uid)]) await fs.mkdir(directory, { mode: 0o750 });
     this.#made.set(uid, nowMs);
   }
 

@@ -6,7 +6,7 @@ import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } fro
 import { MemoryFileHandle } from './memory-file-handle.ts';
 import { contentOf, type FileNode, forgetUnsynced, type MemoryNode, type SpecialNode, statOfNode } from './nodes.ts';
 import type { Resolved } from './resolve.ts';
-import { type Found, isMountPoint, MemoryTree } from './tree.ts';
+import { type Found, isMountPoint, MemoryTree, UMASK } from './tree.ts';
 
 /** Limits of a {@link MemoryFileSystem}. */
 export interface MemoryFileSystemOptions {
@@ -148,7 +148,8 @@ export class MemoryFileSystem implements FileSystem {
         const free = this.#tree.lookUp(at, false, 'mkdir');
         // A link that leads nowhere has the name: Node then says that its target is missing.
         if (free.node !== undefined) throw systemError('ENOENT', 'mkdir', path);
-        this.#tree.createDirectory(free, isLast ? options?.mode : undefined);
+        const mode = options?.mode;
+        this.#tree.createDirectory(free, isLast || mode === undefined ? mode : mode & ~UMASK);
       } else if (found.node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', path);
     }
   }

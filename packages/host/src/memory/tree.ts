@@ -12,7 +12,7 @@ import {
 import { type Resolved, resolvePath } from './resolve.ts';
 import { Watchers } from './watchers.ts';
 
-const UMASK = 0o022;
+export const UMASK = 0o022;
 
 /** A path that leads to something. */
 export interface Found extends Resolved {

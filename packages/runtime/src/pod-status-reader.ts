@@ -1,0 +1,109 @@
+import type { Clock } from '@node-agent/async';
+import { CriError, type PodSandbox, PodSandboxState, type RuntimeService } from '@node-agent/cri-client';
+import type { FileSystem } from '@node-agent/host';
+import type { RuntimeContainerStatus, RuntimePodStatus, RuntimeSandboxStatus } from '@node-agent/pod-spec';
+import { criLabels } from './config/labels.ts';
+import { PodRuntimeError } from './errors.ts';
+import { toRuntimePods } from './runtime-pods.ts';
+import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
+import { joinMessages, readTerminationMessage } from './termination-message.ts';
+
+export interface PodStatusReaderComponents {
+  readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
+  readonly fs: Pick<FileSystem, 'open'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
+export class PodStatusReader {
+  readonly #components: PodStatusReaderComponents;
+  /** By pod, then by id: sandboxes that were ready and had their addresses. Nothing changes of one until it is not ready. */
+  readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
+
+  constructor(components: PodStatusReaderComponents) {
+    this.#components = components;
+  }
+
+  /** @throws CriError, and PodRuntimeError `BadAnswer` */
+  async read(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
+    const { cri, clock } = this.#components;
+    // What is read is at least as new as this instant.
+    const observedAtMs = clock.monotonic();
+    const filter = { labelSelector: { [criLabels.podUid]: uid } };
+    const [{ items }, { containers }] = await Promise.all([
+      cri.listPodSandbox({ filter }, signal),
+      cri.listContainers({ filter }, signal),
+    ]);
+    // Without them its containers would look as if they had no sandbox, and be killed for that.
+    if (items.some(({ id, metadata }) => id === '' || !metadata?.uid)) {
+      throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without its id or its metadata`);
+    }
+    const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
+    const [sandboxes, statuses] = await Promise.all([
+      this.#sandboxes(uid, items, signal),
+      Promise.all((pod?.containers ?? []).map(({ id, sandboxId }) => this.#container(id, sandboxId, signal))),
+    ]);
+    const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
+    return toRuntimePodStatus(identity, sandboxes, statuses.flat(), observedAtMs);
+  }
+
+  /** A sandbox of a pod that was just made. @throws CriError, and PodRuntimeError `BadAnswer` */
+  async readSandbox(uid: string, id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
+    const sandbox = await this.#sandbox(id, signal);
+    this.#remember(uid, [...(this.#ready.get(uid)?.values() ?? []), sandbox]);
+    return sandbox;
+  }
+
+  /** Forgets what is remembered of a pod that is gone. */
+  forget(uid: string): void {
+    this.#ready.delete(uid);
+  }
+
+  async #sandboxes(uid: string, items: readonly PodSandbox[], signal?: AbortSignal): Promise<RuntimeSandboxStatus[]> {
+    const known = this.#ready.get(uid);
+    const read = await Promise.all(
+      items.map(({ id, state }) => {
+        const ready = state === PodSandboxState.SANDBOX_READY ? known?.get(id) : undefined;
+        return ready ?? unlessGone(this.#sandbox(id, signal));
+      }),
+    );
+    const sandboxes = read.filter((sandbox) => sandbox !== undefined);
+    this.#remember(uid, sandboxes);
+    return sandboxes;
+  }
+
+  #remember(uid: string, sandboxes: readonly RuntimeSandboxStatus[]): void {
+    const ready = sandboxes.filter(({ state, ips }) => state === 'ready' && ips.length > 0);
+    if (ready.length > 0) this.#ready.set(uid, new Map(ready.map((sandbox) => [sandbox.id, sandbox])));
+    else this.#ready.delete(uid);
+  }
+
+  async #sandbox(id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
+    const { status } = await this.#components.cri.podSandboxStatus({ podSandboxId: id }, signal);
+    if (status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
+    // To take an unheard-of state for "not ready" would kill all that is in the sandbox.
+    if (!Object.values<number>(PodSandboxState).includes(status.state)) {
+      throw new PodRuntimeError('BadAnswer', `pod sandbox ${id} is in an unknown state: ${status.state}`);
+    }
+    return toSandboxStatus(status);
+  }
+
+  async #container(id: string, sandboxId: string, signal?: AbortSignal): Promise<RuntimeContainerStatus[]> {
+    const { cri, fs } = this.#components;
+    const answer = await unlessGone(cri.containerStatus({ containerId: id }, signal));
+    if (answer === undefined) return [];
+    if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
+    const status = toContainerStatus(answer.status, sandboxId);
+    if (status.state !== 'exited') return [status];
+    return [{ ...status, message: joinMessages(status.message, await readTerminationMessage(fs, answer.status)) }];
+  }
+}
+
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (err) {
+    if (CriError.from(err).code === 'NOT_FOUND') return undefined;
+    throw err;
+  }
+}
