@@ -62,7 +62,8 @@ export async function runNode(
   if (cluster) metrics.addCollector(() => cluster.reportTtl());
   const recorder = fanOutEvents([
     events,
-    new LoggingEventRecorder(logger.child({ component: 'events' })),
+    // In a cluster the API server keeps them, for `kubectl describe`.
+    new LoggingEventRecorder(logger.child({ component: 'events' }), cluster ? 'debug' : 'info'),
     ...(cluster ? [cluster.events] : []),
   ]);
 

@@ -55,13 +55,16 @@ export class MemoryEventRecorder implements EventRecorder {
 /** Writes each event as a log line with the message `Event occurred`, as upstream does. */
 export class LoggingEventRecorder implements EventRecorder {
   readonly #logger: Logger;
+  readonly #level: 'info' | 'debug';
 
-  constructor(logger: Logger) {
+  /** @param level `info` where absent: `debug` is for where events are kept elsewhere too */
+  constructor(logger: Logger, level: 'info' | 'debug' = 'info') {
     this.#logger = logger;
+    this.#level = level;
   }
 
   event(object: ObjectReference, type: EventType, reason: string, message: string): void {
-    this.#logger.info({ object, type, reason, message }, 'Event occurred');
+    this.#logger[this.#level]({ object, type, reason, message }, 'Event occurred');
   }
 }
 

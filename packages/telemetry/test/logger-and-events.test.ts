@@ -121,5 +121,7 @@ describe('events', () => {
       },
     ]);
     expect(memory.eventsOf(pod)).toHaveLength(1);
+    new LoggingEventRecorder(logger, 'debug').event(pod, 'Normal', 'Started', 'up');
+    expect(lines.at(-1)).toMatchObject({ level: 'debug', message: 'Event occurred' });
   });
 });
