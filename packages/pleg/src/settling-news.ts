@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '@node-agent/async';
-import type { PodSnapshot } from './snapshot.ts';
+import { noPod, type PodSnapshot } from './snapshot.ts';
 import type { PlegRuntimeEvent, PlegRuntimeEventKind } from './types.ts';
 
 /** What {@link SettlingNews} works with. */
@@ -89,7 +89,6 @@ export class SettlingNews {
   }
 
   #isShown(uid: string, id: string, kind: PlegRuntimeEventKind | undefined): boolean {
-    const snapshot = this.#components.snapshot(uid);
-    return id !== '' && snapshot !== undefined && showsNews(snapshot, id, kind);
+    return id !== '' && showsNews(this.#components.snapshot(uid) ?? noPod, id, kind);
   }
 }

@@ -293,6 +293,7 @@ describe('a runtime with events', () => {
     await clock.advance(1000);
     expect(calls()).toEqual(['getPodStatus a']);
     runtime.say('a', 'deleted', 'a2');
+    runtime.say('gone', 'deleted', 'g1');
     await clock.advance(2000);
     expect(calls()).toEqual([]);
     runtime.say('a', 'deleted', 'a1');
