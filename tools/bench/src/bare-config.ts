@@ -16,7 +16,7 @@ const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq',
  * resources and log.
  * @param directory holds the pod's log directory and files; they exist
  */
-export function barePod(name: string, directory: string, attempt = 0): BarePod {
+export function barePod(name: string, directory: string, attempt = 0, command: readonly string[] = COMMAND): BarePod {
   const uid = `uid-${name}`;
   const labels = {
     'io.kubernetes.pod.name': name,
@@ -40,7 +40,7 @@ export function barePod(name: string, directory: string, attempt = 0): BarePod {
     container: {
       metadata: { name: 'main', attempt },
       image: { image: PAUSE_IMAGE },
-      command: COMMAND,
+      command,
       labels: { ...labels, 'io.kubernetes.container.name': 'main' },
       logPath: `main-${attempt}.log`,
       mounts: [

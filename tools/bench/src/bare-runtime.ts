@@ -4,6 +4,7 @@ import { ContainerEventType, type CriClient } from '@node-agent/cri-client';
 import { type BarePod, barePod } from './bare-config.ts';
 import { killContainer, removeAllPods } from './containers.ts';
 import type { BareRestart, Batch } from './figures.ts';
+import { COMMAND } from './manifest.ts';
 import type { RuntimeSide } from './runtime-side.ts';
 
 /** RunPodSandbox, CreateContainer, StartContainer. */
@@ -20,11 +21,16 @@ interface Running {
 export class BareRuntime {
   readonly #side: RuntimeSide;
   readonly #directory: string;
+  readonly #command: readonly string[];
 
-  /** @param directory for the pods' logs and files */
-  constructor(side: RuntimeSide, directory: string) {
+  /**
+   * @param directory for the pods' logs and files
+   * @param command what the container of each pod runs
+   */
+  constructor(side: RuntimeSide, directory: string, command: readonly string[] = COMMAND) {
     this.#side = side;
     this.#directory = directory;
+    this.#command = command;
   }
 
   /** Starts pods, so many at once, and leaves them running. */
@@ -67,7 +73,7 @@ export class BareRuntime {
     const directory = join(this.#directory, name);
     await mkdir(directory, { recursive: true });
     await Promise.all(['hosts', 'termination-log'].map((file) => writeFile(join(directory, file), '')));
-    const pod = barePod(name, directory);
+    const pod = barePod(name, directory, 0, this.#command);
     const { podSandboxId: sandboxId } = await client.runPodSandbox({ config: pod.sandbox }, signal);
     const { containerId } = await client.createContainer(
       { podSandboxId: sandboxId, config: pod.container, sandboxConfig: pod.sandbox },
@@ -83,7 +89,7 @@ export class BareRuntime {
     const killedMs = await killContainer(client, containerId, signal);
     await ended.ended;
     const createdMs = performance.now();
-    const next = barePod(name, join(this.#directory, name), 1);
+    const next = barePod(name, join(this.#directory, name), 1, this.#command);
     const { containerId: nextId } = await client.createContainer(
       { podSandboxId: sandboxId, config: next.container, sandboxConfig: pod.sandbox },
       signal,

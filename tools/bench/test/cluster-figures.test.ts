@@ -39,6 +39,13 @@ describe('figures of a cluster', () => {
     expect(alone && clusterFigureMeetsTarget(alone)).toBeUndefined();
   });
 
+  test('the bare runtime has figures for starts alone', () => {
+    const figures = clusterFigures([turn(1)], [turn(1)], [turn(0.25)]);
+    expect(named(figures, 'batch until all are ready')).toMatchObject({ bare: 1 });
+    expect(named(figures, 'single pod until ready')).toMatchObject({ bare: 50 });
+    expect(named(figures, 'deletion')).toMatchObject({ bare: undefined });
+  });
+
   test('what was not measured is left out', () => {
     expect(named(clusterFigures([turn(1)], []), 'changes of annotations, many')).toBeUndefined();
     const changes = { onePerSecond: 300, perSecond: 900, grownBytes: 2 ** 20 };

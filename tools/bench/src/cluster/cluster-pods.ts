@@ -7,16 +7,17 @@ import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 /** Where the pods are. */
 const NAMESPACE = 'default';
 
-/** A pod whose one process ends at once when it is told to. */
+/** What the container of each pod runs: it ends at once when it is told to. */
+export const POD_COMMAND: readonly string[] = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
+
 function podOf(name: string, nodeName: string): Pod {
-  const command = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
   return {
     metadata: { name, namespace: NAMESPACE, uid: '' },
     spec: {
       nodeName,
       terminationGracePeriodSeconds: 1,
       dnsPolicy: 'Default',
-      containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command }],
+      containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command: POD_COMMAND }],
     },
   };
 }

@@ -27,9 +27,16 @@ export interface Changes {
   readonly grownBytes: number;
 }
 
+/** The same pods, started by a loop with no kubelet and no API server: what no kubelet can beat. */
+export interface Bare {
+  readonly batchReadyMs: readonly number[];
+  readonly singleMs: readonly number[];
+}
+
 export interface ClusterFigure {
   readonly name: string;
   readonly unit: string;
+  readonly bare: number | undefined;
   readonly go: number | undefined;
   readonly ours: number;
   /** The median of the ratios of turns that stood side by side. */
@@ -41,9 +48,9 @@ const MIB = 2 ** 20;
 
 /** Each figure of a turn, with what its ratio should be at most. */
 const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) => number, target?: number])[] = [
-  ['batch until all are ready', 's', ({ batchReadyMs }) => Math.max(...batchReadyMs) / 1000, 0.65],
-  ['its median pod', 's', ({ batchReadyMs }) => median(batchReadyMs) / 1000, 0.4],
-  ['single pod until ready', 'ms', ({ singleMs }) => median(singleMs), 0.8],
+  ['batch until all are ready', 's', batchSeconds, 0.65],
+  ['its median pod', 's', medianSeconds, 0.4],
+  ['single pod until ready', 'ms', singleMilliseconds, 0.8],
   ['deletion', 'ms', ({ deletionMs }) => median(deletionMs), 0.3],
   ['crash to restart', 'ms', ({ restartMs }) => median(restartMs), 0.3],
   ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 1],
@@ -55,16 +62,44 @@ const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) 
   ['RSS grown by them', 'MiB', ({ changes }) => (changes?.grownBytes ?? Number.NaN) / MIB],
 ];
 
+/** What the bare runtime has a figure for, too. */
+const BARE_FIGURES: ReadonlyMap<(turn: Turn) => number, (bare: Bare) => number> = new Map([
+  [batchSeconds, batchSeconds],
+  [medianSeconds, medianSeconds],
+  [singleMilliseconds, singleMilliseconds],
+]);
+
+function batchSeconds({ batchReadyMs }: Bare): number {
+  return Math.max(...batchReadyMs) / 1000;
+}
+
+function medianSeconds({ batchReadyMs }: Bare): number {
+  return median(batchReadyMs) / 1000;
+}
+
+function singleMilliseconds({ singleMs }: Bare): number {
+  return median(singleMs);
+}
+
 /** The figures of both, from turns in the order in which they were taken; what was not measured is left out. */
-export function clusterFigures(ours: readonly Turn[], go: readonly Turn[]): readonly ClusterFigure[] {
+export function clusterFigures(
+  ours: readonly Turn[],
+  go: readonly Turn[],
+  bare: readonly Bare[] = [],
+): readonly ClusterFigure[] {
   return FIGURES.flatMap(([name, unit, of, target]) => {
     const mine = ours.map(of);
     const theirs = go.map(of);
     if (Number.isNaN(median(mine))) return [];
     const ratios = mine.flatMap((value, index) => (theirs[index] === undefined ? [] : [value / theirs[index]]));
     const compared = target === undefined ? undefined : ratios.length === 0 ? undefined : median(ratios);
+    const bareOf = BARE_FIGURES.get(of);
     return [
-      { name, unit, go: theirs.length === 0 ? undefined : median(theirs), ours: median(mine), ratio: compared, target },
+      {
+        ...{ name, unit, ours: median(mine), ratio: compared, target },
+        go: theirs.length === 0 ? undefined : median(theirs),
+        bare: bareOf === undefined || bare.length === 0 ? undefined : median(bare.map(bareOf)),
+      },
     ];
   });
 }

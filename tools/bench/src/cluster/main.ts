@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { type ContainerdBinaries, findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { freeSubnets } from '../subnets.ts';
-import { clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
+import { takeBareTurn } from './bare-turn.ts';
+import { type Bare, clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
 import { type ClusterBenchOptions, HELP, parseClusterOptions } from './options.ts';
 import { topOfProfiles } from './profile.ts';
 import { measureStorm } from './storm.ts';
@@ -36,8 +37,8 @@ async function main(argv: readonly string[]): Promise<number> {
   if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
   try {
     const results = await measure(options, directory, controller.signal);
-    const { ours, go, storm } = results;
-    const figures = ours.length === 0 ? [] : clusterFigures(ours, go);
+    const { ours, go, bare, storm } = results;
+    const figures = ours.length === 0 ? [] : clusterFigures(ours, go, bare);
     const ofStorm = storm === undefined ? [] : stormFigures(storm.ours, storm.go);
     if (options.json) {
       const all = { node: process.version, loadBefore: load, figures, storm: ofStorm, measured: results };
@@ -60,6 +61,7 @@ async function main(argv: readonly string[]): Promise<number> {
 interface Results {
   readonly ours: readonly Turn[];
   readonly go: readonly Turn[];
+  readonly bare: readonly Bare[];
   readonly storm: { readonly ours: Storm; readonly go: Storm | undefined } | undefined;
 }
 
@@ -80,7 +82,9 @@ async function measure(options: ClusterBenchOptions, directory: string, signal: 
   const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   const [go, ours] = freeSubnets(process.pid, addresses);
   const machine = { binaries: runtime.binaries, upstream: upstream?.binaries.kubelet, subnets: { ours, go } };
-  const compared = options.onlyStorm ? { ours: [], go: [] } : await turns(options, machine, directory, signal);
+  const compared = options.onlyStorm
+    ? { ours: [], go: [], bare: [] }
+    : await turns(options, machine, directory, signal);
   const storm = options.stormSeconds === 0 ? undefined : await storms(options, machine, directory, signal);
   return { ...compared, storm };
 }
@@ -96,11 +100,13 @@ async function turns(
   const controlPlane = new ControlPlane({ binaries: programs.binaries, directory: join(directory, 'control-plane') });
   const ours: Turn[] = [];
   const go: Turn[] = [];
+  const bare: Bare[] = [];
   await controlPlane.start();
   try {
     for (let round = 0; round < options.rounds; round++) {
       const common = { options, controlPlane, binaries, say };
       const place = (name: string) => ({ nodeName: `${name}-${round}`, directory: join(directory, `${name}${round}`) });
+      bare.push(await takeBareTurn({ ...common, ...place('bare'), subnet: subnets.ours }, signal));
       if (upstream !== undefined) {
         go.push(await takeTurn({ ...common, ...place('go'), program: upstream, subnet: subnets.go }, signal));
       }
@@ -112,7 +118,7 @@ async function turns(
   } finally {
     await controlPlane.stop();
   }
-  return { ours, go };
+  return { ours, go, bare };
 }
 
 async function storms(

@@ -12,7 +12,7 @@ import { freePort } from '../free-port.ts';
 import { RuntimeSide } from '../runtime-side.ts';
 import { sleep, until } from '../waiting.ts';
 import { ClusterKubelet } from './cluster-kubelet.ts';
-import { conditionHolds } from './cluster-pods.ts';
+import { conditionHolds, POD_COMMAND } from './cluster-pods.ts';
 import { PodWatch } from './pod-watch.ts';
 import type { Storm } from './storm-figures.ts';
 import type { StormNews, StormOrder } from './storm-server.ts';
@@ -182,7 +182,7 @@ function stormyPod(nodeName: string): Pod {
       containers: [
         {
           ...{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent' },
-          command: ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'],
+          command: POD_COMMAND,
           volumeMounts: [{ name: VOLUME, mountPath: '/changes' }],
         },
       ],

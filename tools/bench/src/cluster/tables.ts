@@ -2,12 +2,13 @@ import { renderTable } from '../table.ts';
 import { type ClusterFigure, clusterFigureMeetsTarget } from './figures.ts';
 import type { StormFigure } from './storm-figures.ts';
 
-/** Both kubelets in turn, on one control plane. */
+/** Both kubelets in turn, on one control plane; `bare`: the runtime alone, with neither kubelet nor API server. */
 export function clusterTable(figures: readonly ClusterFigure[]): string {
   return renderTable(
-    ['figure', 'Go', 'this', 'ratio', 'target', ''],
+    ['figure', 'bare', 'Go', 'this', 'ratio', 'target', ''],
     figures.map((figure) => [
       `${figure.name} [${figure.unit}]`,
+      rounded(figure.bare),
       rounded(figure.go),
       rounded(figure.ours),
       rounded(figure.ratio),
