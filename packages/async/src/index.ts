@@ -6,6 +6,7 @@ export { CoalescingQueue } from './coalescing-queue.ts';
 export { AsyncError, type AsyncErrorCode } from './errors.ts';
 export { type EveryOptions, every } from './every.ts';
 export { KeyedMutex } from './keyed-mutex.ts';
+export { type GateTurn, LendingGate, type LendingGateOptions } from './lending-gate.ts';
 export { jitter, type Random, seededRandom, systemRandom } from './random.ts';
 export { Receiver } from './receiver.ts';
 export { Semaphore } from './semaphore.ts';

@@ -1,3 +1,4 @@
+import { LendingGate } from '@node-agent/async';
 import {
   isTerminalPhase,
   type Pod,
@@ -17,6 +18,14 @@ import type { RuntimeState } from './runtime-state.ts';
 /** Containers of a pod that only the runtime knows get this long to end. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
+/**
+ * How many pods are prepared at once. The machine has its containers to start meanwhile: of a batch of pods the first ones
+ * are to start while the others wait, not all of them to be prepared at first.
+ */
+const PREPARED_AT_ONCE = 4;
+/** A pod whose preparation takes longer holds no other one up: its volume may hang, or wait for its secret (C7). */
+const PREPARATION_OVERDUE_MS = 100;
+
 const NETWORK_NOT_READY = 'network is not ready';
 
 /** What {@link KubeletPodSyncer} uses of the Kubelet's dependencies. */
@@ -31,9 +40,14 @@ type Components = Pick<
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
+  readonly #preparations: LendingGate;
 
   constructor(components: Components) {
     this.#deps = components;
+    this.#preparations = new LendingGate(components, {
+      concurrency: PREPARED_AT_ONCE,
+      overdueMs: PREPARATION_OVERDUE_MS,
+    });
   }
 
   async syncPod(
@@ -43,7 +57,7 @@ export class KubeletPodSyncer implements PodSyncer {
     runtimeStatus: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
-    const { status, recorder, runtime, runtimeState, volumes, pleg } = this.#deps;
+    const { status, recorder, runtime, runtimeState, pleg } = this.#deps;
     const podStatus = this.#generate(pod, runtimeStatus, false);
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
@@ -55,6 +69,24 @@ export class KubeletPodSyncer implements PodSyncer {
       throw new KubeletError('NetworkNotReady', message);
     }
 
+    // A pod that runs already comes before those that are not to run yet.
+    const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
+    await this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
+
+    const result = await runtime.syncPod(pod, runtimeStatus, signal);
+    // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
+    if (result.results.length > 0) pleg.hint(pod.metadata.uid);
+    if (result.error !== undefined) {
+      // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
+      status.setPodStatus(pod, this.#generate(pod, runtimeStatus, false));
+      throw result.error;
+    }
+    return { isTerminal: false, idle: result.results.length === 0 };
+  }
+
+  /** What the pod needs on this machine before its containers can start. */
+  async #prepare(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { volumes } = this.#deps;
     try {
       await volumes.makePodDataDirs(pod.metadata.uid);
     } catch (err) {
@@ -73,16 +105,6 @@ export class KubeletPodSyncer implements PodSyncer {
       }
       throw err;
     }
-
-    const result = await runtime.syncPod(pod, runtimeStatus, signal);
-    // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
-    if (result.results.length > 0) pleg.hint(pod.metadata.uid);
-    if (result.error !== undefined) {
-      // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
-      status.setPodStatus(pod, this.#generate(pod, runtimeStatus, false));
-      throw result.error;
-    }
-    return { isTerminal: false, idle: result.results.length === 0 };
   }
 
   async syncTerminatingPod(

@@ -44,8 +44,9 @@ function setUp() {
     sync: async (): Promise<PodSyncResult> => ({ results: [] }),
     kill: async (): Promise<void> => {},
     after: (pod: Pod): RuntimePodStatus => emptyStatus(pod),
-    mount: async (): Promise<void> => {},
+    mount: async (_of: Pod): Promise<void> => {},
     volumesLeft: false,
+    synced: [] as string[],
     kills: [] as { pod: Pod | undefined; running: RuntimePod; grace: number | undefined }[],
   };
   const pod = makePod('a');
@@ -65,9 +66,9 @@ function setUp() {
     volumes: {
       start: async () => {},
       makePodDataDirs: async () => void calls.push('dirs'),
-      waitForAttachAndMount: async () => {
+      waitForAttachAndMount: async (of) => {
         calls.push('mount');
-        await behaviour.mount();
+        await behaviour.mount(of);
       },
       waitForUnmount: async () => void calls.push('unmount'),
       podVolumesExist: async () => behaviour.volumesLeft,
@@ -76,8 +77,9 @@ function setUp() {
     runtime: {
       getPods: async () => [],
       getPodStatus: async () => behaviour.after(pod),
-      syncPod: async () => {
+      syncPod: async (of) => {
         calls.push('sync');
+        behaviour.synced.push(of.metadata.name);
         return await behaviour.sync();
       },
       killPod: async (killed, running, grace) => {
@@ -109,6 +111,41 @@ describe('syncPod', () => {
     const { syncer, pod, calls } = setUp();
     expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: true });
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
+  });
+
+  test('C7: of many pods a few are prepared at once, those that run first; one whose volume hangs holds nobody up', async () => {
+    const { syncer, behaviour, clock } = setUp();
+    behaviour.mount = async (of) => {
+      const hangs = of.metadata.name.startsWith('hung');
+      await new Promise<void>((resolve) => clock.setTimer(hangs ? 120_000 : 10, resolve));
+    };
+    const sandbox = {
+      id: 's',
+      state: 'ready' as const,
+      attempt: 0,
+      createdAtMs: 0,
+      ips: [],
+      hostNetwork: false,
+      runtimeHandler: '',
+    };
+    const sync = (name: string, runs = false): Promise<unknown> => {
+      const pod = makePod(name);
+      const status = emptyStatus(pod);
+      return syncer.syncPod('sync', pod, undefined, runs ? { ...status, sandboxes: [sandbox] } : status, signal);
+    };
+    const all = ['new-0', 'new-1', 'new-2', 'new-3', 'hung-0', 'hung-1', 'hung-2', 'hung-3', 'new-4'].map((name) =>
+      sync(name),
+    );
+    all.push(sync('old', true));
+    await clock.advance(10);
+    expect(behaviour.synced).toEqual(['new-0', 'new-1', 'new-2', 'new-3']);
+    await clock.advance(10);
+    expect(behaviour.synced.slice(4)).toEqual(['old']);
+    await clock.advance(110);
+    expect(behaviour.synced.slice(5)).toEqual(['new-4']);
+    await clock.advance(120_000);
+    await Promise.all(all);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('a pod past its deadline has failed, is told so once, and is not synced any more', async () => {

@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import type { Clock, LendingGate } from '@node-agent/async';
 import {
   type ContainerConfig,
   CriError,
@@ -31,7 +31,6 @@ import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
 import type { LifecycleHooks } from './ports.ts';
 import { toRuntimeContainer } from './runtime-pods.ts';
-import type { StartGate } from './start-gate.ts';
 import { toContainerStatus } from './status.ts';
 import type { SyncFailure } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
@@ -46,7 +45,7 @@ export interface StarterComponents {
   readonly recorder: EventRecorder;
   readonly metrics: RuntimeMetrics;
   readonly hooks: LifecycleHooks;
-  readonly gate: StartGate;
+  readonly gate: LendingGate;
   readonly files: ContainerFiles;
   readonly contexts: ConfigContexts;
   readonly remover: ContainerRemover;
@@ -120,7 +119,7 @@ export class ContainerStarter {
       const context = await step('CreateContainerConfigError', () =>
         contexts.container(pod, container, pulled.imageRef, podIps, targetId(request), signal),
       );
-      const started = await gate.run('begun', () => this.#createAndStart(request, context, signal), signal);
+      const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
       if (started === undefined) return undefined;
       id = started.id;
       await this.#link(request, id, started.config);

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@node-agent/async';
+import { type Clock, LendingGate, type Random } from '@node-agent/async';
 import { ContainerEventType, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import {
@@ -31,7 +31,6 @@ import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort } from './p
 import { toRuntimePods } from './runtime-pods.ts';
 import { type RuntimeState, toRuntimeState } from './runtime-state.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
-import { StartGate } from './start-gate.ts';
 import { criTimeMs } from './status.ts';
 import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
 import { TriedAttempts } from './tried-attempts.ts';
@@ -129,6 +128,8 @@ const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
 
 const DEFAULT_BACK_OFF: BackOffLimits = { initialMs: 10_000, maxMs: 300_000 };
 const DEFAULT_START_CONCURRENCY = 4;
+/** A runtime that hangs on one pod delays no other for longer (C7). */
+const START_OVERDUE_MS = 5_000;
 
 /** The pods of a container runtime: read, made to agree with their specs, and killed. */
 export class PodRuntime {
@@ -150,7 +151,11 @@ export class PodRuntime {
       podLogsDirectory: options.node.podLogsDirectory,
       containerLogsDirectory: options.containerLogsDirectory ?? DEFAULT_CONTAINER_LOGS_DIRECTORY,
     });
-    const gate = new StartGate({ clock }, { concurrency: options.startConcurrency ?? DEFAULT_START_CONCURRENCY });
+    // A place is held over calls of the runtime only, never while waiting for a pull or a hook. What has its sandbox is
+    // urgent, as it needs one or two more calls to be ready: so pods become ready one after another instead of all at the
+    // end, and a death is answered before new work. Restarts cannot crowd new pods out: back-off limits them.
+    const concurrency = options.startConcurrency ?? DEFAULT_START_CONCURRENCY;
+    const gate = new LendingGate({ clock }, { concurrency, overdueMs: START_OVERDUE_MS });
     const contexts = new ConfigContexts({
       ...components,
       imageService: cri,

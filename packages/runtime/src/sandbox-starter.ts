@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import type { Clock, LendingGate } from '@node-agent/async';
 import {
   CriError,
   type Init,
@@ -15,7 +15,6 @@ import { PodRuntimeError } from './errors.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
 import type { PodStatusReader } from './pod-status-reader.ts';
-import type { StartGate } from './start-gate.ts';
 import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
 
 export interface SandboxStarterComponents {
@@ -23,7 +22,7 @@ export interface SandboxStarterComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: RuntimeMetrics;
-  readonly gate: StartGate;
+  readonly gate: LendingGate;
   readonly files: ContainerFiles;
   readonly tried: TriedAttempts;
   readonly reader: PodStatusReader;
@@ -68,7 +67,7 @@ export class SandboxStarter {
         metrics.runSandboxSeconds.observe({ runtime_handler: runtimeHandler }, (clock.monotonic() - startMs) / 1000);
       }
     };
-    const sandbox = await gate.run('new', work, signal);
+    const sandbox = await gate.run('normal', work, signal);
     if (sandbox.id === '') throw new PodRuntimeError('BadAnswer', 'RunPodSandbox answered without an id');
     return sandbox;
   }

@@ -1,17 +1,17 @@
-import { FakeClock } from '@node-agent/async/testing';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { StartGate, type StartPriority } from '../src/start-gate.ts';
+import { type GateTurn, LendingGate } from '../src/lending-gate.ts';
+import { FakeClock } from '../src/testing.ts';
 
 const never = new AbortController().signal;
 
 function world(concurrency: number, options = {}) {
   const clock = new FakeClock();
-  const gate = new StartGate({ clock }, { concurrency, ...options });
+  const gate = new LendingGate({ clock }, { concurrency, overdueMs: 5_000, ...options });
   const order: string[] = [];
-  const work = (name: string, priority: StartPriority, ms: number, signal = never): Promise<void> =>
+  const work = (name: string, turn: GateTurn, ms: number, signal = never): Promise<void> =>
     gate.run(
-      priority,
+      turn,
       () => {
         order.push(name);
         return new Promise<void>((resolve) => clock.setTimer(ms, resolve));
@@ -21,9 +21,9 @@ function world(concurrency: number, options = {}) {
   return { clock, gate, order, work };
 }
 
-test('no more than so many are under way, and each priority goes in the order of arrival', async () => {
+test('no more than so many are under way, and each kind goes in the order of arrival', async () => {
   const { clock, order, work } = world(2);
-  const all = ['a', 'b', 'c', 'd'].map((name) => work(name, 'new', 100));
+  const all = ['a', 'b', 'c', 'd'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
   expect(order).toEqual(['a', 'b']);
   await clock.advance(60);
@@ -36,8 +36,8 @@ test('no more than so many are under way, and each priority goes in the order of
 test('what has begun goes before what is new, so that pods complete one after another', async () => {
   const { clock, order, work } = world(1);
   const pods = ['p1', 'p2', 'p3'].map(async (name) => {
-    await work(`sandbox ${name}`, 'new', 10);
-    await work(`container ${name}`, 'begun', 10);
+    await work(`sandbox ${name}`, 'normal', 10);
+    await work(`container ${name}`, 'urgent', 10);
   });
   await clock.advance(100);
   await Promise.all(pods);
@@ -48,8 +48,8 @@ test('what has begun goes before what is new, so that pods complete one after an
 
 test('restarts do not crowd new pods out', async () => {
   const { clock, order, work } = world(1, { maxOvertakes: 3 });
-  const all = [work('first', 'new', 10), work('fresh', 'new', 10)];
-  for (let n = 0; n < 10; n++) all.push(work(`restart ${n}`, 'begun', 10));
+  const all = [work('first', 'normal', 10), work('fresh', 'normal', 10)];
+  for (let n = 0; n < 10; n++) all.push(work(`restart ${n}`, 'urgent', 10));
   await clock.advance(200);
   await Promise.all(all);
   expect(order.indexOf('fresh')).toBe(4);
@@ -57,14 +57,14 @@ test('restarts do not crowd new pods out', async () => {
 
 test('C7: a runtime that hangs on some pods delays the others by the overdue time, not for ever', async () => {
   const { clock, order, work } = world(2, { overdueMs: 5_000 });
-  const hung = [work('hung 1', 'new', 240_000), work('hung 2', 'new', 240_000)];
-  const others = ['a', 'b', 'c'].map((name) => work(name, 'new', 100));
+  const hung = [work('hung 1', 'normal', 240_000), work('hung 2', 'normal', 240_000)];
+  const others = ['a', 'b', 'c'].map((name) => work(name, 'normal', 100));
   await clock.advance(5_300);
   await Promise.all(others);
   expect(order).toEqual(['hung 1', 'hung 2', 'a', 'b', 'c']);
   await clock.advance(240_000);
   await Promise.all(hung);
-  const again = ['d', 'e', 'f'].map((name) => work(name, 'new', 100));
+  const again = ['d', 'e', 'f'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
   // The hung ones gave their places back once, not twice.
   expect(order.slice(5)).toEqual(['d', 'e']);
@@ -75,9 +75,9 @@ test('C7: a runtime that hangs on some pods delays the others by the overdue tim
 test('one that is aborted while it waits leaves the queue, and takes no place', async () => {
   const { clock, gate, order, work } = world(1);
   const stop = new AbortController();
-  const first = work('first', 'new', 100);
-  const second = work('second', 'new', 100, stop.signal).catch((err: unknown) => String(err));
-  const third = work('third', 'new', 100);
+  const first = work('first', 'normal', 100);
+  const second = work('second', 'normal', 100, stop.signal).catch((err: unknown) => String(err));
+  const third = work('third', 'normal', 100);
   await clock.settle();
   stop.abort('enough');
   expect(await second).toBe('enough');
@@ -85,13 +85,13 @@ test('one that is aborted while it waits leaves the queue, and takes no place', 
   await clock.advance(250);
   await Promise.all([first, third]);
   expect(order).toEqual(['first', 'third']);
-  await expect(work('late', 'new', 1, stop.signal)).rejects.toBe('enough');
+  await expect(work('late', 'normal', 1, stop.signal)).rejects.toBe('enough');
 });
 
 test('work that fails gives its place back, and its error to the caller', async () => {
   const { clock, gate, order, work } = world(1);
-  await expect(gate.run('new', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no');
-  const next = work('next', 'new', 1);
+  await expect(gate.run('normal', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no');
+  const next = work('next', 'normal', 1);
   await clock.advance(1);
   await next;
   expect(order).toEqual(['next']);
@@ -99,7 +99,7 @@ test('work that fails gives its place back, and its error to the caller', async 
 
 test('whatever arrives, everything runs, never too many at once', async () => {
   const job = fc.record({
-    priority: fc.constantFrom<StartPriority>('begun', 'new'),
+    turn: fc.constantFrom<GateTurn>('urgent', 'normal'),
     atMs: fc.nat(500),
     ms: fc.integer({ min: 1, max: 300 }),
     abortAtMs: fc.option(fc.nat(800), { nil: undefined }),
@@ -107,10 +107,10 @@ test('whatever arrives, everything runs, never too many at once', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(job, { maxLength: 30 }), fc.integer({ min: 1, max: 4 }), async (jobs, concurrency) => {
       const clock = new FakeClock();
-      const gate = new StartGate({ clock }, { concurrency });
+      const gate = new LendingGate({ clock }, { concurrency, overdueMs: 5_000 });
       let running = 0;
       let done = 0;
-      for (const { priority, atMs, ms, abortAtMs } of jobs) {
+      for (const { turn, atMs, ms, abortAtMs } of jobs) {
         const stop = new AbortController();
         if (abortAtMs !== undefined) clock.setTimer(abortAtMs, () => stop.abort('stop'));
         const work = async (): Promise<void> => {
@@ -123,7 +123,7 @@ test('whatever arrives, everything runs, never too many at once', async () => {
           const settle = (): void => {
             done++;
           };
-          gate.run(priority, work, stop.signal).then(settle, settle);
+          gate.run(turn, work, stop.signal).then(settle, settle);
         });
       }
       await clock.advance(20_000);
