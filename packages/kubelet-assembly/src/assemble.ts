@@ -171,7 +171,7 @@ export function assembleKubelet<C>(
       podResourcesAreReclaimed: (uid) => nothingLeft(podCache.get(uid)?.status),
     },
     mirrors: {
-      isTerminating: (fullName) => workers?.isPodForMirrorPodTerminatingByFullName(fullName) ?? false,
+      isTerminating: (fullName, next) => workers?.isPodForMirrorPodTerminatingByFullName(fullName, next) ?? false,
       sourcesReady: () => podConfig.seenAllSources(),
     },
   });

@@ -25,8 +25,11 @@ export interface MirrorPodsComponents {
   };
   /** The node's object; `undefined` before it is registered: a mirror pod belongs to it. */
   readonly node: () => MirrorPodOwner | undefined;
-  /** Whether a static pod of this full name is being ended (the pod workers know). */
-  readonly isTerminating: (fullName: string) => boolean;
+  /**
+   * Whether a static pod of this full name is being ended, or another than the one of UID `next` still runs (the pod workers
+   * know). `next` is what the mirror pod is to show; `undefined` where there is no static pod any more.
+   */
+  readonly isTerminating: (fullName: string, next: string | undefined) => boolean;
   /** Whether all pod sources have spoken (F1). */
   readonly sourcesReady: () => boolean;
   readonly clock: Clock;
@@ -78,7 +81,7 @@ export class MirrorPods {
     const { pods, isTerminating, sourcesReady, logger } = this.#components;
     const staticPod = pods.getPodByFullName(fullName);
     const mirrorPod = pods.getMirrorPodByFullName(fullName);
-    const facts = { terminating: isTerminating(fullName), sourcesReady: sourcesReady() };
+    const facts = { terminating: isTerminating(fullName, staticPod?.metadata.uid), sourcesReady: sourcesReady() };
     const step = mirrorStep({ staticPod, mirrorPod, ...facts });
     if (step === 'wait') return WAIT_MS;
     try {

@@ -7,7 +7,7 @@ export type MirrorStep = 'none' | 'create' | 'replace' | 'delete' | 'wait';
 export interface MirrorFacts {
   readonly staticPod: Pod | undefined;
   readonly mirrorPod: Pod | undefined;
-  /** A static pod of this name is being ended: what its mirror pod shows is still needed. */
+  /** A static pod of this name is being ended, or an older one still runs: what its mirror pod shows is still needed. */
   readonly terminating: boolean;
   /** All pod sources have spoken: a static pod that is not known is not there (F1). */
   readonly sourcesReady: boolean;

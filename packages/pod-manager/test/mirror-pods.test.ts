@@ -111,6 +111,26 @@ describe('mirror pods', () => {
     await end();
   });
 
+  test('F3: one of an older version is replaced when the new version may begin, whose UID is told', async () => {
+    const asked: (string | undefined)[] = [];
+    let terminating = true;
+    const isTerminating = (_fullName: string, next: string | undefined): boolean => {
+      asked.push(next);
+      return terminating;
+    };
+    const { clock, pods, mirrors, end, state } = setUp({ isTerminating });
+    pods.addPod(mirrorPod('h0'));
+    pods.addPod(staticPod('h1'));
+    mirrors.look(FULL_NAME);
+    await clock.advance(5000);
+    expect(state.calls).toEqual([]);
+    expect(new Set(asked)).toEqual(new Set([staticPod('h1').metadata.uid]));
+    terminating = false;
+    await clock.advance(1000);
+    expect(state.calls).toEqual(['delete mirror-h0', 'create h1']);
+    await end();
+  });
+
   test('a failure is tried again with longer and longer pauses, up to 10 s, and news does not shorten them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });

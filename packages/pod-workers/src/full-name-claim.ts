@@ -21,8 +21,16 @@ export function fullNameClaim(
 ): FullNameClaim {
   if (holder === uid) return 'held';
   if (running?.includes(uid)) return 'first';
-  const free = running !== undefined && !running.some((other) => keepsName(stateOf(other)));
-  return free || phase !== 'syncing' ? 'inLine' : 'blocked';
+  return isKeptFrom(uid, running, stateOf) && phase === 'syncing' ? 'blocked' : 'inLine';
+}
+
+/** Whether another pod than `uid` runs, or may, that keeps a full name which no worker holds. Parameters as of {@link fullNameClaim}. */
+export function isKeptFrom(
+  uid: string | undefined,
+  running: readonly string[] | undefined,
+  stateOf: (uid: string) => PodWorkerState | undefined,
+): boolean {
+  return running === undefined || running.some((other) => other !== uid && keepsName(stateOf(other)));
 }
 
 /** Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. */

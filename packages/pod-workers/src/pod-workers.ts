@@ -3,7 +3,7 @@ import { errorText } from '@node-agent/telemetry';
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
 import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
-import { fullNameClaim } from './full-name-claim.ts';
+import { fullNameClaim, isKeptFrom } from './full-name-claim.ts';
 import { FullNameTurns } from './full-name-turns.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import { countWorkingPods, createPodWorkersMetrics, type PodWorkersMetrics } from './metrics.ts';
@@ -169,10 +169,18 @@ export class PodWorkers implements AsyncDisposable {
     return predicates.shouldPodContentBeRemoved(this.#state(uid), this.#podsSynced);
   }
 
-  /** A static pod of this full name (`name_namespace`) terminates: its mirror pod must stay for now (F3). */
-  isPodForMirrorPodTerminatingByFullName(fullName: string): boolean {
+  /**
+   * A static pod of this full name (`name_namespace`) terminates, or one that is not `next` has the name, or still runs from
+   * before a restart: the mirror pod must stay as it is for now (F3).
+   * @param next the UID of the static pod that the mirror pod is to show from now on; none where it is to go
+   */
+  isPodForMirrorPodTerminatingByFullName(fullName: string, next?: string): boolean {
+    if (next !== undefined && this.#state(next)?.phase === 'terminating') return true;
     const holder = this.#turns.holder(fullName);
-    return holder !== undefined && this.#state(holder)?.phase === 'terminating';
+    if (holder !== undefined) return holder !== next;
+    const [name = '', namespace = ''] = fullName.split('_');
+    const running = this.#components.podCache.runningPods(name, namespace);
+    return isKeptFrom(next, running, (uid) => this.#state(uid));
   }
 
   /** What a pod's worker does, waits for and since when, and what happened before; `undefined` for unknown pods. */

@@ -354,14 +354,39 @@ describe('static pods of one full name', () => {
     expect(workers.explain('b')?.activity).toMatchObject({ kind: 'waitingForFullName', holderUid: 'a' });
     workers.updatePod({ updateType: 'kill', pod: a });
     await clock.advance(1);
-    expect(workers.isPodForMirrorPodTerminatingByFullName('web_default')).toBe(true);
+    expect(workers.isPodForMirrorPodTerminatingByFullName('web_default', 'a')).toBe(true);
     await clock.advance(1998);
     expect(syncer.steps('b')).toEqual([]);
-    expect(workers.isPodForMirrorPodTerminatingByFullName('web_default')).toBe(false);
+    expect(workers.isPodForMirrorPodTerminatingByFullName('web_default', 'a')).toBe(false);
     await clock.advance(1);
     expect(syncer.steps('b')).toEqual(['syncPod']);
     expect(syncer.steps('c')).toEqual([]);
-    expect(workers.isPodForMirrorPodTerminatingByFullName('web_default')).toBe(false);
+    expect(workers.isPodForMirrorPodTerminatingByFullName('web_default', 'b')).toBe(false);
+  });
+
+  it('F3: a mirror pod stays while another pod has its full name, or only the runtime knows that one runs', async () => {
+    const mustStay = (next?: string): boolean => workers.isPodForMirrorPodTerminatingByFullName('web_default', next);
+    cache.running = undefined;
+    expect([mustStay(), mustStay('b')]).toEqual([true, true]);
+    cache.running = ['a'];
+    expect([mustStay(), mustStay('a'), mustStay('b')]).toEqual([true, false, true]);
+    // It is ended as nobody wants it, and comes again meanwhile.
+    syncer.script = () => ({ durationMs: 1000 });
+    workers.updatePod({ updateType: 'kill', runningPod: runtimePod('a') });
+    await clock.advance(500);
+    expect(mustStay('a')).toBe(true);
+    syncer.script = () => ({ durationMs: 0 });
+    await clock.advance(500);
+    workers.updatePod({ updateType: 'create', pod: b });
+    await clock.advance(5000);
+    expect(mustStay('b')).toBe(true);
+    cache.running = [];
+    await clock.advance(1000);
+    expect(syncer.steps('b')).toEqual(['syncPod']);
+    expect([mustStay(), mustStay('b'), mustStay('c')]).toEqual([true, false, true]);
+    workers.updatePod({ updateType: 'kill', pod: b });
+    await finish('b');
+    expect([mustStay(), mustStay('c')]).toEqual([false, false]);
   });
 
   it('P4: one whose predecessor only the runtime knows waits until nothing of that runs', async () => {

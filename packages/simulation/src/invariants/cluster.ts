@@ -47,21 +47,32 @@ export const deletedLast: Invariant = invariant('S5', () => (observation, facts)
   return judged(volume && `the object of pod ${uid} is deleted, and ${volume} is left`);
 });
 
-/** F3: a mirror pod is not deleted while its static pod terminates; in the end there is one for each static pod, and no other. */
-export const mirrors: Invariant = invariant('F3', () => (observation, facts) => {
-  if (observation.kind === 'end' && observation.look.cluster !== undefined) {
-    return judged(mirrorFault(facts, observation.look.cluster));
-  }
-  if (observation.kind !== 'apiRequest') return undefined;
-  const { verb, resource, status, name } = observation.request;
-  const isMirror = resource === 'pods' && name.endsWith(`-${NODE_NAME}`);
-  if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
-  const own = name.slice(0, -NODE_NAME.length - 1);
-  // Of another version of the manifest, which waits for its turn, it may be exchanged when that has come.
-  if ([...facts.wanted.values()].some((pod) => pod.name === own)) return 'ok';
-  const life = facts.live.find(({ podUid }) => facts.planOf(podUid)?.name === own);
-  const known = life !== undefined && facts.isKnownToKubelet(life.podUid);
-  return judged(known && `mirror pod ${name} is deleted while container ${life.name} of ${life.podUid} still runs`);
+/**
+ * F3: a mirror pod is not deleted, for ever or for another version's, while its static pod ends, or is yet to be ended as the
+ * kubelet knows it from the runtime alone; in the end there is one for each static pod, and no other.
+ */
+export const mirrors: Invariant = invariant('F3', () => {
+  const ending = new Set<string>();
+  return (observation, facts) => {
+    if (observation.kind === 'kubeletStarted') ending.clear();
+    if (observation.kind === 'stepBegan') {
+      if (observation.step === 'syncPod') ending.delete(observation.uid);
+      else ending.add(observation.uid);
+    }
+    if (observation.kind === 'end' && observation.look.cluster !== undefined) {
+      return judged(mirrorFault(facts, observation.look.cluster));
+    }
+    if (observation.kind !== 'apiRequest') return undefined;
+    const { verb, resource, status, name } = observation.request;
+    const isMirror = resource === 'pods' && name.endsWith(`-${NODE_NAME}`);
+    if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
+    const own = name.slice(0, -NODE_NAME.length - 1);
+    const life = facts.live.find(({ podUid }) => {
+      if (facts.planOf(podUid)?.name !== own || facts.isApiPod(podUid)) return false;
+      return ending.has(podUid) || (!facts.isKnownToKubelet(podUid) && !facts.wanted.has(podUid));
+    });
+    return judged(life && `mirror pod ${name} is deleted while container ${life.name} of ${life.podUid} still runs`);
+  };
 });
 
 /** S8, K3: what the kubelet says is what the API shows, seconds after nothing is in the way any more. */
