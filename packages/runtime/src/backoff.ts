@@ -16,9 +16,12 @@ interface Entry {
   /** What of the spec the delay belongs to: another spec starts afresh. */
   readonly spec: string;
   delayMs: number;
-  /** The death that was looked at last, and when it was first seen, by the monotonic clock. */
+  /** The death that the delay follows, its attempt (-1: none yet), and when it was first seen, by the monotonic clock. */
   deathId: string;
+  deathAttempt: number;
   deathSeenAtMs: number;
+  /** Whether {@link RestartBackOff.started} was told of a start after it. */
+  restarted: boolean;
   touchedAtMs: number;
 }
 
@@ -52,13 +55,11 @@ export class RestartBackOff {
   ): BackOffVerdict | undefined {
     const runs = statuses.filter(({ name }) => name === container.name);
     const death = runs.filter(({ state }) => state === 'exited').sort(byPrecedence)[0];
-    if (death === undefined || ranLong(death)) return undefined;
+    if (death === undefined) return undefined;
     const entry = this.#entry(pod, container, hash, runs);
+    this.#follow(entry, death);
+    if (ranLong(death)) return undefined;
     const now = this.#clock.monotonic();
-    if (entry.deathId !== death.id) {
-      entry.deathId = death.id;
-      entry.deathSeenAtMs = now;
-    }
     entry.touchedAtMs = now;
     // A wall clock that was set back would make the death lie in the future: never wait longer than the delay itself.
     const byWallClock = death.finishedAtMs > 0 ? this.#clock.now() - death.finishedAtMs : 0;
@@ -73,9 +74,27 @@ export class RestartBackOff {
     const death = runs.filter(({ state }) => state === 'exited').sort(byPrecedence)[0];
     if (death === undefined) return;
     const entry = this.#entry(pod, container, hash, runs);
-    entry.delayMs = nextDelay(ranLong(death) ? 0 : entry.delayMs, this.#limits);
+    this.#follow(entry, death);
+    entry.delayMs = nextDelay(entry.delayMs, this.#limits);
+    entry.restarted = true;
     entry.touchedAtMs = this.#clock.monotonic();
     this.#sweep();
+  }
+
+  /**
+   * Has the delay follow this death. A later attempt than that of the last death was started without our being told where
+   * {@link started} was not called: by a kubelet that was killed before it had the runtime's answer, or by a call whose
+   * answer was lost. It counts as any other.
+   */
+  #follow(entry: Entry, death: RuntimeContainerStatus): void {
+    if (entry.deathId === death.id) return;
+    const untold = entry.deathAttempt >= 0 && death.restartCount > entry.deathAttempt && !entry.restarted;
+    if (untold) entry.delayMs = nextDelay(entry.delayMs, this.#limits);
+    if (ranLong(death)) entry.delayMs = 0;
+    entry.deathId = death.id;
+    entry.deathAttempt = death.restartCount;
+    entry.deathSeenAtMs = this.#clock.monotonic();
+    entry.restarted = false;
   }
 
   /** Forgets a pod that is gone. */
@@ -94,6 +113,8 @@ export class RestartBackOff {
       // A spec that changed under our eyes starts afresh, whatever the records say.
       delayMs: known === undefined ? delayFromRuns(runs, hash, this.#limits) : 0,
       deathId: '',
+      deathAttempt: -1,
+      restarted: false,
       deathSeenAtMs: this.#clock.monotonic(),
       touchedAtMs: this.#clock.monotonic(),
     };

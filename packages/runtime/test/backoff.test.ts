@@ -108,6 +108,26 @@ describe('C2: back-off as it is lived through', () => {
     );
   });
 
+  test('a start that nobody told of counts: a killed kubelet, or a lost answer, began it', async () => {
+    const clock = new FakeClock();
+    const backOff = new RestartBackOff({ clock }, limits);
+    const records: RuntimeContainerStatus[] = [];
+    const delays: number[] = [];
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const startedAtMs = clock.now();
+      await clock.advance(1000);
+      const times = { createdAtMs: startedAtMs, startedAtMs, finishedAtMs: clock.now() };
+      records.unshift(record('a', 'exited', { restartCount: attempt, ...times, hash: 'h' }));
+      const verdict = backOff.check(pod(), container('a'), 'h', records);
+      expect(backOff.check(pod(), container('a'), 'h', records)).toEqual(verdict);
+      delays.push(verdict?.delayMs ?? 0);
+      if (attempt === 1) backOff.started(pod(), container('a'), 'h', records);
+    }
+    expect(delays).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
+    // A record that is collected brings an older death to light: nothing has started since.
+    expect(backOff.check(pod(), container('a'), 'h', records.slice(1))?.delayMs).toBe(80_000);
+  });
+
   test('another spec starts at once, another pod has its own delay', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
