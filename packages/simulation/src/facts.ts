@@ -300,6 +300,7 @@ export class Facts {
         if (action.force) this.#orphaned.add(action.uid);
         return;
       case 'apiDeleteMirror':
+      case 'apiGate':
         return;
       default:
         this.#onApiTrouble(action);

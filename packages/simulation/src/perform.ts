@@ -75,6 +75,8 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return world.api?.create(action.pod);
     case 'apiDelete':
       return world.api?.delete(action.name, action.force, () => stage.tell({ kind: 'podDeleted', uid: action.uid }));
+    case 'apiGate':
+      return world.api?.openGate(action.name);
     case 'apiDeleteMirror':
       return world.api?.delete(action.name, false, () => {});
     case 'apiAway':

@@ -46,6 +46,41 @@ async function* noPods(signal: AbortSignal | undefined): AsyncGenerator<Uint8Arr
   await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }));
 }
 
+interface Condition {
+  readonly type: string;
+  readonly status?: string;
+  readonly $patch?: string;
+}
+
+/** The kubelet's status patches, with their conditions changed. */
+function conditions(change: (conditions: readonly Condition[]) => readonly Condition[]): Decorations {
+  return requests((inner) => (request, signal) => {
+    const body = request.body as string | undefined;
+    if (!isStatus(request.path) || body === undefined) return inner(request, signal);
+    const patch = JSON.parse(body) as { status: { conditions?: readonly Condition[] } };
+    const changed = change(patch.status.conditions ?? []);
+    return inner(
+      { ...request, body: JSON.stringify({ ...patch, status: { ...patch.status, conditions: changed } }) },
+      signal,
+    );
+  });
+}
+
+/** The kubelet of this number says of the pod that it is not ready, once it has begun to work. */
+function unready(number: number): Decorations {
+  let kubelets = 0;
+  return requests((inner) => {
+    let left = ++kubelets === number ? 5 : Number.POSITIVE_INFINITY;
+    return async (request, signal) => {
+      const body = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+      const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+      const path = '/api/v1/namespaces/default/pods/a1/status';
+      if (--left === 0) await inner({ ...request, method: 'PATCH', path, headers, body }, signal);
+      return inner(request, signal);
+    };
+  });
+}
+
 /** What is broken on purpose, and which rule is to notice it. */
 const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[] = [
   [
@@ -93,6 +128,39 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
         path: request.path.replace(/\/status$/, ''),
       };
       return inner(read, signal);
+    }),
+  ],
+  [
+    'S4',
+    'the kubelet takes away a condition that is not its own',
+    comeAndGo,
+    conditions((own) => [...own, { $patch: 'delete', type: 'example.com/foreign' }]),
+  ],
+  [
+    'S6',
+    'a pod is shown as not ready by a kubelet that has just started',
+    {
+      ...cluster,
+      actions: [
+        { atMs: 100, do: 'apiCreate', pod },
+        { atMs: 25_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 500 },
+      ],
+    },
+    unready(2),
+  ],
+  [
+    'S7',
+    'a readiness gate without a condition counts as open',
+    {
+      ...cluster,
+      actions: [
+        { atMs: 100, do: 'apiCreate', pod: { ...pod, gate: true } },
+        { atMs: 20_000, do: 'apiGate', name: 'a1' },
+      ],
+    },
+    conditions((own) => {
+      const isTrue = own.some(({ type, status }) => type === 'ContainersReady' && status === 'True');
+      return own.map((one) => (one.type === 'Ready' && isTrue ? { ...one, status: 'True' } : one));
     }),
   ],
   [

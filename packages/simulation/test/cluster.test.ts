@@ -26,7 +26,7 @@ test('in them the API server has failed in every way, and its invariants were ju
   for (const kind of ['apiAway', 'apiCreate', 'apiDelete', 'apiDeleteMirror', 'apiCompact', 'killKubelet']) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);
   }
-  for (const id of ['S1', 'S2', 'S3', 'S5', 'S8', 'F3', 'K3', 'N6', 'P7'] as const) {
+  for (const id of ['S1', 'S2', 'S3', 'S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'P7'] as const) {
     expect(totals.checks.get(id), id).toBeGreaterThan(20);
   }
 });

@@ -4,6 +4,7 @@ import { convergence } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
 import { nothingIsKept, promptStart, runtimeIsReported, uidsStay } from './node.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
+import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
 import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
 import {
   lastGood,
@@ -46,6 +47,9 @@ export const allInvariants: readonly Invariant[] = [
   deletedLast,
   mirrors,
   newestIsShown,
+  foreignConditionsStay,
+  readyHasCause,
+  readyIsAllReady,
   goesOnAlone,
   leaseBeats,
   convergence,

@@ -54,6 +54,8 @@ export type Action = { readonly atMs: number } & (
   /** A pod is bound to the node in the API, or asked to be deleted there, or taken out of it at once (`force`). */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
   | { readonly do: 'apiDelete'; readonly name: string; readonly uid: string; readonly force: boolean }
+  /** The owner of a pod's readiness gate sets its condition to True. */
+  | { readonly do: 'apiGate'; readonly name: string }
   /** Somebody deletes the mirror pod of a static pod. */
   | { readonly do: 'apiDeleteMirror'; readonly name: string }
   /** The API server refuses connections. */

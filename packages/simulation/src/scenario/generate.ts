@@ -251,9 +251,11 @@ class Actions {
 
   #createInApi(atMs: number): void {
     const name = `a${++this.#uids}`;
-    const pod = generatePod(this.#dice, name, `${name}-u`);
+    const gate = this.#dice.chance(0.3);
+    const pod = { ...generatePod(this.#dice, name, `${name}-u`), ...(gate && { gate }) };
     this.#inApi.push(pod);
     this.#do({ atMs, do: 'apiCreate', pod });
+    if (gate) this.#do({ atMs: atMs + this.#dice.between(0, 30_000), do: 'apiGate', name });
   }
 
   #deleteInApi(atMs: number, pod: PodPlan | undefined): void {

@@ -10,6 +10,11 @@ const IMAGE = 'registry.example/app:1';
 /** Its pull takes long. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
+/** The condition that readiness gates of simulated pods wait for. */
+export const GATE_CONDITION = 'example.com/gate';
+/** A condition that every pod of the API has from its beginning, by somebody else than the kubelet. */
+export const FOREIGN_CONDITION = 'example.com/foreign';
+
 /** The manifest of a pod, as a user would write it. */
 export function manifestOf(pod: PodPlan): string {
   return JSON.stringify(podObject(pod));
@@ -48,6 +53,7 @@ export function podObject(pod: PodPlan): {
       restartPolicy: pod.restartPolicy,
       terminationGracePeriodSeconds: pod.graceSeconds,
       ...(pod.hostNetwork && { hostNetwork: true }),
+      ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),
       ...(pod.emptyDir && { volumes: [{ name: 'scratch', emptyDir: {} }] }),
       ...(pod.init.length > 0 && { initContainers: pod.init.map(container) }),
       containers: pod.containers.map(container),

@@ -40,6 +40,8 @@ export interface PodPlan {
   readonly graceSeconds: number;
   readonly hostNetwork?: boolean;
   readonly emptyDir?: boolean;
+  /** Has a readiness gate, whose condition somebody else sets; for pods of the API. */
+  readonly gate?: boolean;
   readonly init: readonly ContainerPlan[];
   readonly containers: readonly ContainerPlan[];
 }

@@ -1,7 +1,7 @@
 import { type Random, seededRandom, sleep } from '@node-agent/async';
 import type { FakeClock } from '@node-agent/async/testing';
 import { type AuditEntry, FakeApiServer, type HttpTransport, seededFaults } from '@node-agent/fake-apiserver';
-import { NODE_NAME, podObject } from '../scenario/manifest.ts';
+import { FOREIGN_CONDITION, GATE_CONDITION, NODE_NAME, podObject } from '../scenario/manifest.ts';
 import type { PodPlan } from '../scenario/plans.ts';
 
 /** Who the kubelet is to the API server. */
@@ -17,6 +17,8 @@ export interface ShownPod {
   readonly uid: string;
   readonly mirror: boolean;
   readonly phase: string | undefined;
+  /** The statuses of its conditions, by type. */
+  readonly conditions: Readonly<Record<string, string>>;
   /** The ids of its containers, restarts and states: what has to become what the kubelet says. */
   readonly containers: string;
 }
@@ -54,7 +56,8 @@ export class ClusterApi {
   /** Binds a pod to the node, with the UID of its plan. */
   create(pod: PodPlan): void {
     const { metadata, spec, ...type } = podObject(pod);
-    const status = { phase: 'Pending', qosClass: 'BestEffort' };
+    const conditions = [{ type: FOREIGN_CONDITION, status: 'True' }];
+    const status = { phase: 'Pending', qosClass: 'BestEffort', conditions };
     this.server.put({
       ...type,
       metadata: { ...metadata, namespace: NAMESPACE },
@@ -72,6 +75,15 @@ export class ClusterApi {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
     const headers = { 'content-type': 'application/json' };
     await this.server.request({ method: 'DELETE', path, headers, body }, undefined, USER);
+  }
+
+  /** Sets the condition of a pod's readiness gate, as soon as the server is there. */
+  async openGate(name: string): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    const body = JSON.stringify({ status: { conditions: [{ type: GATE_CONDITION, status: 'True' }] } });
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}/status`;
+    const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+    await this.server.request({ method: 'PATCH', path, headers, body }, undefined, USER);
   }
 
   /** Requests of the kubelet fail by chance, until {@link cure}. */
@@ -97,7 +109,11 @@ export class ClusterApi {
       const pod = object as unknown as StoredPod;
       const { name, uid, annotations = {} } = pod.metadata;
       const mirror = 'kubernetes.io/config.mirror' in annotations;
-      return { name, uid, mirror, phase: pod.status?.phase, containers: containersText(pod.status) };
+      const { phase, conditions = [] } = pod.status ?? {};
+      return {
+        ...{ name, uid, mirror, phase, containers: containersText(pod.status) },
+        conditions: Object.fromEntries(conditions.map(({ type, status }) => [type, status])),
+      };
     });
   }
 
@@ -117,6 +133,7 @@ interface StoredPod {
 
 interface PodStatusLike {
   readonly phase?: string;
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   readonly containerStatuses?: readonly ContainerStatusLike[];
   readonly initContainerStatuses?: readonly ContainerStatusLike[];
 }

@@ -1,0 +1,73 @@
+import type { Facts } from '../facts.ts';
+import { FOREIGN_CONDITION, GATE_CONDITION } from '../scenario/manifest.ts';
+import type { ShownPod } from '../world/cluster-api.ts';
+import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** Longer than it takes until what happens to a container is shown, with the delays that requests have; an outage apart. */
+const LATE_MS = 60_000;
+/** What has run for so long is shown as running, where nothing was in the way for as long. */
+const SHOWN_MS = 45_000;
+
+/** S4: conditions of other owners are kept. */
+export const foreignConditionsStay: Invariant = invariant('S4', () => (observation) => {
+  if (observation.kind !== 'apiRequest' || observation.shown === undefined || observation.shown.mirror)
+    return undefined;
+  const { uid, conditions } = observation.shown;
+  return judged(conditions[FOREIGN_CONDITION] !== 'True' && `pod ${uid} has lost the condition ${FOREIGN_CONDITION}`);
+});
+
+/** S6: Ready turns True only when all containers have run, and False only because something has ended, restarts of the kubelet or not. */
+export const readyHasCause: Invariant = invariant('S6', () => {
+  const ready = new Set<string>();
+  const readyAtMs = new Map<string, number>();
+  const endedAtMs = new Map<string, number>();
+  return (observation, facts) => {
+    if (observation.kind === 'containerEnded') endedAtMs.set(observation.life.podUid, observation.atMs);
+    if (observation.kind !== 'apiRequest' || observation.shown === undefined) return undefined;
+    const { uid, mirror, conditions } = observation.shown;
+    if (mirror) return undefined;
+    const isReady = conditions.Ready === 'True';
+    if (isReady === ready.has(uid)) return isReady ? 'ok' : undefined;
+    if (isReady) {
+      ready.add(uid);
+      readyAtMs.set(uid, observation.atMs);
+      const idle = facts.planOf(uid)?.containers.find(({ name }) => facts.livesOf(uid, name).length === 0);
+      return judged(idle && `pod ${uid} is shown as ready, and its container ${idle.name} has never run`);
+    }
+    ready.delete(uid);
+    // What ended shortly before could still be shown as ready.
+    const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= (readyAtMs.get(uid) ?? 0) - LATE_MS;
+    const cause = ended || !facts.wanted.has(uid);
+    return judged(!cause && `pod ${uid} was shown as ready and is not any more, and nothing has happened to it`);
+  };
+});
+
+/** S7: Ready is every container ready and every readiness gate True; a missing gate is False. */
+export const readyIsAllReady: Invariant = invariant('S7', () => (observation, facts) => {
+  if (observation.kind === 'apiRequest' && observation.shown !== undefined) {
+    const { uid, conditions } = observation.shown;
+    if (facts.planOf(uid)?.gate !== true || conditions.Ready === undefined) return undefined;
+    const early = conditions.Ready === 'True' && conditions[GATE_CONDITION] !== 'True';
+    return judged(early && `pod ${uid} is shown as ready, and its readiness gate has no condition`);
+  }
+  if (observation.kind !== 'health' || observation.cluster === undefined || !facts.kubeletUp) return undefined;
+  const troubleAtMs = Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs, facts.runtimeChangedAtMs);
+  if (facts.apiInTrouble || !facts.runtimeUp || !facts.faultsEnded) return undefined;
+  if (observation.atMs - troubleAtMs < SHOWN_MS) return undefined;
+  const late = observation.cluster.shown.find((shown) => isLate(shown, facts));
+  return judged(late && `pod ${late.uid} is not shown as ready, and all of it has been for long`);
+});
+
+/** Whether a pod has run long enough to be shown as ready, and is not. */
+function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
+  const pod = facts.wanted.get(uid);
+  if (pod === undefined || mirror || conditions.Ready === 'True') return false;
+  if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
+  const settled = (name: string): boolean => {
+    const last = facts.livesOf(uid, name).at(-1);
+    return last !== undefined && last.endedAtMs === undefined && facts.nowMs - last.startedAtMs > SHOWN_MS;
+  };
+  return [...pod.containers, ...pod.init.filter(({ restartPolicy }) => restartPolicy === 'Always')].every(({ name }) =>
+    settled(name),
+  );
+}
