@@ -153,14 +153,16 @@ export class SyncHandler {
     const pods = podManager.getPods();
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
+    const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
+    // At once, as a UID that the workers have just forgotten may come again while the runtime does not answer (P3).
+    status.removeOrphanedStatuses(new Set(uids));
     // The runtime is asked after the workers: a pod that started in between has a worker, and is no orphan.
     const runningPods = (await runtime.getPods(signal)).filter(mayRun);
 
-    const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     // A UID that is used again is another pod: that its first life is finished must not be said of the second (P3, S5).
     const again = new Set(plan.restart.map((pod) => pod.metadata.uid));
-    status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
+    if (again.size > 0) status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
 
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
     for (const uid of this.#remembered) if (!present.has(uid) || again.has(uid)) runtime.forget(uid);

@@ -6,7 +6,13 @@ import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
 import { makePod, makeRuntimePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
 
-function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
+function setUp(
+  options: {
+    admitHandlers?: readonly AdmitHandler[];
+    running?: readonly RuntimePod[];
+    getPods?: () => Promise<readonly RuntimePod[]>;
+  } = {},
+) {
   const parts = {
     workers: new RecordingWorkers(),
     status: new PlainStatuses(),
@@ -41,7 +47,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
       deleteContainersInPod: (status) => void parts.deletedContainers.push(status.uid),
     },
     runtime: {
-      getPods: async () => options.running ?? [],
+      getPods: options.getPods ?? (async () => options.running ?? []),
       getPodStatus: () => Promise.reject(new Error('not asked for')),
       syncPod: () => Promise.reject(new Error('not asked for')),
       killPod: () => Promise.reject(new Error('not asked for')),
@@ -190,6 +196,13 @@ describe('cleanups', () => {
     expect([...status.statuses.keys()]).toEqual([]);
     expect(forgotten).toEqual(['uid-a']);
     expect(told(workers)).toEqual(['create a']);
+  });
+
+  test('P3: the status of a UID that the workers forget goes with it, though the runtime does not answer', async () => {
+    const { handler, status } = setUp({ getPods: () => Promise.reject(new Error('the runtime is away')) });
+    status.statuses.set('uid-gone', { phase: 'Running' });
+    await expect(handler.handlePodCleanups(new AbortController().signal)).rejects.toThrow('the runtime is away');
+    expect([...status.statuses.keys()]).toEqual([]);
   });
 
   test('statuses of pods that no source has are forgotten', async () => {
