@@ -1,6 +1,6 @@
 import { seededRandom } from '@node-agent/async';
 import type { EventFault, RpcFault, RpcName } from '@node-agent/fake-cri';
-import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
+import { MANIFEST_DIRECTORY, POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import type { Action, NodePlan, Scenario } from './actions.ts';
 import { Dice } from './dice.ts';
 import { changePod, generatePod } from './generate-pod.ts';
@@ -313,6 +313,13 @@ class Actions {
 
   #fileFault(atMs: number): void {
     const dice = this.#dice;
+    // The user, who writes there, is spared.
+    if (dice.chance(0.25)) {
+      const operation = dice.pick(['readdir', 'read'] as const);
+      const fault = { do: 'fileFault', code: 'EIO', path: MANIFEST_DIRECTORY, operation } as const;
+      this.#do({ atMs, ...fault, forMs: dice.between(1, 20_000) });
+      return;
+    }
     const fault = {
       atMs,
       do: 'fileFault',
