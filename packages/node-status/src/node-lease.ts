@@ -147,8 +147,7 @@ export class NodeLease {
         return await this.#getOrCreate(signal);
       } catch (error) {
         signal.throwIfAborted();
-        this.#failures.inc({});
-        this.#components.logger.error({ err: error, retryInMs: delayMs }, 'Failed to ensure lease exists, will retry');
+        this.#tellWhyMissing(error, delayMs);
       }
       await sleep(this.#components.clock, delayMs, signal);
     }
@@ -166,6 +165,17 @@ export class NodeLease {
     const lease = await this.#call((limit) => leases.createLease(newLease(content, clock.now()), limit), signal);
     this.#succeeded();
     return { lease, created: true };
+  }
+
+  /** A node that is not registered yet, as at each first start, is no failure. */
+  #tellWhyMissing(error: unknown, retryInMs: number): void {
+    const { logger } = this.#components;
+    if (reasonOf(error) === 'NotFound') {
+      logger.info({ node: this.#options.nodeName, retryInMs }, 'The lease waits for the node to be registered');
+      return;
+    }
+    this.#failures.inc({});
+    logger.error({ err: error, retryInMs }, 'Failed to ensure lease exists, will retry');
   }
 
   /**

@@ -91,11 +91,12 @@ describe('the lease of a node', () => {
     expect(api.count('createLease')).toBe(0);
   });
 
-  test('is not made before the node is there, and soon after it is', async () => {
-    const { api, start, clock } = setUp({ node: false });
+  test('is not made before the node is there, which is no failure, and soon after it is', async () => {
+    const { api, start, clock, lines } = setUp({ node: false });
     await start();
     await clock.advance(500);
     expect(api.leases.size).toBe(0);
+    expect(lines.map(({ level }) => level)).toEqual(['info', 'info']);
     api.putNode({ metadata: { name: 'n1', uid: 'u2' } });
     await clock.advance(1000);
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
