@@ -2,6 +2,7 @@ import type { Facts } from '../facts.ts';
 import type { ClusterLook } from '../observation.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
 import { mayRestart } from '../scenario/plans.ts';
+import { MAX_REQUEST_DELAY_MS } from '../world/cluster-api.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -52,12 +53,13 @@ export const deletedLast: Invariant = invariant('S5', () => (observation, facts)
  * kubelet knows it from the runtime alone; in the end there is one for each static pod, and no other.
  */
 export const mirrors: Invariant = invariant('F3', () => {
-  const ending = new Set<string>();
+  const endingSinceMs = new Map<string, number>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') ending.clear();
+    if (observation.kind === 'kubeletStarted') endingSinceMs.clear();
     if (observation.kind === 'stepBegan') {
-      if (observation.step === 'syncPod') ending.delete(observation.uid);
-      else ending.add(observation.uid);
+      const { step, uid, atMs } = observation;
+      if (step === 'syncPod') endingSinceMs.delete(uid);
+      else if (!endingSinceMs.has(uid)) endingSinceMs.set(uid, atMs);
     }
     if (observation.kind === 'end' && observation.look.cluster !== undefined) {
       return judged(mirrorFault(facts, observation.look.cluster));
@@ -67,9 +69,15 @@ export const mirrors: Invariant = invariant('F3', () => {
     const isMirror = resource === 'pods' && name.endsWith(`-${NODE_NAME}`);
     if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
     const own = name.slice(0, -NODE_NAME.length - 1);
+    // A request that a fault delays was sent before.
+    const troubled = facts.apiInTrouble || observation.atMs - facts.apiTroubleAtMs < MAX_REQUEST_DELAY_MS;
+    const sentAtMs = observation.atMs - (troubled ? MAX_REQUEST_DELAY_MS : 0);
     const life = facts.live.find(({ podUid }) => {
       if (facts.planOf(podUid)?.name !== own || facts.isApiPod(podUid)) return false;
-      return ending.has(podUid) || (!facts.isKnownToKubelet(podUid) && !facts.wanted.has(podUid));
+      return (
+        (endingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY) <= sentAtMs ||
+        (!facts.isKnownToKubelet(podUid) && !facts.wanted.has(podUid))
+      );
     });
     return judged(life && `mirror pod ${name} is deleted while container ${life.name} of ${life.podUid} still runs`);
   };

@@ -10,6 +10,8 @@ const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] }
 const USER = { name: 'user', groups: ['system:masters'] };
 const NAMESPACE = 'default';
 const RETRY_MS = 500;
+/** How long a fault may hold a request up. */
+export const MAX_REQUEST_DELAY_MS = 10_000;
 
 /** A pod as the API server shows it. */
 export interface ShownPod {
@@ -91,7 +93,7 @@ export class ClusterApi {
     const source = seededFaults(this.#random, {
       request: requestRate,
       watch: watchRate,
-      maxDelayMs: 10_000,
+      maxDelayMs: MAX_REQUEST_DELAY_MS,
       maxWatchMs: 20_000,
     });
     this.server.faults.useSource({
