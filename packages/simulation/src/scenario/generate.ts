@@ -315,8 +315,8 @@ class Actions {
     const dice = this.#dice;
     // The user, who writes there, is spared.
     if (dice.chance(0.25)) {
-      const operation = dice.pick(['readdir', 'read'] as const);
-      const fault = { do: 'fileFault', code: 'EIO', path: MANIFEST_DIRECTORY, operation } as const;
+      const code = dice.pick(['EIO', 'EACCES'] as const);
+      const fault = { do: 'fileFault', code, path: MANIFEST_DIRECTORY, operation: 'readdir' } as const;
       this.#do({ atMs, ...fault, forMs: dice.between(1, 20_000) });
       return;
     }
