@@ -1,6 +1,6 @@
 import { seededRandom } from '@node-agent/async';
 import type { EventFault, RpcFault, RpcName } from '@node-agent/fake-cri';
-import { MANIFEST_DIRECTORY, POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
+import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import type { Action, NodePlan, Scenario } from './actions.ts';
 import { Dice } from './dice.ts';
 import { changePod, generatePod } from './generate-pod.ts';
@@ -313,13 +313,6 @@ class Actions {
 
   #fileFault(atMs: number): void {
     const dice = this.#dice;
-    // The user, who writes there, is spared.
-    if (dice.chance(0.25)) {
-      const code = dice.pick(['EIO', 'EACCES'] as const);
-      const fault = { do: 'fileFault', code, path: MANIFEST_DIRECTORY, operation: 'readdir' } as const;
-      this.#do({ atMs, ...fault, forMs: dice.between(1, 20_000) });
-      return;
-    }
     const fault = {
       atMs,
       do: 'fileFault',
