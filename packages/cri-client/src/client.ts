@@ -5,7 +5,7 @@ import { type Endpoint, parseEndpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 import { imageServiceRpcs, RpcMethods, runtimeServiceRpcs } from './generated/services.ts';
 import type * as T from './generated/types.ts';
-import { ListStreams } from './list-streams.ts';
+import { isOfOnePod, ListStreams } from './list-streams.ts';
 import { CallMetrics } from './metrics.ts';
 import * as checks from './response-checks.ts';
 import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
@@ -35,7 +35,7 @@ export interface CriClientOptions {
   readonly timeoutMs?: number;
   /**
    * Lists come over the streaming RPCs where the runtime has them (KEP-5825), so that they may be longer than one
-   * message of 16 MiB. True where absent.
+   * message of 16 MiB; those of one pod only where its answer is. True where absent.
    */
   readonly streamLists?: boolean;
   /**
@@ -188,6 +188,7 @@ export class CriClient extends RpcMethods {
       signal,
       (r) => r.items,
       (r) => r.podSandboxes,
+      isOfOnePod(request.filter),
     );
     return { items };
   }
@@ -204,6 +205,7 @@ export class CriClient extends RpcMethods {
       signal,
       (r) => r.containers,
       (r) => r.containers,
+      isOfOnePod(request.filter),
     );
     return { containers };
   }
@@ -319,6 +321,7 @@ export class CriClient extends RpcMethods {
     signal: AbortSignal | undefined,
     itemsOf: (response: Res) => readonly Item[],
     itemsOfChunk: (chunk: Chunk) => readonly Item[],
+    expectFew = false,
   ): Promise<Item[]> {
     return this.#measured(plain.name, request, () =>
       this.#lists.list(
@@ -326,6 +329,7 @@ export class CriClient extends RpcMethods {
         () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, signal)),
         itemsOfChunk,
         async () => itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, signal))),
+        expectFew,
       ),
     );
   }

@@ -1,4 +1,6 @@
 import { CriError } from './errors.ts';
+import type { ContainerFilter, PodSandboxFilter } from './generated/types.ts';
+import type { Init } from './wire.ts';
 
 /**
  * Remembers which streaming lists a runtime does not have. What was learned holds for one connection: after a
@@ -20,13 +22,23 @@ export class ListStreams {
    * All items of a list: from the stream where the runtime has it, and from the plain RPC where it answers
    * `UNIMPLEMENTED`. The stream's items are given only when it has ended well, so that a list is never a part of one.
    * Source: KEP-5825, `k8s.io/cri-client/pkg/remote_runtime.go`.
+   * @param expectFew the list is of one pod or so: the plain RPC costs both sides less, and only where its answer is larger
+   * than a message is the stream read
    */
   async list<Chunk, Item>(
     rpc: string,
     stream: () => AsyncIterable<Chunk>,
     itemsOf: (chunk: Chunk) => readonly Item[],
     plain: () => Promise<readonly Item[]>,
+    expectFew = false,
   ): Promise<Item[]> {
+    if (expectFew) {
+      try {
+        return [...(await plain())];
+      } catch (error) {
+        if (CriError.from(error, rpc).code !== 'RESOURCE_EXHAUSTED') throw error;
+      }
+    }
     if (this.#has(rpc)) {
       const items: Item[] = [];
       try {
@@ -52,4 +64,11 @@ export class ListStreams {
     this.#learnedOn = connection;
     this.#missing.clear();
   }
+}
+
+/** Whether a filter leaves the sandboxes or containers of one pod: by their id, their sandbox, or the label of the pod's UID. */
+export function isOfOnePod(filter: Init<PodSandboxFilter> | Init<ContainerFilter> | null | undefined): boolean {
+  if (!filter) return false;
+  const sandboxId = 'podSandboxId' in filter ? filter.podSandboxId : '';
+  return Boolean(filter.id || sandboxId || filter.labelSelector?.['io.kubernetes.pod.uid']);
 }

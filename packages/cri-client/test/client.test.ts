@@ -338,17 +338,37 @@ describe('lists', () => {
     await start({
       async *streamContainers(request) {
         yield { containers: [{ id: 'a' }, { id: 'b' }] };
-        yield { containers: [{ id: request.filter?.podSandboxId ?? '' }] };
+        yield { containers: [{ id: request.filter?.labelSelector?.['of'] ?? '' }] };
       },
       listContainers: () => {
         plainCalls++;
         return {};
       },
     });
-    const { containers } = await client().listContainers({ filter: { podSandboxId: 'pod' } });
-    expect(containers.map((container) => container.id)).toEqual(['a', 'b', 'pod']);
+    const { containers } = await client().listContainers({ filter: { labelSelector: { of: 'me' } } });
+    expect(containers.map((container) => container.id)).toEqual(['a', 'b', 'me']);
     expect(plainCalls).toBe(0);
   });
+
+  it.each([{ id: 'c' }, { podSandboxId: 's' }, { labelSelector: { 'io.kubernetes.pod.uid': 'u' } }])(
+    'of one pod come from the plain RPC, and over the stream where they are longer than one message: %j',
+    async (filter) => {
+      let sizeMebibytes = 1;
+      let streams = 0;
+      await start({
+        async *streamContainers() {
+          streams++;
+          yield { containers: [{ id: 'streamed' }] };
+        },
+        listContainers: () => ({ containers: [{ id: 'p'.repeat(sizeMebibytes * 1024 * 1024) }] }),
+      });
+      const runtime = client();
+      expect((await runtime.listContainers({ filter })).containers[0]?.id[0]).toBe('p');
+      expect(streams).toBe(0);
+      sizeMebibytes = 17;
+      expect((await runtime.listContainers({ filter })).containers[0]?.id).toBe('streamed');
+    },
+  );
 
   it('may be longer than one message', async () => {
     await start({

@@ -115,7 +115,7 @@ async function writeAll(
   const file = await fsp.open(path, flags, mode === undefined ? 0o666 : mode & 0o600);
   try {
     if (mode !== undefined) await file.chmod(mode);
-    await file.writeFile(data);
+    if (data.length > 0) await file.writeFile(data);
     if (sync) await file.sync();
   } finally {
     await file.close();

@@ -38,6 +38,8 @@ export class PodNetwork {
   readonly #recorder: EventRecorder;
   readonly #logger: Logger;
   readonly #options: Required<PodNetworkOptions>;
+  /** The node's resolver file as it was read last, and which version of it that was. */
+  #hostResolver: { readonly version: string; readonly config: DnsConfig } | undefined;
   #lastProblem: string | undefined;
 
   constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
@@ -135,11 +137,15 @@ export class PodNetwork {
     const path = this.#options.resolvConfPath;
     if (path === '') return undefined;
     try {
-      const { sizeBytes } = await this.#fs.stat(path);
+      const { sizeBytes, modifiedAtMs, inode, device } = await this.#fs.stat(path);
       if (sizeBytes > MAX_RESOLV_CONF_BYTES) {
         throw new NetworkError('InvalidResolvConf', `${sizeBytes} bytes, at most ${MAX_RESOLV_CONF_BYTES} are allowed`);
       }
-      return parseResolvConf(decode(await this.#fs.readFile(path)));
+      const version = `${device} ${inode} ${modifiedAtMs} ${sizeBytes}`;
+      if (this.#hostResolver?.version !== version) {
+        this.#hostResolver = { version, config: parseResolvConf(decode(await this.#fs.readFile(path))) };
+      }
+      return this.#hostResolver.config;
     } catch (error) {
       const { code, message } = NetworkError.from(error);
       throw new NetworkError(code, `resolver file ${path}: ${message}`, { cause: error });

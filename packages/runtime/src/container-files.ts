@@ -75,12 +75,15 @@ export class ContainerFiles {
     const target = join(this.podLogs(pod), logPath);
     if (!(await this.#fs.exists(target))) return;
     const { name, namespace } = pod.metadata;
-    const link = legacyLogLink(this.#directories.containerLogsDirectory, name, namespace, container.name, containerId);
-    await this.#fs.mkdir(this.#directories.containerLogsDirectory, { mode: 0o755 });
+    const { containerLogsDirectory } = this.#directories;
+    const link = legacyLogLink(containerLogsDirectory, name, namespace, container.name, containerId);
     try {
       await this.#fs.symlink(target, link);
     } catch (err) {
-      if (!(err instanceof Error && 'code' in err && err.code === 'EEXIST')) throw err;
+      if (isTaken(err)) return;
+      if (!isMissing(err)) throw err;
+      await this.#fs.mkdir(containerLogsDirectory, { mode: 0o755 });
+      await this.#fs.symlink(target, link);
     }
   }
 
@@ -114,4 +117,8 @@ export class ContainerFiles {
       if (!isMissing(err)) throw err;
     }
   }
+}
+
+function isTaken(err: unknown): boolean {
+  return err instanceof Error && 'code' in err && err.code === 'EEXIST';
 }

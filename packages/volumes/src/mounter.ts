@@ -61,8 +61,8 @@ export async function mountPointsWithin(
 
 async function isOnDeviceOfItsOwn(fs: Pick<FileSystem, 'stat'>, directory: string): Promise<boolean> {
   try {
-    const [inner, outer] = await Promise.all([fs.stat(directory), fs.stat(dirname(directory))]);
-    return inner.device !== outer.device;
+    const { device } = await fs.stat(directory);
+    return device !== (await fs.stat(dirname(directory))).device;
   } catch (error) {
     if (isMissing(error)) return false;
     throw error;

@@ -1,4 +1,10 @@
-import { type ContainerConfig, type Init, NamespaceMode, type PodSandboxConfig } from '@node-agent/cri-client';
+import {
+  type ContainerConfig,
+  type Init,
+  NamespaceMode,
+  type PodSandboxConfig,
+  SecurityProfileProfileType,
+} from '@node-agent/cri-client';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { COMMAND } from './manifest.ts';
 
@@ -10,6 +16,9 @@ export interface BarePod {
 
 const MASKED_PATHS: readonly string[] = ['/proc/asound', '/proc/acpi', '/proc/kcore', '/proc/keys', '/sys/firmware'];
 const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+/** What kubelets ask for each sandbox. */
+const RUNTIME_DEFAULT = { profileType: SecurityProfileProfileType.RuntimeDefault };
 
 /**
  * The pod of {@link podManifest} without a kubelet: no annotations and no hash, but the same namespaces, mounts,
@@ -35,7 +44,7 @@ export function barePod(name: string, directory: string, attempt = 0, command: r
       labels,
       hostname: name,
       logDirectory: directory,
-      linux: { securityContext: { namespaceOptions }, resources: { cpuShares: 2 } },
+      linux: { securityContext: { namespaceOptions, seccomp: RUNTIME_DEFAULT }, resources: { cpuShares: 2 } },
     },
     container: {
       metadata: { name: 'main', attempt },
