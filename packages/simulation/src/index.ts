@@ -1,4 +1,4 @@
-export type { Facts } from './facts.ts';
+export type { Facts } from './facts/facts.ts';
 export { allInvariants } from './invariants/all.ts';
 export {
   type Invariant,

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { InjectedFault } from '@node-agent/fake-cri';
 import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { describe } from './describe.ts';
-import { Facts } from './facts.ts';
+import { Facts } from './facts/facts.ts';
 import { allInvariants } from './invariants/all.ts';
 import { unconverged } from './invariants/convergence.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
@@ -213,7 +213,7 @@ class Run {
       mountPoints: [...mountPoints.keys()],
       kubeletTimers: this.#node.pendingTimers,
       cluster: this.#clusterLook(),
-      cachedUids: this.#facts.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
+      cachedUids: this.#facts.pods.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
     };
   }
 

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import type { PortCall } from '../node/lease.ts';
 import type { Life } from '../world/ledger.ts';
 
@@ -13,17 +13,18 @@ interface Request {
 export function calledFor({ port, args }: PortCall, facts: Facts): string | undefined {
   if (port !== 'cri') return undefined;
   const { containerId, podSandboxId, sandboxConfig, config } = (args[0] ?? {}) as Request;
-  if (containerId) return facts.lifeOf(containerId)?.podUid;
-  return sandboxConfig?.metadata?.uid ?? config?.metadata?.uid ?? facts.uidOfSandbox(podSandboxId ?? '');
+  if (containerId) return facts.lives.byId(containerId)?.podUid;
+  return sandboxConfig?.metadata?.uid ?? config?.metadata?.uid ?? facts.lives.uidOfSandbox(podSandboxId ?? '');
 }
 
 /** The running containers that a call ends. */
 export function stoppedBy({ port, name, args }: PortCall, facts: Facts): readonly Life[] {
   if (port !== 'cri') return [];
   const { containerId, podSandboxId } = (args[0] ?? {}) as Request;
-  if (name === 'stopContainer' || name === 'removeContainer') return facts.live.filter(({ id }) => id === containerId);
+  if (name === 'stopContainer' || name === 'removeContainer')
+    return facts.lives.running.filter(({ id }) => id === containerId);
   if (name === 'stopPodSandbox' || name === 'removePodSandbox') {
-    return facts.live.filter(({ sandboxId }) => sandboxId === podSandboxId);
+    return facts.lives.running.filter(({ sandboxId }) => sandboxId === podSandboxId);
   }
   return [];
 }

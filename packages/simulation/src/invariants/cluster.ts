@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import type { ClusterLook } from '../observation.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
 import { mayRestart } from '../scenario/plans.ts';
@@ -28,7 +28,7 @@ export const terminalIsShownLate: Invariant = invariant('S2', () => {
     const { uid, phase, mirror } = observation.shown;
     if (mirror || (phase !== 'Succeeded' && phase !== 'Failed') || terminal.has(uid)) return undefined;
     terminal.add(uid);
-    const [life] = facts.liveOf(uid);
+    const [life] = facts.lives.runningOf(uid);
     return judged(life && `the API shows pod ${uid} as ${phase} while container ${life.name} runs`);
   };
 });
@@ -38,9 +38,10 @@ export const deletedLast: Invariant = invariant('S5', () => (observation, facts)
   if (observation.kind !== 'apiRequest') return undefined;
   const { verb, resource, status, uid, name } = observation.request;
   if (verb !== 'delete' || resource !== 'pods' || status !== 200 || uid === undefined) return undefined;
-  if (!facts.isApiPod(uid)) return undefined;
-  if (facts.wanted.has(uid)) return { wrong: `the object of pod ${uid} (${name}) is deleted, and nobody asked for it` };
-  const [life] = facts.liveOf(uid);
+  if (!facts.pods.isApiPod(uid)) return undefined;
+  if (facts.pods.wanted.has(uid))
+    return { wrong: `the object of pod ${uid} (${name}) is deleted, and nobody asked for it` };
+  const [life] = facts.lives.runningOf(uid);
   if (life !== undefined) return { wrong: `the object of pod ${uid} is deleted while container ${life.name} runs` };
   const volume = observation.paths.find((path) =>
     path.startsWith(`${ROOT_DIRECTORY}/pods/${uid}/volumes/kubernetes.io~empty-dir/`),
@@ -70,13 +71,13 @@ export const mirrors: Invariant = invariant('F3', () => {
     if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
     const own = name.slice(0, -NODE_NAME.length - 1);
     // A request that a fault delays was sent before.
-    const troubled = facts.apiInTrouble || observation.atMs - facts.apiTroubleAtMs < MAX_REQUEST_DELAY_MS;
+    const troubled = facts.api.inTrouble || observation.atMs - facts.api.troubleAtMs < MAX_REQUEST_DELAY_MS;
     const sentAtMs = observation.atMs - (troubled ? MAX_REQUEST_DELAY_MS : 0);
-    const life = facts.live.find(({ podUid }) => {
-      if (facts.planOf(podUid)?.name !== own || facts.isApiPod(podUid)) return false;
+    const life = facts.lives.running.find(({ podUid }) => {
+      if (facts.pods.planOf(podUid)?.name !== own || facts.pods.isApiPod(podUid)) return false;
       return (
         (endingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY) <= sentAtMs ||
-        (!facts.isKnownToKubelet(podUid) && !facts.wanted.has(podUid))
+        (!facts.isKnownToKubelet(podUid) && !facts.pods.wanted.has(podUid))
       );
     });
     return judged(life && `mirror pod ${name} is deleted while container ${life.name} of ${life.podUid} still runs`);
@@ -89,8 +90,8 @@ export const newestIsShown: Invariant = invariant('S8', () => {
   return (observation, facts) => {
     if (observation.kind === 'status') changedAtMs.set(observation.status.pod.metadata.uid, observation.atMs);
     if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
-    const quietMs = observation.atMs - Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs);
-    if (quietMs < SHOWN_MS || facts.apiInTrouble) return undefined;
+    const quietMs = observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs);
+    if (quietMs < SHOWN_MS || facts.api.inTrouble) return undefined;
     const settled = (uid: string): boolean => observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS;
     return judged(shownFault(facts, observation.cluster, settled));
   };
@@ -98,14 +99,14 @@ export const newestIsShown: Invariant = invariant('S8', () => {
 
 /** K3: while the API server is away, what ends is started again as ever, by a kubelet that knows of it. */
 export const goesOnAlone: Invariant = invariant('K3', () => (observation, facts) => {
-  if (observation.kind !== 'health' || !facts.apiAway || !facts.kubeletUp || !facts.runtimeUp) return undefined;
+  if (observation.kind !== 'health' || !facts.api.away || !facts.kubeletUp || !facts.runtimeUp) return undefined;
   // A kubelet that was started meanwhile has no word of which pods there are.
-  if (facts.kubeletStartedAtMs > facts.apiAwaySinceMs) return undefined;
-  const sinceMs = Math.max(facts.apiAwaySinceMs, facts.runtimeChangedAtMs);
+  if (facts.kubeletStartedAtMs > facts.api.awaySinceMs) return undefined;
+  const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
-  for (const pod of facts.wanted.values()) {
+  for (const pod of facts.pods.wanted.values()) {
     for (const plan of pod.init.length === 0 ? pod.containers : []) {
-      const last = facts.livesOf(pod.uid, plan.name).at(-1);
+      const last = facts.lives.of(pod.uid, plan.name).at(-1);
       if (last === undefined) continue;
       seen = true;
       if (last.endedAtMs === undefined || !mayRestart(pod, plan, last.exitCode ?? 0)) continue;
@@ -128,8 +129,8 @@ export const leaseBeats: Invariant = invariant('N6', () => {
       return undefined;
     }
     if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
-    if (facts.apiInTrouble || !facts.kubeletUp) return undefined;
-    if (observation.atMs - Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs) < LEASE_SETTLED_MS)
+    if (facts.api.inTrouble || !facts.kubeletUp) return undefined;
+    if (observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs) < LEASE_SETTLED_MS)
       return undefined;
     const agoMs = observation.atMs - renewedAtMs;
     return judged(agoMs > LEASE_LATE_MS && `the lease was renewed ${agoMs} ms ago`);
@@ -138,14 +139,14 @@ export const leaseBeats: Invariant = invariant('N6', () => {
 
 /** What of the API server's pods is not as it is to be in the end. */
 export function clusterFault(facts: Facts, look: ClusterLook): string | undefined {
-  const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.wanted.has(uid));
+  const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.pods.wanted.has(uid));
   if (stray !== undefined) return `the object of pod ${stray.uid} (${stray.name}) is left in the API`;
   return mirrorFault(facts, look) ?? shownFault(facts, look, () => true);
 }
 
 function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {
   const mirrored = new Set(shown.filter(({ mirror }) => mirror).map(({ name }) => name));
-  const statics = [...facts.wanted.values()].filter(({ uid }) => !facts.isApiPod(uid));
+  const statics = [...facts.pods.wanted.values()].filter(({ uid }) => !facts.pods.isApiPod(uid));
   for (const { name } of statics) {
     if (!mirrored.delete(`${name}-${NODE_NAME}`) && statics.filter((pod) => pod.name === name).length === 1) {
       return `static pod ${name} has no mirror pod`;
@@ -158,7 +159,7 @@ function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {
 
 function shownFault(facts: Facts, { shown, said }: ClusterLook, settled: (uid: string) => boolean): string | undefined {
   for (const { uid, phase, containers } of said) {
-    if (!facts.isApiPod(uid) || !facts.wanted.has(uid) || !settled(uid)) continue;
+    if (!facts.pods.isApiPod(uid) || !facts.pods.wanted.has(uid) || !settled(uid)) continue;
     const object = shown.find((one) => one.uid === uid);
     if (object === undefined) return `the object of pod ${uid} is gone`;
     if (object.phase !== phase || object.containers !== containers) {

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import { isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -14,7 +14,7 @@ const LONG_RUN_MS = 600_000;
 export const oneOfAName: Invariant = invariant('C1', () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
-  const twin = facts.liveOf(life.podUid).find((other) => other !== life && other.name === life.name);
+  const twin = facts.lives.runningOf(life.podUid).find((other) => other !== life && other.name === life.name);
   return judged(
     twin &&
       `container ${life.name} of pod ${life.podUid} starts as attempt ${life.attempt} while attempt ${twin.attempt} runs`,
@@ -43,16 +43,16 @@ export const backOff: Invariant = invariant('C2', () => (observation, facts) => 
 function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   const crashes: Life[] = [];
   // In a new sandbox init containers begin anew, and their records go.
-  const isInit = facts.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
-  for (const earlier of facts.livesOf(life.podUid, life.name).toReversed()) {
+  const isInit = facts.pods.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
+  for (const earlier of facts.lives.of(life.podUid, life.name).toReversed()) {
     if (earlier === life) continue;
     // What ends while it is being stopped, or with its sandbox, has not crashed.
-    const stopped = earlier.termAtMs !== undefined || facts.sandboxLostAtMs(earlier.sandboxId) !== undefined;
+    const stopped = earlier.termAtMs !== undefined || facts.lives.sandboxLostAtMs(earlier.sandboxId) !== undefined;
     const crashed = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
-    if (!crashed || long || !same || facts.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
   }
   return crashes;
@@ -62,12 +62,12 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
 export const initOrder: Invariant = invariant('C3', () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
-  const pod = facts.planOf(life.podUid);
+  const pod = facts.pods.planOf(life.podUid);
   if (pod === undefined || isSidecar(pod, life.name)) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const before = index < 0 ? pod.init : pod.init.slice(0, index);
   const here = (name: string): readonly Life[] =>
-    facts.livesOf(life.podUid, name).filter(({ sandboxId }) => sandboxId === life.sandboxId);
+    facts.lives.of(life.podUid, name).filter(({ sandboxId }) => sandboxId === life.sandboxId);
   const who = `container ${life.name} of pod ${life.podUid}`;
   for (const { name } of before) {
     if (isSidecar(pod, name)) continue;
@@ -85,13 +85,13 @@ export const initOrder: Invariant = invariant('C3', () => (observation, facts) =
 export const sidecarOrder: Invariant = invariant('C4', () => (observation, facts) => {
   if (observation.kind === 'containerStarted') {
     const { life } = observation;
-    const pod = facts.planOf(life.podUid);
+    const pod = facts.pods.planOf(life.podUid);
     if (pod === undefined) return undefined;
     const index = pod.init.findIndex(({ name }) => name === life.name);
     const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
     if (before.length === 0) return undefined;
     const missing = before.find(
-      ({ name }) => !facts.livesOf(life.podUid, name).some(({ sandboxId }) => sandboxId === life.sandboxId),
+      ({ name }) => !facts.lives.of(life.podUid, name).some(({ sandboxId }) => sandboxId === life.sandboxId),
     );
     return judged(
       missing && `container ${life.name} of pod ${life.podUid} starts before sidecar ${missing.name} has started`,
@@ -103,19 +103,19 @@ export const sidecarOrder: Invariant = invariant('C4', () => (observation, facts
 
 /** A sidecar may be told to stop when all that needs it has ended, or has had its time. */
 function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> | undefined {
-  const pod = facts.planOf(life.podUid);
+  const pod = facts.pods.planOf(life.podUid);
   // A pod that only the runtime knows has no order; neither has one whose sandbox is gone.
-  const lost = facts.sandboxLostAtMs(life.sandboxId) !== undefined;
+  const lost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
   const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));
   // When the grace period is over, counted from the first that was to be told to stop, what is left ends together.
-  const asked = facts.livesIn(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
+  const asked = facts.lives.inSandbox(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
   const sinceMs = facts.nowMs - Math.min(...asked);
   const inGrace = sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
-  const needy = facts
-    .liveOf(life.podUid)
+  const needy = facts.lives
+    .runningOf(life.podUid)
     .find(({ name, sandboxId }) => inGrace && later.has(name) && sandboxId === life.sandboxId);
   return judged(
     needy && `sidecar ${life.name} of pod ${life.podUid} is told to stop while container ${needy.name} still runs`,
@@ -128,7 +128,7 @@ export const gracefulStop: Invariant = invariant('C5', () => (observation, facts
   const { life } = observation;
   const who = `container ${life.name} of pod ${life.podUid}`;
   if (life.termAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
-  const pod = facts.planOf(life.podUid);
+  const pod = facts.pods.planOf(life.podUid);
   const short = pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid);
   const graceMs = short ? LEAST_GRACE_MS : leastGraceSeconds(facts, life.podUid) * 1000;
   const hadMs = facts.nowMs - life.termAtMs;
@@ -136,20 +136,21 @@ export const gracefulStop: Invariant = invariant('C5', () => (observation, facts
 });
 
 function leastGraceSeconds(facts: Facts, uid: string): number {
-  return Math.min(...facts.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
+  return Math.min(...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
 }
 
 /** C6: restart rules and policies decide whether what has ended runs again. */
 export const restartPolicies: Invariant = invariant('C6', () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
-  const pod = facts.planOf(life.podUid);
-  const last = facts.livesOf(life.podUid, life.name).at(-2);
+  const pod = facts.pods.planOf(life.podUid);
+  const last = facts.lives.of(life.podUid, life.name).at(-2);
   if (pod === undefined || last?.exitCode === undefined) return undefined;
-  if (facts.lastUnwantedAtMs(life.podUid) >= last.startedAtMs) return undefined;
+  if (facts.pods.lastUnwantedAtMs(life.podUid) >= last.startedAtMs) return undefined;
   if (JSON.stringify(last.plan) !== JSON.stringify(life.plan)) return undefined;
   // What ends while it is cleared away with its lost sandbox was seen running there, and goes on in the next one.
-  if ((facts.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0)) return undefined;
+  if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))
+    return undefined;
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import type { LastLook } from '../observation.ts';
 import { type ContainerPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
@@ -25,7 +25,7 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
 /** What should run and does not. */
 function missing(facts: Facts): string | undefined {
   const names = new Map<string, PodPlan[]>();
-  for (const pod of facts.wanted.values()) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
+  for (const pod of facts.pods.wanted.values()) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   for (const pods of names.values()) {
     // Of several of one full name any may have the turn.
     const faults = pods.map((pod) => podFault(facts, pod));
@@ -35,7 +35,7 @@ function missing(facts: Facts): string | undefined {
 }
 
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
-  const last = (plan: ContainerPlan): Life | undefined => facts.livesOf(pod.uid, plan.name).at(-1);
+  const last = (plan: ContainerPlan): Life | undefined => facts.lives.of(pod.uid, plan.name).at(-1);
   const failed = (plan: ContainerPlan): boolean =>
     !isSidecar(pod, plan.name) && isDone(facts, pod, plan) && last(plan)?.exitCode !== 0;
   // An init container that failed for good has failed the pod.
@@ -58,13 +58,13 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
 
 /** Whether a container has ended and is not to run again. */
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
-  const last = facts.livesOf(pod.uid, plan.name).at(-1);
+  const last = facts.lives.of(pod.uid, plan.name).at(-1);
   return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
 }
 
 function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string | undefined {
   const where = `container ${plan.name} of pod ${pod.uid}`;
-  const last = facts.livesOf(pod.uid, plan.name).at(-1);
+  const last = facts.lives.of(pod.uid, plan.name).at(-1);
   // A start that failed by a fault is an exit, after which policy Never starts nothing.
   const tried = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
   if (last === undefined) return tried ? undefined : `${where} has never run`;
@@ -76,16 +76,16 @@ function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string
 
 /** What should be gone and is not. */
 function leftOver(facts: Facts, look: LastLook): string | undefined {
-  const stray = facts.live.find(({ podUid }) => !facts.wanted.has(podUid));
+  const stray = facts.lives.running.find(({ podUid }) => !facts.pods.wanted.has(podUid));
   if (stray !== undefined) return `container ${stray.name} of pod ${stray.podUid} runs, and nobody wants it`;
   for (const { podUid, name } of look.containers) {
-    if (!facts.wanted.has(podUid)) return `container ${name} of pod ${podUid} is left in the runtime`;
+    if (!facts.pods.wanted.has(podUid)) return `container ${name} of pod ${podUid} is left in the runtime`;
   }
   for (const { podUid, ready } of look.sandboxes) {
-    if (!facts.wanted.has(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
+    if (!facts.pods.wanted.has(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
   }
-  for (const uid of facts.knownUids) {
-    if (facts.wanted.has(uid)) continue;
+  for (const uid of facts.pods.knownUids) {
+    if (facts.pods.wanted.has(uid)) continue;
     const path = look.paths.find(
       (name) =>
         name === `${ROOT_DIRECTORY}/pods/${uid}` || (name.startsWith(POD_LOGS_DIRECTORY) && name.endsWith(`_${uid}`)),

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import type { Observation } from '../observation.ts';
 
 /** The invariants that a simulation checks, by their ids. */

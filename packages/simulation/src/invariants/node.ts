@@ -17,7 +17,7 @@ export const runtimeIsReported: Invariant = invariant('K2', () => (observation, 
 /** F4: the kubelet knows each static pod by the UID that its manifest gives it. */
 export const uidsStay: Invariant = invariant('F4', () => (observation, facts) => {
   if (observation.kind !== 'health' || observation.podUids.length === 0) return undefined;
-  const known = new Set(facts.knownUids);
+  const known = new Set(facts.pods.knownUids);
   const stranger = observation.podUids.find((uid) => !known.has(uid));
   return judged(stranger && `the kubelet knows a pod ${stranger}, which is in no manifest`);
 });
@@ -27,17 +27,17 @@ export const promptStart: Invariant = invariant('C7', () => {
   const judgedPods = new Set<string>();
   return (observation, facts) => {
     if (observation.kind !== 'health' || facts.firstFaultAtMs <= observation.atMs) return undefined;
-    const slow = [...facts.wanted.values()].some((pod) => pod.containers.some(({ slowImage }) => slowImage));
+    const slow = [...facts.pods.wanted.values()].some((pod) => pod.containers.some(({ slowImage }) => slowImage));
     if (!slow || !facts.sourcesReady) return undefined;
-    for (const [uid, pod] of facts.wanted) {
+    for (const [uid, pod] of facts.pods.wanted) {
       const [first] = [...pod.init, ...pod.containers];
-      const sinceMs = Math.max(facts.wantedSinceMs(uid), facts.kubeletStartedAtMs + facts.node.httpDelayMs);
+      const sinceMs = Math.max(facts.pods.wantedSinceMs(uid), facts.kubeletStartedAtMs + facts.node.httpDelayMs);
       if (first === undefined || judgedPods.has(uid) || observation.atMs - sinceMs < PROMPT_MS) continue;
       judgedPods.add(uid);
-      const namesakes = facts.knownUids.filter((other) => facts.planOf(other)?.name === pod.name);
+      const namesakes = facts.pods.knownUids.filter((other) => facts.pods.planOf(other)?.name === pod.name);
       if (namesakes.length > 1 || findPlan(pod, first.name)?.slowImage || pod.containers.some((it) => it.slowImage))
         continue;
-      if (facts.livesOf(uid, first.name).length > 0) return 'ok';
+      if (facts.lives.of(uid, first.name).length > 0) return 'ok';
       return { wrong: `pod ${uid} has not started within ${observation.atMs - sinceMs} ms on a healthy node` };
     }
     return undefined;
@@ -51,7 +51,7 @@ const IDLE_CLUSTER_TIMERS = 10;
 
 /** K4: when all pods are gone, nothing is kept of them. */
 export const nothingIsKept: Invariant = invariant('K4', () => (observation, facts) => {
-  if (observation.kind !== 'end' || facts.wanted.size > 0) return undefined;
+  if (observation.kind !== 'end' || facts.pods.wanted.size > 0) return undefined;
   const { look } = observation;
   const most = IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0);
   if (look.kubeletTimers > most) return { wrong: `an empty kubelet has ${look.kubeletTimers} timers` };

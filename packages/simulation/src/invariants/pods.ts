@@ -34,7 +34,7 @@ export const oneWay: Invariant = invariant('P1', () => {
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && order.indexOf(next) < order.indexOf(phase);
     // A kubelet that starts when the API shows a pod as ended, and finds nothing of it running, has only to clean up.
-    const known = phase === undefined && facts.hasEndedInApi(uid) && facts.liveOf(uid).length === 0;
+    const known = phase === undefined && facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0;
     const skips = next === 'terminated' && phase !== 'terminated' && !known;
     if (phase !== next || next === 'syncing') phases.set(uid, next);
     return judged((back || skips) && `${step} of pod ${uid} begins, which was ${phase ?? 'unknown'}`);
@@ -74,7 +74,7 @@ export const uidsAreFreed: Invariant = invariant('P3', () => {
     if (step !== 'syncPod' || ending === undefined) return undefined;
     endings.delete(uid);
     if (!ending.finished) return { wrong: `syncPod of pod ${uid} begins before its last life was over` };
-    const freed = facts.lastUnwantedAtMs(uid) >= ending.fromMs - SEEN_MS;
+    const freed = facts.pods.lastUnwantedAtMs(uid) >= ending.fromMs - SEEN_MS;
     return judged(!freed && `syncPod of pod ${uid} begins anew, though it never left the configuration`);
   };
 });
@@ -83,7 +83,7 @@ export const uidsAreFreed: Invariant = invariant('P3', () => {
 export const oneOfAFullName: Invariant = invariant('P4', () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
-  const other = facts.live.find(({ podName, podUid }) => podName === life.podName && podUid !== life.podUid);
+  const other = facts.lives.running.find(({ podName, podUid }) => podName === life.podName && podUid !== life.podUid);
   return judged(
     other &&
       `container ${life.name} of pod ${life.podUid} starts while container ${other.name} of pod ${other.podUid} runs: both pods are ${life.podName}`,
@@ -96,10 +96,10 @@ export const orphansNeverStart: Invariant = invariant('P6', () => (observation, 
   const { name } = observation.call;
   if (name !== 'runPodSandbox' && name !== 'createContainer') return undefined;
   const uid = calledFor(observation.call, facts);
-  if (uid === undefined || facts.wanted.has(uid)) return 'ok';
-  const sinceMs = facts.unwantedSinceMs(uid);
+  if (uid === undefined || facts.pods.wanted.has(uid)) return 'ok';
+  const sinceMs = facts.pods.unwantedSinceMs(uid);
   // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only.
-  const hangs = facts.isApiPod(uid) && observation.atMs - Math.max(sinceMs, facts.apiTroubleAtMs) < HUNG_WATCH_MS;
+  const hangs = facts.pods.isApiPod(uid) && observation.atMs - Math.max(sinceMs, facts.api.troubleAtMs) < HUNG_WATCH_MS;
   // F1: what was dropped while another source had not spoken yet is taken away when that has.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
   const known = sinceMs > facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);

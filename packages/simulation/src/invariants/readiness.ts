@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import { FOREIGN_CONDITION, GATE_CONDITION } from '../scenario/manifest.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -31,13 +31,13 @@ export const readyHasCause: Invariant = invariant('S6', () => {
     if (isReady) {
       ready.add(uid);
       readyAtMs.set(uid, observation.atMs);
-      const idle = facts.planOf(uid)?.containers.find(({ name }) => facts.livesOf(uid, name).length === 0);
+      const idle = facts.pods.planOf(uid)?.containers.find(({ name }) => facts.lives.of(uid, name).length === 0);
       return judged(idle && `pod ${uid} is shown as ready, and its container ${idle.name} has never run`);
     }
     ready.delete(uid);
     // What ended shortly before could still be shown as ready.
     const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= (readyAtMs.get(uid) ?? 0) - LATE_MS;
-    const cause = ended || !facts.wanted.has(uid);
+    const cause = ended || !facts.pods.wanted.has(uid);
     return judged(!cause && `pod ${uid} was shown as ready and is not any more, and nothing has happened to it`);
   };
 });
@@ -46,13 +46,13 @@ export const readyHasCause: Invariant = invariant('S6', () => {
 export const readyIsAllReady: Invariant = invariant('S7', () => (observation, facts) => {
   if (observation.kind === 'apiRequest' && observation.shown !== undefined) {
     const { uid, conditions } = observation.shown;
-    if (facts.planOf(uid)?.gate !== true || conditions.Ready === undefined) return undefined;
+    if (facts.pods.planOf(uid)?.gate !== true || conditions.Ready === undefined) return undefined;
     const early = conditions.Ready === 'True' && conditions[GATE_CONDITION] !== 'True';
     return judged(early && `pod ${uid} is shown as ready, and its readiness gate has no condition`);
   }
   if (observation.kind !== 'health' || observation.cluster === undefined || !facts.kubeletUp) return undefined;
-  const troubleAtMs = Math.max(facts.apiTroubleAtMs, facts.kubeletStartedAtMs, facts.runtimeChangedAtMs);
-  if (facts.apiInTrouble || !facts.runtimeUp || !facts.faultsEnded) return undefined;
+  const troubleAtMs = Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs, facts.runtimeChangedAtMs);
+  if (facts.api.inTrouble || !facts.runtimeUp || !facts.faultsEnded) return undefined;
   if (observation.atMs - troubleAtMs < SHOWN_MS) return undefined;
   const late = observation.cluster.shown.find((shown) => isLate(shown, facts));
   return judged(late && `pod ${late.uid} is not shown as ready, and all of it has been for long`);
@@ -60,11 +60,11 @@ export const readyIsAllReady: Invariant = invariant('S7', () => (observation, fa
 
 /** Whether a pod has run long enough to be shown as ready, and is not. */
 function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
-  const pod = facts.wanted.get(uid);
+  const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || mirror || conditions.Ready === 'True') return false;
   if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
   const settled = (name: string): boolean => {
-    const last = facts.livesOf(uid, name).at(-1);
+    const last = facts.lives.of(uid, name).at(-1);
     return last !== undefined && last.endedAtMs === undefined && facts.nowMs - last.startedAtMs > SHOWN_MS;
   };
   return [...pod.containers, ...pod.init.filter(({ restartPolicy }) => restartPolicy === 'Always')].every(({ name }) =>

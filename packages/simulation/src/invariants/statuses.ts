@@ -17,7 +17,7 @@ export const terminalStays: Invariant = invariant('S1', () => {
     const { uid } = pod.metadata;
     const last = phases.get(uid);
     // A UID that came again is another pod.
-    const before = version === 1 || facts.lastUnwantedAtMs(uid) >= (last?.atMs ?? 0) ? undefined : last?.phase;
+    const before = version === 1 || facts.pods.lastUnwantedAtMs(uid) >= (last?.atMs ?? 0) ? undefined : last?.phase;
     phases.set(uid, { phase: status.phase, atMs: observation.atMs });
     return judged(
       isTerminal(before) && before !== status.phase && `pod ${uid} was ${before} and becomes ${status.phase}`,
@@ -42,15 +42,15 @@ export const terminalIsStopped: Invariant = invariant('S2', () => {
     }
     if (observation.kind === 'containerStarted') {
       const { podUid, name } = observation.life;
-      if (!finished.has(podUid) || facts.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
+      if (!finished.has(podUid) || facts.pods.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
       // A UID that came again is another pod.
-      if (facts.lastUnwantedAtMs(podUid) >= (endings.get(podUid) ?? 0) - SEEN_MS) return undefined;
+      if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.get(podUid) ?? 0) - SEEN_MS) return undefined;
       return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
     }
     if (observation.kind !== 'status' || !observation.status.finished) return undefined;
     const { uid } = observation.status.pod.metadata;
     finished.add(uid);
-    const life = facts.liveOf(uid)[0];
+    const life = facts.lives.runningOf(uid)[0];
     return judged(life && `pod ${uid} is finished while container ${life.name} runs`);
   };
 });
@@ -70,7 +70,7 @@ export const versionsGrow: Invariant = invariant('S3', () => {
     if (before === undefined) return undefined;
     if (version <= before.version) return { wrong: `status ${version} of pod ${uid} comes after ${before.version}` };
     // A UID that came again is another pod: what is left of the first in the runtime goes.
-    if (facts.lastUnwantedAtMs(uid) > facts.kubeletStartedAtMs) return 'ok';
+    if (facts.pods.lastUnwantedAtMs(uid) > facts.kubeletStartedAtMs) return 'ok';
     for (const [name, count] of restarts) {
       const old = before.restarts.get(name) ?? 0;
       if (count < old) return { wrong: `container ${name} of pod ${uid} had ${old} restarts and now has ${count}` };

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts';
+import type { Facts } from '../facts/facts.ts';
 import { type ContainerPlan, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
@@ -32,7 +32,7 @@ export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation,
   const uid = calledFor(observation.call, facts);
   if (uid === undefined || facts.isKnownToKubelet(uid)) return undefined;
   const { podSandboxId = '' } = (args[0] ?? {}) as { readonly podSandboxId?: string };
-  const early = !facts.sourcesReady && !facts.isSuperseded(podSandboxId);
+  const early = !facts.sourcesReady && !facts.lives.isSuperseded(podSandboxId);
   return judged(early && `${name} of pod ${uid} before all sources have reported`);
 });
 
@@ -46,9 +46,9 @@ function podOfDirectory(path: string): string | undefined {
 
 /** Why a healthy container would be stopped without a cause: which invariant that breaks. */
 function attribution(life: Life, facts: Facts): InvariantId {
-  if (facts.isBroken(life.podUid)) return 'F2';
+  if (facts.pods.isBroken(life.podUid)) return 'F2';
   if (facts.kubeletStartedAtMs > life.startedAtMs) return 'K1';
-  if (facts.isApiPod(life.podUid) && facts.apiAwaySinceMs > life.startedAtMs && facts.apiAway) return 'K3';
+  if (facts.pods.isApiPod(life.podUid) && facts.api.awaySinceMs > life.startedAtMs && facts.api.away) return 'K3';
   return facts.runtimeChangedAtMs > life.startedAtMs ? 'K2' : 'C6';
 }
 
@@ -78,12 +78,12 @@ export const noNeedlessStop: Invariant = withoutCause('C6');
 /** Whether there was any reason to stop a container. */
 function hasCause(life: Life, facts: Facts): boolean {
   const { podUid, startedAtMs, sandboxId } = life;
-  const pod = facts.wanted.get(podUid);
+  const pod = facts.pods.wanted.get(podUid);
   // A UID that was taken away since its sync began, and came again, has to end before it begins anew (P3).
   const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
-  if (pod === undefined || facts.lastUnwantedAtMs(podUid) >= sinceMs) return true;
-  if (facts.sandboxLostAtMs(sandboxId) !== undefined) return true;
-  if (facts.liveOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
+  if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs) return true;
+  if (facts.lives.sandboxLostAtMs(sandboxId) !== undefined) return true;
+  if (facts.lives.runningOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
   const current = [...pod.init, ...pod.containers].find(({ name }) => name === life.name);
   if (JSON.stringify(current) !== JSON.stringify(life.plan)) return true;
   return isOver(pod, facts);
@@ -92,10 +92,10 @@ function hasCause(life: Life, facts: Facts): boolean {
 /** Whether a pod has done its work, or failed. */
 function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
-    const last = facts.livesOf(pod.uid, plan.name).at(-1);
+    const last = facts.lives.of(pod.uid, plan.name).at(-1);
     return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
   };
   const failed = (plan: ContainerPlan): boolean =>
-    !isSidecar(pod, plan.name) && done(plan) && facts.livesOf(pod.uid, plan.name).at(-1)?.exitCode !== 0;
+    !isSidecar(pod, plan.name) && done(plan) && facts.lives.of(pod.uid, plan.name).at(-1)?.exitCode !== 0;
   return pod.containers.every(done) || pod.init.some(failed);
 }

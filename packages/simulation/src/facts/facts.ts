@@ -1,0 +1,131 @@
+import type { Observation } from '../observation.ts';
+import type { NodePlan } from '../scenario/actions.ts';
+import { ApiFacts } from './api-facts.ts';
+import { Lives } from './lives.ts';
+import { WantedPods } from './wanted-pods.ts';
+
+/** What is done to the node that is no fault. */
+const HARMLESS = new Set([
+  'writeManifest',
+  'breakManifest',
+  'removeManifest',
+  'serve',
+  'jumpClock',
+  'apiCreate',
+  'apiDelete',
+  'apiDeleteMirror',
+  'apiGate',
+]);
+
+/**
+ * What is true of the machine, from what was observed: which pods the user wants, which containers have run. Invariants
+ * are checked against it, so it asks nothing of the kubelet and shares no rule with it.
+ */
+export class Facts {
+  readonly node: NodePlan;
+  readonly pods: WantedPods;
+  readonly lives: Lives = new Lives();
+  readonly api: ApiFacts = new ApiFacts();
+  nowMs = 0;
+  /** Which of the kubelet's lives this is; 0 before the first. */
+  kubelet = 0;
+  kubeletUp = false;
+  kubeletStartedAtMs = 0;
+  sourcesReady = false;
+  sourcesReadyAtMs = 0;
+  runtimeUp = true;
+  runtimeChangedAtMs = 0;
+  faultsEnded = false;
+  /** When the wall clock was last moved; -1 where it never was. */
+  clockJumpedAtMs = -1;
+  /** When the first fault or restart of any kind was injected; infinite before. */
+  firstFaultAtMs: number = Number.POSITIVE_INFINITY;
+  readonly #knownToKubelet = new Set<string>();
+  readonly #syncBeganAtMs = new Map<string, number>();
+  readonly #stopAskedAtMs = new Map<string, number>();
+  /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
+  readonly #orphaned = new Set<string>();
+
+  constructor(node: NodePlan) {
+    this.node = node;
+    this.pods = new WantedPods(node.http);
+  }
+
+  /** When a kubelet first asked for a container to be stopped. */
+  stopAskedAtMs(containerId: string): number | undefined {
+    return this.#stopAskedAtMs.get(containerId);
+  }
+
+  /** Whether the kubelet that runs has had the pod from one of its sources. */
+  isKnownToKubelet(uid: string): boolean {
+    return this.#knownToKubelet.has(uid);
+  }
+
+  /**
+   * When the last `syncPod` of the pod began in the kubelet that runs; infinite where none has. A removal that is seen
+   * while it works ends the pod after it, whatever the configuration says by then.
+   */
+  syncBeganAtMs(uid: string): number {
+    return this.#syncBeganAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether some kubelet may have known the pod by its containers only. */
+  wasOrphaned(uid: string): boolean {
+    return this.#orphaned.has(uid);
+  }
+
+  /** Takes in what happened; before the invariants look at it. */
+  observe(observation: Observation): void {
+    this.nowMs = observation.atMs;
+    this.pods.observe(observation);
+    this.lives.observe(observation);
+    this.api.observe(observation);
+    switch (observation.kind) {
+      case 'action': {
+        const { action } = observation;
+        if (action.do === 'jumpClock') this.clockJumpedAtMs = this.nowMs;
+        // Its containers get a second, as those that only the runtime knows.
+        if (action.do === 'apiDelete' && action.force) this.#orphaned.add(action.uid);
+        if (!HARMLESS.has(action.do)) this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
+        return;
+      }
+      case 'kubeletStarted':
+        this.kubelet++;
+        this.kubeletUp = true;
+        this.kubeletStartedAtMs = observation.atMs;
+        this.sourcesReady = false;
+        this.#knownToKubelet.clear();
+        this.#syncBeganAtMs.clear();
+        for (const { podUid } of this.lives.running) if (!this.pods.wanted.has(podUid)) this.#orphaned.add(podUid);
+        return;
+      case 'kubeletEnded':
+        this.kubeletUp = false;
+        return;
+      case 'call': {
+        const { name, args } = observation.call;
+        const { containerId } = (args[0] ?? {}) as { readonly containerId?: string };
+        if (name !== 'stopContainer' || containerId === undefined || this.#stopAskedAtMs.has(containerId)) return;
+        this.#stopAskedAtMs.set(containerId, observation.atMs);
+        return;
+      }
+      case 'stepBegan':
+        if (observation.step === 'syncTerminatingRuntimePod') this.#orphaned.add(observation.uid);
+        else this.#knownToKubelet.add(observation.uid);
+        if (observation.step === 'syncPod') this.#syncBeganAtMs.set(observation.uid, observation.atMs);
+        return;
+      case 'sourcesReady':
+        this.sourcesReady = true;
+        this.sourcesReadyAtMs = observation.atMs;
+        return;
+      case 'runtimeDown':
+      case 'runtimeUp':
+        this.runtimeUp = observation.kind === 'runtimeUp';
+        this.runtimeChangedAtMs = observation.atMs;
+        return;
+      case 'faultsEnded':
+        this.faultsEnded = true;
+        return;
+      default:
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type { Observation } from '../observation.ts';
+import type { Life } from '../world/ledger.ts';
+
+/** The containers' processes that have run, and their sandboxes. */
+export class Lives {
+  readonly #byId = new Map<string, Life>();
+  readonly #byName = new Map<string, Life[]>();
+  readonly #running = new Map<string, Life>();
+  readonly #sandboxUids = new Map<string, string>();
+  readonly #lostSandboxes = new Map<string, number>();
+
+  /** The processes that run. */
+  get running(): readonly Life[] {
+    return [...this.#running.values()];
+  }
+
+  /** The processes of a pod that run. */
+  runningOf(uid: string): readonly Life[] {
+    return this.running.filter((life) => life.podUid === uid);
+  }
+
+  /** The run of a container. */
+  byId(containerId: string): Life | undefined {
+    return this.#byId.get(containerId);
+  }
+
+  /** All runs of a pod's container, the oldest first. */
+  of(uid: string, name: string): readonly Life[] {
+    return this.#byName.get(`${uid}/${name}`) ?? [];
+  }
+
+  /** All runs of a pod's containers in one sandbox. */
+  inSandbox(uid: string, sandboxId: string): readonly Life[] {
+    return [...this.#byId.values()].filter((life) => life.podUid === uid && life.sandboxId === sandboxId);
+  }
+
+  /** Whose sandbox this is, where a container has ever run in it. */
+  uidOfSandbox(id: string): string | undefined {
+    return this.#sandboxUids.get(id);
+  }
+
+  /** Whether a sandbox is an empty shell: nothing runs in it, and its pod has since had a container in a later one. */
+  isSuperseded(sandboxId: string): boolean {
+    const last = [...this.#byId.values()].findLast(({ podUid }) => podUid === this.uidOfSandbox(sandboxId));
+    return (
+      last !== undefined && last.sandboxId !== sandboxId && this.running.every((life) => life.sandboxId !== sandboxId)
+    );
+  }
+
+  /** When a sandbox died by a fault. */
+  sandboxLostAtMs(id: string): number | undefined {
+    return this.#lostSandboxes.get(id);
+  }
+
+  observe(observation: Observation): void {
+    if (observation.kind === 'sandboxLost') this.#lostSandboxes.set(observation.id, observation.atMs);
+    if (observation.kind === 'containerEnded') this.#running.delete(observation.life.id);
+    if (observation.kind !== 'containerStarted') return;
+    const { life } = observation;
+    const key = `${life.podUid}/${life.name}`;
+    const lives = this.#byName.get(key) ?? [];
+    lives.push(life);
+    this.#byName.set(key, lives);
+    this.#running.set(life.id, life);
+    this.#byId.set(life.id, life);
+    this.#sandboxUids.set(life.sandboxId, life.podUid);
+  }
+}

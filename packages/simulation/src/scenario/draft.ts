@@ -1,0 +1,24 @@
+import type { Action, NodePlan } from './actions.ts';
+import type { Dice } from './dice.ts';
+
+/** A scenario that is being drawn: what all who draw a part of it share. */
+export class Draft {
+  readonly dice: Dice;
+  readonly node: NodePlan;
+  readonly actions: Action[] = [];
+  #uids = 0;
+
+  constructor(dice: Dice, node: NodePlan) {
+    this.dice = dice;
+    this.node = node;
+  }
+
+  /** A number that no pod has yet. */
+  newNumber(): number {
+    return ++this.#uids;
+  }
+
+  do(action: Action): void {
+    this.actions.push(action);
+  }
+}

@@ -1,0 +1,113 @@
+import type { Draft } from './draft.ts';
+import { changePod, generatePod } from './generate-pod.ts';
+import type { PodPlan } from './plans.ts';
+
+const BROKEN = [
+  '{"apiVersion": "v1", "kind": "Po',
+  'apiVersion: v1\nkind: Pod\nmetadata: {}\n',
+  '',
+  '- 1\n- 2\n',
+  '\t:',
+] as const;
+
+/** Draws what is done to manifests, keeping in mind what they say so that what is drawn makes sense. */
+export class ManifestUser {
+  readonly #draft: Draft;
+  readonly #files = new Map<string, PodPlan>();
+  readonly #gone: PodPlan[] = [];
+  #served: readonly PodPlan[] = [];
+
+  constructor(draft: Draft) {
+    this.#draft = draft;
+  }
+
+  addPod(atMs: number): void {
+    const { dice } = this.#draft;
+    const name = `p${dice.between(1, 5)}`;
+    const pod = generatePod(dice, name, `${name}-u${this.#draft.newNumber()}`);
+    this.#write(atMs, `${name}.yaml`, pod);
+  }
+
+  /** The same pod with another spec, or the same name under another UID, or as it was before. */
+  changePod(atMs: number): void {
+    const entry = this.anyFile();
+    if (entry === undefined) {
+      this.addPod(atMs);
+      return;
+    }
+    const [file, pod] = entry;
+    const { dice } = this.#draft;
+    const next = dice.chance(0.5) ? changePod(pod) : { ...pod, uid: `${pod.name}-u${this.#draft.newNumber()}` };
+    this.#write(atMs, file, next);
+  }
+
+  removePod(atMs: number): void {
+    const entry = this.anyFile();
+    if (entry === undefined) {
+      this.addPod(atMs);
+      return;
+    }
+    const [file, pod] = entry;
+    this.#files.delete(file);
+    this.#gone.push(pod);
+    this.#draft.do({ atMs, do: 'removeManifest', file });
+    const { dice } = this.#draft;
+    // The same UID comes again, soon or later.
+    if (dice.chance(0.3)) this.#write(atMs + dice.between(0, 15_000), file, pod);
+  }
+
+  /** A pod that was there before comes back, under another file's name. */
+  replacePod(atMs: number): void {
+    const pod = this.#gone.pop();
+    if (pod === undefined) {
+      this.changePod(atMs);
+      return;
+    }
+    this.#write(atMs, this.#draft.dice.chance(0.5) ? `${pod.name}.yaml` : `z-${pod.name}.yaml`, pod);
+  }
+
+  breakManifest(atMs: number): void {
+    const entry = this.anyFile();
+    if (entry === undefined) {
+      this.addPod(atMs);
+      return;
+    }
+    const [file, pod] = entry;
+    const { dice } = this.#draft;
+    this.#draft.do({ atMs, do: 'breakManifest', file, content: dice.pick(BROKEN) });
+    this.#write(atMs + dice.between(1000, 30_000), file, dice.chance(0.7) ? pod : changePod(pod));
+  }
+
+  /** What the manifest URL serves from now on. */
+  serve(atMs: number): void {
+    const { dice } = this.#draft;
+    const kept = this.#served.filter(() => dice.chance(0.6)).map((pod) => (dice.chance(0.2) ? changePod(pod) : pod));
+    const name = `h${dice.between(1, 3)}`;
+    const names = new Set(kept.map((pod) => pod.name));
+    const more = names.has(name) ? [] : [generatePod(dice, name, `${name}-u${this.#draft.newNumber()}`)];
+    this.#served = [...kept, ...more];
+    this.#draft.do({ atMs, do: 'serve', pods: this.#served });
+  }
+
+  serveError(atMs: number): void {
+    const { dice } = this.#draft;
+    this.#draft.do({ atMs, do: 'serveError', status: dice.pick([500, 404]), forMs: dice.between(1, 20_000) });
+  }
+
+  removeAll(atMs: number): void {
+    for (const file of this.#files.keys()) this.#draft.do({ atMs, do: 'removeManifest', file });
+    this.#files.clear();
+    if (this.#draft.node.http) this.#draft.do({ atMs, do: 'serve', pods: [] });
+  }
+
+  /** One of the manifests that there are, and its pod. */
+  anyFile(): readonly [string, PodPlan] | undefined {
+    const entries = [...this.#files];
+    return entries.length === 0 ? undefined : entries[this.#draft.dice.between(0, entries.length - 1)];
+  }
+
+  #write(atMs: number, file: string, pod: PodPlan): void {
+    this.#files.set(file, pod);
+    this.#draft.do({ atMs, do: 'writeManifest', file, pod });
+  }
+}
