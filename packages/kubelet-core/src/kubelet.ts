@@ -11,6 +11,7 @@ import type {
 } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
+import { Housekeeper } from './housekeeper.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
 import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort } from './ports.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
@@ -18,14 +19,8 @@ import { RuntimeState } from './runtime-state.ts';
 import { SyncHandler } from './sync-handler.ts';
 import { SyncLoop, waited } from './sync-loop.ts';
 
-/** At the latest after this long housekeeping looks at everything again, whether or not anything seemed to happen. */
-const HOUSEKEEPING_REPAIR_MS = 60_000;
-
 /** How often a runtime that is not healthy is asked for its status. */
 const RUNTIME_RETRY_MS = 1000;
-
-/** A housekeeping pass that takes longer than this is worth a line in the log. */
-const HOUSEKEEPING_WARNING_MS = 15_000;
 
 /** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
 export interface Bootstrap<C = unknown> {
@@ -61,9 +56,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #handler: SyncHandler;
   readonly #loop: SyncLoop;
   readonly #syncer: KubeletPodSyncer;
-  /** Whether anything happened since the last housekeeping that it may have to act on. */
-  #housekeepingDue = true;
-  #lastHousekeepingMs = Number.NEGATIVE_INFINITY;
+  readonly #housekeeper: Housekeeper;
 
   constructor(dependencies: Dependencies, options: KubeletOptions<C>) {
     const { clock, logger, pleg } = dependencies;
@@ -92,6 +85,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       { passed: (signal) => this.#gate(signal) },
     );
     this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers });
+    this.#housekeeper = new Housekeeper({ ...dependencies, handler: this.#handler });
   }
 
   getConfiguration(): C {
@@ -138,7 +132,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
     group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
-    group.add((ending) => loop.tick('housekeeping', housekeepingPeriodMs, () => this.#housekeeping(ending), ending));
+    group.add((ending) => loop.tickPrepared('housekeeping', housekeepingPeriodMs, this.#housekeeper, ending));
     await group.ended();
   }
 
@@ -253,7 +247,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
     this.#deps.logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
-    this.#housekeepingDue = true;
+    this.#housekeeper.due();
     if (op === 'ADD' || op === 'SET') {
       for (const handler of this.#deps.admitHandlers) {
         if (handler.prepare !== undefined) await handler.prepare(pods, signal);
@@ -267,7 +261,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   #handlePlegEvent(event: PodLifecycleEvent): void {
     const { podCache, containerGc, logger } = this.#deps;
     logger.trace({ ...event }, 'Sync loop PLEG event');
-    this.#housekeepingDue = true;
+    this.#housekeeper.due();
     if (event.type !== 'ContainerRemoved') this.#syncByUid(event.podUid);
     if (event.type === 'ContainerDied' && event.containerId !== undefined) {
       const entry = podCache.get(event.podUid);
@@ -276,23 +270,6 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);
       }
     }
-  }
-
-  async #housekeeping(signal: AbortSignal): Promise<void> {
-    const { clock, podConfig, logger } = this.#deps;
-    const startedAtMs = clock.monotonic();
-    const repair = startedAtMs - this.#lastHousekeepingMs >= HOUSEKEEPING_REPAIR_MS;
-    if (!podConfig.seenAllSources() || !(this.#housekeepingDue || repair)) return;
-    this.#housekeepingDue = false;
-    try {
-      await this.#handler.handlePodCleanups(signal);
-      this.#lastHousekeepingMs = startedAtMs;
-    } catch (err) {
-      this.#housekeepingDue = true;
-      throw err;
-    }
-    const durationMs = clock.monotonic() - startedAtMs;
-    if (durationMs > HOUSEKEEPING_WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
   }
 
   /** Asks the runtime for its status from time to time; starts PLEG and what depends on the runtime once it answers. */
@@ -329,7 +306,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     try {
       return await work;
     } finally {
-      this.#housekeepingDue = true;
+      this.#housekeeper.due();
     }
   }
 }

@@ -1,4 +1,12 @@
-import { isStaticPod, isTerminalPhase, mayRun, type Pod, podFullName, podReference } from '@node-agent/pod-spec';
+import {
+  isStaticPod,
+  isTerminalPhase,
+  mayRun,
+  type Pod,
+  podFullName,
+  podReference,
+  type RuntimePod,
+} from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
 import { admitPod } from './admission.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -34,8 +42,8 @@ type Components = Pick<
 export class SyncHandler {
   readonly #deps: Components;
   readonly #metrics: HousekeepingMetrics;
-  /** The pods that were there at the last housekeeping: what is remembered of those that left is forgotten (K4). */
-  #remembered: ReadonlySet<string> = new Set();
+  /** The pods of which something may be remembered: those that were there at the last housekeeping, and all since (K4). */
+  readonly #remembered = new Set<string>();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -147,17 +155,18 @@ export class SyncHandler {
   /**
    * Makes the pod workers, the statuses, the runtime and the disk agree with the pods that are wanted. Only to be
    * called once all sources are ready (F1), as what is not known is taken away here.
+   * @param listed the runtime's pods; the list may be older than what the workers have done since
    */
-  async handlePodCleanups(signal: AbortSignal): Promise<void> {
+  async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
     const { podManager, workers, runtime, status, volumes, logger, clock } = this.#deps;
     const pods = podManager.getPods();
+    // Only here are finished workers forgotten, so that every pod that was wanted since the list was made still has one:
+    // what has none is an orphan (P6), and what was stopped meanwhile is known to be.
+    const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
-    // At once, as a UID that the workers have just forgotten may come again while the runtime does not answer (P3).
     status.removeOrphanedStatuses(new Set(uids));
-    // The runtime is asked after the workers: a pod that started in between has a worker, and is no orphan.
-    const runningPods = (await runtime.getPods(signal)).filter(mayRun);
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     // A UID that is used again is another pod: that its first life is finished must not be said of the second (P3, S5).
@@ -165,8 +174,12 @@ export class SyncHandler {
     if (again.size > 0) status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
 
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
-    for (const uid of this.#remembered) if (!present.has(uid) || again.has(uid)) runtime.forget(uid);
-    this.#remembered = present;
+    for (const uid of this.#remembered) {
+      if (present.has(uid) && !again.has(uid)) continue;
+      runtime.forget(uid);
+      this.#remembered.delete(uid);
+    }
+    for (const uid of present) this.#remembered.add(uid);
 
     try {
       await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid), signal);
@@ -211,6 +224,7 @@ export class SyncHandler {
   }
 
   #update(updateType: UpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
+    this.#remembered.add(pod.metadata.uid);
     this.#deps.workers.updatePod({
       updateType,
       pod,

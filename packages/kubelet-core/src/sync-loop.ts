@@ -64,6 +64,30 @@ export class SyncLoop {
     while (await waited(this.#clock, periodMs, signal)) await this.#enter(name, handle, signal, false);
   }
 
+  /**
+   * As {@link tick}, for what has to ask the runtime first: `prepare` does so beside the loop, which a runtime that is slow to
+   * answer must not hold up. What it resolves to is handled in the loop, whatever the runtime's health by then; `undefined` skips
+   * this time. Never prepares twice at once.
+   */
+  async tickPrepared<T>(
+    name: string,
+    periodMs: number,
+    steps: {
+      prepare(signal: AbortSignal): Promise<T | undefined>;
+      handle(prepared: T, signal: AbortSignal): Promise<void>;
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    while ((await waited(this.#clock, periodMs, signal)) && (await this.runtimeHealthy(signal))) {
+      try {
+        const prepared = await steps.prepare(signal);
+        if (prepared !== undefined) await this.#enter(name, () => steps.handle(prepared, signal), signal, true);
+      } catch (err) {
+        if (!signal.aborted) this.#logger.error({ err, source: name }, 'Sync loop handler failed');
+      }
+    }
+  }
+
   /** Waits until the runtime is healthy; `false` where `signal` is aborted before. */
   async runtimeHealthy(signal: AbortSignal): Promise<boolean> {
     for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {

@@ -5,7 +5,15 @@ import { describe, expect, test } from 'vitest';
 import type { Dependencies, RuntimeGate } from '../src/dependencies.ts';
 import { Kubelet } from '../src/kubelet.ts';
 import type { PodLifecycleEvent, PodSyncer, PodUpdate, ProbeUpdate, RuntimeReadiness } from '../src/ports.ts';
-import { emptyStatus, makePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
+import {
+  emptyStatus,
+  makePod,
+  makeRuntimePod,
+  PlainPodManager,
+  PlainStatuses,
+  RecordingWorkers,
+  recordEvents,
+} from './fakes.ts';
 
 /** A source that a test pushes into. */
 class Source<T> implements AsyncIterable<T> {
@@ -28,6 +36,15 @@ class Source<T> implements AsyncIterable<T> {
 }
 
 const ok = { ok: true, reason: '', message: '' };
+
+const healthyRuntime: Dependencies['runtime'] = {
+  getPods: async () => [],
+  getPodStatus: async () => emptyStatus(makePod('a')),
+  syncPod: async () => ({ results: [] }),
+  killPod: async () => {},
+  forget: () => {},
+  status: async () => ({ runtimeReady: ok, networkReady: ok }),
+};
 
 function setUp(overrides: Partial<Dependencies> = {}) {
   const clock = new FakeClock();
@@ -66,11 +83,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
       },
       podCache: { get: () => ({ status: emptyStatus(makePod('a')) }), runningPods: () => [] },
       runtime: {
-        getPods: async () => [],
-        getPodStatus: async () => emptyStatus(makePod('a')),
-        syncPod: async () => ({ results: [] }),
-        killPod: async () => {},
-        forget: () => {},
+        ...healthyRuntime,
         status: async () => {
           if (state.readiness instanceof Error) throw state.readiness;
           return state.readiness;
@@ -203,6 +216,55 @@ describe('the sync loop', () => {
     expect(workers.syncKnownPodsCalls).toBe(2);
     await clock.advance(60_000);
     expect(workers.syncKnownPodsCalls).toBe(3);
+    controller.abort();
+  });
+
+  test('P6: a runtime that takes long to list its pods holds up neither updates nor syncs, and is asked once at a time', async () => {
+    const answers: (() => void)[] = [];
+    const { kubelet, clock, updates, plegEvents, workers, controller } = setUp({
+      runtime: {
+        ...healthyRuntime,
+        getPods: () => new Promise((resolve) => answers.push(() => resolve([makeRuntimePod('orphan')]))),
+      },
+    });
+    void kubelet.run(controller.signal);
+    await clock.advance(2000);
+    expect(answers).toHaveLength(1);
+    updates.push(add('a'));
+    await clock.advance(0);
+    plegEvents.push({ podUid: 'uid-a', type: 'ContainerDied', containerId: 'c1' });
+    await clock.advance(0);
+    updates.push({ op: 'REMOVE', source: 'file', pods: [makePod('a')] });
+    await clock.advance(30_000);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'sync', 'kill']);
+    expect(answers).toHaveLength(1);
+    expect(workers.syncKnownPodsCalls).toBe(0);
+    answers[0]?.();
+    await clock.advance(0);
+    expect(workers.syncKnownPodsCalls).toBe(1);
+    expect(workers.updates.at(-1)?.runningPod?.uid).toBe('orphan');
+    // What happened meanwhile is for the next pass.
+    await clock.advance(2000);
+    expect(answers).toHaveLength(2);
+    controller.abort();
+  });
+
+  test('P7: housekeeping that the runtime does not answer is tried again, and forgets no worker before', async () => {
+    let asked = 0;
+    const { kubelet, clock, workers, controller } = setUp({
+      runtime: {
+        ...healthyRuntime,
+        getPods: async () => {
+          if (++asked < 3) throw new Error('the runtime is away');
+          return [];
+        },
+      },
+    });
+    void kubelet.run(controller.signal);
+    await clock.advance(5000);
+    expect([asked, workers.syncKnownPodsCalls]).toEqual([2, 0]);
+    await clock.advance(10_000);
+    expect([asked, workers.syncKnownPodsCalls]).toEqual([3, 1]);
     controller.abort();
   });
 

@@ -6,13 +6,7 @@ import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
 import { makePod, makeRuntimePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
 
-function setUp(
-  options: {
-    admitHandlers?: readonly AdmitHandler[];
-    running?: readonly RuntimePod[];
-    getPods?: () => Promise<readonly RuntimePod[]>;
-  } = {},
-) {
+function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
   const parts = {
     workers: new RecordingWorkers(),
     status: new PlainStatuses(),
@@ -47,7 +41,7 @@ function setUp(
       deleteContainersInPod: (status) => void parts.deletedContainers.push(status.uid),
     },
     runtime: {
-      getPods: options.getPods ?? (async () => options.running ?? []),
+      getPods: () => Promise.reject(new Error('not asked for')),
       getPodStatus: () => Promise.reject(new Error('not asked for')),
       syncPod: () => Promise.reject(new Error('not asked for')),
       killPod: () => Promise.reject(new Error('not asked for')),
@@ -159,12 +153,16 @@ describe('removals', () => {
   });
 });
 
+function cleanUp(handler: SyncHandler, listed: readonly RuntimePod[] = []): Promise<void> {
+  return handler.handlePodCleanups(listed, new AbortController().signal);
+}
+
 describe('cleanups', () => {
   test('P6: what only the runtime knows is killed within a second, and its directory stays until then', async () => {
-    const { handler, workers, keptDirs, podManager } = setUp({ running: [makeRuntimePod('orphan')] });
+    const { handler, workers, keptDirs, podManager } = setUp();
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler, [makeRuntimePod('orphan')]);
     expect(told(workers)).toEqual(['kill orphan']);
     expect(workers.updates[0]?.killPodOptions).toEqual({ gracePeriodSecondsOverride: 1 });
     expect(keptDirs).toEqual(['uid-a', 'orphan']);
@@ -175,12 +173,12 @@ describe('cleanups', () => {
     const pod = makePod('a');
     podManager.addPod(pod);
     workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     podManager.removePod(pod);
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     expect(forgotten).toEqual([]);
     workers.known.clear();
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     expect(forgotten).toEqual(['uid-a']);
   });
 
@@ -189,26 +187,42 @@ describe('cleanups', () => {
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'terminated', orphan: false, hasConfig: true, static: true });
     status.statuses.set('uid-a', { phase: 'Running' });
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     expect([...status.statuses.keys()]).toEqual(['uid-a']);
     workers.known.clear();
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     expect([...status.statuses.keys()]).toEqual([]);
     expect(forgotten).toEqual(['uid-a']);
     expect(told(workers)).toEqual(['create a']);
   });
 
-  test('P3: the status of a UID that the workers forget goes with it, though the runtime does not answer', async () => {
-    const { handler, status } = setUp({ getPods: () => Promise.reject(new Error('the runtime is away')) });
-    status.statuses.set('uid-gone', { phase: 'Running' });
-    await expect(handler.handlePodCleanups(new AbortController().signal)).rejects.toThrow('the runtime is away');
-    expect([...status.statuses.keys()]).toEqual([]);
+  test('P3, K4: what came and went, or came again, since the last time is forgotten, too', async () => {
+    const { handler, podManager, workers, forgotten } = setUp();
+    const [gone, again] = [makePod('gone'), makePod('again')];
+    handler.handlePodAdditions([gone, again]);
+    podManager.removePod(gone);
+    workers.known.clear();
+    await cleanUp(handler);
+    expect(forgotten).toEqual(['uid-gone', 'uid-again']);
+    await cleanUp(handler);
+    expect(forgotten).toEqual(['uid-gone', 'uid-again']);
+  });
+
+  test('P6: a pod that came, or was stopped, since the runtime was asked is no orphan', async () => {
+    const { handler, workers } = setUp();
+    workers.known.set('came', { state: 'sync', orphan: false, hasConfig: true, static: true });
+    workers.terminated.add('stopped');
+    await cleanUp(
+      handler,
+      ['came', 'stopped', 'orphan'].map((uid) => makeRuntimePod(uid)),
+    );
+    expect(told(workers)).toEqual(['kill orphan']);
   });
 
   test('statuses of pods that no source has are forgotten', async () => {
     const { handler, status } = setUp();
     status.statuses.set('uid-gone', { phase: 'Running' });
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     expect([...status.statuses.keys()]).toEqual([]);
   });
 });
@@ -238,7 +252,7 @@ describe('what the API server shows', () => {
   test('F3: mirror pods without a static pod are looked at by housekeeping', async () => {
     const { handler, podManager, mirrorsSeen } = setUp();
     podManager.orphanedMirrors = ['gone_default'];
-    await handler.handlePodCleanups(new AbortController().signal);
+    await cleanUp(handler);
     expect(mirrorsSeen).toEqual(['gone_default']);
   });
 
