@@ -11,7 +11,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { createLogger, type Logger, levelOfVerbosity } from '@node-agent/telemetry';
 import { readMachine } from './machine.ts';
 import { runNode } from './run-node.ts';
-import { KUBELET_VERSION } from './version.ts';
+import { KUBELET_VERSION, rawVersion } from './version.ts';
 
 /** Exit codes: 0 for an end that was asked for, 1 for everything else, as upstream. */
 const OK = 0;
@@ -29,7 +29,7 @@ export async function runKubelet(argv: readonly string[]): Promise<number> {
       return OK;
     }
     if (flags.version !== 'false') {
-      process.stdout.write(`Kubernetes ${KUBELET_VERSION}\n`);
+      process.stdout.write(flags.version === 'raw' ? `${rawVersion()}\n` : `Kubernetes ${KUBELET_VERSION}\n`);
       return OK;
     }
     return await runWith(argv);

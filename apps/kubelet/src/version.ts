@@ -1,10 +1,25 @@
 import { readFileSync } from 'node:fs';
+import { goArchitecture } from '@node-agent/node-status';
 
 /** The Kubernetes release that this kubelet follows. */
 const KUBERNETES_VERSION = 'v1.36.3';
 
 /** What `kubelet --version` says and the node reports: a semantic version that tells both that release and this program's own. */
 export const KUBELET_VERSION: string = `${KUBERNETES_VERSION}+node-agent.${ownVersion()}`;
+
+/** What `kubelet --version=raw` says: the parts of the version, and what runs the program. */
+export function rawVersion(): string {
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? [];
+  const parts = {
+    Major: major,
+    Minor: minor,
+    GitVersion: KUBELET_VERSION,
+    NodeVersion: process.version,
+    Platform: `${process.platform}/${goArchitecture(process.arch)}`,
+  };
+  const texts = Object.entries(parts).map(([name, text]) => `${name}:${JSON.stringify(text)}`);
+  return `version.Info{${texts.join(', ')}}`;
+}
 
 /** As the manifest has it, which stands beside the sources and beside what is built of them. */
 function ownVersion(): string {

@@ -9,6 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rawVersion } from '../src/version.ts';
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
@@ -109,4 +110,8 @@ test('its version is the release of Kubernetes that it follows, and its own as t
   const command = promisify(execFile);
   const { stdout } = await command(process.execPath, ['--conditions=@node-agent/source', main, '--version']);
   expect(stdout).toBe(`Kubernetes v1.36.3+node-agent.${version}\n`);
+  expect(rawVersion()).toBe(
+    `version.Info{Major:"1", Minor:"36", GitVersion:"v1.36.3+node-agent.${version}", NodeVersion:"${process.version}", ` +
+      `Platform:"linux/${process.arch === 'x64' ? 'amd64' : process.arch}"}`,
+  );
 });

@@ -21,6 +21,8 @@ export function decodeConfiguration(root: ConfigNode, file: string, source: 'fil
 }
 
 const SIGNED = { 32: [-2_147_483_648, 2_147_483_647], 64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] } as const;
+/** What a null in a map stands for, of the types whose zero value may stand in one. */
+const ZERO_VALUES: Readonly<Partial<Record<FieldType['kind'], Json>>> = { boolean: false, string: '', list: [] };
 
 class Decoder {
   readonly #file: string;
@@ -101,10 +103,19 @@ class Decoder {
     if (node.entries.length === 0) this.#origin(path, node);
     const members: [string, Json][] = [];
     for (const { key, value } of node.entries) {
-      const decoded = this.#value(value, childPath(path, key), of, true);
+      const decoded = this.#mapValue(value, childPath(path, key), of);
       if (decoded !== undefined) members.push([key, decoded]);
     }
     return Object.fromEntries(members);
+  }
+
+  /** A null in a drop-in takes the key away; in the file it is the zero value of its type, as Go decodes it. */
+  #mapValue(node: ConfigNode, path: string, of: FieldType): Json | undefined {
+    const isNull = node.kind === 'scalar' && node.value === null;
+    const zero = this.#source === 'file' && isNull ? ZERO_VALUES[of.kind] : undefined;
+    if (zero === undefined) return this.#value(node, path, of, this.#source === 'dropIn');
+    this.#origin(path, node);
+    return zero;
   }
 
   #list(node: ConfigNode & { kind: 'list' }, path: string, of: FieldType): Json {
@@ -155,17 +166,29 @@ export function scalarValue(value: null | boolean | number | bigint | string, ty
     case 'duration':
       if (typeof value === 'number' && type.integerNanoseconds && Number.isSafeInteger(value)) return value;
       return typeof value === 'string' && parseDuration(value) !== undefined ? value : undefined;
-    case 'bytes':
+    case 'bytes': {
+      const text = type.acceptsNumber && typeof value === 'number' ? String(value) : value;
+      if (typeof text !== 'string') return undefined;
+      if (type.acceptsNumber) return parseQuantity(text) === undefined ? undefined : text;
+      return text === '' || isWhole(text) ? text : undefined;
+    }
     case 'quantity': {
       const text = type.acceptsNumber && typeof value === 'number' ? String(value) : value;
-      return typeof text === 'string' &&
-        ((text === '' && type.kind === 'bytes' && !type.acceptsNumber) || parseQuantity(text) !== undefined)
-        ? text
-        : undefined;
+      return typeof text === 'string' && parseQuantity(text) !== undefined ? text : undefined;
     }
     default:
       return undefined;
   }
+}
+
+/** Whether the text is a quantity of whole bytes that an int64 holds: `1m` is a thousandth of one. */
+function isWhole(text: string): boolean {
+  const quantity = parseQuantity(text);
+  return (
+    quantity !== undefined &&
+    quantity.nanos % 1_000_000_000n === 0n &&
+    BigInt.asIntN(64, quantity.value()) === quantity.value()
+  );
 }
 
 function isInteger(value: number, type: FieldType & { kind: 'integer' }): boolean {
@@ -196,6 +219,7 @@ export function wanted(type: FieldType): string {
         ? 'a duration such as "5s", or a whole number of nanoseconds'
         : 'a duration with a unit, such as "1m30s" or "300ms"';
     case 'bytes':
+      return type.acceptsNumber ? 'a quantity such as "10Mi"' : 'a quantity of whole bytes such as "10Mi"';
     case 'quantity':
       return 'a quantity such as "10Mi" or "500m"';
     case 'list':

@@ -191,6 +191,17 @@ describe('flags beside the configuration', () => {
     [['--node-ip=10.0.0.1,::1,::2'], 'must be one IP address, or two'],
     [['--cloud-provider=aws'], 'must be empty or external, not "aws"'],
     [['--exit-on-lock-contention'], 'needs --lock-file'],
+    [['--root-dir='], '--root-dir: must be an absolute path, not ""'],
+    [['--root-dir=rel'], '--root-dir: must be an absolute path, not "rel"'],
+    [['--minimum-container-ttl-duration=-1s'], '--minimum-container-ttl-duration: must not be negative'],
+    [
+      ['--image-credential-provider-config=/x'],
+      '--image-credential-provider-config: needs --image-credential-provider-bin-dir',
+    ],
+    [
+      ['--image-credential-provider-bin-dir=/x'],
+      '--image-credential-provider-bin-dir: needs --image-credential-provider-config',
+    ],
   ])('%j is refused', async (argv, message) => {
     await expect(load({ argv })).rejects.toThrow(message);
   });

@@ -61,9 +61,12 @@ describe('a value of the wrong type', () => {
     ],
     [
       'containerLogMaxSize: 10MB',
-      '3:22: containerLogMaxSize: must be a quantity such as "10Mi" or "500m", not the string "10MB"',
+      '3:22: containerLogMaxSize: must be a quantity of whole bytes such as "10Mi", not the string "10MB"',
     ],
-    ['containerLogMaxSize: 10', 'containerLogMaxSize: must be a quantity such as "10Mi" or "500m", not the number 10'],
+    ['containerLogMaxSize: 10', 'must be a quantity of whole bytes such as "10Mi", not the number 10'],
+    ['containerLogMaxSize: 1m', 'must be a quantity of whole bytes such as "10Mi", not the string "1m"'],
+    ['containerLogMaxSize: "9e30"', 'must be a quantity of whole bytes such as "10Mi", not the string "9e30"'],
+    ['systemReserved: {cpu: null}', 'systemReserved.cpu: must be a quantity such as "10Mi" or "500m", not null'],
     ['memoryThrottlingFactor: high', 'memoryThrottlingFactor: must be a number, not the string "high"'],
     ['memoryThrottlingFactor: .nan', 'memoryThrottlingFactor: must be a number, not the number NaN'],
     [

@@ -113,6 +113,16 @@ describe('drop-ins', () => {
     expect(origins.of('maxPods')).toEqual({ source: 'default' });
   });
 
+  it('take a key of a map away with null, which in the file is false', async () => {
+    const gates = 'featureGates: {CustomCPUCFSQuotaPeriod: null}\n';
+    expect((await load({ config: file(gates) })).configuration.featureGates).toEqual({
+      CustomCPUCFSQuotaPeriod: false,
+    });
+    expect((await refusal({ config: file('featureGates: {NodeSwap: null}\n') })).message).toContain('locked to true');
+    const config = file('featureGates: {CustomCPUCFSQuotaPeriod: true}\n');
+    expect((await load({ config, dropIns: { 'a.conf': file(gates) } })).configuration.featureGates).toEqual({});
+  });
+
   it('do not change defaults that the file had already been given', async () => {
     const dropIns = { 'a.conf': file('nodeStatusUpdateFrequency: 20s\n') };
     expect((await load({ config: file(''), dropIns })).configuration.nodeStatusReportFrequencyMs).toBe(300_000);

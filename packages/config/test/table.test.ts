@@ -87,6 +87,24 @@ describe('the table of flags', () => {
   });
 });
 
+describe('--help', () => {
+  // As a command line without --config has it.
+  it.each([
+    ['anonymous-auth', '(default true)'],
+    ['authentication-token-webhook', undefined],
+    ['authorization-mode string', '(default AlwaysAllow)'],
+    ['max-pods int32', '(default 110)'],
+    ['enable-server', '(default true)'],
+    ['seccomp-default', undefined],
+  ])('has the default of --%s: %s', (flag, expected) => {
+    const text = helpText()
+      .split(/^ {2}(?=-| {4}--)/m)
+      .find((entry) => entry.trimStart().startsWith(`--${flag}\n`));
+    expect(text).toBeDefined();
+    expect(/\(default .*?\)/.exec(text ?? '')?.[0]).toBe(expected);
+  });
+});
+
 describe('what is written from the table', () => {
   it('is up to date: src/generated/kubelet-configuration.ts', () => {
     expect(read('src/generated/kubelet-configuration.ts')).toBe(generatedTypes());

@@ -282,8 +282,8 @@ config-dir
 *enforce-node-allocatable [pods]
 *event-burst 100
 *event-qps 50
-*event-storage-age-limit default=24h
-*event-storage-event-limit default=100000
+*event-storage-age-limit default=0
+*event-storage-event-limit default=0
 *eviction-hard
 *eviction-max-pod-grace-period 0
 *eviction-minimum-reclaim
@@ -303,7 +303,7 @@ fail-cgroupv1 true
 *healthz-port 10248
 help false
 hostname-override
-housekeeping-interval 1s
+housekeeping-interval 10s
 *http-check-frequency 20s
 image-credential-provider-bin-dir
 image-credential-provider-config

@@ -84,7 +84,13 @@ const pods: readonly Case[] = [
   ['userNamespaces: {idsPerPod: 65537}', 'userNamespaces.idsPerPod', 'must be a multiple of 65536'],
   ['userNamespaces: {idsPerPod: 4294967296}', 'userNamespaces.idsPerPod', 'must not be more than 4294967295'],
   ['address: here', 'address', 'must be an IP address'],
-  ['healthzBindAddress: localhost', 'healthzBindAddress', 'must be an IP address'],
+  ['healthzBindAddress: 1.2.3', 'healthzBindAddress', 'must be an IP address or a host name'],
+  ['healthzBindAddress: a b', 'healthzBindAddress', 'must be an IP address or a host name'],
+  ['syncFrequency: -10s', 'syncFrequency', '-10s must be longer than 0s'],
+  ['fileCheckFrequency: -1ms', 'fileCheckFrequency', 'must be longer than 0s'],
+  ['httpCheckFrequency: -1s', 'httpCheckFrequency', 'must be longer than 0s'],
+  ['runtimeRequestTimeout: -1s', 'runtimeRequestTimeout', 'must be longer than 0s'],
+  ['nodeStatusUpdateFrequency: -5s', 'nodeStatusUpdateFrequency', 'must be longer than 0s'],
   ['clusterDNS: [10.0.0.1, dns]', 'clusterDNS[1]', 'must be an IP address'],
   ['staticPodURL: ftp://x', 'staticPodURL', 'must be an http or https URL'],
   ['staticPodURL: there', 'staticPodURL', 'must be an http or https URL'],
@@ -294,7 +300,8 @@ const node: readonly Case[] = [
   ],
   ['registerWithTaints: [{key: a, effect: Never}]', 'registerWithTaints[0].effect', 'must be one of "", "NoSchedule"'],
   ['tlsCipherSuites: [NONE]', 'tlsCipherSuites[0]', '"NONE" is not a cipher suite'],
-  ['tlsCurvePreferences: [0]', 'tlsCurvePreferences[0]', 'must be between 1 and 65535, inclusive'],
+  ['tlsCurvePreferences: [0]', 'tlsCurvePreferences[0]', '0 is not a key exchange that there is'],
+  ['tlsCurvePreferences: [9999]', 'tlsCurvePreferences[0]', '9999 is not a key exchange'],
   ['tlsCurvePreferences: [29, 29]', 'tlsCurvePreferences[1]', 'is there twice'],
   ['tlsMinVersion: TLS12', 'tlsMinVersion', 'must be one of "", "VersionTLS10"'],
   [
@@ -340,6 +347,8 @@ const observability: readonly Case[] = [
     'must be host:port, or a URL with the scheme dns, unix or unix-abstract',
   ],
   ['tracing: {endpoint: "a b"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "unix:a"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "unix-abstract:a"}', 'tracing.endpoint', 'must be host:port'],
   ['showHiddenMetricsForVersion: "1.20"', 'showHiddenMetricsForVersion', 'must be omitted or 1.35'],
 ];
 
@@ -374,6 +383,10 @@ describe('validation', () => {
     'showHiddenMetricsForVersion: "1.35"',
     'healthzPort: 0\nreadOnlyPort: 10255',
     'podLogsDir: logs',
+    'healthzBindAddress: localhost',
+    'healthzBindAddress: "::1"',
+    'tracing: {endpoint: "[::1]:4317"}',
+    'tlsCurvePreferences: [4588, 29]',
     'reservedSystemCPUs: ""\nregisterWithTaints: [{key: a}]\nlogging: {vmodule: [{filePattern: a}]}',
   ])('accepts %j', async (body) => {
     await expect(load({ config: file(body) })).resolves.toBeDefined();

@@ -8,6 +8,7 @@ import {
   type Node,
   type Pair,
   parseAllDocuments,
+  type ScalarTag,
   type Tags,
 } from 'yaml';
 import type { ConfigEntry, ConfigNode, Position } from './node.ts';
@@ -36,10 +37,20 @@ const UNKNOWN_TAGS: ReadonlySet<string> = new Set([
   'pairs',
   'set',
 ]);
+/** Whole numbers whose base has a letter that YAML 1.1 does not know, and Go does: `0o17`, `0X1F`, `0B11`. */
+const GO_INTEGER: ScalarTag = {
+  default: true,
+  tag: 'tag:yaml.org,2002:int',
+  test: /^[-+]?0(?:[oO]_*[0-7][0-7_]*|X_*[\da-fA-F][\da-fA-F_]*|B_*[01][01_]*)$/,
+  resolve: (text) => {
+    const digits = BigInt(text.replace(/^[-+]/, '').replaceAll('_', ''));
+    return text.startsWith('-') ? -digits : digits;
+  },
+};
 
 /**
- * Reads one document of YAML 1.1 as Kubernetes reads it (`yes` is true, `0777` is octal, no dates, no base 60), or of
- * JSON where the text begins with a brace. Duplicate keys, several documents and an empty file are problems.
+ * Reads one document of YAML 1.1 as Kubernetes reads it (`yes` is true, `0777` and `0o777` are octal, no dates, no base
+ * 60), or of JSON where the text begins with a brace. Duplicate keys, several documents and an empty file are problems.
  */
 export function parseDocument(bytes: Uint8Array): ParsedDocument {
   let text: string;
@@ -56,13 +67,21 @@ function parseJson(text: string): ParsedDocument {
   try {
     JSON.parse(text);
   } catch (error) {
-    // A flow mapping of YAML begins with a brace, too, and Kubernetes takes it.
-    const asYaml = parseYaml(text);
-    if (asYaml.problems === undefined) return asYaml;
     const message = error instanceof Error ? error.message : String(error);
-    return { problems: [{ message: `is not JSON: ${message}`, at: asYaml.problems[0]?.at ?? START }] };
+    return { problems: [{ message: `is not JSON: ${message}`, at: placeInMessage(message) ?? endOf(text) }] };
   }
   return parseWith(text.replaceAll('\t', ' '), 'json');
+}
+
+/** The place that `JSON.parse` names, where it does. */
+function placeInMessage(message: string): Position | undefined {
+  const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? [];
+  return line === undefined || column === undefined ? undefined : { line: Number(line), column: Number(column) };
+}
+
+function endOf(text: string): Position {
+  const lines = text.trimEnd().split('\n');
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
 }
 
 function parseYaml(text: string): ParsedDocument {
@@ -74,7 +93,10 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
   const documents = parseAllDocuments(text, {
     version: schema === 'json' ? '1.2' : '1.1',
     schema,
-    customTags: (tags: Tags) => tags.filter((tag) => !UNKNOWN_TAGS.has(typeof tag === 'string' ? tag : nameOf(tag))),
+    customTags: (tags: Tags) => [
+      ...(schema === 'json' ? [] : [GO_INTEGER]),
+      ...tags.filter((tag) => !UNKNOWN_TAGS.has(typeof tag === 'string' ? tag : nameOf(tag))),
+    ],
     intAsBigInt: true,
     uniqueKeys: true,
     merge: schema !== 'json',

@@ -1,3 +1,4 @@
+import { FLAG_DEFAULTS } from '../defaults.ts';
 import type { FieldType, Json } from '../schema/field.ts';
 import { mirrorFlags } from './command-line.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
@@ -44,12 +45,14 @@ function ownEntry(flag: KubeletFlag): HelpEntry {
   };
 }
 
-function mirrorEntry({ flag, field }: (typeof mirrorFlags)[number]): HelpEntry {
+function mirrorEntry({ flag, field, path }: (typeof mirrorFlags)[number]): HelpEntry {
+  // The defaults of a command line: without --config some differ from those of a file.
+  const own = FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
   return {
     name: flag.name,
     shorthand: flag.shorthand,
     type: flag.syntax === 'ip' ? 'ip' : typeText(field.type),
-    default: defaultText(field.default),
+    default: defaultText(own ?? field.default),
     doc: field.doc,
     deprecated: flag.deprecated !== false,
   };

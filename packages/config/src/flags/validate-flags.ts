@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { isAbsolute } from 'node:path';
 import type { ConfigIssue } from '../error.ts';
 import { keyProblem, nodeLabelProblem, valueProblem } from '../labels.ts';
 import type { CommandLine } from './command-line.ts';
@@ -15,6 +16,7 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
     return problem === undefined ? [] : [issue('node-labels', problem)];
   });
   const nodeIp = nodeIpProblem(flags.nodeIp);
+  const { imageCredentialProviderConfig: plugins, imageCredentialProviderBinDir: pluginPrograms } = flags;
   const provider = flags.cloudProvider;
   return [
     ...labels,
@@ -24,6 +26,16 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
       : [issue('cloud-provider', `must be empty or external, not ${JSON.stringify(provider)}`)]),
     ...(flags.exitOnLockContention && flags.lockFile === ''
       ? [issue('exit-on-lock-contention', 'needs --lock-file')]
+      : []),
+    ...(isAbsolute(flags.rootDir)
+      ? []
+      : [issue('root-dir', `must be an absolute path, not ${JSON.stringify(flags.rootDir)}`)]),
+    ...(flags.minimumContainerTtlMs < 0 ? [issue('minimum-container-ttl-duration', 'must not be negative')] : []),
+    ...(plugins !== '' && pluginPrograms === ''
+      ? [issue('image-credential-provider-config', 'needs --image-credential-provider-bin-dir')]
+      : []),
+    ...(plugins === '' && pluginPrograms !== ''
+      ? [issue('image-credential-provider-bin-dir', 'needs --image-credential-provider-config')]
       : []),
   ];
 }

@@ -271,7 +271,7 @@ export interface KubeletConfiguration {
   readonly iptablesDropBit: number;
   /** The port of /healthz. 0: not served. Default: 10248. */
   readonly healthzPort: number;
-  /** The IP address of /healthz. Default: 127.0.0.1. */
+  /** The IP address of /healthz, or a host name that has one. Default: 127.0.0.1. */
   readonly healthzBindAddress: string;
   /** The port of the server that asks nobody who they are and changes nothing. 0: not served, also where no --config is given (upstream then serves it on 10255). Default: 0. */
   readonly readOnlyPort: number;
@@ -673,7 +673,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly iptablesDropBit?: number;
   /** The port of /healthz. 0: not served. Default: 10248. */
   readonly healthzPort?: number;
-  /** The IP address of /healthz. Default: 127.0.0.1. */
+  /** The IP address of /healthz, or a host name that has one. Default: 127.0.0.1. */
   readonly healthzBindAddress?: string;
   /** The port of the server that asks nobody who they are and changes nothing. 0: not served, also where no --config is given (upstream then serves it on 10255). Default: 0. */
   readonly readOnlyPort?: number;

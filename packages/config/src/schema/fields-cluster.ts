@@ -1,5 +1,18 @@
 import { type Field, field, inert, supported, warn } from './field.ts';
-import { atLeast, BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING, UINT32 } from './types.ts';
+import {
+  atLeast,
+  BOOLEAN,
+  DURATION,
+  INT32,
+  list,
+  map,
+  notNegative,
+  object,
+  oneOf,
+  positiveDuration,
+  STRING,
+  UINT32,
+} from './types.ts';
 
 /** The node in its cluster: registration, status, events, and the traffic to the API server. */
 export const clusterFields: readonly Field[] = [
@@ -42,7 +55,7 @@ export const clusterFields: readonly Field[] = [
     default: '10s',
     zeroIsUnset: true,
     flag: 'node-status-update-frequency',
-
+    check: positiveDuration,
     doc: 'How often the status of the node is looked at.',
   }),
   field({

@@ -1,5 +1,17 @@
 import { type Field, field, inert, refuse, supported, warn } from './field.ts';
-import { atLeast, BOOLEAN, DURATION, INT32, INT64, list, map, notNegative, object, STRING } from './types.ts';
+import {
+  atLeast,
+  BOOLEAN,
+  DURATION,
+  INT32,
+  INT64,
+  list,
+  map,
+  notNegative,
+  object,
+  positiveDuration,
+  STRING,
+} from './types.ts';
 
 /** Where pods come from, how often the loop looks at them, and how many there may be. */
 export const podFields: readonly Field[] = [
@@ -17,6 +29,7 @@ export const podFields: readonly Field[] = [
     default: '20s',
     zeroIsUnset: true,
     flag: 'file-check-frequency',
+    check: positiveDuration,
     doc: 'How often the manifests of staticPodPath are read again, besides when they change.',
   }),
   field({
@@ -40,6 +53,7 @@ export const podFields: readonly Field[] = [
     default: '20s',
     zeroIsUnset: true,
     flag: 'http-check-frequency',
+    check: positiveDuration,
     doc: 'How often staticPodURL is asked.',
   }),
   field({
@@ -48,6 +62,7 @@ export const podFields: readonly Field[] = [
     default: '1m0s',
     zeroIsUnset: true,
     flag: 'sync-frequency',
+    check: positiveDuration,
     doc: 'The longest time between two syncs of a pod in which nothing happened.',
   }),
   field({
@@ -230,6 +245,7 @@ export const runtimeFields: readonly Field[] = [
     default: '2m0s',
     zeroIsUnset: true,
     flag: 'runtime-request-timeout',
+    check: positiveDuration,
     doc: 'The deadline of a request to the runtime; pulls, logs, exec and attach have none or one of their own.',
   }),
   field({

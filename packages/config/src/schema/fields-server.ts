@@ -20,7 +20,7 @@ export const serverFields: readonly Field[] = [
     default: '127.0.0.1',
     zeroIsUnset: true,
     flag: { name: 'healthz-bind-address', syntax: 'ip' },
-    doc: 'The IP address of /healthz.',
+    doc: 'The IP address of /healthz, or a host name that has one.',
   }),
   field({
     name: 'readOnlyPort',

@@ -40,6 +40,9 @@ export function atLeast(min: number): Check {
   return (value) => (typeof value === 'number' && value >= min ? undefined : `must be ${min} or greater`);
 }
 
+export const positiveDuration: Check = (value) =>
+  typeof value === 'number' && value > 0 ? undefined : 'must be longer than 0s';
+
 export const port: Check = inRange(1, 65535);
 export const portOrOff: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= 65535

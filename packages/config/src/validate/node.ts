@@ -72,6 +72,9 @@ const CIPHERS: ReadonlySet<string> = new Set([
   'TLS_RSA_WITH_RC4_128_SHA',
 ]);
 
+/** X25519, the NIST curves, and the hybrids with ML-KEM, by their numbers (crypto/tls of Go 1.26). */
+const KEY_EXCHANGES: readonly number[] = [23, 24, 25, 29, 4587, 4588, 4589];
+
 const tls: Rule = ({ tlsCipherSuites, tlsCurvePreferences, serverTLSBootstrap }, { gates }) => [
   ...tlsCipherSuites.flatMap((suite, index) =>
     when(
@@ -81,7 +84,11 @@ const tls: Rule = ({ tlsCipherSuites, tlsCurvePreferences, serverTLSBootstrap },
     ),
   ),
   ...tlsCurvePreferences.flatMap((curve, index) => [
-    ...when(curve < 1 || curve > 65_535, `tlsCurvePreferences[${index}]`, 'must be between 1 and 65535, inclusive'),
+    ...when(
+      !KEY_EXCHANGES.includes(curve),
+      `tlsCurvePreferences[${index}]`,
+      `${curve} is not a key exchange that there is; there are ${KEY_EXCHANGES.join(', ')}`,
+    ),
     ...when(tlsCurvePreferences.indexOf(curve) < index, `tlsCurvePreferences[${index}]`, 'is there twice'),
   ]),
   ...when(

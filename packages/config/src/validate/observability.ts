@@ -31,12 +31,21 @@ const logging: Rule = ({ logging: { format, vmodule, options } }, { gates }) => 
   ];
 };
 
+/** As Go's `url.Parse` takes it, after `dns://` is put before what has no scheme. */
+function isEndpoint(endpoint: string): boolean {
+  if (/[\s\p{Cc}]/u.test(endpoint)) return false;
+  const url = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;
+  const [, scheme, authority = ''] = /^([^:]*):\/\/([^/?#]*)/.exec(url) ?? [];
+  if (scheme === undefined || !['dns', 'unix', 'unix-abstract'].includes(scheme)) return false;
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  return /^(?:\[[^\][]*\]|[^:\][]*)(?::\d*)?$/.test(host);
+}
+
 const tracing: Rule = ({ tracing: settings }) => {
   const endpoint = settings?.endpoint;
   if (endpoint === undefined) return [];
-  const scheme = endpoint.includes('//') ? endpoint.slice(0, endpoint.indexOf(':')) : 'dns';
   return when(
-    !['dns', 'unix', 'unix-abstract'].includes(scheme) || /\s/.test(endpoint),
+    !isEndpoint(endpoint),
     'tracing.endpoint',
     'must be host:port, or a URL with the scheme dns, unix or unix-abstract',
   );

@@ -55,11 +55,19 @@ const userNamespaces: Rule = ({ userNamespaces: settings }) => {
 
 const addresses: Rule = (configuration) => [
   ...when(isIP(configuration.address) === 0, 'address', 'must be an IP address'),
-  ...when(isIP(configuration.healthzBindAddress) === 0, 'healthzBindAddress', 'must be an IP address'),
+  ...when(!isHost(configuration.healthzBindAddress), 'healthzBindAddress', 'must be an IP address or a host name'),
   ...configuration.clusterDNS.flatMap((address, index) =>
     when(isIP(address) === 0, `clusterDNS[${index}]`, 'must be an IP address'),
   ),
 ];
+
+/** An IP address, or a name that is no broken IPv4 address (RFC 1123). */
+function isHost(text: string): boolean {
+  return (
+    isIP(text) !== 0 ||
+    (/^[a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*$/i.test(text) && !/^[\d.]+$/.test(text))
+  );
+}
 
 const staticPodUrl: Rule = ({ staticPodURL }) => {
   if (staticPodURL === '') return [];
