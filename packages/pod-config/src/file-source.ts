@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import { type Clock, Semaphore, sleep } from '@node-agent/async';
+import { type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
@@ -62,6 +62,7 @@ export class FileSource {
   /** The names that hints named since the last look; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
   #isDirectory = false;
+  #watched: { readonly directory: string; readonly link: LinkedAbort } | undefined;
   #told: ManifestState['pods'] | undefined;
 
   constructor(components: FileSourceComponents, options: FileSourceOptions) {
@@ -101,8 +102,10 @@ export class FileSource {
       // A file is watched through its directory: editors and atomic writers put another file in its place.
       const directory = this.#isDirectory || (await isDirectory(fs, path)) ? path : dirname(path);
       const onChange = (name: string | undefined): void => this.#hint(directory === path ? name : undefined, name);
+      using link = linkAbort(signal);
+      this.#watched = { directory, link };
       try {
-        await fs.watch(directory, onChange, signal);
+        await fs.watch(directory, onChange, link.signal);
       } catch (error) {
         logger.debug({ err: error, path: directory }, 'Manifests are not watched for now');
         this.#hint(undefined);
@@ -123,9 +126,17 @@ export class FileSource {
   async #look(changed: ReadonlySet<string> | 'all'): Promise<void> {
     const { fs, logger, schema = podSchema } = this.#components;
     const { path, nodeName, limitBytes } = this.#options;
+    await this.#memory.rememberUnsaved();
     const listing = await listManifests(fs, path, this.#files.has(path));
     if (listing.problem === undefined) {
       this.#isDirectory = listing.isDirectory;
+      // One that was not there, or could not be looked at, when the watch began: its changes would be seen once a period only.
+      const directory = listing.isDirectory ? path : dirname(path);
+      if (this.#watched !== undefined && this.#watched.directory !== directory) {
+        this.#watched.link.abort();
+        // What happens before the new watch has begun.
+        this.#hint(undefined);
+      }
       const files = new Map<string, FileVersion>();
       const turns = new Semaphore(CONCURRENT_READS);
       const versions = await Promise.all(

@@ -85,6 +85,7 @@ export class HttpSource {
   async start(signal: AbortSignal): Promise<void> {
     const { periodMs } = this.#options;
     while (!signal.aborted) {
+      await this.#memory.rememberUnsaved();
       try {
         await this.#look(signal);
       } catch (error) {

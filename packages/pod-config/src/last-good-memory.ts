@@ -5,11 +5,13 @@ import type { ManifestReading } from './manifest.ts';
 
 /**
  * A source's use of a {@link LastGoodStore}: nothing that goes wrong with it may hold a manifest up, so it is logged
- * and passed over. Without a store it remembers nothing.
+ * and tried again later. Without a store it remembers nothing.
  */
 export class LastGoodMemory {
   readonly #store: LastGoodStore | undefined;
   readonly #logger: Logger;
+  /** What could not be kept yet: until it is, a restart would find an older version, or none. */
+  readonly #unsaved = new Map<string, Uint8Array>();
 
   constructor(store: LastGoodStore | undefined, logger: Logger) {
     this.#store = store;
@@ -33,12 +35,20 @@ export class LastGoodMemory {
   async remember(source: string, content: Uint8Array): Promise<void> {
     try {
       await this.#store?.save(source, content);
+      this.#unsaved.delete(source);
     } catch (err) {
+      this.#unsaved.set(source, content);
       this.#logger.error({ err, source }, 'Good version of a manifest cannot be kept for a restart');
     }
   }
 
+  /** Tries once more to keep what could not be kept; to be called with each look at the source. */
+  async rememberUnsaved(): Promise<void> {
+    for (const [source, content] of [...this.#unsaved]) await this.remember(source, content);
+  }
+
   async retain(sources: readonly string[]): Promise<void> {
+    for (const source of this.#unsaved.keys()) if (!sources.includes(source)) this.#unsaved.delete(source);
     try {
       await this.#store?.retain(sources);
     } catch (err) {

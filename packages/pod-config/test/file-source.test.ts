@@ -173,6 +173,20 @@ describe('FileSource', () => {
     expect(told.at(-1)).toBe('b-n=busybox c-n=busybox');
   });
 
+  it('sees changes at once in a directory that is made after the start, or could not be looked at then', async () => {
+    const fs = newFileSystem();
+    await fs.mkdir('/etc');
+    const late = await setUp({ path: DIR }, undefined, fs);
+    await fs.mkdir(DIR);
+    await late.settle();
+    await late.write('a', manifestOf('a'));
+    expect(late.told).toEqual(['', 'a-n=busybox']);
+    const closed = await setUp({}, (fs) => fs.injectFault({ code: 'EIO', operation: 'stat', path: DIR, times: 2 }));
+    await closed.clock.advance(20_000);
+    await closed.write('a', manifestOf('a'));
+    expect(closed.told).toEqual(['', 'a-n=busybox']);
+  });
+
   it('F1: a path that was never there has no pods; one that cannot be looked at has not spoken', async () => {
     const missing = await setUp({ path: '/nowhere' });
     expect([missing.told, missing.problems()]).toEqual([[''], ['/nowhere: does not exist']]);
@@ -229,6 +243,23 @@ describe('FileSource', () => {
     await write('a', manifestOf('a'));
     expect(told.at(-1)).toBe('a-n=busybox');
     expect(lines).toContain('Good version of a manifest cannot be kept for a restart');
+  });
+
+  it('F2: what could not be kept for a restart is kept as soon as that is possible', async () => {
+    const first = await setUp();
+    await first.write('a', manifestOf('a'));
+    const fault = first.fs.injectFault({ code: 'ENOSPC', path: STORE, times: Number.POSITIVE_INFINITY });
+    await first.write('a', manifestOf('a', 'v2'));
+    await first.write('b', manifestOf('b'));
+    await first.fs.remove(`${DIR}/b`);
+    await first.clock.advance(20_000);
+    fault.remove();
+    await first.clock.advance(20_000);
+    await ends.pop()?.();
+    await first.fs.writeFile(`${DIR}/a`, '{');
+    await first.fs.writeFile(`${DIR}/b`, '{');
+    const next = await setUp({}, undefined, first.fs);
+    expect(next.told).toEqual(['a-n=v2']);
   });
 
   it('keeps manifests where their owner alone reads them', async () => {
