@@ -198,7 +198,7 @@ class Run {
   }
 
   async #isQuiet(): Promise<boolean> {
-    const converged = unconverged(this.#facts, await this.#look()) === undefined;
+    const converged = !this.#facts.pods.someAreUnsure && unconverged(this.#facts, await this.#look()) === undefined;
     this.#quietLooks = converged ? this.#quietLooks + 1 : 0;
     return this.#quietLooks > QUIET_LOOKS;
   }

@@ -1,91 +1,11 @@
-import type { ImageService, RuntimeService } from '@node-agent/cri-client';
-import type { PodSyncer } from '@node-agent/kubelet-core';
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
-import {
-  allInvariants,
-  type ContainerPlan,
-  type Decorations,
-  generateScenario,
-  type InvariantId,
-  type PodPlan,
-  type Scenario,
-  shrink,
-  simulate,
-} from '../src/index.ts';
-
-type Cri = RuntimeService & ImageService;
-
-/** The runtime with some of its calls changed. */
-function changed(cri: Cri, calls: Partial<Cri>): Cri {
-  return new Proxy(cri, {
-    get: (target, name) => Reflect.get(calls, name) ?? Reflect.get(target, name, target),
-  });
-}
-
-/** The steps with some of them changed. */
-function steps(change: (inner: PodSyncer) => Partial<PodSyncer>): Decorations {
-  return { podSyncer: (inner) => ({ ...inner, ...change(inner) }) };
-}
+import { type ContainerPlan, generateScenario, type Scenario, shrink, simulate } from '../src/index.ts';
+import { type Cri, changed, healthy, quietNode, seenBroken, steps, twoContainers } from './mutants.ts';
 
 function withSpec(pod: Pod, spec: Partial<Pod['spec']>): Pod {
   return { ...pod, spec: { ...pod.spec, ...spec } };
 }
-
-/** Containers whose spec seems to have changed, from a time on. */
-function forgedHashes(when: (kubelet: number, wasDown: boolean) => boolean): Decorations {
-  let kubelets = 0;
-  return {
-    cri: (cri, world) => {
-      const kubelet = ++kubelets;
-      let wasDown = false;
-      return changed(cri, {
-        containerStatus: async (request, signal) => {
-          wasDown ||= world.runtime.down;
-          const answer = await cri.containerStatus(request, signal);
-          if (!when(kubelet, wasDown) || answer.status === null) return answer;
-          const annotations = { ...answer.status.annotations, 'io.kubernetes.container.hash': 'deadbeef' };
-          return { ...answer, status: { ...answer.status, annotations } };
-        },
-        status: async (request, signal) => {
-          wasDown ||= world.runtime.down;
-          return cri.status(request, signal);
-        },
-      });
-    },
-  };
-}
-
-const healthy: PodPlan = {
-  name: 'p1',
-  uid: 'u1',
-  restartPolicy: 'Always',
-  graceSeconds: 2,
-  init: [],
-  containers: [{ name: 'main', runs: [{}], version: 1 }],
-};
-
-const twoContainers: PodPlan = {
-  ...healthy,
-  containers: [...healthy.containers, { name: 'two', runs: [{}], version: 1 }],
-};
-
-const quietNode: Omit<Scenario, 'actions'> = {
-  seed: 1,
-  node: { backOff: { initialMs: 1000, maxMs: 10_000 }, events: true, latencies: true, http: false, httpDelayMs: 0 },
-  faultsEndMs: 40_000,
-  quietMs: 200_000,
-};
-
-/** One healthy pod, and a runtime that is away for three seconds. */
-const runtimeRestart: Scenario = {
-  ...quietNode,
-  actions: [
-    { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: twoContainers },
-    { atMs: 20_000, do: 'crashRuntime', downMs: 3000, lost: 'none' },
-    { atMs: 30_000, do: 'killContainer', nth: 1, exitCode: 1, oomKilled: false },
-  ],
-};
 
 /** One healthy pod. */
 const comeAndStay: Scenario = {
@@ -139,7 +59,7 @@ const comeAndGo: Scenario = {
 };
 
 /** Each rule, and a node that breaks it. */
-const mutants: readonly (readonly [InvariantId, string, () => Decorations, Scenario?])[] = [
+seenBroken([
   [
     'P1',
     'the last step comes before the one that stops the pod',
@@ -303,14 +223,6 @@ const mutants: readonly (readonly [InvariantId, string, () => Decorations, Scena
     slowPull,
   ],
   ['S2', 'a pod counts as stopped without being stopped', () => steps(() => ({ syncTerminatingPod: async () => {} }))],
-  ['F2', 'specs seem to change all the time', () => forgedHashes(() => true)],
-  ['K1', 'specs seem to have changed after a restart of the kubelet', () => forgedHashes((kubelet) => kubelet > 1)],
-  [
-    'K2',
-    'specs seem to have changed after a restart of the runtime',
-    () => forgedHashes((_kubelet, down) => down),
-    runtimeRestart,
-  ],
   [
     'K4',
     'the runtime never forgets a sandbox',
@@ -335,22 +247,7 @@ const mutants: readonly (readonly [InvariantId, string, () => Decorations, Scena
     }),
     comeAndGo,
   ],
-];
-
-const SEEDS = 100;
-
-for (const [id, how, decorations, scenario] of mutants) {
-  test(`${id}: is seen to be broken where ${how}`, async () => {
-    const invariants = allInvariants.filter((invariant) => invariant.id === id);
-    for (let seed = 1; seed <= SEEDS; seed++) {
-      const result = await simulate(scenario ?? generateScenario(seed), { decorations: decorations(), invariants });
-      if (result.violation === undefined) continue;
-      expect(result.violation.invariant).toBe(id);
-      return;
-    }
-    expect.fail(`no seed of ${SEEDS} shows that ${id} is broken`);
-  });
-}
+]);
 
 test('a failure is cut down to the few actions that it takes, which break the same rule again', async () => {
   const startContainer: Cri['startContainer'] = () => Promise.reject(new Error('no'));

@@ -1,5 +1,6 @@
 import type { Observation } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
+import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
 import { Lives } from './lives.ts';
 import { WantedPods } from './wanted-pods.ts';
@@ -35,6 +36,8 @@ export class Facts {
   sourcesReadyAtMs = 0;
   runtimeUp = true;
   runtimeChangedAtMs = 0;
+  /** When the runtime last went away; infinite where it never did. */
+  runtimeDownAtMs: number = Number.POSITIVE_INFINITY;
   faultsEnded = false;
   /** When the wall clock was last moved; -1 where it never was. */
   clockJumpedAtMs = -1;
@@ -43,17 +46,25 @@ export class Facts {
   readonly #knownToKubelet = new Set<string>();
   readonly #syncBeganAtMs = new Map<string, number>();
   readonly #stopAskedAtMs = new Map<string, number>();
+  readonly #removalAskedAtMs = new Map<string, number>();
+  readonly #terminatingSinceMs = new Map<string, number>();
   /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
   readonly #orphaned = new Set<string>();
 
   constructor(node: NodePlan) {
     this.node = node;
-    this.pods = new WantedPods(node.http);
+    this.pods = new WantedPods(node);
   }
 
   /** When a kubelet first asked for a container to be stopped. */
   stopAskedAtMs(containerId: string): number | undefined {
     return this.#stopAskedAtMs.get(containerId);
+  }
+
+  /** When the removal of a container, or the end of its pod, was first asked for; infinite where neither was. */
+  endAskedAtMs({ id, podUid }: Life): number {
+    const never = Number.POSITIVE_INFINITY;
+    return Math.min(this.#removalAskedAtMs.get(id) ?? never, this.#terminatingSinceMs.get(podUid) ?? never);
   }
 
   /** Whether the kubelet that runs has had the pod from one of its sources. */
@@ -104,14 +115,18 @@ export class Facts {
       case 'call': {
         const { name, args } = observation.call;
         const { containerId } = (args[0] ?? {}) as { readonly containerId?: string };
-        if (name !== 'stopContainer' || containerId === undefined || this.#stopAskedAtMs.has(containerId)) return;
-        this.#stopAskedAtMs.set(containerId, observation.atMs);
+        if (containerId === undefined) return;
+        if (name === 'stopContainer') setOnce(this.#stopAskedAtMs, containerId, observation.atMs);
+        if (name === 'removeContainer') setOnce(this.#removalAskedAtMs, containerId, observation.atMs);
         return;
       }
       case 'stepBegan':
         if (observation.step === 'syncTerminatingRuntimePod') this.#orphaned.add(observation.uid);
         else this.#knownToKubelet.add(observation.uid);
-        if (observation.step === 'syncPod') this.#syncBeganAtMs.set(observation.uid, observation.atMs);
+        if (observation.step === 'syncPod') {
+          this.#syncBeganAtMs.set(observation.uid, observation.atMs);
+          this.#terminatingSinceMs.delete(observation.uid);
+        } else setOnce(this.#terminatingSinceMs, observation.uid, observation.atMs);
         return;
       case 'sourcesReady':
         this.sourcesReady = true;
@@ -121,6 +136,7 @@ export class Facts {
       case 'runtimeUp':
         this.runtimeUp = observation.kind === 'runtimeUp';
         this.runtimeChangedAtMs = observation.atMs;
+        if (!this.runtimeUp) this.runtimeDownAtMs = observation.atMs;
         return;
       case 'faultsEnded':
         this.faultsEnded = true;
@@ -128,4 +144,8 @@ export class Facts {
       default:
     }
   }
+}
+
+function setOnce(times: Map<string, number>, key: string, atMs: number): void {
+  if (!times.has(key)) times.set(key, atMs);
 }

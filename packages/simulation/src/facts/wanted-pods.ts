@@ -1,21 +1,15 @@
 import type { Observation } from '../observation.ts';
-import type { Action } from '../scenario/actions.ts';
+import type { NodePlan } from '../scenario/actions.ts';
 import type { PodPlan } from '../scenario/plans.ts';
-
-interface FileFacts {
-  /** What the file says now; `undefined` where it is broken. */
-  readonly content: PodPlan | undefined;
-  /** What a kubelet that saw all of it holds on to. */
-  readonly lastGood: PodPlan | undefined;
-}
+import { ManifestFacts } from './manifest-facts.ts';
+import { ServedFacts } from './served-facts.ts';
 
 /** The pods that the user wants to run, as manifests and the API say them, and those that were ever wanted. */
 export class WantedPods {
-  readonly #http: boolean;
+  readonly #files = new ManifestFacts();
+  /** Where there is a manifest URL. */
+  readonly #served: ServedFacts | undefined;
   #nowMs = 0;
-  #kubeletUp = false;
-  readonly #files = new Map<string, FileFacts>();
-  #served: readonly PodPlan[] = [];
   readonly #inApi = new Map<string, PodPlan>();
   readonly #everInApi = new Set<string>();
   #wanted: ReadonlyMap<string, PodPlan> = new Map();
@@ -24,9 +18,8 @@ export class WantedPods {
   readonly #wantedSinceMs = new Map<string, number>();
   readonly #plans = new Map<string, PodPlan[]>();
 
-  /** @param http whether what the manifest URL serves counts */
-  constructor(http: boolean) {
-    this.#http = http;
+  constructor({ http, httpDelayMs }: NodePlan) {
+    this.#served = http ? new ServedFacts(httpDelayMs) : undefined;
   }
 
   /** The pods that the user wants to run, by UID. */
@@ -61,7 +54,26 @@ export class WantedPods {
 
   /** Whether the pod's manifest is a file that is broken now. */
   isBroken(uid: string): boolean {
-    return [...this.#files.values()].some(({ content, lastGood }) => content === undefined && lastGood?.uid === uid);
+    return this.#files.isBroken(uid);
+  }
+
+  /** Whether nobody can say if a kubelet holds on to the pod, as its source cannot be read and has changed since it last was. */
+  isUnsure(uid: string): boolean {
+    if (this.isApiPod(uid)) return false;
+    return (
+      this.#files.isUnsure(this.planOf(uid)?.name ?? '') ||
+      (this.#served?.isUnsure(uid, this.#files.storeFaultUntilMs) ?? false)
+    );
+  }
+
+  /** Whether that may be said of any pod. */
+  get someAreUnsure(): boolean {
+    return this.knownUids.some((uid) => this.isUnsure(uid));
+  }
+
+  /** Until when changes of manifests could not be seen; -1 where they always could. */
+  get hiddenUntilMs(): number {
+    return this.#files.hiddenUntilMs;
   }
 
   /** What the pod was planned as, at any time: the newest last. */
@@ -76,49 +88,14 @@ export class WantedPods {
 
   observe(observation: Observation): void {
     this.#nowMs = observation.atMs;
-    switch (observation.kind) {
-      case 'action':
-        this.#onAction(observation.action);
-        return;
-      case 'kubeletStarted':
-        this.#kubeletUp = true;
-        for (const [file, { content }] of this.#files) this.#files.set(file, { content, lastGood: content });
-        this.#update();
-        return;
-      case 'kubeletEnded':
-        this.#kubeletUp = false;
-        return;
-      case 'podDeleted':
-        this.#inApi.delete(observation.uid);
-        this.#update();
-        return;
-      default:
-    }
-  }
-
-  #onAction(action: Action): void {
-    switch (action.do) {
-      case 'writeManifest':
-        this.#files.set(action.file, { content: action.pod, lastGood: action.pod });
-        break;
-      case 'breakManifest': {
-        const lastGood = this.#kubeletUp ? this.#files.get(action.file)?.lastGood : undefined;
-        this.#files.set(action.file, { content: undefined, lastGood });
-        break;
-      }
-      case 'removeManifest':
-        this.#files.delete(action.file);
-        break;
-      case 'serve':
-        this.#served = action.pods;
-        break;
-      case 'apiCreate':
-        this.#inApi.set(action.pod.uid, action.pod);
-        this.#everInApi.add(action.pod.uid);
-        break;
-      default:
-        return;
-    }
+    this.#files.observe(observation);
+    this.#served?.observe(observation);
+    if (observation.kind === 'podDeleted') this.#inApi.delete(observation.uid);
+    else if (observation.kind === 'action' && observation.action.do === 'apiCreate') {
+      const { pod } = observation.action;
+      this.#inApi.set(pod.uid, pod);
+      this.#everInApi.add(pod.uid);
+    } else if (observation.kind !== 'action' && observation.kind !== 'kubeletStarted') return;
     this.#update();
   }
 
@@ -144,13 +121,12 @@ export class WantedPods {
   #now(): ReadonlyMap<string, PodPlan> {
     const wanted = new Map<string, PodPlan>();
     const names = new Set<string>();
-    const files = [...this.#files].sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [, { lastGood }] of files) {
-      if (lastGood === undefined || wanted.has(lastGood.uid) || names.has(lastGood.name)) continue;
-      wanted.set(lastGood.uid, lastGood);
-      names.add(lastGood.name);
+    for (const pod of this.#files.pods()) {
+      if (wanted.has(pod.uid) || names.has(pod.name)) continue;
+      wanted.set(pod.uid, pod);
+      names.add(pod.name);
     }
-    for (const pod of this.#http ? this.#served : []) if (!wanted.has(pod.uid)) wanted.set(pod.uid, pod);
+    for (const pod of this.#served?.pods ?? []) if (!wanted.has(pod.uid)) wanted.set(pod.uid, pod);
     for (const [uid, pod] of this.#inApi) wanted.set(uid, pod);
     return wanted;
   }

@@ -147,7 +147,8 @@ export function clusterFault(facts: Facts, look: ClusterLook): string | undefine
 function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {
   const mirrored = new Set(shown.filter(({ mirror }) => mirror).map(({ name }) => name));
   const statics = [...facts.pods.wanted.values()].filter(({ uid }) => !facts.pods.isApiPod(uid));
-  for (const { name } of statics) {
+  for (const { name, uid } of statics) {
+    if (facts.pods.isUnsure(uid)) continue;
     if (!mirrored.delete(`${name}-${NODE_NAME}`) && statics.filter((pod) => pod.name === name).length === 1) {
       return `static pod ${name} has no mirror pod`;
     }

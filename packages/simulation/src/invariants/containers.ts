@@ -126,6 +126,8 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
 export const gracefulStop: Invariant = invariant('C5', () => (observation, facts) => {
   if (observation.kind !== 'containerEnded' || observation.life.end !== 'killed') return undefined;
   const { life } = observation;
+  // A start that comes late, when the end is under way already, is cut short.
+  if (facts.endAskedAtMs(life) <= life.startedAtMs) return undefined;
   const who = `container ${life.name} of pod ${life.podUid}`;
   if (life.termAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);

@@ -25,7 +25,9 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
 /** What should run and does not. */
 function missing(facts: Facts): string | undefined {
   const names = new Map<string, PodPlan[]>();
-  for (const pod of facts.pods.wanted.values()) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
+  for (const pod of facts.pods.wanted.values()) {
+    if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
+  }
   for (const pods of names.values()) {
     // Of several of one full name any may have the turn.
     const faults = pods.map((pod) => podFault(facts, pod));
@@ -76,16 +78,17 @@ function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string
 
 /** What should be gone and is not. */
 function leftOver(facts: Facts, look: LastLook): string | undefined {
-  const stray = facts.lives.running.find(({ podUid }) => !facts.pods.wanted.has(podUid));
+  const mayStay = (uid: string): boolean => facts.pods.wanted.has(uid) || facts.pods.isUnsure(uid);
+  const stray = facts.lives.running.find(({ podUid }) => !mayStay(podUid));
   if (stray !== undefined) return `container ${stray.name} of pod ${stray.podUid} runs, and nobody wants it`;
   for (const { podUid, name } of look.containers) {
-    if (!facts.pods.wanted.has(podUid)) return `container ${name} of pod ${podUid} is left in the runtime`;
+    if (!mayStay(podUid)) return `container ${name} of pod ${podUid} is left in the runtime`;
   }
   for (const { podUid, ready } of look.sandboxes) {
-    if (!facts.pods.wanted.has(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
+    if (!mayStay(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
   }
   for (const uid of facts.pods.knownUids) {
-    if (facts.pods.wanted.has(uid)) continue;
+    if (mayStay(uid)) continue;
     const path = look.paths.find(
       (name) =>
         name === `${ROOT_DIRECTORY}/pods/${uid}` || (name.startsWith(POD_LOGS_DIRECTORY) && name.endsWith(`_${uid}`)),

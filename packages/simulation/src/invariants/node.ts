@@ -51,7 +51,7 @@ const IDLE_CLUSTER_TIMERS = 10;
 
 /** K4: when all pods are gone, nothing is kept of them. */
 export const nothingIsKept: Invariant = invariant('K4', () => (observation, facts) => {
-  if (observation.kind !== 'end' || facts.pods.wanted.size > 0) return undefined;
+  if (observation.kind !== 'end' || facts.pods.wanted.size > 0 || facts.pods.someAreUnsure) return undefined;
   const { look } = observation;
   const most = IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0);
   if (look.kubeletTimers > most) return { wrong: `an empty kubelet has ${look.kubeletTimers} timers` };

@@ -1,9 +1,8 @@
+import { SEEN_MS } from '../facts/manifest-facts.ts';
 import type { WorkerStep } from '../observation.ts';
 import { calledFor } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** Longer than any source needs to see a change: the file source looks every 20 s at the latest. */
-const SEEN_MS = 35_000;
 /** Longer than it takes until a watch that hangs is dialled anew. */
 const HUNG_WATCH_MS = 130_000;
 
@@ -96,8 +95,10 @@ export const orphansNeverStart: Invariant = invariant('P6', () => (observation, 
   const { name } = observation.call;
   if (name !== 'runPodSandbox' && name !== 'createContainer') return undefined;
   const uid = calledFor(observation.call, facts);
-  if (uid === undefined || facts.pods.wanted.has(uid)) return 'ok';
-  const sinceMs = facts.pods.unwantedSinceMs(uid);
+  if (uid === undefined || facts.pods.wanted.has(uid) || facts.pods.isUnsure(uid)) return 'ok';
+  const unwantedMs = facts.pods.unwantedSinceMs(uid);
+  // A change that could not be read was seen later.
+  const sinceMs = facts.pods.isApiPod(uid) ? unwantedMs : Math.max(unwantedMs, facts.pods.hiddenUntilMs);
   // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only.
   const hangs = facts.pods.isApiPod(uid) && observation.atMs - Math.max(sinceMs, facts.api.troubleAtMs) < HUNG_WATCH_MS;
   // F1: what was dropped while another source had not spoken yet is taken away when that has.

@@ -35,8 +35,11 @@ export const readyHasCause: Invariant = invariant('S6', () => {
       return judged(idle && `pod ${uid} is shown as ready, and its container ${idle.name} has never run`);
     }
     ready.delete(uid);
-    // What ended shortly before could still be shown as ready.
-    const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= (readyAtMs.get(uid) ?? 0) - LATE_MS;
+    // What ended shortly before could still be shown as ready, and what ended while the runtime was away right after that.
+    const wasReadyAtMs = readyAtMs.get(uid) ?? 0;
+    const unseen = facts.runtimeUp && wasReadyAtMs - facts.runtimeChangedAtMs < LATE_MS;
+    const sinceMs = unseen ? Math.min(facts.runtimeDownAtMs, wasReadyAtMs) : wasReadyAtMs;
+    const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
     const cause = ended || !facts.pods.wanted.has(uid);
     return judged(!cause && `pod ${uid} was shown as ready and is not any more, and nothing has happened to it`);
   };

@@ -1,7 +1,5 @@
+import { SEEN_MS } from '../facts/manifest-facts.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
-
-/** Longer than any source needs to see a change. */
-const SEEN_MS = 35_000;
 
 function isTerminal(phase: string | undefined): boolean {
   return phase === 'Succeeded' || phase === 'Failed';

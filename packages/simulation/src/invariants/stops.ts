@@ -38,6 +38,8 @@ export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation,
 
 /** Whose directory a path is, or is a main part of: dead containers' own files may go at any time. */
 function podOfDirectory(path: string): string | undefined {
+  // What the kubelet before has begun to delete, the next one may go on with.
+  if (path.includes('/deleting~')) return undefined;
   const [uid, ...below] = path.startsWith(`${ROOT_DIRECTORY}/pods/`) ? path.split('/').slice(5) : [];
   if (uid !== undefined) return below.length === 0 || below[0] === 'volumes' ? uid : undefined;
   const [logs, ...more] = path.startsWith(`${POD_LOGS_DIRECTORY}/`) ? path.split('/').slice(4) : [];
@@ -81,7 +83,7 @@ function hasCause(life: Life, facts: Facts): boolean {
   const pod = facts.pods.wanted.get(podUid);
   // A UID that was taken away since its sync began, and came again, has to end before it begins anew (P3).
   const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
-  if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs) return true;
+  if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs || facts.pods.isUnsure(podUid)) return true;
   if (facts.lives.sandboxLostAtMs(sandboxId) !== undefined) return true;
   if (facts.lives.runningOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
   const current = [...pod.init, ...pod.containers].find(({ name }) => name === life.name);

@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
+import type { FileSystem } from '@node-agent/host';
 import {
   type AssembledKubelet,
   type AssemblySettings,
@@ -8,7 +9,7 @@ import {
   type PodSourcePort,
 } from '@node-agent/kubelet-assembly';
 import type { PodSyncer } from '@node-agent/kubelet-core';
-import { FileSource, HttpSource } from '@node-agent/pod-config';
+import { FileSource, HttpSource, LastGoodDirectory } from '@node-agent/pod-config';
 import { type Logger, noEvents, noMetrics } from '@node-agent/telemetry';
 import type { Happening, WorkerStep } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
@@ -25,6 +26,8 @@ export type ApiRequester = HttpTransport['request'];
 export interface Decorations {
   /** The runtime as the kubelet sees it. */
   readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
+  /** The files as the kubelet sees them. */
+  readonly files?: (fs: FileSystem) => FileSystem;
   /** The requests of the API server, where there is one. */
   readonly api?: (request: ApiRequester) => ApiRequester;
   /** The steps that pod workers take. */
@@ -84,7 +87,7 @@ export class SimulatedNode {
       this.poll();
       tell({ kind: 'call', call });
     });
-    const fs = guardedFiles(lease, world.fs);
+    const fs = guardedFiles(lease, decorations.files?.(world.fs) ?? world.fs);
     const { clock } = lease;
     const runtime = decorations.cri?.(world.runtime, world) ?? world.runtime;
     const syncers = decorations.podSyncer;
@@ -166,10 +169,16 @@ export class SimulatedNode {
   #settings(lease: Lease, fs: ReturnType<typeof guardedFiles>, logger: Logger): AssemblySettings<undefined> {
     const { clock } = lease;
     const { world } = this.#components;
+    const lastGood = (source: string): LastGoodDirectory =>
+      new LastGoodDirectory({ fs }, { path: `${ROOT_DIRECTORY}/last-good-manifests/${source}` });
     const sources: PodSourcePort[] = [
       {
         name: 'file',
-        make: (set) => new FileSource({ fs, clock, logger, set }, { path: MANIFEST_DIRECTORY, nodeName: NODE_NAME }),
+        make: (set) =>
+          new FileSource(
+            { fs, clock, logger, set, lastGood: lastGood('file') },
+            { path: MANIFEST_DIRECTORY, nodeName: NODE_NAME },
+          ),
       },
     ];
     if (this.#plan.http) {
@@ -187,6 +196,7 @@ export class SimulatedNode {
               clock,
               logger,
               set,
+              lastGood: lastGood('http'),
             },
             { url: MANIFEST_URL, nodeName: NODE_NAME, periodMs: 3000 },
           ),

@@ -1,5 +1,5 @@
 import type { EventFault, RpcFault, RpcName } from '@node-agent/fake-cri';
-import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
+import { MANIFEST_DIRECTORY, POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import type { Action } from './actions.ts';
 import type { Dice } from './dice.ts';
 
@@ -29,6 +29,7 @@ export const FAULTS: readonly (readonly [number, (dice: Dice, atMs: number) => A
   [8, rpcFault],
   [1.5, eventFault],
   [1, fileFault],
+  [1, manifestFault],
   [2, killContainer],
   [1, (dice, atMs) => ({ atMs, do: 'killSandbox', nth: dice.between(0, 9) })],
   [1.5, crashRuntime],
@@ -92,6 +93,18 @@ function fileFault(dice: Dice, atMs: number): Action {
   } as const;
   const operations = ['mkdir', 'write', 'open', 'remove', 'readdir', 'rename', 'stat'] as const;
   return dice.chance(0.5) ? fault : { ...fault, operation: dice.pick(operations) };
+}
+
+/** The manifests cannot be listed, read, or watched; the user, who writes them, is spared. */
+function manifestFault(dice: Dice, atMs: number): Action {
+  return {
+    atMs,
+    do: 'fileFault',
+    code: dice.pick(['EIO', 'EACCES']),
+    operation: dice.pick(['readdir', 'stat', 'read', 'watch']),
+    path: dice.chance(0.5) ? MANIFEST_DIRECTORY : `${MANIFEST_DIRECTORY}/p${dice.between(1, 5)}.yaml`,
+    forMs: dice.between(1, 30_000),
+  };
 }
 
 function killContainer(dice: Dice, atMs: number): Action {

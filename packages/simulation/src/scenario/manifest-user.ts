@@ -1,5 +1,6 @@
 import type { Draft } from './draft.ts';
 import { changePod, generatePod } from './generate-pod.ts';
+import { manifestOf } from './manifest.ts';
 import type { PodPlan } from './plans.ts';
 
 const BROKEN = [
@@ -74,8 +75,17 @@ export class ManifestUser {
     }
     const [file, pod] = entry;
     const { dice } = this.#draft;
+    const next = dice.chance(0.7) ? pod : changePod(pod);
+    if (dice.chance(0.3)) {
+      // It is only half written for a while.
+      const whole = manifestOf(next);
+      const content = whole.slice(0, dice.between(0, whole.length - 1));
+      this.#draft.do({ atMs, do: 'breakManifest', file, content });
+      this.#write(atMs + dice.between(1, 3000), file, next);
+      return;
+    }
     this.#draft.do({ atMs, do: 'breakManifest', file, content: dice.pick(BROKEN) });
-    this.#write(atMs + dice.between(1000, 30_000), file, dice.chance(0.7) ? pod : changePod(pod));
+    this.#write(atMs + dice.between(1000, 30_000), file, next);
   }
 
   /** What the manifest URL serves from now on. */

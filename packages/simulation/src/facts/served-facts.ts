@@ -1,0 +1,53 @@
+import type { Observation } from '../observation.ts';
+import type { PodPlan } from '../scenario/plans.ts';
+import { SEEN_MS } from './manifest-facts.ts';
+
+/** What the manifest URL serves, and what a kubelet can know of it. */
+export class ServedFacts {
+  readonly #delayMs: number;
+  #pods: readonly PodPlan[] = [];
+  #nowMs = 0;
+  #errorUntilMs = -1;
+  #unsureUntilMs = -1;
+  readonly #ever = new Set<string>();
+  /** Since when each pod is served without a break. */
+  #sinceMs = new Map<string, number>();
+  /** When a container of each pod was last started. */
+  readonly #startedAtMs = new Map<string, number>();
+
+  /** @param delayMs how long after a kubelet's start the URL answers */
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs;
+  }
+
+  get pods(): readonly PodPlan[] {
+    return this.#pods;
+  }
+
+  /** Whether a kubelet that has started may have an older answer than the last one, from the time of the one before it. */
+  isUnsure(uid: string, storeFaultUntilMs: number): boolean {
+    if (this.#nowMs >= this.#unsureUntilMs || !this.#ever.has(uid)) return false;
+    const sinceMs = this.#sinceMs.get(uid) ?? Number.POSITIVE_INFINITY;
+    return (this.#startedAtMs.get(uid) ?? -1) < sinceMs || storeFaultUntilMs >= sinceMs;
+  }
+
+  observe(observation: Observation): void {
+    this.#nowMs = observation.atMs;
+    if (observation.kind === 'containerStarted') this.#startedAtMs.set(observation.life.podUid, this.#nowMs);
+    if (observation.kind === 'kubeletStarted') {
+      const answeredAtMs = Math.max(this.#nowMs + this.#delayMs, this.#errorUntilMs);
+      if (answeredAtMs > this.#nowMs) this.#unsureUntilMs = answeredAtMs + SEEN_MS;
+    }
+    if (observation.kind !== 'action') return;
+    const { action } = observation;
+    if (action.do === 'serve') {
+      this.#pods = action.pods;
+      this.#sinceMs = new Map(action.pods.map(({ uid }) => [uid, this.#sinceMs.get(uid) ?? this.#nowMs]));
+      for (const { uid } of action.pods) this.#ever.add(uid);
+    }
+    if (action.do === 'serveError') {
+      this.#errorUntilMs = Math.max(this.#errorUntilMs, this.#nowMs + action.forMs);
+      if (this.#nowMs < this.#unsureUntilMs) this.#unsureUntilMs = this.#errorUntilMs + SEEN_MS;
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { Decorations, Scenario } from '../src/index.ts';
+import { changed, changedFiles, healthy, quietNode, seenBroken, twoContainers } from './mutants.ts';
+
+/** Containers whose spec seems to have changed, from a time on. */
+function forgedHashes(when: (kubelet: number, wasDown: boolean) => boolean): Decorations {
+  let kubelets = 0;
+  return {
+    cri: (cri, world) => {
+      const kubelet = ++kubelets;
+      let wasDown = false;
+      return changed(cri, {
+        containerStatus: async (request, signal) => {
+          wasDown ||= world.runtime.down;
+          const answer = await cri.containerStatus(request, signal);
+          if (!when(kubelet, wasDown) || answer.status === null) return answer;
+          const annotations = { ...answer.status.annotations, 'io.kubernetes.container.hash': 'deadbeef' };
+          return { ...answer, status: { ...answer.status, annotations } };
+        },
+        status: async (request, signal) => {
+          wasDown ||= world.runtime.down;
+          return cri.status(request, signal);
+        },
+      });
+    },
+  };
+}
+
+/** One healthy pod, and a runtime that is away for three seconds. */
+const runtimeRestart: Scenario = {
+  ...quietNode,
+  actions: [
+    { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: twoContainers },
+    { atMs: 20_000, do: 'crashRuntime', downMs: 3000, lost: 'none' },
+    { atMs: 30_000, do: 'killContainer', nth: 1, exitCode: 1, oomKilled: false },
+  ],
+};
+
+/** One healthy pod, whose manifest is broken when the kubelet comes back. */
+const brokenAtRestart: Scenario = {
+  ...quietNode,
+  actions: [
+    { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: healthy },
+    { atMs: 20_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 2000 },
+    { atMs: 21_000, do: 'breakManifest', file: 'p1.yaml', content: '{' },
+  ],
+};
+
+/** What stops containers, or has them stopped, without a cause. */
+seenBroken([
+  ['F2', 'specs seem to change all the time', () => forgedHashes(() => true)],
+  [
+    'F2',
+    'no manifest is remembered over a restart',
+    () => ({
+      files: (fs) =>
+        changedFiles(fs, {
+          readFile: (path) =>
+            fs.readFile(path.includes('/last-good-manifests/') ? path.replace(/[^/]*$/, 'forgotten') : path),
+        }),
+    }),
+    brokenAtRestart,
+  ],
+  [
+    'K1',
+    'manifests that cannot be listed at the start count as none',
+    () => ({
+      files: (fs) => changedFiles(fs, { readdir: (path) => fs.readdir(path).catch(() => []) }),
+    }),
+    {
+      ...brokenAtRestart,
+      actions: [
+        ...brokenAtRestart.actions.slice(0, 2),
+        {
+          ...{ atMs: 21_000, do: 'fileFault', code: 'EIO', operation: 'readdir' },
+          ...{ path: '/etc/kubernetes/manifests', forMs: 10_000 },
+        },
+      ],
+    },
+  ],
+  ['K1', 'specs seem to have changed after a restart of the kubelet', () => forgedHashes((kubelet) => kubelet > 1)],
+  [
+    'K2',
+    'specs seem to have changed after a restart of the runtime',
+    () => forgedHashes((_kubelet, down) => down),
+    runtimeRestart,
+  ],
+]);
