@@ -38,7 +38,12 @@ function isEndpoint(endpoint: string): boolean {
   const [, scheme, authority = ''] = /^([^:]*):\/\/([^/?#]*)/.exec(url) ?? [];
   if (scheme === undefined || !['dns', 'unix', 'unix-abstract'].includes(scheme)) return false;
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  return /^(?:\[[^\][]*\]|[^:\][]*)(?::\d*)?$/.test(host);
+  const afterBrackets = /^\[[^\][]*\](.*)$/.exec(host)?.[1];
+  if (afterBrackets === undefined && /[\][]/.test(host)) return false;
+  // What follows the last colon is the port, whatever comes before it.
+  const colon = host.lastIndexOf(':');
+  const port = afterBrackets ?? (colon < 0 ? '' : host.slice(colon));
+  return /^(?::\d*)?$/.test(port);
 }
 
 const tracing: Rule = ({ tracing: settings }) => {
