@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
-import { keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
+import { isGood, keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
 import { type ManifestReading, readManifest } from './manifest.ts';
@@ -111,13 +111,13 @@ export class HttpSource {
       throw new Error('the answer has no content');
     }
     const reading = this.#read(answer.bytes);
-    const isGood = reading.problems.length === 0;
-    if (isGood) await this.#memory.remember(this.#target.url, answer.bytes);
-    const previous = isGood ? undefined : (this.#state ?? (await this.#recall()));
+    const good = isGood(reading);
+    if (good) await this.#memory.remember(this.#target.url, answer.bytes);
+    const previous = good ? undefined : (this.#state ?? (await this.#recall()));
     const state = mergeManifests(new Map([[this.#target.url, keepLastGood(previous, reading)]]));
     this.#log.update(state.problems);
     // A first answer of which nothing can be used says nothing.
-    if (previous === undefined && !isGood && state.pods.length === 0) return;
+    if (previous === undefined && !good && state.pods.length === 0) return;
     this.#bytes = answer.bytes;
     this.#etag = answer.etag;
     this.#take(state);

@@ -8,12 +8,17 @@ export interface ManifestState {
   readonly problems: readonly ManifestProblem[];
 }
 
+/** Whether nothing is wrong with a reading that keeps a pod from running as it says. */
+export function isGood({ problems }: ManifestReading): boolean {
+  return problems.every(({ isWarning }) => isWarning === true);
+}
+
 /**
  * The state after a reading (F2): where the reading has any problem, no pod goes; what it does not say anew stays as
- * it was. A reading without a problem is taken as it is.
+ * it was. A reading without a problem, or with warnings alone, is taken as it is.
  */
 export function keepLastGood(previous: ManifestState | undefined, reading: ManifestReading): ManifestState {
-  if (reading.problems.length === 0 || previous === undefined) return reading;
+  if (isGood(reading) || previous === undefined) return reading;
   const named = new Set(reading.pods.map(podFullName));
   const kept = previous.pods.filter((pod) => !named.has(podFullName(pod)));
   return { pods: [...reading.pods, ...kept], problems: reading.problems };

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
-import { keepLastGood, type ManifestState } from './last-good.ts';
+import { isGood, keepLastGood, type ManifestState } from './last-good.ts';
 import type { LastGoodMemory } from './last-good-memory.ts';
 import { type ManifestReading, readManifest } from './manifest.ts';
 import type { PodSchema } from './pod-schema.ts';
@@ -60,9 +60,9 @@ export async function readManifestFile(
   const read = (bytes: Uint8Array): ManifestReading =>
     readManifest(bytes, { kind: 'file', location: path, nodeName }, schema);
   const take = async (reading: ManifestReading, bytes: Uint8Array | undefined): Promise<FileVersion> => {
-    const isGood = reading.problems.length === 0;
-    if (isGood && bytes !== undefined) await memory.remember(path, bytes);
-    const previous = isGood ? undefined : (known ?? (await memory.recall(path, read)));
+    const good = isGood(reading);
+    if (good && bytes !== undefined) await memory.remember(path, bytes);
+    const previous = good ? undefined : (known ?? (await memory.recall(path, read)));
     return { ...keepLastGood(previous, reading), bytes };
   };
   const unreadable = (message: string): Promise<FileVersion> =>

@@ -6,7 +6,7 @@ import type { ManifestProblem } from './problem.ts';
 import { type ManifestOrigin, type PodManifest, toStaticPod } from './static-pod.ts';
 import { readYaml, type YamlDocument } from './yaml-documents.ts';
 
-/** What a manifest says. Where `problems` is not empty, pods may be missing from `pods`. */
+/** What a manifest says. Where `problems` has more than warnings, pods may be missing from `pods`. */
 export interface ManifestReading {
   readonly pods: readonly Pod[];
   readonly problems: readonly ManifestProblem[];
@@ -14,14 +14,15 @@ export interface ManifestReading {
 
 /**
  * Reads a manifest: YAML or JSON, one or many documents, each a v1 `Pod`, `PodList` or `List` of pods. Each pod that
- * has no problem is made this node's own and given; a problem of one does not touch the others. Bytes that are no UTF-8
- * and a manifest without any document (cut short, say) are problems too: to remove pods, remove the manifest.
+ * has no problem is made this node's own and given; a problem of one does not touch the others. Fields that the API does
+ * not know are left out, and told of by warnings. Bytes that are no UTF-8 (nor UTF-16 with its mark) and a manifest
+ * without any document (cut short, say) are problems too: to remove pods, remove the manifest.
  */
 export function readManifest(bytes: Uint8Array, origin: ManifestOrigin, schema: PodSchema): ManifestReading {
   const source = origin.location;
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
   } catch {
     return { pods: [], problems: [{ source, message: 'is not UTF-8 text' }] };
   }
@@ -30,13 +31,25 @@ export function readManifest(bytes: Uint8Array, origin: ManifestOrigin, schema: 
   const problems: ManifestProblem[] = stream.problems.map((problem) => ({ source, ...problem }));
   for (const document of stream.documents) {
     for (const item of podItems(document.value)) {
-      const result = item.problem === undefined ? readPod(item.value, origin, schema) : [item.problem];
-      if (!isProblems(result)) pods.push(result);
-      else problems.push(...result.map((problem) => locate(problem, item.path, document, source)));
+      const at = (problem: FieldProblem): ManifestProblem => locate(problem, item.path, document, source);
+      if (item.problem !== undefined) {
+        problems.push(at(item.problem));
+        continue;
+      }
+      const reading = readPod(item.value, origin, schema);
+      if (reading.pod !== undefined) pods.push(reading.pod);
+      problems.push(...reading.unknown.map((problem): ManifestProblem => ({ ...at(problem), isWarning: true })));
+      problems.push(...reading.problems.map(at));
     }
   }
   if (stream.documents.length === 0 && problems.length === 0) problems.push({ source, message: 'holds no pod' });
   return { pods, problems };
+}
+
+/** As YAML tells them apart: UTF-16, which some editors write, begins with a byte order mark. */
+function encodingOf([first, second]: Uint8Array): string {
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
 }
 
 interface PodItem {
@@ -71,14 +84,37 @@ function podItems(value: JsonValue): readonly PodItem[] {
   });
 }
 
-function readPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): Pod | readonly FieldProblem[] {
+interface PodReading {
+  readonly pod?: Pod;
+  readonly problems: readonly FieldProblem[];
+  /** What was left out of the pod, as the API has no such fields. */
+  readonly unknown: readonly FieldProblem[];
+}
+
+/** Newer manifests have fields that an older kubelet does not know, and are meant to run: those are left out. */
+function readPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): PodReading {
   const wrong = schema.check(raw);
-  if (wrong.length > 0) return wrong;
+  const unknown = wrong.filter(({ type }) => type === 'Unknown field');
+  const known = unknown.length === 0 ? raw : schema.prune(raw);
+  const problems = unknown.length === 0 ? wrong : schema.check(known);
+  const pod = problems.length === 0 ? toPod(known, origin, schema) : problems;
+  return isProblems(pod) ? { problems: pod, unknown } : { pod, problems: [], unknown };
+}
+
+function toPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): Pod | readonly FieldProblem[] {
   const value = withoutNullFields(raw);
-  if (!isPodManifest(value)) return [{ field: 'metadata.name', message: 'name is needed for the pod' }];
-  if (value.metadata.annotations?.[CONFIG_MIRROR_ANNOTATION] !== undefined) {
+  if (!isPodManifest(value)) {
+    const isNamed = isJsonObject(value) && isJsonObject(value.metadata) && value.metadata.name;
+    if (isNamed) return [{ field: 'spec.containers', message: 'Required value' }];
+    return [{ field: 'metadata.name', message: 'name is needed for the pod' }];
+  }
+  const { metadata } = value;
+  if (metadata.annotations?.[CONFIG_MIRROR_ANNOTATION] !== undefined) {
     const field = `metadata.annotations[${CONFIG_MIRROR_ANNOTATION}]`;
     return [{ field, message: 'a static pod is no mirror pod' }];
+  }
+  if (/^\.\.?$|[/\0]/.test(metadata.uid ?? '')) {
+    return [{ field: 'metadata.uid', message: 'must be usable as the name of a directory' }];
   }
   const pod = schema.applyDefaults(toStaticPod(value, origin));
   const invalid = schema.validate(pod);

@@ -18,8 +18,9 @@ export class ProblemLog {
   update(problems: readonly ManifestProblem[]): void {
     const next = new Map(problems.map((problem) => [formatProblem(problem), problem]));
     for (const [text, problem] of next) {
-      if (!this.#current.has(text))
-        this.#logger.error({ source: problem.source, problem: text }, 'Manifest has a problem');
+      if (this.#current.has(text)) continue;
+      const level = problem.isWarning ? 'warn' : 'error';
+      this.#logger[level]({ source: problem.source, problem: text }, 'Manifest has a problem');
     }
     for (const [text, problem] of this.#current) {
       if (!next.has(text)) this.#logger.info({ source: problem.source, problem: text }, 'Manifest problem is gone');

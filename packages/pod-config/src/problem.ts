@@ -8,6 +8,8 @@ export interface ManifestProblem {
   readonly column?: number;
   /** The path of the field in the pod, as `spec.containers[0].image`. */
   readonly field?: string;
+  /** Whether the pod runs all the same: what is said of it here is left out of it. */
+  readonly isWarning?: true;
 }
 
 /** One line for people: `pods/web.yaml:7:5: spec.containers[0].image: required`. */

@@ -1,5 +1,15 @@
 import { errorText } from '@node-agent/telemetry';
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Tags } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  type ScalarTag,
+  type Tags,
+} from 'yaml';
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
 
 /** A place in a text, both from 1. */
@@ -30,11 +40,22 @@ export interface YamlStream {
 const LIMITS = { maxValues: 200_000, maxDepth: 100 };
 /** How much aliases may multiply what they stand for. */
 const MAX_ALIAS_COUNT = 100;
+/** Whole numbers whose base has a letter that YAML 1.1 does not know, and Go does: `0o17`, `0X1F`, `0B11`. */
+const GO_INTEGER: ScalarTag = {
+  default: true,
+  tag: 'tag:yaml.org,2002:int',
+  test: /^[-+]?0(?:[oO]_*[0-7][0-7_]*|X_*[\da-fA-F][\da-fA-F_]*|B_*[01][01_]*)$/,
+  resolve: (text) => {
+    const digits = Number(text.replace(/^[-+]/, '').replaceAll('_', ''));
+    return text.startsWith('-') ? -digits : digits;
+  },
+};
 
 /**
  * Reads a text as YAML 1.1, of which JSON is a part, the way Kubernetes reads manifests (`sigs.k8s.io/yaml`): `yes` and
- * `on` are true, `0777` is octal; but dates and `1:30` stay text. Empty documents are left out. Keys given twice,
- * aliases that enclose themselves or multiply beyond reason, and tags of other types are problems.
+ * `on` are true, `0777` and `0o777` are octal; but dates and `1:30` stay text, and tags of one's own (`!mine`) mean
+ * nothing. Empty documents are left out. Keys given twice, aliases that enclose themselves or multiply beyond reason,
+ * and tags of YAML's other types are problems.
  */
 export function readYaml(text: string): YamlStream {
   const lineCounter = new LineCounter();
@@ -62,7 +83,7 @@ export function readYaml(text: string): YamlStream {
   }
   for (const document of parsed) {
     const locate = (path: JsonPath): TextPlace => place(offsetOf(document, path));
-    const fault = document.errors[0] ?? document.warnings[0];
+    const fault = document.errors[0] ?? document.warnings.find(({ message }) => !LOCAL_TAG.test(message));
     if (fault !== undefined) {
       problems.push({ ...place(fault.pos[0]), message: fault.message });
       continue;
@@ -78,12 +99,16 @@ export function readYaml(text: string): YamlStream {
   return { documents, problems };
 }
 
+/** What the library says of a tag that only its author knows. */
+const LOCAL_TAG = /^Unresolved tag: !/;
+
 /** YAML 1.1's types without those that JSON has not, and without base 60. */
 function jsonTags(tags: Tags): Tags {
   const foreign = /:(binary|omap|pairs|set|timestamp)$/;
-  return tags.filter(
+  const known = tags.filter(
     (tag) => typeof tag === 'string' || !(foreign.test(tag.tag) || ('format' in tag && tag.format === 'TIME')),
   );
+  return [GO_INTEGER, ...known];
 }
 
 /** The offset of the deepest node on the way to `path`; of a map's value, its key's. */

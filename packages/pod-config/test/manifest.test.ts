@@ -59,10 +59,11 @@ describe('readManifest', () => {
       'apiVersion: v1\nkind: Pod\nmetadata:\n  labels: {}\nspec: {}\n',
       'web.yaml:3:1: metadata.name: name is needed for the pod',
     ],
+    ['no spec', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n', 'web.yaml:1:1: spec.containers: Required value'],
     [
-      'an unknown field',
-      'apiVersion: v1\nkind: Pod\nspce: {}\n',
-      'web.yaml:3:1: spce: Unknown field: did you mean "spec"?',
+      'a UID that leads elsewhere',
+      { ...manifestOf('a'), metadata: { name: 'a', uid: '../../x' } },
+      'web.yaml:1:56: metadata.uid: must be usable as the name of a directory',
     ],
     [
       'what the API refuses',
@@ -81,6 +82,31 @@ describe('readManifest', () => {
     ],
   ])('W3: refuses %s, naming the place', (_name, content, problem) => {
     expect(read(content)).toEqual({ names: [], problems: [problem] });
+  });
+
+  it('leaves out fields that the API does not know, and warns of them', () => {
+    const text = (more: string): string =>
+      `apiVersion: v1\nkind: Pod\nspce: {}\nmetadata: {name: a}\nspec:\n  RestartPolicy: Never\n  containers: [{name: c, image: i, imag: j}]\n${more}`;
+    const { pods, problems } = readManifest(bytesOf(text('')), origin, podSchema);
+    expect(pods.map(({ spec }) => spec)).toMatchObject([{ restartPolicy: 'Always', containers: [{ image: 'i' }] }]);
+    expect(JSON.stringify(pods)).not.toMatch(/spce|RestartPolicy|"imag"/);
+    expect(problems.map(formatProblem)).toEqual([
+      'web.yaml:3:1: spce: Unknown field: did you mean "spec"?',
+      'web.yaml:6:3: spec.RestartPolicy: Unknown field: did you mean "restartPolicy"?',
+      'web.yaml:7:36: spec.containers[0].imag: Unknown field: did you mean "image"?',
+    ]);
+    expect(problems.every(({ isWarning }) => isWarning)).toBe(true);
+    const broken = readManifest(bytesOf(text('  hostNetwork: "yes"\n')), origin, podSchema);
+    expect(broken.pods).toEqual([]);
+    expect(broken.problems.filter(({ isWarning }) => !isWarning).map(formatProblem)).toEqual([
+      'web.yaml:8:3: spec.hostNetwork: Invalid value: "yes": must be true or false',
+    ]);
+  });
+
+  it.each(['utf-16le', 'utf-16be'])('reads %s, which begins with a byte order mark', (encoding) => {
+    const little = Buffer.from(`\uFEFF${JSON.stringify(manifestOf('a'))}`, 'utf16le');
+    const bytes = encoding === 'utf-16le' ? little : Buffer.from(little).swap16();
+    expect(readManifest(bytes, origin, podSchema).pods.map(({ metadata }) => metadata.name)).toEqual(['a-n']);
   });
 
   it('takes fields that are null as not given, and the list items that are not as mistakes', () => {
@@ -140,6 +166,11 @@ describe('keepLastGood', () => {
 
   it('takes a good reading as it is', () => {
     expect(keepLastGood({ pods: [a, b], problems }, { pods: [a], problems: [] })).toEqual({ pods: [a], problems: [] });
+  });
+
+  it('takes a reading with nothing but warnings as it is', () => {
+    const warnings = [{ source: 'x', message: 'newer', isWarning: true as const }];
+    expect(keepLastGood({ pods: [a, b], problems }, { pods: [b2], problems: warnings }).pods).toEqual([b2]);
   });
 
   it('takes what is good of a first reading', () => {

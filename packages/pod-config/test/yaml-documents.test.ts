@@ -10,6 +10,8 @@ describe('readYaml', () => {
   it.each([
     ['a: yes\nb: off\nc: "yes"', { a: true, b: false, c: 'yes' }],
     ['mode: 0644\nhex: 0x10\nbig: 1_000', { mode: 420, hex: 16, big: 1000 }],
+    ['a: 0o644\nb: -0O17\nc: 0X1F\nd: 0B11\ne: 0o9', { a: 420, b: -15, c: 31, d: 3, e: '0o9' }],
+    ['a: !mine x\nb: !mine 5\nc: !!str 5', { a: 'x', b: '5', c: '5' }],
     ['when: 2026-01-01\nat: 12:30:45\nport: 1:30', { when: '2026-01-01', at: '12:30:45', port: '1:30' }],
     ['a: &x {k: v}\nb:\n  <<: *x\n  l: w', { a: { k: 'v' }, b: { k: 'v', l: 'w' } }],
     ['{"a":\t[1, "\\u00e9\\/"]}', { a: [1, 'é/'] }],
@@ -30,7 +32,7 @@ describe('readYaml', () => {
     ['a:\n- &x [*x]\n', '2:7 refers to a value that encloses it'],
     ['a: *nowhere\n', '1:1 Unresolved alias (the anchor must be set before the alias): nowhere'],
     ['a:\n  - .inf\n', '2:5 Infinity is not a number that JSON can hold'],
-    ['a: !mine x\n', '1:4 Unresolved tag: !mine'],
+    ['a: !!set {x}\n', '1:4 Unresolved tag: tag:yaml.org,2002:set'],
     ['a: !!binary aGk=\n', '1:4 Unresolved tag: tag:yaml.org,2002:binary'],
     ['a: "open\n', '2:1 Missing closing "quote'],
     ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],

@@ -1,15 +1,11 @@
 import { closestName } from './closest-name.ts';
 import { type FieldError, fieldError, invalid } from './field-error.ts';
-import { podTypes } from './pod-types.ts';
+import { type Fields, fieldsOf } from './type-fields.ts';
 
 /** What a manifest holds of a mistake that repeats itself is not worth more lines than this. */
 const MAX_ERRORS = 100;
 const INT32_LIMIT = 2 ** 31;
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
-
-type Fields = ReadonlyMap<string, string>;
-
-const fieldsOfType = new Map<string, Fields>();
 
 /**
  * Checks decoded JSON or YAML against the v1 Pod type, strictly: unknown fields and values of a wrong type are
@@ -101,17 +97,4 @@ function wrongType(path: string, value: unknown, wanted: string): FieldError {
 function unknownField(path: string, key: string, fields: Fields): FieldError {
   const closest = closestName(key, fields.keys());
   return fieldError('Unknown field', path, closest === undefined ? '' : `did you mean ${JSON.stringify(closest)}?`);
-}
-
-function fieldsOf(type: string): Fields {
-  const known = fieldsOfType.get(type);
-  if (known !== undefined) return known;
-  const fields = new Map(
-    (podTypes[type] ?? '').split(' ').map((field) => {
-      const colon = field.indexOf(':');
-      return [field.slice(0, colon), field.slice(colon + 1)] as const;
-    }),
-  );
-  fieldsOfType.set(type, fields);
-  return fields;
 }

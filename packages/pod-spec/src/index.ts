@@ -50,6 +50,7 @@ export {
   imageRepository,
   parseImageReference,
 } from './image-reference.ts';
+export { withKnownFields } from './known-fields.ts';
 export { metadataFieldValue } from './metadata-field.ts';
 export type { Device, Mount, MountPropagation } from './mount.ts';
 export {

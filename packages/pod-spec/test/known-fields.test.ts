@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { checkPod, withKnownFields } from '../src/index.ts';
+
+describe('withKnownFields', () => {
+  it('leaves out what the API does not know, at any depth, and keeps keys of maps', () => {
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      spce: {},
+      metadata: { name: 'a', labels: { anything: 'goes' }, colour: 'red' },
+      spec: {
+        nodeSelector: { any: 'key' },
+        containers: [{ name: 'c', imag: 'x', env: [{ name: 'A', value: '1', scope: 'all' }] }],
+        volumes: [{ name: 'v', emptyDir: { size: 1 }, newVolume: {} }],
+      },
+    };
+    expect(withKnownFields(pod)).toEqual({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a', labels: { anything: 'goes' } },
+      spec: {
+        nodeSelector: { any: 'key' },
+        containers: [{ name: 'c', env: [{ name: 'A', value: '1' }] }],
+        volumes: [{ name: 'v', emptyDir: {} }],
+      },
+    });
+  });
+
+  it('keeps values of wrong types, for checkPod to tell of', () => {
+    const pod = { metadata: 'x', spec: { containers: { name: 'c' }, hostNetwork: 'yes', tolerations: [null, 5] } };
+    expect(withKnownFields(pod)).toEqual(pod);
+    expect(withKnownFields([1])).toEqual([1]);
+    expect(withKnownFields(null)).toBeNull();
+  });
+
+  it('leaves nothing that checkPod does not know, and no more mistakes than there were', () => {
+    const shape = fc.record({
+      metadata: fc.oneof(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue())),
+      spec: fc.record({ containers: fc.array(fc.dictionary(fc.string(), fc.jsonValue())) }),
+      other: fc.jsonValue(),
+    });
+    fc.assert(
+      fc.property(shape, (value) => {
+        const errors = checkPod(withKnownFields(value));
+        expect(errors.filter(({ type }) => type === 'Unknown field')).toEqual([]);
+        const before = checkPod(value).map(({ message }) => message);
+        if (before.length < 100) expect(before).toEqual(expect.arrayContaining(errors.map(({ message }) => message)));
+      }),
+    );
+  });
+});
