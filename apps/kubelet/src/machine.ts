@@ -4,6 +4,10 @@ import type { FileSystem } from '@node-agent/host';
 /** What the kubelet has to know of the machine it runs on, read once at its start. */
 export interface Machine {
   readonly hostname: string;
+  /** As `uname -r` says it. */
+  readonly kernelRelease: string;
+  /** Whether the kernel has AppArmor, and it is on. */
+  readonly appArmor: boolean;
   readonly cgroupVersion: 1 | 2;
   readonly cpus: number;
   readonly memoryCapacityBytes: number;
@@ -27,6 +31,8 @@ export async function readMachine(fs: Files): Promise<Machine> {
   const cgroupVersion = (await fs.exists('/sys/fs/cgroup/cgroup.controllers')) ? 2 : 1;
   return {
     hostname: os.hostname(),
+    kernelRelease: os.release(),
+    appArmor: await hasAppArmor(fs),
     cgroupVersion,
     cpus: os.availableParallelism(),
     memoryCapacityBytes: kibibytes(meminfo, 'MemTotal'),
@@ -48,6 +54,11 @@ async function hasSwapController(fs: Files, cgroupVersion: 1 | 2): Promise<boole
   if (cgroupVersion === 1) return await fs.exists('/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes');
   const [, own = ''] = /^0::(.*)$/m.exec(await readText(fs, '/proc/self/cgroup')) ?? [];
   return await fs.exists(`/sys/fs/cgroup${own === '/' ? '' : own}/memory.swap.max`);
+}
+
+async function hasAppArmor(fs: Files): Promise<boolean> {
+  if (!(await fs.exists('/sys/kernel/security/apparmor'))) return false;
+  return (await readText(fs, '/sys/module/apparmor/parameters/enabled')).startsWith('Y');
 }
 
 async function hugePageSizes(fs: Files): Promise<readonly string[]> {

@@ -54,7 +54,11 @@ export function assemblySettings(
     }),
     nodeAllocatable: allocatable,
     sources,
-    admission: { taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators') },
+    admission: {
+      taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators'),
+      sysctls: { kernelRelease: machine.kernelRelease, allowedUnsafe: configuration.allowedUnsafeSysctls },
+      appArmor: machine.appArmor,
+    },
     dns: {
       resolvConfPath: configuration.resolvConf,
       clusterDns: configuration.clusterDNS,

@@ -12,6 +12,19 @@ async function machineWith(files: Readonly<Record<string, string>>) {
   return await readMachine(fs);
 }
 
+describe('AppArmor', () => {
+  const inSysfs = { '/sys/kernel/security/apparmor/.null': '' };
+  const enabled = '/sys/module/apparmor/parameters/enabled';
+  test.each<[string, Readonly<Record<string, string>>, boolean]>([
+    ['is on', { ...inSysfs, [enabled]: 'Y\n' }, true],
+    ['is off', { ...inSysfs, [enabled]: 'N\n' }, false],
+    ['is not mounted', { [enabled]: 'Y\n' }, false],
+    ['is not in the kernel', {}, false],
+  ])('%s', async (_, files, expected) => {
+    expect((await machineWith(files)).appArmor).toBe(expected);
+  });
+});
+
 describe('cgroups', () => {
   test('a unified hierarchy is version 2, with its swap controller in the own group', async () => {
     const machine = await machineWith({

@@ -89,6 +89,8 @@ describe('what pods can have of the node', () => {
 describe('settings', () => {
   const machine: Machine = {
     hostname: 'n',
+    kernelRelease: '6.1.0',
+    appArmor: false,
     cgroupVersion: 2,
     cpus: 4,
     memoryCapacityBytes: 1024,

@@ -1,4 +1,4 @@
-import { type AdmissionNode, predicateHandler } from '@node-agent/admission';
+import { type AdmissionNode, appArmorHandler, predicateHandler, sysctlHandler } from '@node-agent/admission';
 import { every } from '@node-agent/async';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
@@ -216,6 +216,7 @@ export function assembleKubelet<C>(
       admitHandlers: [
         unsupportedFeatureHandler(FEATURES),
         unsupportedVolumes(volumes),
+        sysctlHandler(settings.admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
         predicateHandler(
           {
             node: () => clusterNode?.node ?? localNode(settings, facts),
@@ -223,6 +224,7 @@ export function assembleKubelet<C>(
           },
           settings.admission,
         ),
+        appArmorHandler({ enabled: settings.admission?.appArmor ?? true }),
         ...(settings.admitHandlers ?? []),
       ],
       services: [

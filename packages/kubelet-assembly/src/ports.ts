@@ -1,4 +1,4 @@
-import type { PredicateHandlerOptions } from '@node-agent/admission';
+import type { PredicateHandlerOptions, SysctlOptions } from '@node-agent/admission';
 import type { Clock, Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
@@ -55,7 +55,12 @@ export interface AssemblySettings<C = unknown> {
    */
   readonly nodeAllocatable?: Readonly<Record<string, string>>;
   readonly sources: readonly PodSourcePort[];
-  readonly admission?: PredicateHandlerOptions;
+  readonly admission?: PredicateHandlerOptions & {
+    /** No kernel is known and nothing unsafe is allowed by default. */
+    readonly sysctls?: SysctlOptions;
+    /** Whether the kernel has AppArmor; true by default. */
+    readonly appArmor?: boolean;
+  };
   /** Asked after the handlers that every node has. */
   readonly admitHandlers?: readonly AdmitHandler[];
   readonly dns: {

@@ -4,6 +4,7 @@ import {
   mayRun,
   type Pod,
   podFullName,
+  podQosClass,
   podReference,
   type RuntimePod,
 } from '@node-agent/pod-spec';
@@ -244,6 +245,7 @@ export class SyncHandler {
     this.#metrics.rejected(reason);
     this.#deps.status.setPodStatus(pod, {
       ...pod.status,
+      qosClass: podQosClass(pod),
       phase: 'Failed',
       reason,
       message: `Pod was rejected: ${message}`,

@@ -119,6 +119,7 @@ describe('additions', () => {
     handler.handlePodAdditions([makePod('a')]);
     expect(workers.updates).toEqual([]);
     expect(status.statuses.get('uid-a')).toEqual({
+      qosClass: 'BestEffort',
       phase: 'Failed',
       reason: 'NoRoom',
       message: 'Pod was rejected: full',

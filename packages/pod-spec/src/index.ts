@@ -109,4 +109,5 @@ export {
   type RuntimeSandbox,
   type RuntimeSandboxStatus,
 } from './runtime-status.ts';
+export { sysctlNamespace } from './sysctls.ts';
 export { validatePod } from './validate-pod.ts';

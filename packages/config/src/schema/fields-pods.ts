@@ -132,7 +132,6 @@ export const podFields: readonly Field[] = [
     type: list(STRING),
     default: [],
     flag: 'allowed-unsafe-sysctls',
-    support: refuse('pods are not admitted by their sysctls yet'),
     doc: 'Sysctls, or patterns of them that end in `*`, that pods may set although they are not safe.',
   }),
   field({

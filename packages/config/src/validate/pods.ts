@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { posix } from 'node:path';
+import { sysctlNamespace } from '@node-agent/pod-spec';
 import { type Rule, when } from './rule.ts';
 
 const containerRestartPeriod: Rule = ({ crashLoopBackOff }, { gates }) => {
@@ -53,6 +54,24 @@ const userNamespaces: Rule = ({ userNamespaces: settings }) => {
   ];
 };
 
+const SYSCTL_SEGMENT = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const SYSCTL_PATTERN = new RegExp(`^(${SYSCTL_SEGMENT}[./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]$`);
+
+const sysctls: Rule = ({ allowedUnsafeSysctls }) =>
+  allowedUnsafeSysctls.flatMap((pattern, index) => {
+    const at = `allowedUnsafeSysctls[${index}]`;
+    if (pattern.length > 253 || !SYSCTL_PATTERN.test(pattern)) {
+      return [
+        { path: at, message: `${JSON.stringify(pattern)} is neither the name of a sysctl nor the start of one and *` },
+      ];
+    }
+    return when(
+      sysctlNamespace(pattern) === undefined,
+      at,
+      `${JSON.stringify(pattern)} is not known to be namespaced: kernel.sem, kernel.shm*, kernel.msg*, fs.mqueue.* and net.* are`,
+    );
+  });
+
 const addresses: Rule = (configuration) => [
   ...when(isIP(configuration.address) === 0, 'address', 'must be an IP address'),
   ...when(!isHost(configuration.healthzBindAddress), 'healthzBindAddress', 'must be an IP address or a host name'),
@@ -81,6 +100,7 @@ export const podRules: readonly Rule[] = [
   quotaPeriod,
   podLogsDir,
   userNamespaces,
+  sysctls,
   addresses,
   staticPodUrl,
 ];

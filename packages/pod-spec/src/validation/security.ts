@@ -1,6 +1,6 @@
 import type { PodSecurityContext, PodSpec, SecurityContext } from '../api.ts';
 import { duplicate, forbidden, invalid, required } from '../field-error.ts';
-import { normalizeSysctlName } from '../pod-facts.ts';
+import { sysctlNamespace } from '../sysctls.ts';
 import { descending, inRange, oneOf, type Problems } from './rules.ts';
 
 const MAX_ID = 2 ** 31 - 1;
@@ -96,11 +96,4 @@ function* validateSysctls(context: PodSecurityContext, spec: PodSpec, path: stri
     }
     if (spec.hostIPC && namespace === 'ipc') yield invalid(at, name, "may not be specified when 'hostIPC' is true");
   }
-}
-
-/** The namespace whose own a sysctl is; `undefined` for those that all of the machine shares. */
-function sysctlNamespace(name: string): 'net' | 'ipc' | undefined {
-  const normal = normalizeSysctlName(name);
-  if (normal.startsWith('net.')) return 'net';
-  return normal === 'kernel.sem' || /^(kernel\.(shm|msg)|fs\.mqueue\.)/.test(normal) ? 'ipc' : undefined;
 }

@@ -1,0 +1,68 @@
+import { normalizeSysctlName, type Pod, sysctlNamespace } from '@node-agent/pod-spec';
+import type { Refusal } from './predicates.ts';
+
+/** What decides about the sysctls of pods. */
+export interface SysctlOptions {
+  /** As `uname -r` says it, `6.1.0-18-amd64`; '' where it is not known: then the sysctls that not every kernel has are not safe. */
+  readonly kernelRelease: string;
+  /** Names, or patterns that end in `*`, of sysctls that pods may set beside the safe ones (`allowedUnsafeSysctls`). */
+  readonly allowedUnsafe: readonly string[];
+}
+
+/** Those that touch no other pod, with the kernel that gave each its namespace (`pkg/kubelet/sysctl/safe_sysctls.go`). */
+const SAFE_SYSCTLS: readonly (readonly [name: string, since: string])[] = [
+  ['kernel.shm_rmid_forced', ''],
+  ['net.ipv4.ip_local_port_range', ''],
+  ['net.ipv4.tcp_syncookies', ''],
+  ['net.ipv4.ping_group_range', ''],
+  ['net.ipv4.ip_unprivileged_port_start', ''],
+  ['net.ipv4.ip_local_reserved_ports', '3.16'],
+  ['net.ipv4.tcp_keepalive_time', '4.5'],
+  ['net.ipv4.tcp_fin_timeout', '4.6'],
+  ['net.ipv4.tcp_keepalive_intvl', '4.5'],
+  ['net.ipv4.tcp_keepalive_probes', '4.5'],
+  ['net.ipv4.tcp_rmem', '4.15'],
+  ['net.ipv4.tcp_wmem', '4.15'],
+];
+const HOST_FIELDS = { net: 'hostNetwork', ipc: 'hostIPC' } as const;
+const NAMESPACES = { net: 'Net', ipc: 'IPC' } as const;
+
+/** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
+export interface SysctlHandler {
+  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & Refusal);
+}
+
+/** Refuses pods that set sysctls which are neither safe nor allowed, or which are the host's (`pkg/kubelet/sysctl/allowlist.go`). */
+export function sysctlHandler({ kernelRelease, allowedUnsafe }: SysctlOptions): SysctlHandler {
+  const safe = SAFE_SYSCTLS.filter(([, since]) => since === '' || isAtLeast(kernelRelease, since)).map(
+    ([name]) => name,
+  );
+  const allowed = [...safe, ...allowedUnsafe.map(normalizeSysctlName)];
+  return {
+    admit({ spec }) {
+      for (const { name } of spec.securityContext?.sysctls ?? []) {
+        const problem = sysctlProblem(normalizeSysctlName(name), spec, allowed);
+        if (problem !== undefined) {
+          return { admit: false, reason: 'SysctlForbidden', message: `forbidden sysctl: ${problem}` };
+        }
+      }
+      return { admit: true };
+    },
+  };
+}
+
+function sysctlProblem(name: string, spec: Pod['spec'], allowed: readonly string[]): string | undefined {
+  const match = allowed.find((one) => (one.includes('*') ? name.startsWith(one.replace(/\*.*$/, '')) : name === one));
+  if (match === undefined) return `${JSON.stringify(name)} not allowlisted`;
+  const namespace = sysctlNamespace(match);
+  if (namespace === undefined || !spec[HOST_FIELDS[namespace]]) return undefined;
+  return `${JSON.stringify(name)} not allowed with host ${NAMESPACES[namespace]} enabled`;
+}
+
+/** Whether a release, which may have more parts and a suffix, is a version of two numbers or a later one. */
+function isAtLeast(release: string, version: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(release) ?? [];
+  const [wantedMajor = 0, wantedMinor = 0] = version.split('.').map(Number);
+  if (major === undefined || minor === undefined) return false;
+  return Number(major) > wantedMajor || (Number(major) === wantedMajor && Number(minor) >= wantedMinor);
+}

@@ -1,0 +1,67 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { sysctlHandler } from '../src/sysctls.ts';
+import { makePod } from './pods.ts';
+
+const withSysctls = (names: readonly string[], spec: Partial<Pod['spec']> = {}): Pod =>
+  makePod('p', {}, { ...spec, securityContext: { sysctls: names.map((name) => ({ name, value: '1' })) } });
+const admit = (pod: Pod, allowedUnsafe: readonly string[] = [], kernelRelease = '6.1.0-18-amd64'): string => {
+  const result = sysctlHandler({ kernelRelease, allowedUnsafe }).admit(pod);
+  return result.admit ? 'admitted' : `${result.reason}: ${result.message}`;
+};
+
+describe('sysctls of a pod', () => {
+  test.each<[string, Pod, readonly string[], string]>([
+    ['none', makePod('p'), [], 'admitted'],
+    ['safe ones', withSysctls(['kernel.shm_rmid_forced', 'net.ipv4.tcp_wmem']), [], 'admitted'],
+    ['a safe one with slashes', withSysctls(['net/ipv4/tcp_syncookies']), [], 'admitted'],
+    [
+      'an unsafe one',
+      withSysctls(['net.ipv4.tcp_syncookies', 'net.ipv4.ip_forward']),
+      [],
+      'SysctlForbidden: forbidden sysctl: "net.ipv4.ip_forward" not allowlisted',
+    ],
+    ['an unsafe one that is allowed', withSysctls(['net.ipv4.ip_forward']), ['net.ipv4.ip_forward'], 'admitted'],
+    [
+      'one that a pattern allows',
+      withSysctls(['kernel.msgmax', 'net/core/somaxconn']),
+      ['kernel.msg*', 'net/core/*'],
+      'admitted',
+    ],
+    [
+      'one beside a pattern',
+      withSysctls(['net.ipv4.conf.all.rp_filter']),
+      ['net.ipv6.*'],
+      'SysctlForbidden: forbidden sysctl: "net.ipv4.conf.all.rp_filter" not allowlisted',
+    ],
+    [
+      "one of a network namespace that is the host's",
+      withSysctls(['net.ipv4.tcp_syncookies'], { hostNetwork: true }),
+      [],
+      'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled',
+    ],
+    [
+      "one of an IPC namespace that is the host's",
+      withSysctls(['kernel.msgmax'], { hostIPC: true }),
+      ['kernel.msg*'],
+      'SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowed with host IPC enabled',
+    ],
+    ['one of the other namespace', withSysctls(['net.ipv4.tcp_syncookies'], { hostIPC: true }), [], 'admitted'],
+  ])('%s', (_, pod, allowedUnsafe, expected) => {
+    expect(admit(pod, allowedUnsafe)).toBe(expected);
+  });
+
+  test.each([
+    ['4.15.0-generic', true],
+    ['4.14.336', false],
+    ['5.0', true],
+    ['10.1.2', true],
+    ['3.16.0', false],
+    ['', false],
+    ['unknown', false],
+  ])('with kernel %j tcp_rmem is safe: %s', (release, safe) => {
+    const refused = 'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_rmem" not allowlisted';
+    expect(admit(withSysctls(['net.ipv4.tcp_rmem']), [], release)).toBe(safe ? 'admitted' : refused);
+    expect(admit(withSysctls(['kernel.shm_rmid_forced']), [], release)).toBe('admitted');
+  });
+});
