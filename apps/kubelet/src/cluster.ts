@@ -34,7 +34,6 @@ interface Components {
 /** Who this node is, and what its machine said at the start. */
 interface NodeFacts {
   readonly nodeName: string;
-  readonly hostname: string;
   readonly reservations: Reservations;
 }
 
@@ -57,7 +56,7 @@ export async function joinCluster(
   configuration: KubeletConfiguration,
   flags: KubeletFlags,
   featureGates: FeatureGates,
-  { nodeName, hostname, reservations }: NodeFacts,
+  { nodeName, reservations }: NodeFacts,
   { clock, random, logger, metrics }: Components,
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
@@ -115,7 +114,7 @@ export async function joinCluster(
         network: () =>
           readNetworkFacts(
             { fs, networkInterfaces: () => interfaces.read(), lookup: addressesOf },
-            { nodeName, hostname, nodeIps: ips },
+            { nodeName, hostname: nodeName, nodeIps: ips },
           ),
         ephemeralStorageBytes: () => fileSystemBytes(flags.rootDir),
       },
@@ -123,7 +122,8 @@ export async function joinCluster(
     },
     {
       node: {
-        hostname,
+        // What --hostname-override says is the node's hostname too, as its labels and addresses tell it.
+        hostname: nodeName,
         kubeletVersion: KUBELET_VERSION,
         architecture: goArchitecture(arch()),
         registerNode: configuration.registerNode,

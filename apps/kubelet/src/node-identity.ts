@@ -32,14 +32,9 @@ function nodeIps(nodeIp: string, machineIps: readonly string[]): readonly string
   if (rest.length > 0 || (first !== undefined && second !== undefined && isIP(first) === isIP(second))) {
     throw new Error(`--node-ip: ${JSON.stringify(nodeIp)} must be one address, or one of each family`);
   }
-  if (first === undefined) return firstOfEachFamily(machineIps, 4);
-  if (first === '0.0.0.0') return firstOfEachFamily(machineIps, 4);
-  if (first === '::') return firstOfEachFamily(machineIps, 6);
-  return wanted;
-}
-
-function firstOfEachFamily(ips: readonly string[], preferred: 4 | 6): readonly string[] {
-  const first = ips.find((ip) => isIP(ip) === preferred);
-  const other = ips.find((ip) => isIP(ip) === (preferred === 4 ? 6 : 4));
-  return [first, other].filter((ip) => ip !== undefined);
+  if (first !== undefined && first !== '0.0.0.0' && first !== '::') return wanted;
+  const family = first === '::' ? 6 : 4;
+  // A node has two addresses only where it is told so.
+  const found = machineIps.find((ip) => isIP(ip) === family) ?? machineIps[0];
+  return found === undefined ? [] : [found];
 }

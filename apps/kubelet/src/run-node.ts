@@ -55,7 +55,7 @@ export async function runNode(
         configuration,
         flags,
         featureGates,
-        { nodeName: identity.nodeName, hostname: machine.hostname, reservations: resources.reservations },
+        { nodeName: identity.nodeName, reservations: resources.reservations },
         { clock, random, logger, metrics },
       )
     : undefined;

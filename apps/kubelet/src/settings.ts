@@ -47,7 +47,7 @@ export function assemblySettings(
       },
     },
     nodeLabels: initialLabels({
-      hostname: machine.hostname,
+      hostname: identity.nodeName,
       operatingSystem: 'linux',
       architecture: goArchitecture(arch()),
       nodeLabels: flags.nodeLabels,
@@ -65,6 +65,10 @@ export function assemblySettings(
       clusterDomain: configuration.clusterDomain,
     },
     syncFrequencyMs: configuration.syncFrequencyMs,
+    restartFeatures: {
+      containerRestartRules: featureGates.enabled('ContainerRestartRules'),
+      restartAllContainers: featureGates.enabled('RestartAllContainersOnContainerExits'),
+    },
     backOff: { initialMs: Math.min(INITIAL_BACK_OFF_MS, maxBackOffMs), maxMs: maxBackOffMs },
     pulls: {
       serialize: configuration.serializeImagePulls,

@@ -18,12 +18,12 @@ describe('the node’s identity', () => {
   const flags = (overrides: object) => ({ hostnameOverride: '', nodeIp: '', ...overrides });
 
   test.each([
-    [{}, 'host-1', ['192.0.2.1', '2001:db8::1']],
-    [{ hostnameOverride: 'Other' }, 'other', ['192.0.2.1', '2001:db8::1']],
+    [{}, 'host-1', ['192.0.2.1']],
+    [{ hostnameOverride: 'Other' }, 'other', ['192.0.2.1']],
     [{ nodeIp: '198.51.100.7' }, 'host-1', ['198.51.100.7']],
     [{ nodeIp: '198.51.100.7, 2001:db8::7' }, 'host-1', ['198.51.100.7', '2001:db8::7']],
-    [{ nodeIp: '::' }, 'host-1', ['2001:db8::1', '192.0.2.1']],
-    [{ nodeIp: '0.0.0.0' }, 'host-1', ['192.0.2.1', '2001:db8::1']],
+    [{ nodeIp: '::' }, 'host-1', ['2001:db8::1']],
+    [{ nodeIp: '0.0.0.0' }, 'host-1', ['192.0.2.1']],
   ])('%j is %s at %j', (given, nodeName, nodeIps) => {
     expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps });
   });
@@ -122,6 +122,7 @@ describe('settings', () => {
         resources: { cpuCfsQuotaPeriodUs: 100_000 },
       },
       syncFrequencyMs: 60_000,
+      admission: { sysctls: { allowedUnsafe: [], kernelRelease: '6.1.0' }, appArmor: false },
       backOff: { initialMs: 10_000, maxMs: 300_000 },
       logs: { maxSizeBytes: 10 * 2 ** 20, maxFiles: 5 },
       containerGc: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },

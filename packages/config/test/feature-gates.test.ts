@@ -41,7 +41,7 @@ describe('the known gates', () => {
     const { gates } = resolveFeatureGates({});
     expect(gates.effective('NodeDeclaredFeatures')).toBe(true);
     expect(gates.effective('ExtendWebSocketsToKubelet')).toBe(false);
-    expect(gates.effective('RestartAllContainersOnContainerExits')).toBe(false);
+    expect(gates.effective('RestartAllContainersOnContainerExits')).toBe(true);
   });
 
   it('that are locked are in no list of things to come', () => {

@@ -14,13 +14,14 @@ import { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import { PodConfig } from '@node-agent/pod-config';
 import { PodManager } from '@node-agent/pod-manager';
-import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
 import { EmptyDirPlugin, HostPathPlugin, PodPaths, projectionPlugins, VolumeManager } from '@node-agent/volumes';
 import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
+import { hostIpsOf } from './host-ips.ts';
 import type { AssemblySettings, Decorations, NodePorts } from './ports.ts';
 import { RuntimeFacts } from './runtime-facts.ts';
 
@@ -46,12 +47,17 @@ export function assembleKubelet<C>(
   decorations: Decorations = {},
 ): AssembledKubelet<C> {
   const { clock, random, logger, metrics, recorder, cri, fs, mounter, cluster } = ports;
-  const { rootDirectory, nodeName, nodeIps, node } = settings;
+  const { rootDirectory, nodeName, nodeIps, node, restartFeatures } = settings;
   const child = (component: string) => ({ clock, random, metrics, recorder, logger: logger.child({ component }) });
 
   // The parts know each other in circles: what is made later is asked through these, and only once the kubelet runs.
   let workers: PodWorkers | undefined;
   let clusterNode: ClusterNode | undefined;
+
+  const hostIps = (): readonly string[] => {
+    const told = hostIpsOf(clusterNode?.node ?? {});
+    return told.length > 0 ? told : nodeIps;
+  };
 
   const podManager = new PodManager();
   const podConfig = new PodConfig(child('pod-config'));
@@ -59,6 +65,7 @@ export function assembleKubelet<C>(
     ...child('status'),
     onChange: (change) => clusterNode?.statusWriter.statusChanged(change),
     getMirrorPodByPod: (pod) => podManager.getMirrorPodByPod(pod),
+    ...(restartFeatures && { restartFeatures }),
   });
   const podCache = new PodCache();
 
@@ -124,7 +131,7 @@ export function assembleKubelet<C>(
       probes: { liveness: () => undefined, startup: () => undefined },
       hooks: noHooks,
       isPodTerminationRequested: (uid) => workers?.isPodTerminationRequested(uid) ?? false,
-      hostIps: () => nodeIps,
+      hostIps,
       nodeAllocatable,
       ...(objects && { objects: objects.environment, services: () => objects.clusterServices.all() }),
     },
@@ -133,6 +140,7 @@ export function assembleKubelet<C>(
       rootDirectory,
       containerLogsDirectory: settings.containerLogsDirectory,
       backOff: settings.backOff,
+      ...(restartFeatures && { features: restartFeatures }),
       startConcurrency: settings.startConcurrency,
     },
   );
@@ -209,7 +217,9 @@ export function assembleKubelet<C>(
           startFailure: (container) => runtime.lastErrors(pod.metadata.uid, container),
           probes: noProbeResults,
           sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,
-          hostIps: nodeIps,
+          hostIps: hostIps(),
+          stopSignals: node.containerStopSignals,
+          ...(restartFeatures && { restartFeatures }),
         }),
       volumes,
       containerGc,

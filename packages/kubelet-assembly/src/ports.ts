@@ -5,6 +5,7 @@ import type { FileSystem } from '@node-agent/host';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
 import type { SetPods } from '@node-agent/pod-config';
+import type { RestartFeatures } from '@node-agent/pod-spec';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { Mounter } from '@node-agent/volumes';
@@ -70,6 +71,8 @@ export interface AssemblySettings<C = unknown> {
   };
   readonly syncFrequencyMs: number;
   readonly backOff: BackOffLimits;
+  /** Which gates that bear on restarts are on; both where absent. */
+  readonly restartFeatures?: RestartFeatures;
   readonly pulls: {
     readonly serialize: boolean;
     readonly maxParallel: number | undefined;

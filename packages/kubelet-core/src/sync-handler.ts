@@ -243,8 +243,10 @@ export class SyncHandler {
   #reject(pod: Pod, reason: string, message: string): void {
     this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
     this.#metrics.rejected(reason);
+    const { generation } = pod.metadata;
     this.#deps.status.setPodStatus(pod, {
       ...pod.status,
+      ...(generation !== undefined && { observedGeneration: generation }),
       qosClass: podQosClass(pod),
       phase: 'Failed',
       reason,

@@ -116,9 +116,11 @@ describe('additions', () => {
   test('a pod that is refused has failed, says why, and gets no worker', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
-    handler.handlePodAdditions([makePod('a')]);
+    const pod = makePod('a');
+    handler.handlePodAdditions([{ ...pod, metadata: { ...pod.metadata, generation: 2 } }]);
     expect(workers.updates).toEqual([]);
     expect(status.statuses.get('uid-a')).toEqual({
+      observedGeneration: 2,
       qosClass: 'BestEffort',
       phase: 'Failed',
       reason: 'NoRoom',

@@ -89,6 +89,8 @@ export {
   type ResourceListJson,
 } from './resource-list.ts';
 export {
+  asksToRestartAll,
+  canRestartAll,
   defaultRestartFeatures,
   failed,
   matchingRestartRule,

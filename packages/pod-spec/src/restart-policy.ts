@@ -38,6 +38,24 @@ export function matchingRestartRule(
 }
 
 /**
+ * Whether the end of a container asks for all containers of its pod to begin anew: its first rule that holds has the action
+ * `RestartAllContainers` (KEP-5532).
+ */
+export function asksToRestartAll(
+  container: Pick<Container, 'restartPolicyRules'>,
+  { state, exitCode }: Pick<Ended, 'state' | 'exitCode'>,
+): boolean {
+  return state === 'exited' && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
+}
+
+/** Whether any of a pod's containers can ask for that. */
+export function canRestartAll({ spec }: Pick<Pod, 'spec'>): boolean {
+  return [...(spec.initContainers ?? []), ...spec.containers].some((container) =>
+    container.restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),
+  );
+}
+
+/**
  * Whether a container that exited is to run again: its own rules first, then its own policy, then the pod's
  * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`).
  */

@@ -1,9 +1,8 @@
 import {
+  asksToRestartAll,
   type Container,
-  matchingRestartRule,
   type Pod,
   type RestartFeatures,
-  type RuntimeContainerStatus,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
@@ -23,7 +22,7 @@ function shouldRestartAllContainers(
   }
   return allContainers(pod).some((container) => {
     const current = currentStatus(status.containers, container.name);
-    return current !== undefined && isSource(container, current);
+    return current !== undefined && asksToRestartAll(container, current);
   });
 }
 
@@ -44,14 +43,10 @@ export function containersToReset(
     for (const record of status.containers) {
       if (record.name !== container.name) continue;
       const entry = { id: record.id, name: record.name, kill: record.state !== 'exited' };
-      (isSource(container, record) ? sources : targets).push(entry);
+      (asksToRestartAll(container, record) ? sources : targets).push(entry);
     }
   }
   return [...targets, ...sources];
-}
-
-function isSource(container: Container, { state, exitCode }: RuntimeContainerStatus): boolean {
-  return state === 'exited' && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
 }
 
 function allContainers(pod: Pod): readonly Container[] {

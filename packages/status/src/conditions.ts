@@ -37,6 +37,11 @@ export interface ConditionInput {
   /** The pod has a sandbox that serves it, with its network. */
   readonly sandboxReady: boolean;
   readonly oldStatus: PodStatus | undefined;
+  /**
+   * Whether a container has ended in a way that asks for all of them to begin anew, and that has not been done;
+   * `undefined` where none can ask for it.
+   */
+  readonly restartsAll: boolean | undefined;
 }
 
 /** All conditions that the kubelet writes, in upstream's order, without times (`pkg/kubelet/status/generate.go`). */
@@ -50,11 +55,23 @@ export function kubeletConditions(input: ConditionInput): readonly PodCondition[
     ['PodScheduled', { status: 'True' }],
   ];
   const generation = input.pod.metadata.generation;
-  return conditions.map(([type, draft]) => ({
+  const observed = conditions.map(([type, draft]) => ({
     type,
     ...draft,
     ...(generation !== undefined && { observedGeneration: generation }),
   }));
+  // Upstream tells this one without the generation.
+  return input.restartsAll === undefined ? observed : [...observed, allContainersRestartingCondition(input)];
+}
+
+/** KEP-5532: told of pods only that can ask for it. */
+function allContainersRestartingCondition({ phase, restartsAll }: ConditionInput): PodCondition {
+  const type = 'AllContainersRestarting';
+  if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { type, status: 'False', reason: 'PodFailed' };
+  if (!restartsAll) return { type, status: 'False' };
+  const message = 'container exited with restart policy rule';
+  return { type, status: 'True', reason: 'RestartAllContainersStarted', message };
 }
 
 function containersReadyCondition({ pod, phase, statuses }: ConditionInput): Draft {

@@ -2,9 +2,9 @@ import {
   type AnyContainer,
   type ContainerState,
   type ContainerStatus,
-  defaultRestartFeatures,
   isRestartableInit,
   type Pod,
+  type RestartFeatures,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
   shouldStart,
@@ -27,10 +27,21 @@ export interface ContainerStatusContext {
   readonly runtimeName: string;
   /** The reason why a container was not started last time; `undefined` where it was. */
   readonly startFailure: (containerName: string) => StartFailure | undefined;
+  /** All containers of the pod begin anew (KEP-5532): records of them go, and that is no loss. */
+  readonly restartsAll: boolean;
+  readonly features: RestartFeatures;
+  /** Gate ContainerStopSignals: whether stop signals are told. */
+  readonly stopSignals: boolean;
 }
 
 /** Exit code of a container of which nobody saw the end. */
 const UNKNOWN_EXIT_CODE = 137;
+
+/** Of a container of which the record went for all containers to begin anew. */
+export const RESTARTING_ALL: { readonly reason: string; readonly message: string } = {
+  reason: 'RestartingAllContainers',
+  message: 'The container is removed because RestartAllContainers in place',
+};
 
 /**
  * The statuses of one group of a pod's containers, in the order that clients expect: init containers as in the spec,
@@ -73,7 +84,7 @@ function containerStatus(
 
   // A container that is to start but could not waits for the reason that it could not.
   const failure = context.startFailure(container.name);
-  if (failure !== undefined && shouldStart(pod, container, newest, defaultRestartFeatures)) {
+  if (failure !== undefined && shouldStart(pod, container, newest, context.features)) {
     const { state } = status;
     status = {
       ...status,
@@ -97,7 +108,8 @@ function fromRuntimeStatus(
   return {
     name: container.name,
     state: lost ? lostState() : stateOf(context.runtimeName, newest),
-    lastState: before === undefined ? inheritedLastState(old, containerID) : stateOf(context.runtimeName, before),
+    lastState:
+      before === undefined ? inheritedLastState(context, old, containerID) : stateOf(context.runtimeName, before),
     ready: false,
     // S3: a runtime whose records were collected must not make the count go back.
     restartCount: Math.max(restartCount, old?.restartCount ?? 0),
@@ -108,30 +120,28 @@ function fromRuntimeStatus(
     ...(container.resources?.requests !== undefined && { allocatedResources: container.resources.requests }),
     ...volumeMountStatuses(container),
     ...(newest.user !== undefined && { user: { linux: newest.user } }),
-    ...(newest.stopSignal !== undefined && { stopSignal: newest.stopSignal }),
+    ...(context.stopSignals && newest.stopSignal !== undefined && { stopSignal: newest.stopSignal }),
   };
 }
 
 /** The runtime has no record of it: it was never created, or all its records are gone. */
 function withoutRuntimeStatus(
-  { pod, runtimeStatus }: ContainerStatusContext,
+  { pod, runtimeStatus, restartsAll }: ContainerStatusContext,
   container: AnyContainer,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
+  if (restartsAll && old !== undefined && old.state?.waiting == null) {
+    return {
+      ...waitingStatus(container, old, RESTARTING_ALL),
+      lastState: old.state?.terminated ? old.state : { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } },
+      restartCount: old.restartCount + 1,
+    };
+  }
   // A new sandbox begins with no records of init containers: they have not been lost, they run again (C3).
   const runsAgain = endedWithOlderSandbox(old, runtimeStatus);
   if (old?.state?.terminated != null && !runsAgain) return old;
   const reason = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
-  const waiting: ContainerStatus = {
-    name: container.name,
-    state: { waiting: { reason } },
-    lastState: old?.lastState ?? {},
-    ready: false,
-    restartCount: old?.restartCount ?? 0,
-    image: container.image ?? '',
-    imageID: '',
-    ...volumeMountStatuses(container),
-  };
+  const waiting = waitingStatus(container, old, { reason });
   if (runsAgain || old?.state?.running == null || old.lastState?.terminated != null) return waiting;
   // It ran when it was last seen: it has ended, though nobody knows how.
   return {
@@ -144,6 +154,23 @@ function withoutRuntimeStatus(
       },
     },
     restartCount: waiting.restartCount + (pod.metadata.deletionTimestamp === undefined ? 1 : 0),
+  };
+}
+
+function waitingStatus(
+  container: AnyContainer,
+  old: ContainerStatus | undefined,
+  waiting: { readonly reason: string; readonly message?: string },
+): ContainerStatus {
+  return {
+    name: container.name,
+    state: { waiting },
+    lastState: old?.lastState ?? {},
+    ready: false,
+    restartCount: old?.restartCount ?? 0,
+    image: container.image ?? '',
+    imageID: '',
+    ...volumeMountStatuses(container),
   };
 }
 
@@ -189,9 +216,16 @@ function lostState(): ContainerState {
 }
 
 /** How the container ended before, where the runtime has dropped that record. */
-function inheritedLastState(old: ContainerStatus | undefined, containerID: string): ContainerState {
+function inheritedLastState(
+  { restartsAll }: ContainerStatusContext,
+  old: ContainerStatus | undefined,
+  containerID: string,
+): ContainerState {
   if (old === undefined) return {};
   if (old.containerID !== containerID && old.state?.terminated != null) return old.state;
+  if (old.containerID !== containerID && old.state?.running != null && restartsAll) {
+    return { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } };
+  }
   return old.lastState ?? {};
 }
 

@@ -1,15 +1,20 @@
 import {
+  asksToRestartAll,
+  canRestartAll,
+  defaultRestartFeatures,
   isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodPhase,
   type PodStatus,
   podQosClass,
+  type RestartFeatures,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition, kubeletConditions } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
 import { podPhase } from './phase.ts';
+import { resourcesOf } from './pod-resources.ts';
 import { type ProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
 import { apiTime } from './time.ts';
 
@@ -29,6 +34,10 @@ export interface PodStatusContext {
   readonly sandboxReady: boolean;
   /** The node's addresses, primary first; none where the node does not know them. */
   readonly hostIps: readonly string[];
+  /** Gate ContainerStopSignals: whether the stop signals of containers are told; false where absent. */
+  readonly stopSignals?: boolean;
+  /** Which gates that bear on restarts are on; both where absent. */
+  readonly restartFeatures?: RestartFeatures;
 }
 
 /**
@@ -38,7 +47,15 @@ export interface PodStatusContext {
  */
 export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, context: PodStatusContext): PodStatus {
   const old = context.oldStatus ?? pod.status;
-  const input = { pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure };
+  const features = context.restartFeatures ?? defaultRestartFeatures;
+  const tellsOfRestarts = features.restartAllContainers && canRestartAll(pod);
+  const restartIsAsked = tellsOfRestarts && asksForRestartOfAll(pod, runtimeStatus);
+  const input = {
+    ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
+    restartsAll: restartIsAsked || (tellsOfRestarts && wasRestartingAll(old)),
+    features,
+    stopSignals: context.stopSignals ?? false,
+  };
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   const previous = { main: old?.containerStatuses ?? [], init: old?.initContainerStatuses ?? [] };
   const main = withReadiness(
@@ -58,7 +75,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
   const statuses = [...init, ...main];
   const names = new Set(containers.map(({ name }) => name));
   const hasStarted = runtimeStatus.containers.some(({ name, state }) => state === 'running' && names.has(name));
-  const computed = podPhase(pod, statuses, context.podIsTerminal, hasStarted);
+  const computed = podPhase(pod, statuses, context.podIsTerminal, hasStarted, features);
   const phase = settledPhase(pod, old, computed, context.failure !== undefined);
 
   const otherConditions = keptConditions(pod, old);
@@ -69,6 +86,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     otherConditions,
     sandboxReady: context.sandboxReady,
     oldStatus: old,
+    restartsAll: tellsOfRestarts ? restartIsAsked : undefined,
   });
   const generation = pod.metadata.generation;
   return {
@@ -82,7 +100,19 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     containerStatuses: main,
     ...(ephemeralContainers.length > 0 && { ephemeralContainerStatuses: ephemeral }),
     qosClass: podQosClass(pod),
+    ...resourcesOf(pod),
   };
+}
+
+function asksForRestartOfAll(pod: Pod, { containers }: RuntimePodStatus): boolean {
+  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].some((container) => {
+    const newest = containers.find(({ name }) => name === container.name);
+    return newest !== undefined && asksToRestartAll(container, newest);
+  });
+}
+
+function wasRestartingAll(old: PodStatus | undefined): boolean {
+  return old?.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') ?? false;
 }
 
 /** S1: a phase that is terminal anywhere stays what it is there. */

@@ -7,8 +7,10 @@ import {
   isStaticPod,
   type Pod,
   type PodPhase,
+  type RestartFeatures,
   shouldRestartExited,
 } from '@node-agent/pod-spec';
+import { RESTARTING_ALL } from './container-statuses.ts';
 
 type Terminated = NonNullable<ContainerState['terminated']>;
 
@@ -26,12 +28,15 @@ export function podPhase(
   statuses: readonly ContainerStatus[],
   podIsTerminal: boolean,
   hasStarted: boolean,
+  features: RestartFeatures = defaultRestartFeatures,
 ): PodPhase {
   const byName = new Map(statuses.map((status) => [status.name, status]));
-  const init = countInit(pod, byName);
+  const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
+    mayRunAgain(pod, container, status, last, features);
+  const init = countInit(pod, byName, restarts);
   if (init.failedForGood) return 'Failed';
 
-  const main = countMain(pod, byName);
+  const main = countMain(pod, byName, restarts);
   const running = main.running + init.runningSidecars;
   const unknown = main.missing + init.missingSidecars;
   if (init.pending || (init.pendingSidecars && !hasStarted)) return 'Pending';
@@ -46,7 +51,9 @@ export function podPhase(
   return main.stoppedForGood === main.stopped ? ended : 'Running';
 }
 
-function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>) {
+type Restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated) => boolean;
+
+function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, restarts: Restarts) {
   const counts = {
     pending: false,
     failedForGood: false,
@@ -60,7 +67,7 @@ function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>) {
     const { standing, last } = stand(status);
     if (!isRestartableInit(container)) {
       if (standing !== 'stopped') counts.pending = true;
-      else if (last && !endedWell(last) && !restarts(pod, container, last)) counts.failedForGood = true;
+      else if (last && !endedWell(last) && !restarts(container, status, last)) counts.failedForGood = true;
     } else if (standing === 'running') {
       counts.runningSidecars += 1;
       if (status?.started !== true) counts.pendingSidecars = true;
@@ -75,14 +82,14 @@ function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>) {
   return counts;
 }
 
-function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>) {
+function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, restarts: Restarts) {
   const counts = { missing: 0, waiting: 0, running: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   for (const container of pod.spec.containers) {
     const status = byName.get(container.name);
     const { standing, last } = stand(status);
     counts[standing] += 1;
     if (standing !== 'stopped' || last === undefined) continue;
-    if (!restarts(pod, container, last)) counts.stoppedForGood += 1;
+    if (!restarts(container, status, last)) counts.stoppedForGood += 1;
     if (status?.state?.terminated != null && endedWell(last)) counts.succeeded += 1;
   }
   return counts;
@@ -101,7 +108,15 @@ function endedWell(terminated: Terminated): boolean {
   return terminated.exitCode === 0 && terminated.reason !== 'OOMKilled';
 }
 
-function restarts(pod: Pod, container: Container, terminated: Terminated): boolean {
-  const ended = { state: 'exited' as const, exitCode: terminated.exitCode, reason: terminated.reason ?? '' };
-  return shouldRestartExited(pod, container, ended, defaultRestartFeatures);
+function mayRunAgain(
+  pod: Pod,
+  container: Container,
+  status: ContainerStatus | undefined,
+  last: Terminated,
+  features: RestartFeatures,
+): boolean {
+  // It begins anew with all others, whatever its own policy says.
+  if (features.restartAllContainers && status?.state?.waiting?.reason === RESTARTING_ALL.reason) return true;
+  const ended = { state: 'exited' as const, exitCode: last.exitCode, reason: last.reason ?? '' };
+  return shouldRestartExited(pod, container, ended, features);
 }

@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@node-agent/async';
-import { type ContainerStatus, isStaticPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import {
+  type ContainerStatus,
+  isStaticPod,
+  type Pod,
+  type PodStatus,
+  type RestartFeatures,
+} from '@node-agent/pod-spec';
 import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
 import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
@@ -24,6 +30,8 @@ export interface StatusManagerComponents {
   readonly onChange?: (change: VersionedStatus) => void;
   /** The mirror pod of a static pod, which shows its status before it has been seen here; none where absent. */
   readonly getMirrorPodByPod?: (pod: Pod) => Pod | undefined;
+  /** Which gates that bear on restarts are on; both where absent. */
+  readonly restartFeatures?: RestartFeatures;
 }
 
 /**
@@ -35,6 +43,7 @@ export class StatusManager {
   readonly #logger: Logger;
   readonly #onChange: (change: VersionedStatus) => void;
   readonly #mirrorPodOf: (pod: Pod) => Pod | undefined;
+  readonly #restartFeatures: RestartFeatures | undefined;
   readonly #statuses = new Map<string, VersionedStatus>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
@@ -46,6 +55,7 @@ export class StatusManager {
     this.#logger = logger;
     this.#onChange = onChange;
     this.#mirrorPodOf = getMirrorPodByPod;
+    this.#restartFeatures = components.restartFeatures;
     this.#terminated = metrics.counter({
       name: 'kubelet_terminated_containers_total',
       help: 'Containers that were seen to end.',
@@ -94,7 +104,7 @@ export class StatusManager {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
     const old = cached?.status ?? this.#mirrored(pod) ?? pod.status;
-    const fault = illegalTransition(pod, old, status);
+    const fault = illegalTransition(pod, old, status, this.#restartFeatures);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
       return;

@@ -2,12 +2,14 @@ import {
   type Container,
   type ContainerState,
   type ContainerStatus,
+  canRestartAll,
   defaultRestartFeatures,
   isRestartableInit,
   isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodStatus,
+  type RestartFeatures,
   shouldRestartExited,
 } from '@node-agent/pod-spec';
 import { apiTime } from './time.ts';
@@ -70,11 +72,19 @@ function withMessageLimit(status: ContainerStatus, limit: number): ContainerStat
  * What is wrong with going from one status to the next; `undefined` where nothing is: a container that ended for good
  * must not be shown as anything else afterwards, though the runtime may have lost its record (S1).
  */
-export function illegalTransition(pod: Pod, old: PodStatus | undefined, next: PodStatus): string | undefined {
+export function illegalTransition(
+  pod: Pod,
+  old: PodStatus | undefined,
+  next: PodStatus,
+  features: RestartFeatures = defaultRestartFeatures,
+): string | undefined {
+  // What ended for good begins anew too, where all containers do.
+  if (features.restartAllContainers && canRestartAll(pod)) return undefined;
   return (
-    illegalIn(pod, pod.spec.containers, old?.containerStatuses, next.containerStatuses, 'container') ??
+    illegalIn(pod, features, pod.spec.containers, old?.containerStatuses, next.containerStatuses, 'container') ??
     illegalIn(
       pod,
+      features,
       // Until a main container has run, a new sandbox makes all init containers run again.
       hasRun(old) ? (pod.spec.initContainers ?? []).filter((container) => !isRestartableInit(container)) : [],
       old?.initContainerStatuses,
@@ -92,6 +102,7 @@ function hasRun(status: PodStatus | undefined): boolean {
 
 function illegalIn(
   pod: Pod,
+  features: RestartFeatures,
   containers: readonly Container[],
   old: readonly ContainerStatus[] = [],
   next: readonly ContainerStatus[] = [],
@@ -103,7 +114,7 @@ function illegalIn(
     const after = next.find(({ name }) => name === container.name);
     if (before == null || after === undefined || after.state?.terminated != null) continue;
     const ended = { state: 'exited' as const, exitCode: before.exitCode, reason: before.reason ?? '' };
-    if (!shouldRestartExited(pod, container, ended, defaultRestartFeatures)) {
+    if (!shouldRestartExited(pod, container, ended, features)) {
       return `terminated ${word} ${container.name} attempted illegal transition to non-terminated state`;
     }
   }

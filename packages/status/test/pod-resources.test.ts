@@ -1,0 +1,39 @@
+import type { PodSpec } from '@node-agent/pod-spec';
+import { expect, test } from 'vitest';
+import { generateApiPodStatus } from '../src/generate.ts';
+import { makeContext, makePod, runtimeStatus } from './builders.ts';
+
+const container = (name: string, requests = {}, limits = {}) => ({
+  name,
+  image: 'busybox',
+  resources: { requests, limits },
+});
+
+test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, resources: object]>([
+  ['nothing asked for', {}, undefined, {}],
+  [
+    'the sums of its containers',
+    { containers: [container('a', { cpu: '10m' }), container('b', { cpu: '500m' }, { cpu: '500m' })] },
+    { cpu: '510m' },
+    { requests: { cpu: '510m' }, limits: { cpu: '500m' } },
+  ],
+  [
+    'what it asks for as a whole',
+    {
+      containers: [container('a', { cpu: '10m' })],
+      resources: { requests: { cpu: '100m', memory: '32Mi' }, limits: { memory: '64Mi' } },
+    },
+    { cpu: '100m', memory: '32Mi' },
+    { requests: { cpu: '100m', memory: '32Mi' }, limits: { memory: '64Mi' } },
+  ],
+  [
+    'its overhead',
+    { containers: [container('a', { cpu: '0.01' }, { cpu: '1' })], overhead: { cpu: '100m' } },
+    { cpu: '110m' },
+    { requests: { cpu: '110m' }, limits: { cpu: '1100m' } },
+  ],
+])('the resources of a pod: %s', (_what, spec, allocated, resources) => {
+  const status = generateApiPodStatus(makePod(spec), runtimeStatus(), makeContext());
+  expect(status.allocatedResources).toEqual(allocated);
+  expect(status.resources).toEqual(resources);
+});

@@ -1,0 +1,109 @@
+import type { Pod, PodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { generateApiPodStatus } from '../src/generate.ts';
+import { illegalTransition } from '../src/transition.ts';
+import { makeContext, makePod, runtimeContainer, runtimeStatus } from './builders.ts';
+
+const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }] as const;
+const pod: Pod = makePod({
+  restartPolicy: 'Never',
+  containers: [
+    { name: 'main', image: 'busybox', restartPolicy: 'Never', restartPolicyRules },
+    { name: 'side', image: 'busybox' },
+  ],
+});
+const main = (overrides: object) => runtimeContainer({ name: 'main', id: 'm1', ...overrides });
+const side = (overrides: object) => runtimeContainer({ name: 'side', id: 's1', ...overrides });
+const shown = (status: PodStatus, name: string) => status.containerStatuses?.find((one) => one.name === name);
+const condition = (status: PodStatus) => status.conditions?.find(({ type }) => type === 'AllContainersRestarting');
+
+describe('a pod of which all containers begin anew', () => {
+  const before = generateApiPodStatus(pod, runtimeStatus(main({}), side({})), makeContext());
+  const exited = main({ state: 'exited', exitCode: 42, reason: 'Error' });
+  const asked = generateApiPodStatus(pod, runtimeStatus(exited, side({})), makeContext({ oldStatus: before }));
+
+  test('says whether they do', () => {
+    expect(condition(before)).toEqual({ type: 'AllContainersRestarting', status: 'False' });
+    expect(condition(asked)).toEqual({
+      type: 'AllContainersRestarting',
+      status: 'True',
+      reason: 'RestartAllContainersStarted',
+      message: 'container exited with restart policy rule',
+    });
+  });
+
+  test('shows containers without a record as waiting for that, and how they ended, as far as it is known', () => {
+    const context = makeContext({ oldStatus: asked });
+    const status = generateApiPodStatus(pod, runtimeStatus(), context);
+    const waiting = { reason: 'RestartingAllContainers' };
+    expect(shown(status, 'main')).toMatchObject({
+      state: { waiting },
+      lastState: { terminated: { exitCode: 42 } },
+      restartCount: 1,
+    });
+    expect(shown(status, 'side')).toMatchObject({
+      state: { waiting },
+      lastState: { terminated: { exitCode: 137, reason: 'RestartingAllContainers' } },
+      restartCount: 1,
+    });
+    expect(condition(status)?.status).toBe('False');
+  });
+
+  test('keeps how they ended when they run again', () => {
+    const again = runtimeStatus(main({ id: 'm2', restartCount: 1 }), side({ id: 's2', restartCount: 1 }));
+    const status = generateApiPodStatus(pod, again, makeContext({ oldStatus: asked }));
+    expect(shown(status, 'main')?.lastState).toMatchObject({ terminated: { exitCode: 42, reason: 'Error' } });
+    expect(shown(status, 'side')?.lastState).toMatchObject({
+      terminated: { exitCode: 137, reason: 'RestartingAllContainers' },
+    });
+    expect(condition(status)?.status).toBe('False');
+    const later = generateApiPodStatus(pod, again, makeContext({ oldStatus: status }));
+    expect(shown(later, 'side')?.lastState).toMatchObject({ terminated: { reason: 'RestartingAllContainers' } });
+  });
+
+  test.each([
+    ['Succeeded', 0, 'PodCompleted'],
+    ['Failed', 1, 'PodFailed'],
+  ])('has ended: %s', (phase, exitCode, reason) => {
+    const ended = { state: 'exited', exitCode, reason: '' };
+    const status = generateApiPodStatus(
+      pod,
+      runtimeStatus(main(ended), side(ended)),
+      makeContext({ podIsTerminal: true }),
+    );
+    expect(status.phase).toBe(phase);
+    expect(condition(status)).toEqual({ type: 'AllContainersRestarting', status: 'False', reason });
+  });
+
+  test('S1: containers that had ended for good begin anew too, and the pod has not ended meanwhile', () => {
+    const done = side({ state: 'exited', exitCode: 0 });
+    const oldStatus = generateApiPodStatus(pod, runtimeStatus(exited, done), makeContext({ oldStatus: before }));
+    const waiting = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus }));
+    expect(shown(waiting, 'side')?.lastState?.terminated?.exitCode).toBe(0);
+    expect(waiting.phase).toBe('Running');
+    expect(illegalTransition(pod, oldStatus, waiting)).toBeUndefined();
+    const off = { containerRestartRules: true, restartAllContainers: false };
+    expect(illegalTransition(pod, oldStatus, waiting, off)).toContain('attempted illegal transition');
+  });
+
+  test('is a pod like any other where the gate is off', () => {
+    const restartFeatures = { containerRestartRules: true, restartAllContainers: false };
+    const context = makeContext({ oldStatus: before, restartFeatures });
+    const status = generateApiPodStatus(pod, runtimeStatus(exited, side({ state: 'exited' })), context);
+    expect(condition(status)).toBeUndefined();
+    expect(status.phase).toBe('Failed');
+  });
+
+  test('a pod without such a rule does not tell of it', () => {
+    const plain = generateApiPodStatus(makePod(), runtimeStatus(runtimeContainer()), makeContext());
+    expect(condition(plain)).toBeUndefined();
+  });
+});
+
+test('stop signals are told where their gate is on', () => {
+  const runtime = runtimeStatus(runtimeContainer({ stopSignal: 'SIGUSR1' }));
+  const told = (stopSignals?: boolean) =>
+    generateApiPodStatus(makePod(), runtime, makeContext(stopSignals === undefined ? {} : { stopSignals }))
+      .containerStatuses?.[0]?.stopSignal;
+  expect([told(), told(false), told(true)]).toEqual([undefined, undefined, 'SIGUSR1']);
+});
