@@ -1,4 +1,6 @@
+import { CriError } from '@node-agent/cri-client';
 import { errorText } from '@node-agent/telemetry';
+
 /** The reasons that a container waits with, where its image is the cause (`pkg/kubelet/images/types.go`). */
 export type ImageErrorCode =
   | 'ErrImagePull'
@@ -26,12 +28,17 @@ export class ImageError extends Error {
   }
 }
 
+/** What a failed PullImage call says: a code that tells nothing is left out of it, for whoever reads the events. */
+export function pullErrorText(cause: unknown): string {
+  return cause instanceof CriError && cause.code === 'UNKNOWN' ? cause.details : errorText(cause);
+}
+
 /**
  * What a failed PullImage call means: two causes that a runtime can name in front of its message have a reason of
  * their own (`pkg/kubelet/images/image_manager.go`, evalCRIPullErr).
  */
 export function pullError(image: string, cause: unknown): ImageError {
-  const text = errorText(cause);
+  const text = pullErrorText(cause);
   for (const [code, why] of [
     ['RegistryUnavailable', 'the registry is unavailable'],
     ['SignatureValidationFailed', 'the signature validation failed'],

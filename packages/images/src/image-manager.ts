@@ -11,7 +11,7 @@ import {
   type Logger,
   type Metrics,
 } from '@node-agent/telemetry';
-import { ImageError, pullError } from './errors.ts';
+import { ImageError, pullError, pullErrorText } from './errors.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
 import { authOf, type CredentialSource, type PullCredential } from './pull-credential.ts';
@@ -251,7 +251,7 @@ export class ImageManager {
       // That a pod was taken away in the middle of its pull says nothing of the image.
       signal.throwIfAborted();
       const error = pullError(requested, cause);
-      tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${errorText(cause)}`);
+      tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${pullErrorText(cause)}`);
       this.#backoff.failed(key, error);
       throw error;
     }
@@ -286,7 +286,7 @@ export class ImageManager {
         }
       }
       if (errors.length === 1) throw errors[0];
-      throw new AggregateError(errors, `[${errors.map(errorText).join(', ')}]`);
+      throw new AggregateError(errors, `[${errors.map(pullErrorText).join(', ')}]`);
     };
     return this.#queue.run(JSON.stringify([image, runtimeHandler, auths]), pullAll, signal);
   }

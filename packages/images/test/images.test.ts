@@ -1,5 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { PullImageRequest } from '@node-agent/cri-client';
+import { CriError, type PullImageRequest } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
@@ -130,6 +130,17 @@ describe('what a user sees', () => {
     const { ensure, state } = setUp();
     state.pull = () => Promise.reject(new Error(message));
     expect(await code(ensure('app:1'))).toBe(expected);
+  });
+
+  test.each([
+    ['UNKNOWN', 'no such host'],
+    ['NOT_FOUND', 'rpc error: code = NotFound desc = no such host'],
+  ] as const)('the code %s of a runtime’s error is told where it says something', async (errorCode, message) => {
+    const { ensure, state, events } = setUp();
+    const details = 'no such host';
+    state.pull = () => Promise.reject(new CriError({ rpc: 'PullImage', code: errorCode, details }));
+    await expect(ensure('app:1')).rejects.toMatchObject({ code: 'ErrImagePull', message });
+    expect(events.at(-1)).toBe(`Warning Failed Failed to pull image "app:1": ${message}`);
   });
 });
 

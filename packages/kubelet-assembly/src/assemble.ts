@@ -53,6 +53,7 @@ export function assembleKubelet<C>(
   // The parts know each other in circles: what is made later is asked through these, and only once the kubelet runs.
   let workers: PodWorkers | undefined;
   let clusterNode: ClusterNode | undefined;
+  let facts: RuntimeFacts | undefined;
 
   const hostIps = (): readonly string[] => {
     const told = hostIpsOf(clusterNode?.node ?? {});
@@ -83,22 +84,30 @@ export function assembleKubelet<C>(
       }
     },
   });
-  const volumes: VolumeManager = new VolumeManager({
-    ...child('volumes'),
-    onVolumeReady: (uid) => workers?.wake(uid),
-    fs,
-    mounter,
-    paths,
-    plugins: [
-      new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
-      new HostPathPlugin({ fs }),
-      // Secrets, configMaps and tokens are the API server's: where there is none, they are refused by name.
-      ...projectionPlugins(
-        { fs, mounter, paths, clock, random, sources: { ...objects?.volumeSources, nodeAllocatable } },
-        { allocatableMemoryBytes },
-      ),
-    ],
-  });
+  const runtimeClasses = objects?.runtimeClasses;
+  const supportsRecursiveReadOnly = (pod: Pod): boolean => {
+    const handler = runtimeClasses?.knownHandlerOf(pod) ?? '';
+    return facts?.handlers()?.find(({ name }) => name === handler)?.recursiveReadOnlyMounts ?? false;
+  };
+  const volumes: VolumeManager = new VolumeManager(
+    {
+      ...child('volumes'),
+      onVolumeReady: (uid) => workers?.wake(uid),
+      fs,
+      mounter,
+      paths,
+      plugins: [
+        new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
+        new HostPathPlugin({ fs }),
+        // Secrets, configMaps and tokens are the API server's: where there is none, they are refused by name.
+        ...projectionPlugins(
+          { fs, mounter, paths, clock, random, sources: { ...objects?.volumeSources, nodeAllocatable } },
+          { allocatableMemoryBytes },
+        ),
+      ],
+    },
+    { supportsRecursiveReadOnly },
+  );
   const { maxParallel, verification, ...pulls } = settings.pulls;
   const records =
     verification && new ImagePullRecords({ ...child('images'), fs, images: cri }, { rootDirectory, ...verification });
@@ -132,6 +141,7 @@ export function assembleKubelet<C>(
       hooks: noHooks,
       isPodTerminationRequested: (uid) => workers?.isPodTerminationRequested(uid) ?? false,
       hostIps,
+      runtimeHandler: (pod, signal) => runtimeClasses?.handlerOf(pod, signal) ?? handlerWithoutServer(pod),
       nodeAllocatable,
       ...(objects && { objects: objects.environment, services: () => objects.clusterServices.all() }),
     },
@@ -167,7 +177,7 @@ export function assembleKubelet<C>(
   const { maxWorkers, ...logs } = settings.logs;
   const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers: maxWorkers });
 
-  const facts = new RuntimeFacts(runtime, cri);
+  facts = new RuntimeFacts(runtime, cri);
   clusterNode = cluster?.node(child, settings, {
     statuses: status,
     pods: podManager,
@@ -219,6 +229,7 @@ export function assembleKubelet<C>(
           sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,
           hostIps: hostIps(),
           stopSignals: node.containerStopSignals,
+          recursiveReadOnly: supportsRecursiveReadOnly(pod),
           ...(restartFeatures && { restartFeatures }),
         }),
       volumes,
@@ -268,6 +279,12 @@ function nothingLeft(status: RuntimePodStatus | undefined): boolean {
 
 function mayStillRun({ state }: RuntimePodStatus['containers'][number]): boolean {
   return state === 'running' || state === 'unknown';
+}
+
+/** Where there is no API server to ask, a pod that wants a runtime of its own must not get another. @throws Error */
+async function handlerWithoutServer({ spec: { runtimeClassName: name } }: Pod): Promise<string> {
+  if (!name) return '';
+  throw new Error(`runtimeclass.node.k8s.io "${name}" cannot be looked up: there is no API server`);
 }
 
 /** The node as it is without an API server, or before that has told it. */

@@ -14,6 +14,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { ProjectionSources } from '@node-agent/volumes';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { ClusterServices } from './cluster-services.ts';
+import { RuntimeClasses } from './runtime-classes.ts';
 
 /** What the objects ask of the node, and tell it. */
 export interface ObjectHooks {
@@ -29,6 +30,7 @@ export class ClusterObjects {
   /** Secrets and config maps, for environments. */
   readonly environment: PodObjects;
   readonly clusterServices: ClusterServices;
+  readonly runtimeClasses: RuntimeClasses;
   readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
   /** Run beside the sync loop. */
   readonly services: readonly BackgroundService[];
@@ -51,6 +53,7 @@ export class ClusterObjects {
     this.#tokens = tokens;
     this.environment = podObjects(objects);
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
+    this.runtimeClasses = new RuntimeClasses(client);
     this.clusterServices = new ClusterServices({ ...child('services'), client });
     this.pullSecrets = new PullSecrets({
       ...child('pull-secrets'),

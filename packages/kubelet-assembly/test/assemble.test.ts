@@ -42,6 +42,37 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
+  test('a pod is refused for sysctls, and for confinement, that the machine’s owner and the machine do not give it', async () => {
+    const world = await makeWorld();
+    const { kubelet, setPods, stop } = startKubelet(world);
+    setPods([
+      makePod('safe', { securityContext: { sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '1' }] } }),
+      makePod('unsafe', { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }] } }),
+      makePod('confined', { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } }),
+    ]);
+    await world.clock.advance(5000);
+    expect(kubelet.getPods().map(({ status }) => [status?.phase, status?.message])).toEqual([
+      ['Running', undefined],
+      ['Failed', 'Pod was rejected: forbidden sysctl: "kernel.msgmax" not allowlisted'],
+      ['Failed', 'Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host'],
+    ]);
+    await stop();
+  });
+
+  test('a pod that wants a runtime of its own gets none where nobody can say which', async () => {
+    const world = await makeWorld();
+    const { setPods, stop } = startKubelet(world);
+    setPods([makePod('sandboxed', { runtimeClassName: 'gvisor' })]);
+    await world.clock.advance(5000);
+    const pod = { kind: 'Pod', namespace: 'default', name: 'sandboxed', uid: 'uid-sandboxed' };
+    const failed = world.events.eventsOf(pod).find(({ reason }) => reason === 'FailedCreatePodSandBox');
+    expect(failed?.message).toBe(
+      'Failed to create pod sandbox: runtimeclass.node.k8s.io "gvisor" cannot be looked up: there is no API server',
+    );
+    expect(await ids(world.cri)).toEqual([]);
+    await stop();
+  });
+
   test('the downward API fills volumes without an API server; what needs one is refused by name', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);

@@ -131,6 +131,32 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('runs a pod with the runtime handler that its class names, and with what that can do', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const { stop } = start();
+    await seconds(clock, 2);
+    api.put({ apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'mine' }, handler: 'runc' });
+    api.put({ apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'none' }, handler: 'nobodys' });
+    const volumeMounts = [{ name: 'v', mountPath: '/v', readOnly: true, recursiveReadOnly: 'IfPossible' }];
+    const containers = boundPod('').spec.containers.map((container) => ({ ...container, volumeMounts }));
+    const volumes = [{ name: 'v', emptyDir: {} }];
+    await client.create(resources.pods, boundPod('classed', { runtimeClassName: 'mine', containers, volumes }));
+    await client.create(resources.pods, boundPod('other', { runtimeClassName: 'none' }));
+    await seconds(clock, 3);
+    const { items } = await cri.listPodSandbox({});
+    expect(items.map(({ metadata, runtimeHandler }) => [metadata?.name, runtimeHandler])).toEqual([
+      ['classed', 'runc'],
+    ]);
+    const statusOf = async (name: string) => (await client.get(resources.pods, { namespace: 'default', name })).status;
+    const classed = await statusOf('classed');
+    expect(classed?.containerStatuses?.[0]?.volumeMounts?.[0]?.recursiveReadOnly).toBe('Enabled');
+    const [container] = cri.liveContainers();
+    const { status } = await cri.containerStatus({ containerId: container?.id ?? '' });
+    expect(status?.mounts.find(({ containerPath }) => containerPath === '/v')?.recursiveReadOnly).toBe(true);
+    expect((await statusOf('other'))?.phase).toBe('Pending');
+    await stop();
+  });
+
   it('N1: looks at the node anew before it refuses a pod for a label that the node has just been given', async () => {
     const { clock, api, client, start } = await makeCluster();
     const { stop } = start();

@@ -100,7 +100,7 @@ export class KubeletPodSyncer implements PodSyncer {
     try {
       await volumes.waitForAttachAndMount(pod, signal);
     } catch (err) {
-      if (!signal.aborted) {
+      if (!signal.aborted && !(err instanceof Error && 'isTold' in err && err.isTold === true)) {
         this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);
       }
       throw err;

@@ -204,6 +204,7 @@ export interface PodFailure {
 export interface VolumesPort {
   start(signal: AbortSignal): Promise<void>;
   makePodDataDirs(uid: string): Promise<void>;
+  /** Rejects where a volume is missing; with an error that has `isTold`, where the events of its volumes say all of it. */
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;
   podVolumesExist(uid: string): Promise<boolean>;

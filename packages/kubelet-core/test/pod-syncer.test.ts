@@ -182,6 +182,11 @@ describe('syncPod', () => {
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
     expect(events.lines).toEqual(['FailedMount: Unable to attach or mount volumes: unmounted volumes=[data]']);
     expect(calls).not.toContain('sync');
+
+    events.lines.length = 0;
+    behaviour.mount = () => Promise.reject(Object.assign(new Error('unmounted volumes=[data]'), { isTold: true }));
+    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
+    expect(events.lines).toEqual([]);
   });
 
   test('what failed in the runtime fails the sync, after the status says it', async () => {

@@ -21,7 +21,6 @@ export interface PodContainersComponents {
   readonly clock: Clock;
   readonly recorder: EventRecorder;
   readonly images: ImagePuller;
-  readonly runtimeHandler: (pod: Pod) => string;
   readonly backOff: RestartBackOff;
   readonly containers: ContainerStarter;
 }
@@ -84,9 +83,10 @@ export class PodContainers {
     sandboxConfig: Init<PodSandboxConfig>,
     signal: AbortSignal,
   ): Promise<PullOutcome> {
-    const { images, runtimeHandler } = this.#components;
+    const { images } = this.#components;
     try {
-      return await images.ensureImageExists(pod, container, sandboxConfig, runtimeHandler(pod), signal);
+      // Images are kept apart by runtime handler only with gate RuntimeClassInImageCriApi, an alpha one.
+      return await images.ensureImageExists(pod, container, sandboxConfig, '', signal);
     } catch (err) {
       const { code, retryAtMs } = err instanceof Error ? (err as { code?: unknown; retryAtMs?: unknown }) : {};
       const reason = typeof code === 'string' ? code : 'ErrImagePull';

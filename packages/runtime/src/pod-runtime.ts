@@ -92,8 +92,8 @@ export interface PodRuntimeComponents {
   readonly services?: () => Iterable<ServiceData> | undefined;
   /** Whether a pod is to end, so that a sandbox that could not be made is no failure; nobody is where absent. */
   readonly isPodTerminationRequested?: (uid: string) => boolean;
-  /** The runtime handler of a pod's RuntimeClass; the default one where absent. */
-  readonly runtimeHandler?: (pod: Pod) => string;
+  /** The runtime handler of a pod's RuntimeClass, '' for the default one; rejects where there is none. The default one where absent. */
+  readonly runtimeHandler?: (pod: Pod, signal: AbortSignal) => Promise<string>;
   /** Told when a sandbox and its network are up. */
   readonly onSandboxReady?: (pod: Pod) => void;
   /** The node's addresses, for `status.hostIP`. */
@@ -171,7 +171,7 @@ export class PodRuntime {
     const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
     const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks });
-    const runtimeHandler = components.runtimeHandler ?? (() => '');
+    const runtimeHandler = components.runtimeHandler ?? (async () => '');
     this.#syncer = new PodSyncer({
       ...shared,
       ...parts,
@@ -181,7 +181,7 @@ export class PodRuntime {
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
       onSandboxReady: components.onSandboxReady ?? (() => {}),
       sandboxes: new SandboxStarter({ ...shared, reader: this.#reader }),
-      starts: new PodContainers({ ...shared, ...parts, images: components.images, runtimeHandler, containers }),
+      starts: new PodContainers({ ...shared, ...parts, images: components.images, containers }),
     });
   }
 

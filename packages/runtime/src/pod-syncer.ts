@@ -30,7 +30,7 @@ export interface PodSyncerComponents {
   readonly metrics: RuntimeMetrics;
   readonly probes: ProbeResults;
   readonly features: RestartFeatures;
-  readonly runtimeHandler: (pod: Pod) => string;
+  readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   readonly isPodTerminationRequested: (uid: string) => boolean;
   readonly onSandboxReady: (pod: Pod) => void;
   readonly contexts: ConfigContexts;
@@ -229,7 +229,8 @@ export class PodSyncer {
     metrics.startedPods.inc({});
     let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
     try {
-      sandbox = await sandboxes.run(pod, sandboxConfig, this.#components.runtimeHandler(pod), signal);
+      const handler = await this.#components.runtimeHandler(pod, signal);
+      sandbox = await sandboxes.run(pod, sandboxConfig, handler, signal);
     } catch (err) {
       signal.throwIfAborted();
       // A pod that is being deleted may well take its network away under the sandbox.

@@ -9,6 +9,7 @@ import {
   type RuntimePodStatus,
   shouldStart,
   succeeded,
+  type VolumeMount,
 } from '@node-agent/pod-spec';
 import { apiTime } from './time.ts';
 
@@ -32,6 +33,8 @@ export interface ContainerStatusContext {
   readonly features: RestartFeatures;
   /** Gate ContainerStopSignals: whether stop signals are told. */
   readonly stopSignals: boolean;
+  /** Whether the pod's runtime can make submounts read-only (KEP-3857). */
+  readonly recursiveReadOnly: boolean;
 }
 
 /** Exit code of a container of which nobody saw the end. */
@@ -118,7 +121,7 @@ function fromRuntimeStatus(
     containerID,
     ...(container.resources !== undefined && { resources: container.resources }),
     ...(container.resources?.requests !== undefined && { allocatedResources: container.resources.requests }),
-    ...volumeMountStatuses(container),
+    ...volumeMountStatuses(context, container),
     ...(newest.user !== undefined && { user: { linux: newest.user } }),
     ...(context.stopSignals && newest.stopSignal !== undefined && { stopSignal: newest.stopSignal }),
   };
@@ -126,13 +129,14 @@ function fromRuntimeStatus(
 
 /** The runtime has no record of it: it was never created, or all its records are gone. */
 function withoutRuntimeStatus(
-  { pod, runtimeStatus, restartsAll }: ContainerStatusContext,
+  context: ContainerStatusContext,
   container: AnyContainer,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
+  const { pod, runtimeStatus, restartsAll } = context;
   if (restartsAll && old !== undefined && old.state?.waiting == null) {
     return {
-      ...waitingStatus(container, old, RESTARTING_ALL),
+      ...waitingStatus(context, container, old, RESTARTING_ALL),
       lastState: old.state?.terminated ? old.state : { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } },
       restartCount: old.restartCount + 1,
     };
@@ -141,7 +145,7 @@ function withoutRuntimeStatus(
   const runsAgain = endedWithOlderSandbox(old, runtimeStatus);
   if (old?.state?.terminated != null && !runsAgain) return old;
   const reason = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
-  const waiting = waitingStatus(container, old, { reason });
+  const waiting = waitingStatus(context, container, old, { reason });
   if (runsAgain || old?.state?.running == null || old.lastState?.terminated != null) return waiting;
   // It ran when it was last seen: it has ended, though nobody knows how.
   return {
@@ -158,6 +162,7 @@ function withoutRuntimeStatus(
 }
 
 function waitingStatus(
+  context: ContainerStatusContext,
   container: AnyContainer,
   old: ContainerStatus | undefined,
   waiting: { readonly reason: string; readonly message?: string },
@@ -170,7 +175,7 @@ function waitingStatus(
     restartCount: old?.restartCount ?? 0,
     image: container.image ?? '',
     imageID: '',
-    ...volumeMountStatuses(container),
+    ...volumeMountStatuses(context, container),
   };
 }
 
@@ -236,16 +241,23 @@ function initMustHaveCompleted({ pod, runtimeStatus }: ContainerStatusContext, c
   return runtimeStatus.containers.some(({ name }) => main.has(name));
 }
 
-function volumeMountStatuses(container: AnyContainer): Pick<ContainerStatus, 'volumeMounts'> {
+function volumeMountStatuses(
+  { recursiveReadOnly: supported }: ContainerStatusContext,
+  container: AnyContainer,
+): Pick<ContainerStatus, 'volumeMounts'> {
   if (!container.volumeMounts?.length) return {};
   return {
-    volumeMounts: container.volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
-      name,
-      mountPath,
-      ...(readOnly && {
-        readOnly,
-        recursiveReadOnly: recursiveReadOnly === 'Enabled' ? 'Enabled' : 'Disabled',
+    volumeMounts: container.volumeMounts.map((mount) => ({
+      name: mount.name,
+      mountPath: mount.mountPath,
+      ...(mount.readOnly && {
+        readOnly: true,
+        recursiveReadOnly: supported && wantsRecursiveReadOnly(mount) ? 'Enabled' : 'Disabled',
       }),
     })),
   };
+}
+
+function wantsRecursiveReadOnly({ recursiveReadOnly, mountPropagation = 'None' }: VolumeMount): boolean {
+  return mountPropagation === 'None' && (recursiveReadOnly === 'Enabled' || recursiveReadOnly === 'IfPossible');
 }

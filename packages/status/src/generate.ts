@@ -36,6 +36,8 @@ export interface PodStatusContext {
   readonly hostIps: readonly string[];
   /** Gate ContainerStopSignals: whether the stop signals of containers are told; false where absent. */
   readonly stopSignals?: boolean;
+  /** Whether the pod's runtime can make submounts read-only (KEP-3857); false where absent. */
+  readonly recursiveReadOnly?: boolean;
   /** Which gates that bear on restarts are on; both where absent. */
   readonly restartFeatures?: RestartFeatures;
 }
@@ -55,6 +57,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     restartsAll: restartIsAsked || (tellsOfRestarts && wasRestartingAll(old)),
     features,
     stopSignals: context.stopSignals ?? false,
+    recursiveReadOnly: context.recursiveReadOnly ?? false,
   };
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   const previous = { main: old?.containerStatuses ?? [], init: old?.initContainerStatuses ?? [] };

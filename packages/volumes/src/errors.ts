@@ -31,11 +31,19 @@ export class VolumeError extends Error {
   readonly code: VolumeErrorCode;
   /** When what failed is tried again, by the monotonic clock: sooner there is no use in asking. */
   readonly retryAtMs?: number;
+  /** Whether all that it says is in events of its own, and an event of the whole would only repeat them. */
+  readonly isTold: boolean;
 
-  constructor(code: VolumeErrorCode, message: string, cause?: unknown, retryAtMs?: number) {
+  constructor(
+    code: VolumeErrorCode,
+    message: string,
+    cause?: unknown,
+    { retryAtMs, isTold = false }: { readonly retryAtMs?: number | undefined; readonly isTold?: boolean } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     if (retryAtMs !== undefined) this.retryAtMs = retryAtMs;
+    this.isTold = isTold;
   }
 
   /** The error itself, or anything else that was thrown, as `Io`. */

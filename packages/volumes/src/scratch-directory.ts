@@ -31,9 +31,11 @@ export interface ScratchSpec extends ScratchPaths {
 const REMOVING = 'deleting~';
 /** Read, write and enter for the group, which new files inherit (`pkg/volume/volume_linux.go`). */
 const GROUP_MODE = 0o2770;
+/** As a tmpfs has it: what one user puts there another can neither remove nor rename. */
+const STICKY = 0o1000;
 
 /**
- * Directories of mode 0777 in a pod's own, on the disk or in memory: an `emptyDir`, or what the kubelet fills with files
+ * Directories for everyone in a pod's own, on the disk or in memory: an `emptyDir`, or what the kubelet fills with files
  * (`pkg/volume/emptydir`). One is moved aside in one step before its content is removed: it is never seen half empty.
  */
 export class ScratchDirectories {
@@ -62,7 +64,7 @@ export class ScratchDirectories {
       const options = [...(sizeBytes > 0 ? [`size=${sizeBytes}`] : []), ...((await this.#noswap) ? ['noswap'] : [])];
       await mounter.mount('tmpfs', directory, 'tmpfs', options, signal);
     }
-    await this.#setOwner(directory, fsGroup);
+    await this.#setOwner(directory, fsGroup, medium === 'Memory' ? 0o777 | STICKY : 0o777);
     await fs.mkdir(stateDirectory, { mode: 0o750 });
     await fs.writeFile(ready, '');
   }
@@ -87,13 +89,13 @@ export class ScratchDirectories {
   }
 
   /** Its parents are 0750, the directory is for everyone, and the pod's group owns it where it has one. */
-  async #setOwner(directory: string, fsGroup: number | undefined): Promise<void> {
+  async #setOwner(directory: string, fsGroup: number | undefined, mode: number): Promise<void> {
     const { fs } = this.#components;
-    if (fsGroup === undefined) return fs.chmod(directory, 0o777);
+    if (fsGroup === undefined) return fs.chmod(directory, mode);
     // It is empty as yet: what containers make in it inherits the group, so there is no tree to walk.
     const { uid } = await fs.stat(directory);
     await fs.chown(directory, uid, fsGroup);
-    await fs.chmod(directory, 0o777 | GROUP_MODE);
+    await fs.chmod(directory, mode | GROUP_MODE);
   }
 }
 

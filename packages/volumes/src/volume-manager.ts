@@ -58,6 +58,8 @@ export class VolumeManager {
   readonly #wanted = new Set<string>();
   /** When the directories of pods were made last, by the monotonic clock; of late only. */
   readonly #made = new Map<string, number>();
+  /** Since when pods wait for volumes that failed, or when that was told last, by the monotonic clock. */
+  readonly #waitingSince = new Map<string, number>();
   /** Pods whose directories are being removed. */
   readonly #removals = new Map<string, Promise<void>>();
   readonly #orphans: Gauge;
@@ -119,6 +121,7 @@ export class VolumeManager {
    */
   async waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void> {
     const { uid } = pod.metadata;
+    const startMs = this.#components.clock.monotonic();
     const volumes = mountedVolumes(pod);
     for (const volume of volumes) {
       const plugin = this.#plugin(volume);
@@ -127,7 +130,10 @@ export class VolumeManager {
     }
     const outcomes = await this.#settled(uid, signal);
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
-    if (failed.length === 0) return;
+    if (failed.length === 0) {
+      this.#waitingSince.delete(uid);
+      return;
+    }
     const names = failed.map(({ name }) => name).sort();
     const unprocessed = volumes.filter((volume) => this.#unsupportedVolume(volume) !== undefined);
     const reasons = failed.map(({ failure }) => failure?.message).join('; ');
@@ -138,8 +144,17 @@ export class VolumeManager {
         .sort()
         .join(' ')}]: ${reasons}`,
       failed[0]?.failure,
-      earliest(failed),
+      { retryAtMs: earliest(failed), isTold: this.#isTold(uid, startMs) },
     );
+  }
+
+  /** Each volume has an event when it fails; one of the pod as a whole follows when it has waited for as long as one waits. */
+  #isTold(uid: string, startMs: number): boolean {
+    const nowMs = this.#components.clock.monotonic();
+    const sinceMs = this.#waitingSince.get(uid) ?? startMs;
+    const isTold = nowMs - sinceMs < WAIT_MS;
+    this.#waitingSince.set(uid, isTold ? sinceMs : nowMs);
+    return isTold;
   }
 
   /**
@@ -293,6 +308,7 @@ export class VolumeManager {
   async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
     const { fs, paths, plugins } = this.#components;
     this.#operations.release(uid);
+    this.#waitingSince.delete(uid);
     for (const volume of await volumesOnDisk(fs, paths, uid)) {
       const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
       const actions = plugin ? this.#actions(uid, volume.name, plugin) : this.#foreignActions(uid, volume);
@@ -302,7 +318,7 @@ export class VolumeManager {
     if (failed.length === 0) return;
     const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
     const message = `mounted volumes of pod ${uid}: ${reasons}`;
-    throw new VolumeError('StillMounted', message, failed[0]?.failure, earliest(failed));
+    throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliest(failed) });
   }
 
   /** How the pod's volumes stand; those whose operation does not end in time have failed by that. */

@@ -44,7 +44,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     const { hostPath } = await plugin.setUp(podOf([volume]), volume, signal);
     await plugin.setUp(podOf([volume]), volume, signal);
     expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([hostPath]);
-    expect((await nodeFileSystem.stat(hostPath)).mode).toBe(0o777);
+    expect((await nodeFileSystem.stat(hostPath)).mode).toBe(0o1777);
     await writeFile(join(hostPath, 'small'), 'x'.repeat(60_000));
     await expect(writeFile(join(hostPath, 'large'), 'x'.repeat(60_000))).rejects.toThrow('ENOSPC');
     await plugin.tearDown('u1', 'mem', signal);

@@ -180,7 +180,7 @@ describe('volumes that the kubelet fills', () => {
       uid: 1000,
       gid: 2000,
     });
-    expect(await fixture.fs.stat(directoryOf('access'))).toMatchObject({ mode: 0o2777, gid: 2000 });
+    expect(await fixture.fs.stat(directoryOf('access'))).toMatchObject({ mode: 0o3777, gid: 2000 });
     expect(objects.requests).toEqual([{ audience: 'vault', expirationSeconds: 600 }]);
   });
 

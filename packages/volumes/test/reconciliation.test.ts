@@ -108,6 +108,20 @@ describe('a volume that cannot be set up', () => {
     expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
   });
 
+  it('has events of its own; its pod has one when it has waited for two minutes, and then again', async () => {
+    const { clock, manager, plugin, signal } = make();
+    plugin.failures.set('setUp a', 'not found');
+    const told: number[] = [];
+    for (let second = 0; second <= 300; second++) {
+      const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
+      if (!error.isTold) told.push(second);
+      await clock.advance(1000);
+    }
+    expect(told).toEqual([123, 246]);
+    await manager.waitForUnmount(podOf(volumes('a')), signal);
+    expect((await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal))).isTold).toBe(true);
+  });
+
   it('is tried again at once when what it is filled with has changed', async () => {
     const { clock, manager, plugin, ready, signal } = make();
     plugin.failures.set('setUp a', 'not found');
@@ -150,9 +164,11 @@ describe('C7: a volume whose operation does not end', () => {
     await clock.advance(122_999);
     const second = errorOf(manager.waitForAttachAndMount(podOf(volumes('slow', 'b')), signal));
     await clock.advance(1);
-    expect((await waiting).message).toBe(
-      'unmounted volumes=[slow], unattached volumes=[], failed to process volumes=[]: context deadline exceeded',
-    );
+    expect(await waiting).toMatchObject({
+      message:
+        'unmounted volumes=[slow], unattached volumes=[], failed to process volumes=[]: context deadline exceeded',
+      isTold: false,
+    });
     await clock.advance(123_000);
     await second;
     expect(ready).toEqual([]);
