@@ -115,6 +115,7 @@ export async function runNode(
     'Starting kubelet',
   );
   kubelet.birthCry();
+  if (machine.cgroupVersion === 1) recorder.event(kubelet.nodeRef, 'Warning', 'CgroupV1', CGROUP_V1_WARNING);
   // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
   const group = new TaskGroup(signal);
   if (cluster) group.add((ending) => cluster.events.start(ending));
@@ -126,6 +127,9 @@ export async function runNode(
   group.add((ending) => forgetEvents(kubelet, events, clock, ending));
   await group.ended();
 }
+
+const CGROUP_V1_WARNING =
+  'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1';
 
 /** How often events of pods that are gone are forgotten. */
 const FORGET_EVENTS_MS = 600_000;

@@ -1,5 +1,5 @@
-import { type Clock, every, KeyedMutex, type Random } from '@node-agent/async';
-import { type RestClient, resources } from '@node-agent/kube-client';
+import { type Clock, every, KeyedMutex, type Random, sleep } from '@node-agent/async';
+import { KubeError, type RestClient, resources } from '@node-agent/kube-client';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
 import {
@@ -41,6 +41,11 @@ interface Entry extends TokenTimes, ServiceAccountToken {
 }
 
 const CLEANUP_PERIOD_MS = 60_000;
+/**
+ * After what time a first token is asked for again that was refused, in milliseconds. The server decides by caches of its own,
+ * which may hear of a pod later than its node does.
+ */
+const AGAIN_MS = [20, 50, 100, 200];
 
 /**
  * The service-account tokens of the pods, asked for with TokenRequests and replaced before they expire. A token that cannot
@@ -85,7 +90,7 @@ export class TokenManager {
     const known = this.#tokens.get(key);
     if (known !== undefined && !refreshDue(known, this.#now(), this.#components.random.next())) return known;
     try {
-      const entry = await this.#request(query, signal);
+      const entry = await (known === undefined ? this.#first(query, signal) : this.#request(query, signal));
       this.#tokens.set(key, entry);
       return entry;
     } catch (cause) {
@@ -101,6 +106,18 @@ export class TokenManager {
       this.#components.logger.error({ err: cause, cacheKey: key }, "Couldn't update token");
       return known;
     }
+  }
+
+  async #first(query: TokenQuery, signal: AbortSignal): Promise<Entry> {
+    for (const delayMs of AGAIN_MS) {
+      try {
+        return await this.#request(query, signal);
+      } catch (error) {
+        if (!mayNotKnowThePod(error)) throw error;
+      }
+      await sleep(this.#components.clock, delayMs, signal);
+    }
+    return await this.#request(query, signal);
   }
 
   async #request(
@@ -141,4 +158,10 @@ export class TokenManager {
     const { clock } = this.#components;
     return { wallMs: clock.now(), monotonicMs: clock.monotonic() };
   }
+}
+
+/** Whether a refusal is one that the admission of nodes, or their authorizer, gives for a pod that it has not heard of yet. */
+function mayNotKnowThePod(error: unknown): boolean {
+  const { code, details } = KubeError.from(error);
+  return code === 'Forbidden' || (code === 'NotFound' && /^pods?$/.test(details?.kind ?? ''));
 }

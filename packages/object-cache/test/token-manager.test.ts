@@ -74,6 +74,21 @@ describe('a token', () => {
     expect(tokenOf(await get(1000))).not.toBe(first);
   });
 
+  test('is had though the server hears of its pod a moment later than the node', async () => {
+    const { api, clock, requests, signal, tokens } = setUp();
+    const late = pod('late', { serviceAccountName: 'default' });
+    const asked = within(clock, 200, tokens.get(podTokenQuery(late, {}), signal));
+    clock.setTimer(60, () => void api.put({ apiVersion: 'v1', kind: 'Pod', ...late }));
+    expect(tokenOf(await asked)).not.toBe('none');
+    expect(requests.length).toBe(3);
+
+    const never = tokens.get(podTokenQuery(pod('never', { serviceAccountName: 'default' }), {}), signal);
+    expect(await within(clock, 400, never)).toMatchObject({
+      error: { code: 'TokenUnavailable', message: 'failed to fetch token: pods "never" not found' },
+    });
+    expect(requests.length).toBe(8);
+  });
+
   test('of an account that does not exist is refused with the reason of the server', async () => {
     const { clock, signal, tokens } = setUp();
     const query = podTokenQuery(pod('web', { serviceAccountName: 'nobody' }), {});
