@@ -96,6 +96,11 @@ export class PodSyncer {
 
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
+    const makeSandbox = (): Promise<Place | undefined> => this.#makeSandbox(run, actions, sandboxConfig);
+    // Where one could not be made, nothing is said of images again and again before one is there.
+    const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
+    const early = failedBefore ? await makeSandbox() : undefined;
+    if (failedBefore && early === undefined) return;
     const candidates = (type: ContainerType, list: readonly AnyContainer[], indexes: readonly number[]): Candidate[] =>
       indexes.flatMap((index) => {
         const container = list[index];
@@ -108,9 +113,8 @@ export class PodSyncer {
     const main = candidates('main', containers, actions.containersToStart);
 
     // The images come while the sandbox is made.
-    const place = actions.createSandbox
-      ? await this.#makeSandbox(run, actions, sandboxConfig)
-      : { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: status.ips };
+    const existing = { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: status.ips };
+    const place = early ?? (actions.createSandbox ? await makeSandbox() : existing);
     if (place === undefined) return;
     signal.throwIfAborted();
     await allOf([
@@ -236,6 +240,7 @@ export class PodSyncer {
       // A pod that is being deleted may well take its network away under the sandbox.
       if (this.#components.isPodTerminationRequested(pod.metadata.uid)) return undefined;
       metrics.startedPodErrors.inc({});
+      if (tried.get(pod.metadata.uid, '') === undefined) tried.failed(pod.metadata.uid, '', attempt, err);
       const message = `Failed to create sandbox for pod "${target}": ${errorText(err)}`;
       const retryAtMs = tried.retryAtMs(pod.metadata.uid, '');
       const wait = retryAtMs === undefined ? {} : { retryAtMs };

@@ -233,6 +233,35 @@ describe('what fails', () => {
     );
   });
 
+  test('images come while the first sandbox is made; after a failure they wait for one that is', async () => {
+    const wanted: string[] = [];
+    let handler = (): string => {
+      throw new Error('runtimeclass.node.k8s.io "gvisor" not found');
+    };
+    const machine = new Machine({
+      images: {
+        ensureImageExists: async (_pod, { name, image = '' }) => {
+          wanted.push(name);
+          return { imageRef: image };
+        },
+      },
+      components: { runtimeHandler: async () => handler() },
+    });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    for (let sync = 0; sync < 3; sync++) await machine.sync(kubelet, web);
+    expect(wanted).toEqual(['a']);
+    expect(machine.events).toEqual(
+      Array(3).fill(
+        'Warning FailedCreatePodSandBox : Failed to create pod sandbox: runtimeclass.node.k8s.io "gvisor" not found',
+      ),
+    );
+    handler = () => '';
+    await machine.sync(kubelet, web);
+    expect(wanted).toEqual(['a', 'a']);
+    expect((await machine.status(kubelet, web)).containers).toMatchObject([{ name: 'a', state: 'running' }]);
+  });
+
   test('no failure of a sandbox is reported for a pod that is to end', async () => {
     const machine = new Machine({ components: { isPodTerminationRequested: () => true } });
     machine.cri.faults.add({ rpc: 'runPodSandbox', fault: { kind: 'error', code: 'UNKNOWN' } });
