@@ -152,7 +152,9 @@ export class HttpSource {
     try {
       outer.throwIfAborted();
       const pairs = Object.entries(headers).flatMap(([name, values]) => values.map((value) => pair(name, value)));
-      if (authorization !== undefined) pairs.push(['Authorization', authorization]);
+      // As Go's client has it: a header that is given counts more than what the URL says.
+      const isGiven = pairs.some(([name]) => name.toLowerCase() === 'authorization');
+      if (authorization !== undefined && !isGiven) pairs.push(['Authorization', authorization]);
       if (this.#etag !== undefined) pairs.push(['If-None-Match', this.#etag]);
       const response = await this.#components.fetch(url, { headers: pairs, signal: controller.signal });
       if (response.status === 304) return undefined;

@@ -105,6 +105,14 @@ describe('HttpSource', () => {
     expect(problems()).toEqual([`${URL}: no route`]);
   });
 
+  it('sends an Authorization header that it was given rather than what the URL says', async () => {
+    const { requests } = await setUp([], {
+      url: 'http://me:s%40cret@manifests.example/web',
+      headers: { authorization: ['Bearer t'] },
+    });
+    expect(requests).toEqual([{ authorization: 'Bearer t' }]);
+  });
+
   it('tells nothing where the same content comes again', async () => {
     const { told, look } = await setUp([{ body: manifestOf('a') }, { body: manifestOf('a') }]);
     await look();
