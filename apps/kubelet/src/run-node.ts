@@ -16,9 +16,11 @@ import {
 import { MountCommand } from '@node-agent/volumes';
 import type { Machine } from './machine.ts';
 import { nodeIdentity } from './node-identity.ts';
+import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
 import { adjustOomScore } from './oom-score.ts';
 import { podSources } from './pod-sources.ts';
+import { processFigures } from './process-figures.ts';
 import { withImageService } from './runtime-services.ts';
 import { kubeletServers } from './servers.ts';
 import { assemblySettings } from './settings.ts';
@@ -46,7 +48,8 @@ export async function runNode(
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
 
   const metrics = new MetricsRegistry();
-  metrics.addCollector(processMetrics(metrics, process, performance.timeOrigin));
+  metrics.addCollector(processMetrics(metrics, processFigures, performance.timeOrigin));
+  nodeMetrics(metrics, { nodeName: identity.nodeName, cgroupVersion: machine.cgroupVersion, featureGates });
   const events = new MemoryEventRecorder(() => clock.now());
   // What a cluster takes is loaded only where there is one.
   if (flags.bootstrapKubeconfig && !flags.kubeconfig) throw new Error('--bootstrap-kubeconfig: needs --kubeconfig too');

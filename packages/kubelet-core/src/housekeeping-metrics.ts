@@ -6,6 +6,7 @@ export class HousekeepingMetrics {
   readonly #desired: Gauge<'static'>;
   readonly #active: Gauge<'static'>;
   readonly #mirrors: Gauge;
+  readonly #ephemeral: Gauge;
   readonly #rejections: Counter<'reason'>;
 
   constructor(metrics: Metrics) {
@@ -20,6 +21,10 @@ export class HousekeepingMetrics {
       labels: ['static'],
     });
     this.#mirrors = metrics.gauge({ name: 'kubelet_mirror_pods', help: 'Mirror pods of static pods.' });
+    this.#ephemeral = metrics.gauge({
+      name: 'kubelet_managed_ephemeral_containers',
+      help: 'Ephemeral containers of the pods that the configuration sources ask for.',
+    });
     this.#rejections = metrics.counter({
       name: 'kubelet_admission_rejections_total',
       help: 'Pods that were not admitted, by reason.',
@@ -38,5 +43,10 @@ export class HousekeepingMetrics {
       this.#active.set(label, activePods.filter((pod) => isStaticPod(pod) === isStatic).length);
     }
     this.#mirrors.set({}, mirrorPods.length);
+    const ephemeral = pods.map(({ spec }) => spec.ephemeralContainers?.length ?? 0);
+    this.#ephemeral.set(
+      {},
+      ephemeral.reduce((sum, count) => sum + count, 0),
+    );
   }
 }

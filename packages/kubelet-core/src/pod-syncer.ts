@@ -14,6 +14,7 @@ import { KubeletError } from './errors.ts';
 import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
+import { StartMetrics } from './start-metrics.ts';
 
 /** Containers of a pod that only the runtime knows get this long to end. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
@@ -31,7 +32,7 @@ const NETWORK_NOT_READY = 'network is not ready';
 /** What {@link KubeletPodSyncer} uses of the Kubelet's dependencies. */
 type Components = Pick<
   Dependencies,
-  'clock' | 'logger' | 'recorder' | 'runtime' | 'status' | 'generatePodStatus' | 'volumes' | 'pleg'
+  'clock' | 'logger' | 'metrics' | 'recorder' | 'runtime' | 'status' | 'generatePodStatus' | 'volumes' | 'pleg'
 > & { readonly runtimeState: RuntimeState };
 
 /**
@@ -41,9 +42,11 @@ type Components = Pick<
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
   readonly #preparations: LendingGate;
+  readonly #starts: StartMetrics;
 
   constructor(components: Components) {
     this.#deps = components;
+    this.#starts = new StartMetrics(components.metrics);
     this.#preparations = new LendingGate(components, {
       concurrency: PREPARED_AT_ONCE,
       overdueMs: PREPARATION_OVERDUE_MS,
@@ -57,8 +60,9 @@ export class KubeletPodSyncer implements PodSyncer {
     runtimeStatus: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
-    const { status, recorder, runtime, runtimeState, pleg } = this.#deps;
+    const { clock, status, recorder, runtime, runtimeState, pleg } = this.#deps;
     const podStatus = this.#generate(pod, runtimeStatus, false);
+    this.#starts.observe(pod, status.getPodStatus(pod.metadata.uid), podStatus, clock.now());
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 

@@ -1,6 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
-import { silentLogger } from '@node-agent/telemetry';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { KubeletPodSyncer } from '../src/pod-syncer.ts';
 import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
@@ -53,6 +53,7 @@ function setUp() {
   const syncer = new KubeletPodSyncer({
     clock,
     logger: silentLogger,
+    metrics: noMetrics,
     recorder: events.recorder,
     runtimeState,
     status,

@@ -14,6 +14,12 @@ export interface PodWorkersMetrics {
 }
 
 export function createPodWorkersMetrics(metrics: Metrics): PodWorkersMetrics {
+  const made = makeMetrics(metrics);
+  for (const isStatic of ['true', '']) made.restartedPods.inc({ static: isStatic }, 0);
+  return made;
+}
+
+function makeMetrics(metrics: Metrics): PodWorkersMetrics {
   return {
     duration: metrics.histogram({
       name: 'kubelet_pod_worker_duration_seconds',

@@ -63,7 +63,7 @@ it('counts under the names of upstream', async () => {
   workers.updatePod({ updateType: 'sync', pod: web, startTimeMs: clock.monotonic() });
   await clock.advance(1000);
   workers.syncKnownPods([web]);
-  expect(series['kubelet_restarted_pods_total true']).toEqual([1]);
+  expect(series['kubelet_restarted_pods_total true']).toEqual([0, 1]);
   expect(series['kubelet_pod_worker_duration_seconds terminated']).toEqual([0.7]);
   stop.abort();
   await ended;

@@ -42,7 +42,7 @@ export class MetricsRegistry implements Metrics {
     this.#collectors.push(collect);
   }
 
-  /** All metrics that have a value, by name. */
+  /** All metrics that have a value, by name; one without labels is 0 from its start, as of every Prometheus client. */
   text(): string {
     for (const collect of this.#collectors) collect();
     const lines: string[] = [];
@@ -102,6 +102,11 @@ class Series<T> {
 class CounterFamily<L extends string> extends Series<number> implements Family, Counter<L> {
   readonly type = 'counter';
 
+  constructor(options: MetricOptions<string>) {
+    super(options);
+    if (this.labelNames.length === 0) this.update({}, () => 0);
+  }
+
   inc(labels: Labels<L>, by = 1): void {
     if (!(by >= 0)) throw new RangeError(`a counter cannot grow by ${by}`);
     this.update(labels, (before = 0) => before + by);
@@ -114,6 +119,11 @@ class CounterFamily<L extends string> extends Series<number> implements Family, 
 
 class GaugeFamily<L extends string> extends Series<number> implements Family, Gauge<L> {
   readonly type = 'gauge';
+
+  constructor(options: MetricOptions<string>) {
+    super(options);
+    if (this.labelNames.length === 0) this.update({}, () => 0);
+  }
 
   set(labels: Labels<L>, value: number): void {
     this.update(labels, () => value);
@@ -138,11 +148,16 @@ class HistogramFamily<L extends string> extends Series<Distribution> implements 
   constructor(options: HistogramOptions<string>) {
     super(options);
     this.#bounds = options.buckets ?? DEFAULT_BUCKETS;
+    if (this.labelNames.length === 0) this.update({}, () => this.#empty());
+  }
+
+  #empty(): Distribution {
+    return { counts: this.#bounds.map(() => 0), sum: 0, count: 0 };
   }
 
   observe(labels: Labels<L>, value: number): void {
     this.update(labels, (before) => {
-      const seen = before ?? { counts: this.#bounds.map(() => 0), sum: 0, count: 0 };
+      const seen = before ?? this.#empty();
       const index = this.#bounds.findIndex((bound) => value <= bound);
       if (index >= 0) seen.counts[index] = (seen.counts[index] ?? 0) + 1;
       seen.sum += value;

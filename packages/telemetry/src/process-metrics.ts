@@ -4,7 +4,27 @@ import type { Metrics } from './metrics.ts';
 export interface ProcessFigures {
   memoryUsage(): { readonly rss: number; readonly heapUsed: number };
   cpuUsage(): { readonly user: number; readonly system: number };
+  /** What the system counts of the process, and its limits; figures that it does not tell are left out. */
+  systemUsage?(): {
+    readonly openFiles?: number | undefined;
+    /** `Infinity` where there is none. */
+    readonly maxOpenFiles?: number | undefined;
+    readonly virtualBytes?: number | undefined;
+    readonly maxVirtualBytes?: number | undefined;
+  };
 }
+
+const SYSTEM_METRICS = {
+  openFiles: { name: 'process_open_fds', help: 'Number of open file descriptors.' },
+  maxOpenFiles: { name: 'process_max_fds', help: 'Maximum number of open file descriptors.' },
+  virtualBytes: { name: 'process_virtual_memory_bytes', help: 'Virtual memory size in bytes.' },
+  maxVirtualBytes: {
+    name: 'process_virtual_memory_max_bytes',
+    help: 'Maximum amount of virtual memory available in bytes.',
+  },
+} as const;
+/** As a limit that is none is shown: the largest number of 64 bits. */
+const UNLIMITED = 2 ** 64;
 
 /**
  * Makes the metrics that every Prometheus client has of its process, and returns the function that sets them: call it
@@ -34,5 +54,10 @@ export function processMetrics(metrics: Metrics, figures: ProcessFigures, starte
     const { rss, heapUsed } = figures.memoryUsage();
     resident.set({}, rss);
     heap.set({}, heapUsed);
+    const usage = figures.systemUsage?.() ?? {};
+    for (const [figure, options] of Object.entries(SYSTEM_METRICS)) {
+      const value = usage[figure as keyof typeof SYSTEM_METRICS];
+      if (value !== undefined) metrics.gauge(options).set({}, Math.min(value, UNLIMITED));
+    }
   };
 }

@@ -51,9 +51,9 @@ describe('one name', () => {
 
 test('a metric without a value is not written, and a counter does not shrink', () => {
   const registry = new MetricsRegistry();
-  const counter = registry.counter({ name: 'a', help: 'x' });
+  const counter = registry.counter({ name: 'a', help: 'x', labels: ['l'] });
   expect(registry.text()).toBe('');
-  expect(() => counter.inc({}, -1)).toThrow(RangeError);
+  expect(() => counter.inc({ l: '' }, -1)).toThrow(RangeError);
 });
 
 test('numbers that JSON has not are written as Prometheus reads them', () => {
@@ -76,6 +76,39 @@ test('the buckets of a histogram only grow, and end with the count', () => {
       expect(buckets.at(-1) ?? 0).toBe(values.length);
     }),
   );
+});
+
+test('a metric without labels is 0 from its start, and one with labels has none until it is told', () => {
+  const registry = new MetricsRegistry();
+  registry.counter({ name: 'a_total', help: 'a' });
+  registry.gauge({ name: 'b', help: 'b' });
+  registry.histogram({ name: 'c', help: 'c', buckets: [1] });
+  registry.counter({ name: 'd_total', help: 'd', labels: ['x'] });
+  const values = registry
+    .text()
+    .split('\n')
+    .filter((line) => !line.startsWith('#'));
+  expect(values).toEqual([
+    'a_total 0',
+    'b 0',
+    'c_bucket{le="1"} 0',
+    'c_bucket{le="+Inf"} 0',
+    'c_sum 0',
+    'c_count 0',
+    '',
+  ]);
+});
+
+test('what the system does not tell of the process is left out, and no limit is a very large one', () => {
+  const figures = { cpuUsage: () => ({ user: 0, system: 0 }), memoryUsage: () => ({ rss: 1, heapUsed: 1 }) };
+  const registry = new MetricsRegistry();
+  const systemUsage = () => ({ openFiles: 12, maxOpenFiles: 1024, maxVirtualBytes: Number.POSITIVE_INFINITY });
+  registry.addCollector(processMetrics(registry, { ...figures, systemUsage }, 0));
+  const text = registry.text();
+  expect(text).toContain('\nprocess_open_fds 12\n');
+  expect(text).toContain('\nprocess_max_fds 1024\n');
+  expect(text).toContain('\nprocess_virtual_memory_max_bytes 18446744073709552000\n');
+  expect(text).not.toContain('process_virtual_memory_bytes');
 });
 
 test('the process is measured when it is asked for', () => {

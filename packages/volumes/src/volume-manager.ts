@@ -54,6 +54,7 @@ export class VolumeManager {
   readonly #components: VolumeManagerComponents;
   readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
   readonly #operations: VolumeOperations;
+  readonly #metrics: VolumeMetrics;
   /** Pods whose directories were asked for since the last sweep began: the sweep's caller may not know of them yet. */
   readonly #wanted = new Set<string>();
   /** When the directories of pods were made last, by the monotonic clock; of late only. */
@@ -68,9 +69,10 @@ export class VolumeManager {
   constructor(components: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
     this.#components = components;
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
+    this.#metrics = new VolumeMetrics(components.metrics);
     this.#operations = new VolumeOperations({
       ...components,
-      metrics: new VolumeMetrics(components.metrics),
+      metrics: this.#metrics,
       onFailure: (pod, volume, error) => this.#tellFailure(pod, volume, error),
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });
@@ -235,19 +237,22 @@ export class VolumeManager {
   /** What cannot be looked at or removed now is taken away with the rest of its pod: no reason not to start. */
   async #rebuild(signal: AbortSignal): Promise<void> {
     const { fs, paths, logger } = this.#components;
-    const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<void> => {
+    const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
       try {
         await work();
+        return true;
       } catch (err) {
         if (!signal.aborted) logger.warn({ err, ...fields }, 'What a former process left on disk cannot be taken in');
+        return false;
       }
     };
     await attempt({}, async () => {
       for (const podUid of await podsOnDisk(fs, paths)) {
         await attempt({ podUid }, async () => {
           for (const volume of await volumesOnDisk(fs, paths, podUid)) {
-            if (!signal.aborted)
-              await attempt({ podUid, volume: volume.name }, () => this.#takeIn(podUid, volume, signal));
+            if (signal.aborted) return;
+            const fields = { podUid, volume: volume.name };
+            this.#metrics.reconstructed(await attempt(fields, () => this.#takeIn(podUid, volume, signal)));
           }
         });
       }

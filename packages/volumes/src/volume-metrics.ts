@@ -1,4 +1,4 @@
-import type { Gauge, Histogram, Metrics } from '@node-agent/telemetry';
+import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 import type { VolumeState } from './volume-state.ts';
 
 /** As upstream calls them. */
@@ -11,6 +11,8 @@ export class VolumeMetrics {
   readonly #durations: Histogram<'volume_plugin' | 'operation_name' | 'status' | 'migrated'>;
   readonly #volumes: Gauge<'plugin_name' | 'state'>;
   readonly #plugins = new Set<string>();
+  readonly #reconstructions: Counter;
+  readonly #reconstructionErrors: Counter;
 
   constructor(metrics: Metrics) {
     this.#durations = metrics.histogram({
@@ -24,6 +26,20 @@ export class VolumeMetrics {
       help: 'The number of volumes that pods want, and that there are.',
       labels: ['plugin_name', 'state'],
     });
+    this.#reconstructions = metrics.counter({
+      name: 'reconstruct_volume_operations_total',
+      help: 'Volumes that were found on the disk at the start and looked at, those that could not be taken in included.',
+    });
+    this.#reconstructionErrors = metrics.counter({
+      name: 'reconstruct_volume_operations_errors_total',
+      help: 'Volumes that were found on the disk at the start and could not be taken in.',
+    });
+  }
+
+  /** A volume that a former process left was taken in from the disk, or could not be. */
+  reconstructed(succeeded: boolean): void {
+    this.#reconstructions.inc({});
+    if (!succeeded) this.#reconstructionErrors.inc({});
   }
 
   operation(plugin: string, name: VolumeOperation, succeeded: boolean, durationMs: number): void {

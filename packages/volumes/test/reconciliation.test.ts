@@ -39,8 +39,8 @@ class ScriptedPlugin implements VolumePlugin {
     await this.#fs.removeAll(`${ROOT}/pods/${podUid}/volumes/kubernetes.io~scripted/${name}`);
   }
 
-  isRemoving(): boolean {
-    return false;
+  isRemoving(directoryName: string): boolean {
+    return directoryName.startsWith('removing-');
   }
 
   async #do(what: string): Promise<void> {
@@ -60,7 +60,9 @@ function make() {
   const gauges = new Map<string, number>();
   const durations: string[] = [];
   const metrics: Metrics = {
-    counter: () => ({ inc() {} }),
+    counter: ({ name }: MetricOptions<string>) => ({
+      inc: (_labels: object, by = 1) => void gauges.set(name, (gauges.get(name) ?? 0) + by),
+    }),
     gauge: ({ name }: MetricOptions<string>) => ({
       set: (labels: object, value: number) => void gauges.set([name, ...Object.values(labels)].join(' '), value),
     }),
@@ -263,9 +265,24 @@ describe('the state of the world', () => {
     const running = next.start(life.signal);
     await clock.advance(1000);
     expect([gauges.get(actual), gauges.get(desired)]).toEqual([2, 0]);
+    expect(gauges.get('reconstruct_volume_operations_total')).toBe(2);
+    expect(gauges.get('reconstruct_volume_operations_errors_total')).toBeUndefined();
     expect(plugin.log).toHaveLength(2);
     await next.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
     expect([gauges.get(actual), gauges.get(desired)]).toEqual([2, 2]);
+    life.abort();
+    await running;
+  });
+
+  it('counts what of a former process cannot be taken in', async () => {
+    const { clock, fs, newManager, plugin, gauges } = make();
+    await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
+    plugin.failures.set('tearDown removing-a', 'busy');
+    const life = new AbortController();
+    const running = newManager().start(life.signal);
+    await clock.advance(1000);
+    expect(gauges.get('reconstruct_volume_operations_total')).toBe(1);
+    expect(gauges.get('reconstruct_volume_operations_errors_total')).toBe(1);
     life.abort();
     await running;
   });

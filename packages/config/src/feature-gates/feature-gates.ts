@@ -1,5 +1,11 @@
 import { gatesWithoutEffect } from './feature-support.ts';
-import { type FeatureName, type FeatureSpec, featureDependencies, knownFeatures } from './known-features.ts';
+import {
+  type FeatureName,
+  type FeatureSpec,
+  type FeatureStage,
+  featureDependencies,
+  knownFeatures,
+} from './known-features.ts';
 
 /** Gates that stand for all gates of a stage that are not named themselves. */
 const GROUPS = { AllAlpha: 'Alpha', AllBeta: 'Beta' } as const;
@@ -34,6 +40,11 @@ export class FeatureGates {
   /** Whether a gate is on and switches something here: what a node may say of itself. */
   effective(name: FeatureName): boolean {
     return this.enabled(name) && !gatesWithoutEffect.has(name);
+  }
+
+  /** How far the feature of a gate has come. */
+  stage(name: FeatureName): FeatureStage {
+    return specOf(name)[0];
   }
 
   /** Every known gate with its value, by name. */

@@ -1,0 +1,31 @@
+import { CONFIG_SEEN_ANNOTATION, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import type { Histogram, Metrics } from '@node-agent/telemetry';
+
+/** As upstream's (`podStartupDurationBuckets`, `pkg/kubelet/metrics/metrics.go`), in seconds. */
+const BUCKETS = [
+  0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
+];
+
+/** How long pods take from when the kubelet first sees them until they run. */
+export class StartMetrics {
+  readonly #duration: Histogram;
+
+  constructor(metrics: Metrics) {
+    this.#duration = metrics.histogram({
+      name: 'kubelet_pod_start_duration_seconds',
+      help: 'Seconds from the kubelet first seeing a pod until it runs.',
+      buckets: BUCKETS,
+    });
+  }
+
+  /**
+   * Takes a step of a pod's status; only the one from Pending to Running counts. Upstream counts a pod's first status
+   * too, whatever it says: here that is not taken for a start.
+   * @param nowMs the wall clock, as the annotation is that says when the pod was first seen
+   */
+  observe(pod: Pod, before: PodStatus | undefined, after: PodStatus, nowMs: number): void {
+    if (before?.phase !== 'Pending' || after.phase !== 'Running') return;
+    const seenAtMs = Date.parse(pod.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? '');
+    if (!Number.isNaN(seenAtMs)) this.#duration.observe({}, Math.max(0, nowMs - seenAtMs) / 1000);
+  }
+}
