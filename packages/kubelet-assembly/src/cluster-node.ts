@@ -111,17 +111,23 @@ export class ClusterNode {
       },
       { ...settings.node, nodeName },
     );
+    // What waits after a failure need not wait longer.
+    const onHeard = (): void => {
+      pods.retryNow();
+      node.retryNow();
+      parts.onServerHeard();
+    };
     const lease = new NodeLease(
       {
         ...child('node-lease'),
         leases: restLeaseClient(heartbeats),
         nodes,
         onRepeatedHeartbeatFailure,
-        // What waits after a failure need not wait longer.
-        onRenewed() {
-          pods.retryNow();
-          node.retryNow();
-          parts.onServerHeard();
+        onRenewed: onHeard,
+        // Its store was lost, or somebody has deleted the node.
+        onNodeMissing: () => {
+          onHeard();
+          this.#nodeStatus.registerAgain();
         },
       },
       { nodeName, leaseDurationSeconds: settings.leaseDurationSeconds },

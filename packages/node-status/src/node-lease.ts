@@ -17,6 +17,8 @@ export interface NodeLeaseComponents {
   readonly onRepeatedHeartbeatFailure?: () => void;
   /** Called when the lease was made, and after each renewal: the API server is there. */
   readonly onRenewed?: () => void;
+  /** Called when the API server has answered that it has no such node, for which no lease is made. */
+  readonly onNodeMissing?: () => void;
 }
 
 export interface NodeLeaseOptions {
@@ -186,7 +188,11 @@ export class NodeLease {
     try {
       return await this.#nodeUid(signal);
     } catch (error) {
-      if (signal.aborted || reasonOf(error) === 'NotFound') throw error;
+      signal.throwIfAborted();
+      if (reasonOf(error) === 'NotFound') {
+        this.#components.onNodeMissing?.();
+        throw error;
+      }
       this.#components.logger.warn({ err: error }, 'Failed to get node when trying to set owner ref to the node lease');
       return undefined;
     }

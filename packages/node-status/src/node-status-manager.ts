@@ -98,6 +98,13 @@ export class NodeStatusManager {
     this.#wake?.();
   }
 
+  /** Says that the API server has answered that the node is not there: it is registered now, and not at the next look. */
+  registerAgain(): void {
+    if (!this.#registered) return;
+    this.#registered = false;
+    this.wake();
+  }
+
   /** Runs until `signal` is aborted. */
   start(signal: AbortSignal): Promise<void> {
     this.#ended = this.#run(signal);

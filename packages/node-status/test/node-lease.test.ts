@@ -24,6 +24,7 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
   const { logger, lines } = captureLogger();
   let heartbeatFailures = 0;
   let renewals = 0;
+  let missing = 0;
   const metrics = new MetricsRegistry();
   const { leaseDurationSeconds } = options;
   const lease = new NodeLease(
@@ -36,6 +37,7 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
       metrics,
       onRepeatedHeartbeatFailure: () => void heartbeatFailures++,
       onRenewed: () => void renewals++,
+      onNodeMissing: () => void missing++,
     },
     { nodeName: 'n1', ...(leaseDurationSeconds !== undefined && { leaseDurationSeconds }) },
   );
@@ -48,7 +50,17 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
     });
     await clock.settle();
   };
-  return { clock, api, lines, lease, start, metrics, failures: () => heartbeatFailures, renewals: () => renewals };
+  return {
+    clock,
+    api,
+    lines,
+    lease,
+    start,
+    metrics,
+    failures: () => heartbeatFailures,
+    renewals: () => renewals,
+    missing: () => missing,
+  };
 }
 
 describe('the lease of a node', () => {
@@ -121,6 +133,15 @@ describe('the lease of a node', () => {
     await start();
     await clock.advance(10_000);
     expect(api.leases.get('n1')?.metadata).not.toHaveProperty('ownerReferences');
+  });
+
+  test('N6: of a node that is not there is not made, and who can register it is told with each look', async () => {
+    const { api, start, clock, missing } = setUp({ node: false });
+    await start();
+    expect([missing(), api.leases.size]).toEqual([1, 0]);
+    api.fault = (method) => (method === 'getNode' ? Promise.reject(new ApiError('InternalError')) : undefined);
+    await clock.advance(200);
+    expect([missing(), api.leases.size]).toEqual([1, 1]);
   });
 
   test('that was deleted is made again at the next renewal, with the owner that there is then', async () => {

@@ -198,6 +198,18 @@ describe('registration', () => {
     expect(api.count('createNode')).toBe(2);
   });
 
+  test('N6: is registered at once where somebody else hears that it is not there, though a cache still has it', async () => {
+    const { start, api, clock, node, manager } = setUp();
+    await start();
+    await clock.advance(ROUND_MS);
+    const { uid } = node().metadata;
+    api.cached = node();
+    api.nodes.clear();
+    manager.registerAgain();
+    await clock.settle();
+    expect(node().metadata.uid).not.toBe(uid);
+  });
+
   test('a cache that has not got the node yet does not have it made again', async () => {
     const { start, api, clock } = setUp();
     api.fault = (method) => (method === 'getCachedNode' ? Promise.reject(new ApiError('NotFound')) : undefined);
