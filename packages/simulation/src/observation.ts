@@ -1,8 +1,10 @@
 import type { VersionedStatus } from '@node-agent/status';
 import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
+import type { ObjectPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
+import type { MountedObject } from './world/mounted-objects.ts';
 
 /** The steps that a pod worker takes. */
 export type WorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRuntimePod' | 'syncTerminatedPod';
@@ -48,8 +50,10 @@ export type Happening =
     }
   /** The user's deletion of a pod is done right after this. */
   | { readonly kind: 'podDeleted'; readonly uid: string }
+  /** A secret or config map has this content from now on; none: it is gone. */
+  | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
   /** The API server can be reached again, or requests fail no more. */
-  | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' }
+  | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
   /** All that can happen at this instant has happened. */
   | { readonly kind: 'settled' }
   /** The quiet is over; what is left is in the last look. */
@@ -69,6 +73,9 @@ export interface LastLook {
 
 /** Pods as the API server shows them, and as the kubelet says they are. */
 export interface ClusterLook {
+  /** Whether the node is registered. */
+  readonly registered: boolean;
+  readonly mounted: readonly MountedObject[];
   readonly shown: readonly ShownPod[];
   readonly said: readonly { readonly uid: string; readonly phase: string | undefined; readonly containers: string }[];
 }

@@ -94,6 +94,23 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       world.api?.server.compact();
       world.api?.server.endWatches('end');
       return;
+    case 'apiWipe':
+      return world.api?.wipe();
+    case 'apiStale':
+      world.api?.lag(action.behind);
+      clock.setTimer(action.forMs, () => {
+        world.api?.lag(0);
+        stage.tell({ kind: 'apiCured', what: 'stale' });
+      });
+      return;
+    case 'apiPut':
+      return world.api?.putObject(action.object, action.version, () =>
+        stage.tell({ kind: 'objectChanged', object: action.object, version: action.version }),
+      );
+    case 'apiRemove':
+      return world.api?.removeObject(action.object, () =>
+        stage.tell({ kind: 'objectChanged', object: action.object, version: undefined }),
+      );
     case 'jumpClock':
       return clock.jumpWallClock(action.ms);
   }

@@ -12,6 +12,7 @@ import { endFaults, perform } from './perform.ts';
 import type { Action, Scenario } from './scenario/actions.ts';
 import { Statuses } from './statuses.ts';
 import { containersText } from './world/cluster-api.ts';
+import { mountedObjects } from './world/mounted-objects.ts';
 import { World } from './world/world.ts';
 
 /** A rule that was broken. */
@@ -129,7 +130,7 @@ class Run {
       this.#countStep();
       if (!lookDue) continue;
       lookDue = false;
-      this.#health();
+      await this.#health();
       // What is as it is wanted for a while need not be watched for longer.
       if (this.#facts.faultsEnded) over = await this.#isQuiet();
     }
@@ -179,22 +180,23 @@ class Run {
     return checks;
   }
 
-  #health(): void {
+  async #health(): Promise<void> {
     const kubelet = this.#node.kubelet?.kubelet;
     if (kubelet === undefined) return;
     const podUids = kubelet.getPods().map((pod) => pod.metadata.uid);
-    this.#tell({ kind: 'health', runtime: kubelet.health().runtime, podUids, cluster: this.#clusterLook() });
+    this.#tell({ kind: 'health', runtime: kubelet.health().runtime, podUids, cluster: await this.#clusterLook() });
   }
 
-  #clusterLook(): ClusterLook | undefined {
-    const { api } = this.#world;
+  async #clusterLook(): Promise<ClusterLook | undefined> {
+    const { api, fs } = this.#world;
     if (api === undefined) return undefined;
     const said = (this.#node.kubelet?.status.getStatuses() ?? []).map(({ pod, status }) => ({
       uid: pod.metadata.uid,
       phase: status.phase,
       containers: containersText(status),
     }));
-    return { shown: api.pods(), said };
+    const mounted = await mountedObjects(fs, fs.paths());
+    return { registered: api.registered, shown: api.pods(), said, mounted };
   }
 
   async #isQuiet(): Promise<boolean> {
@@ -212,7 +214,7 @@ class Run {
       paths: fs.paths(),
       mountPoints: [...mountPoints.keys()],
       kubeletTimers: this.#node.pendingTimers,
-      cluster: this.#clusterLook(),
+      cluster: await this.#clusterLook(),
       cachedUids: this.#facts.pods.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
     };
   }

@@ -10,7 +10,7 @@ const BATCH = 50;
 const totals = new Totals();
 for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`S, F3, K3, N6 and all others: every invariant holds in a cluster, seeds ${from} to ${last}`, async () => {
+  test(`S, F3, K3, N6, W4 and all others: every invariant holds in a cluster, seeds ${from} to ${last}`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS, cluster: true }));
       totals.add(result);
@@ -20,13 +20,24 @@ for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
 }
 
 test('in them the API server has failed in every way, and its invariants were judged', () => {
-  for (const kind of ['status', 'delay', 'hang', 'reset', 'answerLost', 'watch']) {
+  for (const kind of ['status', 'delay', 'hang', 'reset', 'answerLost', 'watch', 'stale']) {
     expect(totals.faults.get(`api ${kind}`), kind).toBeGreaterThan(5);
   }
-  for (const kind of ['apiAway', 'apiCreate', 'apiDelete', 'apiDeleteMirror', 'apiCompact', 'killKubelet']) {
+  for (const kind of [
+    'apiAway',
+    'apiCreate',
+    'apiDelete',
+    'apiDeleteMirror',
+    'apiCompact',
+    'apiWipe',
+    'apiStale',
+    'apiPut',
+    'apiRemove',
+    'killKubelet',
+  ]) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);
   }
-  for (const id of ['S1', 'S2', 'S3', 'S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'P7'] as const) {
+  for (const id of ['S1', 'S2', 'S3', 'S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4', 'P7'] as const) {
     expect(totals.checks.get(id), id).toBeGreaterThan(20);
   }
 });

@@ -8,6 +8,9 @@ export class ApiFacts {
   troubleAtMs = 0;
   #faults = 0;
   #aways = 0;
+  #lags = 0;
+  /** When reads that are old were last over; -1 where there were none. */
+  staleUntilMs = -1;
   readonly #ended = new Set<string>();
 
   /** Whether it refuses connections. */
@@ -17,7 +20,12 @@ export class ApiFacts {
 
   /** Whether it is away, or fails requests by chance. */
   get inTrouble(): boolean {
-    return this.away || this.#faults > 0;
+    return this.away || this.stale || this.#faults > 0;
+  }
+
+  /** Whether reads may be old. */
+  get stale(): boolean {
+    return this.#lags > 0;
   }
 
   /** Whether it has shown the pod as ended: a kubelet that starts then has nothing to run of it. */
@@ -38,7 +46,10 @@ export class ApiFacts {
       case 'apiCured':
         this.troubleAtMs = observation.atMs;
         if (observation.what === 'away') this.#aways--;
-        else this.#faults--;
+        else if (observation.what === 'stale') {
+          this.#lags--;
+          this.staleUntilMs = observation.atMs;
+        } else this.#faults--;
         if (!this.away) this.awaySinceMs = Number.POSITIVE_INFINITY;
         return;
       default:
@@ -51,7 +62,9 @@ export class ApiFacts {
       this.awaySinceMs = Math.min(this.awaySinceMs, atMs);
     } else if (what === 'apiFaults') {
       this.#faults++;
-    } else if (what !== 'apiCompact') {
+    } else if (what === 'apiStale') {
+      this.#lags++;
+    } else if (what !== 'apiCompact' && what !== 'apiWipe') {
       return;
     }
     this.troubleAtMs = atMs;

@@ -3,6 +3,7 @@ import type { NodePlan } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
 import { Lives } from './lives.ts';
+import { ObjectFacts } from './object-facts.ts';
 import { WantedPods } from './wanted-pods.ts';
 
 /** What is done to the node that is no fault. */
@@ -27,6 +28,7 @@ export class Facts {
   readonly pods: WantedPods;
   readonly lives: Lives = new Lives();
   readonly api: ApiFacts = new ApiFacts();
+  readonly objects: ObjectFacts = new ObjectFacts();
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
@@ -91,12 +93,16 @@ export class Facts {
     this.pods.observe(observation);
     this.lives.observe(observation);
     this.api.observe(observation);
+    this.objects.observe(observation);
     switch (observation.kind) {
       case 'action': {
         const { action } = observation;
         if (action.do === 'jumpClock') this.clockJumpedAtMs = this.nowMs;
-        // Its containers get a second, as those that only the runtime knows.
+        // Their containers get a second, as those that only the runtime knows.
         if (action.do === 'apiDelete' && action.force) this.#orphaned.add(action.uid);
+        if (action.do === 'apiWipe') {
+          for (const uid of this.pods.knownUids) if (this.pods.isApiPod(uid)) this.#orphaned.add(uid);
+        }
         if (!HARMLESS.has(action.do)) this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
         return;
       }

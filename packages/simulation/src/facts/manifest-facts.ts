@@ -25,6 +25,8 @@ export class ManifestFacts {
   /** Until when a kubelet may hold on to any of the versions of a file, or to none. */
   readonly #unsureUntilMs = new Map<string, number>();
   #nowMs = 0;
+  #startedAtMs = 0;
+  #sourcesReady = false;
   #hiddenUntilMs = -1;
   #storeFaultUntilMs = -1;
 
@@ -54,9 +56,11 @@ export class ManifestFacts {
    * when it started, and it is not certain which one the kubelet before it has seen last.
    */
   isUnsure(name: string): boolean {
-    return [...this.#unsureUntilMs].some(
-      ([file, untilMs]) => this.#nowMs < untilMs && this.#names.get(file)?.has(name),
-    );
+    return [...this.#unsureUntilMs].some(([file, untilMs]) => {
+      // What goes is ended only when all sources have spoken (F1).
+      const held = this.#nowMs < untilMs || (!this.#sourcesReady && untilMs > this.#startedAtMs);
+      return held && this.#names.get(file)?.has(name);
+    });
   }
 
   observe(observation: Observation): void {
@@ -64,6 +68,7 @@ export class ManifestFacts {
     if (observation.kind === 'action') this.#onAction(observation.action);
     else if (observation.kind === 'kubeletStarted') this.#onStart();
     else if (observation.kind === 'containerStarted') this.#onContainer(observation.life);
+    else if (observation.kind === 'sourcesReady') this.#onSourcesReady();
   }
 
   #onAction(action: Action): void {
@@ -100,6 +105,8 @@ export class ManifestFacts {
 
   /** A kubelet that starts knows of a manifest that it cannot read what the one before it has remembered. */
   #onStart(): void {
+    this.#startedAtMs = this.#nowMs;
+    this.#sourcesReady = false;
     for (const [file, facts] of this.#files) {
       if (facts.content !== undefined && this.#nowMs > this.#hiddenUntilMs) continue;
       const remembered = facts.proven && this.#storeFaultUntilMs < facts.writtenAtMs;
@@ -113,6 +120,13 @@ export class ManifestFacts {
       if (!this.#files.has(file) && this.#nowMs <= this.#hiddenUntilMs) {
         this.#unsureUntilMs.set(file, this.#hiddenUntilMs + SEEN_MS);
       }
+    }
+  }
+
+  #onSourcesReady(): void {
+    this.#sourcesReady = true;
+    for (const [file, untilMs] of this.#unsureUntilMs) {
+      if (untilMs > this.#startedAtMs) this.#unsureUntilMs.set(file, Math.max(untilMs, this.#nowMs + SEEN_MS));
     }
   }
 

@@ -9,6 +9,8 @@ export class ServedFacts {
   #nowMs = 0;
   #errorUntilMs = -1;
   #unsureUntilMs = -1;
+  /** Since a kubelet has started that may have an older answer: what goes is ended only when all sources have spoken (F1). */
+  #waiting = false;
   readonly #ever = new Set<string>();
   /** Since when each pod is served without a break. */
   #sinceMs = new Map<string, number>();
@@ -26,7 +28,7 @@ export class ServedFacts {
 
   /** Whether a kubelet that has started may have an older answer than the last one, from the time of the one before it. */
   isUnsure(uid: string, storeFaultUntilMs: number): boolean {
-    if (this.#nowMs >= this.#unsureUntilMs || !this.#ever.has(uid)) return false;
+    if (!(this.#nowMs < this.#unsureUntilMs || this.#waiting) || !this.#ever.has(uid)) return false;
     const sinceMs = this.#sinceMs.get(uid) ?? Number.POSITIVE_INFINITY;
     return (this.#startedAtMs.get(uid) ?? -1) < sinceMs || storeFaultUntilMs >= sinceMs;
   }
@@ -36,7 +38,12 @@ export class ServedFacts {
     if (observation.kind === 'containerStarted') this.#startedAtMs.set(observation.life.podUid, this.#nowMs);
     if (observation.kind === 'kubeletStarted') {
       const answeredAtMs = Math.max(this.#nowMs + this.#delayMs, this.#errorUntilMs);
-      if (answeredAtMs > this.#nowMs) this.#unsureUntilMs = answeredAtMs + SEEN_MS;
+      this.#waiting = answeredAtMs > this.#nowMs;
+      if (this.#waiting) this.#unsureUntilMs = answeredAtMs + SEEN_MS;
+    }
+    if (observation.kind === 'sourcesReady' && this.#waiting) {
+      this.#waiting = false;
+      this.#unsureUntilMs = Math.max(this.#unsureUntilMs, this.#nowMs + SEEN_MS);
     }
     if (observation.kind !== 'action') return;
     const { action } = observation;

@@ -95,7 +95,8 @@ export class WantedPods {
       const { pod } = observation.action;
       this.#inApi.set(pod.uid, pod);
       this.#everInApi.add(pod.uid);
-    } else if (observation.kind !== 'action' && observation.kind !== 'kubeletStarted') return;
+    } else if (observation.kind === 'action' && observation.action.do === 'apiWipe') this.#inApi.clear();
+    else if (observation.kind !== 'action' && observation.kind !== 'kubeletStarted') return;
     this.#update();
   }
 

@@ -3,6 +3,7 @@ import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarO
 import { convergence } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
 import { nothingIsKept, promptStart, runtimeIsReported, uidsStay } from './node.ts';
+import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
 import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
@@ -52,5 +53,7 @@ export const allInvariants: readonly Invariant[] = [
   readyIsAllReady,
   goesOnAlone,
   leaseBeats,
+  objectsFirst,
+  objectsAreWhole,
   convergence,
 ];

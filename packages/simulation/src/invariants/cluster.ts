@@ -5,6 +5,7 @@ import { mayRestart } from '../scenario/plans.ts';
 import { MAX_REQUEST_DELAY_MS } from '../world/cluster-api.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+import { mountedFault } from './objects.ts';
 
 /** A status that has not changed for so long must be what the API server shows, where nothing is in its way. */
 const SHOWN_MS = 45_000;
@@ -105,7 +106,7 @@ export const goesOnAlone: Invariant = invariant('K3', () => (observation, facts)
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    for (const plan of pod.init.length === 0 ? pod.containers : []) {
+    for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
       if (last === undefined) continue;
       seen = true;
@@ -133,6 +134,7 @@ export const leaseBeats: Invariant = invariant('N6', () => {
     if (observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs) < LEASE_SETTLED_MS)
       return undefined;
     const agoMs = observation.atMs - renewedAtMs;
+    if (!observation.cluster.registered) return { wrong: 'the node is not registered' };
     return judged(agoMs > LEASE_LATE_MS && `the lease was renewed ${agoMs} ms ago`);
   };
 });
@@ -141,7 +143,8 @@ export const leaseBeats: Invariant = invariant('N6', () => {
 export function clusterFault(facts: Facts, look: ClusterLook): string | undefined {
   const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.pods.wanted.has(uid));
   if (stray !== undefined) return `the object of pod ${stray.uid} (${stray.name}) is left in the API`;
-  return mirrorFault(facts, look) ?? shownFault(facts, look, () => true);
+  if (!look.registered) return 'the node is not registered';
+  return mirrorFault(facts, look) ?? shownFault(facts, look, () => true) ?? mountedFault(facts, look);
 }
 
 function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {

@@ -26,6 +26,7 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
 function missing(facts: Facts): string | undefined {
   const names = new Map<string, PodPlan[]>();
   for (const pod of facts.pods.wanted.values()) {
+    if (facts.objects.isHeldBack(pod)) continue;
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   }
   for (const pods of names.values()) {

@@ -33,7 +33,8 @@ export type InvariantId =
   | 'K2'
   | 'K3'
   | 'K4'
-  | 'N6';
+  | 'N6'
+  | 'W4';
 
 /** One rule being watched during one run. It looks at what happens, and says what is wrong. */
 export interface Watch {

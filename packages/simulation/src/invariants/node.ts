@@ -32,7 +32,13 @@ export const promptStart: Invariant = invariant('C7', () => {
     for (const [uid, pod] of facts.pods.wanted) {
       const [first] = [...pod.init, ...pod.containers];
       const sinceMs = Math.max(facts.pods.wantedSinceMs(uid), facts.kubeletStartedAtMs + facts.node.httpDelayMs);
-      if (first === undefined || judgedPods.has(uid) || observation.atMs - sinceMs < PROMPT_MS) continue;
+      if (
+        first === undefined ||
+        pod.objects !== undefined ||
+        judgedPods.has(uid) ||
+        observation.atMs - sinceMs < PROMPT_MS
+      )
+        continue;
       judgedPods.add(uid);
       const namesakes = facts.pods.knownUids.filter((other) => facts.pods.planOf(other)?.name === pod.name);
       if (namesakes.length > 1 || findPlan(pod, first.name)?.slowImage || pod.containers.some((it) => it.slowImage))

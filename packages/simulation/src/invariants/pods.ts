@@ -99,8 +99,9 @@ export const orphansNeverStart: Invariant = invariant('P6', () => (observation, 
   const unwantedMs = facts.pods.unwantedSinceMs(uid);
   // A change that could not be read was seen later.
   const sinceMs = facts.pods.isApiPod(uid) ? unwantedMs : Math.max(unwantedMs, facts.pods.hiddenUntilMs);
-  // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only.
-  const hangs = facts.pods.isApiPod(uid) && observation.atMs - Math.max(sinceMs, facts.api.troubleAtMs) < HUNG_WATCH_MS;
+  // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only; one that is away says nothing.
+  const heardMs = facts.api.inTrouble ? observation.atMs : Math.max(sinceMs, facts.api.troubleAtMs);
+  const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < HUNG_WATCH_MS;
   // F1: what was dropped while another source had not spoken yet is taken away when that has.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
   const known = sinceMs > facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);

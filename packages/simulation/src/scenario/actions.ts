@@ -1,6 +1,6 @@
 import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
-import type { PodPlan } from './plans.ts';
+import type { ObjectPlan, PodPlan } from './plans.ts';
 
 /** What is done to the machine at an instant; all of it is data, so that a trace can be kept, replayed and cut down. */
 export type Action = { readonly atMs: number } & (
@@ -64,6 +64,13 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'apiFaults'; readonly requests: number; readonly watches: number; readonly forMs: number }
   /** The API server forgets its past, and ends all watches. */
   | { readonly do: 'apiCompact' }
+  /** All that the API server has is lost: a new cluster begins. */
+  | { readonly do: 'apiWipe' }
+  /** Reads that may come from a cache come from one that is so many writes behind; lists are not streamed. */
+  | { readonly do: 'apiStale'; readonly behind: number; readonly forMs: number }
+  /** A secret or config map is made, or gets other content. */
+  | { readonly do: 'apiPut'; readonly object: ObjectPlan; readonly version: number }
+  | { readonly do: 'apiRemove'; readonly object: ObjectPlan }
 );
 
 /** What does not change during a run. */

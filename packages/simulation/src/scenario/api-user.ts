@@ -1,12 +1,20 @@
 import type { Draft } from './draft.ts';
+import { killKubelet } from './faults.ts';
 import { generatePod } from './generate-pod.ts';
 import { NODE_NAME } from './manifest.ts';
-import type { PodPlan } from './plans.ts';
+import type { ObjectPlan, PodPlan } from './plans.ts';
+
+const OBJECTS: readonly [ObjectPlan, ...ObjectPlan[]] = [
+  { kind: 'secret', name: 's1' },
+  { kind: 'secret', name: 's2' },
+  { kind: 'configMap', name: 'c1' },
+];
 
 /** Draws what is done in and to the API server, keeping in mind which pods it has. */
 export class ApiUser {
   readonly #draft: Draft;
   readonly #pods: PodPlan[] = [];
+  readonly #versions = new Map<string, number>();
 
   constructor(draft: Draft) {
     this.#draft = draft;
@@ -29,6 +37,9 @@ export class ApiUser {
           }),
       ],
       [1, () => this.#draft.do({ atMs, do: 'apiCompact' })],
+      [0.7, () => this.#wipe(atMs)],
+      [1.5, () => this.#stale(atMs)],
+      [3, () => this.#change(atMs, dice.pick(OBJECTS))],
     ]);
     act();
   }
@@ -37,10 +48,50 @@ export class ApiUser {
     const { dice } = this.#draft;
     const name = `a${this.#draft.newNumber()}`;
     const gate = dice.chance(0.3);
-    const pod = { ...generatePod(dice, name, `${name}-u`), ...(gate && { gate }) };
+    const objects = dice.chance(0.4) ? this.#objects(atMs) : undefined;
+    const pod = { ...generatePod(dice, name, `${name}-u`), ...(gate && { gate }), ...(objects && { objects }) };
     this.#pods.push(pod);
     this.#draft.do({ atMs, do: 'apiCreate', pod });
     if (gate) this.#draft.do({ atMs: atMs + dice.between(0, 30_000), do: 'apiGate', name });
+  }
+
+  /** What a pod mounts: mostly there, sometimes soon, or never. */
+  #objects(atMs: number): PodPlan['objects'] {
+    const { dice } = this.#draft;
+    const some = OBJECTS.filter(() => dice.chance(0.4));
+    for (const object of some) {
+      if (!this.#versions.has(object.name) && dice.chance(0.8)) {
+        this.#put(dice.chance(0.5) ? 0 : atMs + dice.between(0, 20_000), object);
+      }
+    }
+    return some.map((object) => ({ ...object, optional: dice.chance(0.4) }));
+  }
+
+  #change(atMs: number, object: ObjectPlan): void {
+    if (!this.#draft.dice.chance(0.3)) this.#put(atMs, object);
+    else this.#draft.do({ atMs, do: 'apiRemove', object });
+  }
+
+  #put(atMs: number, object: ObjectPlan): void {
+    const version = (this.#versions.get(object.name) ?? 0) + 1;
+    this.#versions.set(object.name, version);
+    this.#draft.do({ atMs, do: 'apiPut', object, version });
+  }
+
+  /** A new cluster: some of its secrets and config maps are made again, and other pods. */
+  #wipe(atMs: number): void {
+    const { dice } = this.#draft;
+    this.#draft.do({ atMs, do: 'apiWipe' });
+    this.#pods.splice(0);
+    for (const object of OBJECTS) if (dice.chance(0.5)) this.#put(atMs + dice.between(0, 20_000), object);
+    if (dice.chance(0.5)) this.create(atMs + dice.between(0, 20_000));
+  }
+
+  #stale(atMs: number): void {
+    const { dice } = this.#draft;
+    this.#draft.do({ atMs, do: 'apiStale', behind: dice.between(1, 40), forMs: dice.between(1000, 60_000) });
+    // Who has seen all goes on with its watches: a reader that begins anew is the one who sees old things.
+    if (dice.chance(0.5)) this.#draft.do(killKubelet(dice, atMs + dice.between(0, 5000)));
   }
 
   deleteAll(atMs: number): void {

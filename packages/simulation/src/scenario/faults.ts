@@ -122,7 +122,8 @@ function crashRuntime(dice: Dice, atMs: number): Action {
   };
 }
 
-function killKubelet(dice: Dice, atMs: number): Action {
+/** `kill -9`, mostly in the middle of what it does. */
+export function killKubelet(dice: Dice, atMs: number): Action {
   return {
     atMs,
     do: 'killKubelet',

@@ -15,6 +15,9 @@ export const GATE_CONDITION = 'example.com/gate';
 /** A condition that every pod of the API has from its beginning, by somebody else than the kubelet. */
 export const FOREIGN_CONDITION = 'example.com/foreign';
 
+/** The files of every simulated secret and config map: all of them say its version. */
+export const OBJECT_FILES = ['a', 'b'] as const;
+
 /** The manifest of a pod, as a user would write it. */
 export function manifestOf(pod: PodPlan): string {
   return JSON.stringify(podObject(pod));
@@ -32,7 +35,18 @@ export function podObject(pod: PodPlan): {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly spec: Readonly<Record<string, unknown>>;
 } {
-  const mounts = pod.emptyDir ? { volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] } : {};
+  const objects = pod.objects ?? [];
+  const volumeMounts = [
+    ...(pod.emptyDir ? [{ name: 'scratch', mountPath: '/scratch' }] : []),
+    ...objects.map(({ name }) => ({ name, mountPath: `/objects/${name}` })),
+  ];
+  const volumes = [
+    ...(pod.emptyDir ? [{ name: 'scratch', emptyDir: {} }] : []),
+    ...objects.map(({ kind, name, optional }) => ({
+      name,
+      ...(kind === 'secret' ? { secret: { secretName: name, optional } } : { configMap: { name, optional } }),
+    })),
+  ];
   const container = (plan: ContainerPlan): object => ({
     name: plan.name,
     image: plan.slowImage ? `${SLOW_IMAGE}:${pod.uid}` : IMAGE,
@@ -43,7 +57,7 @@ export function podObject(pod: PodPlan): {
         { action: 'Restart', exitCodes: { operator: plan.restartRule.operator, values: plan.restartRule.codes } },
       ],
     }),
-    ...mounts,
+    ...(volumeMounts.length > 0 && { volumeMounts }),
   });
   return {
     apiVersion: 'v1',
@@ -54,7 +68,7 @@ export function podObject(pod: PodPlan): {
       terminationGracePeriodSeconds: pod.graceSeconds,
       ...(pod.hostNetwork && { hostNetwork: true }),
       ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),
-      ...(pod.emptyDir && { volumes: [{ name: 'scratch', emptyDir: {} }] }),
+      ...(volumes.length > 0 && { volumes }),
       ...(pod.init.length > 0 && { initContainers: pod.init.map(container) }),
       containers: pod.containers.map(container),
     },

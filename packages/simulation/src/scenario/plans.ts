@@ -32,6 +32,12 @@ export interface ContainerPlan {
   readonly version: number;
 }
 
+/** A secret or a config map of the API. */
+export interface ObjectPlan {
+  readonly kind: 'secret' | 'configMap';
+  readonly name: string;
+}
+
 /** A simulated pod, as data. */
 export interface PodPlan {
   readonly name: string;
@@ -42,6 +48,8 @@ export interface PodPlan {
   readonly emptyDir?: boolean;
   /** Has a readiness gate, whose condition somebody else sets; for pods of the API. */
   readonly gate?: boolean;
+  /** What its containers have mounted; for pods of the API. */
+  readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
   readonly init: readonly ContainerPlan[];
   readonly containers: readonly ContainerPlan[];
 }

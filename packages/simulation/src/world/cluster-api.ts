@@ -1,14 +1,23 @@
 import { type Random, seededRandom, sleep } from '@node-agent/async';
 import type { FakeClock } from '@node-agent/async/testing';
-import { type AuditEntry, FakeApiServer, type HttpTransport, seededFaults } from '@node-agent/fake-apiserver';
-import { FOREIGN_CONDITION, GATE_CONDITION, NODE_NAME, podObject } from '../scenario/manifest.ts';
-import type { PodPlan } from '../scenario/plans.ts';
+import {
+  type AuditEntry,
+  FakeApiServer,
+  type FaultSource,
+  type HttpTransport,
+  type RequestAttributes,
+  type RequestFault,
+  seededFaults,
+} from '@node-agent/fake-apiserver';
+import { FOREIGN_CONDITION, GATE_CONDITION, NODE_NAME, OBJECT_FILES, podObject } from '../scenario/manifest.ts';
+import type { ObjectPlan, PodPlan } from '../scenario/plans.ts';
 
 /** Who the kubelet is to the API server. */
 const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] };
 /** Who makes and deletes pods: never struck by a fault but an outage. */
 const USER = { name: 'user', groups: ['system:masters'] };
 const NAMESPACE = 'default';
+const PLURALS = { secret: 'secrets', configMap: 'configmaps' } as const;
 const RETRY_MS = 500;
 /** How long a fault may hold a request up. */
 export const MAX_REQUEST_DELAY_MS = 10_000;
@@ -38,12 +47,17 @@ export class ClusterApi {
   readonly #random: Random;
   /** The UIDs of pods by name, as they were last seen: those of pods that were just deleted are asked for. */
   readonly #uids = new Map<string, string>();
+  #faults: FaultSource | undefined;
+  #behind = 0;
+  /** Of the request that is being made. */
+  #query = new URLSearchParams();
 
   /** @param tell told of each request of the kubelet that is answered */
   constructor(clock: FakeClock, seed: number, tell: (request: ApiRequest) => void) {
     this.#clock = clock;
     this.#random = seededRandom(seed ^ 0x5eed);
     this.server = new FakeApiServer({ clock, random: seededRandom(seed + 7) });
+    this.server.faults.useSource({ nextFault: (request) => this.#lagOf(request) ?? this.#faults?.nextFault(request) });
     this.server.onRequest(({ user, verb, resource, name, status }) => {
       if (user === NODE_USER.name) tell({ verb, resource, name, status, uid: this.#uids.get(name) });
       this.#rememberUids();
@@ -52,7 +66,13 @@ export class ClusterApi {
 
   /** The API server, as the kubelet reaches it. */
   get transport(): HttpTransport {
-    return { request: (request, signal) => this.server.request(request, signal, NODE_USER) };
+    return {
+      request: (request, signal) => {
+        // Faults are drawn before the first wait.
+        this.#query = new URL(request.path, 'http://api').searchParams;
+        return this.server.request(request, signal, NODE_USER);
+      },
+    };
   }
 
   /** Binds a pod to the node, with the UID of its plan. */
@@ -96,13 +116,55 @@ export class ClusterApi {
       maxDelayMs: MAX_REQUEST_DELAY_MS,
       maxWatchMs: 20_000,
     });
-    this.server.faults.useSource({
+    this.#faults = {
       nextFault: (request) => (request.user === NODE_USER.name ? source.nextFault(request) : undefined),
-    });
+    };
   }
 
   cure(): void {
-    this.server.faults.useSource(undefined);
+    this.#faults = undefined;
+  }
+
+  /** Reads of the kubelet that allow for it are answered from a state that is so many writes old; none where 0. */
+  lag(behind: number): void {
+    this.#behind = behind;
+  }
+
+  /** A new cluster begins, with nothing in it. */
+  wipe(): void {
+    this.server.wipe();
+    this.#uids.clear();
+  }
+
+  /** Makes a secret or config map say this version; `then` is called right before. Waits until the server is there. */
+  async putObject({ kind, name }: ObjectPlan, version: number, then: () => void): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    then();
+    const text = String(version);
+    const before = this.server
+      .objects(PLURALS[kind])
+      .find(({ metadata }) => (metadata as { name?: string }).name === name);
+    const value = kind === 'secret' ? Buffer.from(text).toString('base64') : text;
+    this.server.put({
+      apiVersion: 'v1',
+      kind: kind === 'secret' ? 'Secret' : 'ConfigMap',
+      metadata: { ...(before?.metadata as object | undefined), name, namespace: NAMESPACE },
+      data: Object.fromEntries(OBJECT_FILES.map((file) => [file, value])),
+      ...(kind === 'secret' && { type: 'Opaque' }),
+    });
+  }
+
+  /** Takes a secret or config map away; `then` is called right before. */
+  async removeObject({ kind, name }: ObjectPlan, then: () => void): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    then();
+    const path = `/api/v1/namespaces/${NAMESPACE}/${PLURALS[kind]}/${name}`;
+    await this.server.request({ method: 'DELETE', path, headers: {} }, undefined, USER);
+  }
+
+  /** Whether the node is registered. */
+  get registered(): boolean {
+    return this.server.objects('nodes').length > 0;
   }
 
   /** The pods of the node, as the server has them. */
@@ -117,6 +179,17 @@ export class ClusterApi {
         conditions: Object.fromEntries(conditions.map(({ type, status }) => [type, status])),
       };
     });
+  }
+
+  /** What comes of a cache that is behind: a read that names a version is never older, and one that names none is new. */
+  #lagOf({ user, verb }: RequestAttributes): RequestFault | undefined {
+    if (this.#behind === 0 || user !== NODE_USER.name) return undefined;
+    // A server that is old streams no lists.
+    if (verb === 'watch') return this.#query.has('sendInitialEvents') ? { kind: 'status', code: 400 } : undefined;
+    const version = this.#query.get('resourceVersion') ?? '';
+    if ((verb !== 'list' && verb !== 'get') || version === '') return undefined;
+    const revisionsBehind = Math.min(this.#behind, this.server.revision - Number(version));
+    return revisionsBehind > 0 ? { kind: 'stale', revisionsBehind } : undefined;
   }
 
   #rememberUids(): void {

@@ -1,0 +1,136 @@
+import type { Pod } from '@node-agent/pod-spec';
+import type { ApiRequester, Decorations, PodPlan, Scenario } from '../src/index.ts';
+import { changedFiles, healthy, quietNode, seenBroken, steps } from './mutants.ts';
+
+const cluster: Omit<Scenario, 'actions'> = { ...quietNode, node: { ...quietNode.node, cluster: true } };
+const pod: PodPlan = { ...healthy, name: 'a1', uid: 'a1-u' };
+const secret = { kind: 'secret', name: 's1' } as const;
+const withSecret: PodPlan = { ...pod, objects: [{ ...secret, optional: false }] };
+
+/** A pod of the API and a static one, and a new cluster that knows neither. */
+const wiped: Scenario = {
+  ...cluster,
+  actions: [
+    { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: healthy },
+    { atMs: 100, do: 'apiCreate', pod },
+    { atMs: 20_000, do: 'apiWipe' },
+  ],
+};
+
+/** A kubelet that starts when a pod has just gone, and whose API server's cache does not know that yet. */
+const stale: Scenario = {
+  ...cluster,
+  actions: [
+    { atMs: 100, do: 'apiCreate', pod },
+    { atMs: 20_000, do: 'apiDelete', name: 'a1', uid: 'a1-u', force: false },
+    { atMs: 29_000, do: 'apiStale', behind: 5, forMs: 5000 },
+    { atMs: 30_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 500 },
+  ],
+};
+
+/** A pod whose secret comes late, and changes. */
+const changing: Scenario = {
+  ...cluster,
+  actions: [
+    { atMs: 100, do: 'apiCreate', pod: withSecret },
+    { atMs: 10_000, do: 'apiPut', object: secret, version: 1 },
+    { atMs: 30_000, do: 'apiPut', object: secret, version: 2 },
+  ],
+};
+
+/** The kubelet's requests, changed on their way. */
+function requests(change: (inner: ApiRequester) => ApiRequester): () => Decorations {
+  return () => ({ api: change });
+}
+
+/** Requests of which all but the first are only tried. */
+function onlyOnce(isMeant: (method: string, path: string) => boolean): () => Decorations {
+  const seen = new Set<string>();
+  return requests((inner) => (request, signal) => {
+    if (!isMeant(request.method, request.path)) return inner(request, signal);
+    const again = seen.has(request.path);
+    seen.add(request.path);
+    return inner(again ? { ...request, path: `${request.path}?dryRun=All` } : request, signal);
+  });
+}
+
+/** Watches that do not tell of changes. */
+function deafToChanges(isMeant: (path: string) => boolean): () => Decorations {
+  return requests((inner) => async (request, signal) => {
+    const response = await inner(request, signal);
+    return isMeant(request.path) ? { ...response, body: without('"type":"MODIFIED"', response.body) } : response;
+  });
+}
+
+async function* without(text: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) if (!Buffer.from(chunk).toString().includes(text)) yield chunk;
+}
+
+/** The list of pods is asked for only once. */
+function listedOnce(): Decorations {
+  let lists = 0;
+  return {
+    api: (inner) => (request, signal) => {
+      if (!request.path.startsWith('/api/v1/pods?') || lists++ === 0) return inner(request, signal);
+      return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    },
+  };
+}
+
+function volumesOptional(one: Pod): Pod {
+  const volumes = one.spec.volumes?.map((volume) =>
+    volume.secret === undefined ? volume : { ...volume, secret: { ...volume.secret, optional: true } },
+  );
+  return { ...one, spec: { ...one.spec, ...(volumes && { volumes }) } };
+}
+
+seenBroken([
+  [
+    'N6',
+    'a node is registered only once',
+    onlyOnce((method, path) => method === 'POST' && path === '/api/v1/nodes'),
+    wiped,
+  ],
+  [
+    'F3',
+    'mirror pods are made only once',
+    onlyOnce((method, path) => method === 'POST' && path.endsWith('/pods')),
+    wiped,
+  ],
+  ['P7', 'that a new cluster does not know a pod is not heard', listedOnce, wiped],
+  [
+    'P7',
+    'a watch does not begin where its list has ended',
+    requests((inner) => (request, signal) => {
+      const watches = request.path.startsWith('/api/v1/pods?') && request.path.includes('watch=');
+      return inner(watches ? { ...request, path: request.path.replace(/resourceVersion=\d+/, '') } : request, signal);
+    }),
+    stale,
+  ],
+  [
+    'W4',
+    'a secret that is missing is done without',
+    () => steps((inner) => ({ syncPod: (type, one, ...rest) => inner.syncPod(type, volumesOptional(one), ...rest) })),
+    changing,
+  ],
+  ['W4', 'a secret that changes is not heard of', deafToChanges((path) => path.includes('/secrets?')), changing],
+  [
+    'W4',
+    'of two files that change one stays as it was',
+    () => {
+      const first = new Map<string, string | Uint8Array>();
+      return {
+        files: (fs) =>
+          changedFiles(fs, {
+            writeFile: (path, data, options) => {
+              const name = path.replace(/\/\.\.\d[^/]*\//, '/');
+              if (!name.endsWith('/b')) return fs.writeFile(path, data, options);
+              first.set(name, first.get(name) ?? data);
+              return fs.writeFile(path, first.get(name) ?? data, options);
+            },
+          }),
+      };
+    },
+    changing,
+  ],
+]);
