@@ -43,7 +43,8 @@ export async function runNode(
   const flags = { ...loaded.flags, rootDir: posix.resolve(process.cwd(), loaded.flags.rootDir) };
   const identity = nodeIdentity(flags, machine);
   const fs = nodeFileSystem;
-  await fs.mkdir(flags.rootDir, { mode: 0o750 });
+  // What containers write is not for every user of the machine.
+  for (const directory of [flags.rootDir, configuration.podLogsDir]) await fs.mkdir(directory, { mode: 0o750 });
   const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
 

@@ -58,7 +58,7 @@ export class ScratchDirectories {
     if (medium === '' || isTmpfs) {
       if ((await fs.exists(ready)) && (await fs.exists(directory))) return;
     }
-    await fs.mkdir(directory, { mode: 0o750 });
+    await fs.mkdir(directory, { mode: 0o755 });
     if (medium === 'Memory' && !isTmpfs) {
       this.#noswap ??= readNoswapSupport(fs);
       const options = [...(sizeBytes > 0 ? [`size=${sizeBytes}`] : []), ...((await this.#noswap) ? ['noswap'] : [])];

@@ -20,7 +20,7 @@ describe('volumes of a pod', () => {
     const modes = ['/..', '', '/volumes', '/plugins', `/${EMPTY_DIRS}`, `/${EMPTY_DIRS}/scratch`].map(
       async (path) => (await fs.stat(`${ROOT}/pods/u1${path}`)).mode,
     );
-    expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o750, 0o777]);
+    expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o755, 0o777]);
   });
 
   it('show in containers once they are ready, and not before', async () => {
