@@ -14,7 +14,7 @@ import { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import { PodConfig } from '@node-agent/pod-config';
 import { PodManager } from '@node-agent/pod-manager';
-import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { type Pod, parseQuantity, type RuntimePodStatus } from '@node-agent/pod-spec';
 import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import { noHooks, PodRuntime, podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus, noProbeResults, StatusManager } from '@node-agent/status';
@@ -72,7 +72,11 @@ export function assembleKubelet<C>(
 
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const paths = new PodPaths(rootDirectory);
-  const allocatableMemoryBytes = node.resources.memoryCapacityBytes;
+  const allocatableMemory = settings.nodeAllocatable?.memory;
+  // What is kept back of the machine's memory is not for volumes either.
+  const allocatableMemoryBytes = allocatableMemory
+    ? Number(parseQuantity(allocatableMemory).value())
+    : node.resources.memoryCapacityBytes;
   const nodeAllocatable = () => clusterNode?.node?.status?.allocatable ?? settings.nodeAllocatable ?? {};
   const objects: ClusterObjects | undefined = cluster?.objects(child, settings, {
     nodeAnnotations: () => clusterNode?.node?.metadata.annotations,

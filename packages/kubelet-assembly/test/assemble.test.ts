@@ -22,6 +22,22 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
+  test('a volume in memory is no larger than what pods may use of the node', async () => {
+    const world = await makeWorld();
+    const { setPods, stop } = startKubelet(world);
+    const volumeMounts = [{ name: 'm', mountPath: '/m' }];
+    setPods([
+      makePod('web', {
+        volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }],
+        containers: [{ name: 'main', image: 'busybox', imagePullPolicy: 'Never', volumeMounts }],
+      }),
+    ]);
+    await world.clock.advance(5000);
+    const path = '/root/pods/uid-web/volumes/kubernetes.io~empty-dir/m';
+    expect(world.mounts.get(path)).toMatch(`tmpfs size=${900 * 2 ** 20}`);
+    await stop();
+  });
+
   test('what it has not got is refused, with a reason that names the field', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
@@ -99,7 +115,7 @@ describe('a kubelet of all real managers', () => {
       const directory = '/root/pods/uid-info/volumes/kubernetes.io~projected/info';
       return new TextDecoder().decode(await world.fs.readFile(`${directory}/${file}`));
     };
-    expect([await read('name'), await read('memory')]).toEqual(['info', '1024']);
+    expect([await read('name'), await read('memory')]).toEqual(['info', '900']);
     await stop();
   });
 

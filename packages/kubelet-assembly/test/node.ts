@@ -26,6 +26,8 @@ export interface World {
   readonly fs: MemoryFileSystem;
   readonly cri: FakeRuntime;
   readonly events: MemoryEventRecorder;
+  /** What was mounted: its type and its options, by its place. */
+  readonly mounts: Map<string, string>;
 }
 
 export async function makeWorld(): Promise<World> {
@@ -36,7 +38,7 @@ export async function makeWorld(): Promise<World> {
   await fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
   const cri = new FakeRuntime({ clock, random, fs }, { images: [busyboxImage('busybox')] });
   const events = new MemoryEventRecorder(() => clock.now());
-  return { clock, random, fs, cri, events };
+  return { clock, random, fs, cri, events, mounts: new Map() };
 }
 
 /** A kubelet that runs, and what a test does to it. */
@@ -47,7 +49,7 @@ export interface StartedKubelet extends AssembledKubelet<unknown> {
 
 /** A kubelet over the world, with one source that a test speaks for. */
 export function startKubelet(
-  { clock, random, fs, cri, events }: World,
+  { clock, random, fs, cri, events, mounts }: World,
   admitHandlers: readonly AdmitHandler[] = [],
   cluster?: ClusterPart,
 ): StartedKubelet {
@@ -77,7 +79,7 @@ export function startKubelet(
         singleProcessOomKill: false,
       },
     },
-    nodeAllocatable: { pods: '110', cpu: '2', memory: '1Gi' },
+    nodeAllocatable: { pods: '110', cpu: '2', memory: '900Mi' },
     sources: [
       {
         name: 'file',
@@ -96,7 +98,13 @@ export function startKubelet(
     containerGc: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },
     startConcurrency: 4,
   };
-  const mounter = { mountPoints: async () => new Map(), mount: async () => {}, unmount: async () => {} };
+  const mounter = {
+    mountPoints: async () => new Map(),
+    mount: async (_source: string, target: string, type: string, options: readonly string[]) => {
+      mounts.set(target, [type, ...options].join(' '));
+    },
+    unmount: async () => {},
+  };
   const assembled = assembleKubelet(
     {
       ...{ clock, random, fs, cri, mounter, recorder: events, logger: silentLogger, metrics: noMetrics },
