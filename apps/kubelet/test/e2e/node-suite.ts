@@ -338,7 +338,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         const backingOff = await waits('pull', 'ImagePullBackOff');
         expect(backingOff.status?.phase).toBe('Pending');
         expect((await node.events('pull')).map(({ message }) => message).join('\n')).toMatch(
-          /Failed to pull image "127\.0\.0\.1:1\S+ rpc error: code = /,
+          /Failed to pull image "127\.0\.0\.1:1\S+ failed to pull and unpack image /,
         );
         for (const name of ['never', 'pull']) await node.remove(name);
       });

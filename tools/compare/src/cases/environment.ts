@@ -1,0 +1,61 @@
+import type { EnvVar } from '@node-agent/pod-spec';
+import { type Case, one } from './case.ts';
+
+const field = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+const resource = (name: string, of: string, divisor?: string): EnvVar => ({
+  name,
+  valueFrom: { resourceFieldRef: { resource: of, ...(divisor !== undefined && { divisor }) } },
+});
+const fromConfigMap = (name: string, key: string, optional = false): EnvVar => ({
+  name: 'C',
+  valueFrom: { configMapKeyRef: { name, key, optional } },
+});
+const fromSecret = (name: string, key: string): EnvVar => ({ name: 'S', valueFrom: { secretKeyRef: { name, key } } });
+
+/** Variables, names, addresses, resolvers. */
+export const environment: readonly Case[] = [
+  one('env', {
+    env: [
+      { name: 'A', value: 'x' },
+      { name: 'B', value: '$(A)-$(NOPE)-$$(A)' },
+      fromConfigMap('here', 'k'),
+      fromConfigMap('absent', 'k', true),
+      fromSecret('here', 'k'),
+      field('NAME', 'metadata.name'),
+      field('LABEL', "metadata.labels['app']"),
+      field('NOTE', "metadata.annotations['note']"),
+      field('ACCOUNT', 'spec.serviceAccountName'),
+      resource('CPU', 'limits.cpu'),
+      resource('CPU_REQUEST', 'requests.cpu', '1m'),
+      resource('MEMORY', 'limits.memory', '1Mi'),
+    ],
+    envFrom: [{ configMapRef: { name: 'here' }, prefix: 'P_' }, { secretRef: { name: 'here' } }],
+    args: ['$(A)', '$(NOPE)', '$$(A)'],
+    resources: { requests: { cpu: '150m', memory: '20Mi' }, limits: { memory: '64Mi' } },
+  }),
+  one('env-of-status', {
+    env: [field('IP', 'status.podIP'), field('HOST', 'status.hostIP'), field('NODE', 'spec.nodeName')],
+  }),
+  one('env-config-map-absent', { env: [fromConfigMap('absent', 'k')] }),
+  one('env-config-map-key-absent', { env: [fromConfigMap('here', 'absent')] }),
+  one('env-secret-absent', { env: [fromSecret('absent', 'k')] }),
+  one('env-secret-key-absent', { env: [fromSecret('here', 'absent')] }),
+  one('env-from-config-map-absent', { envFrom: [{ configMapRef: { name: 'absent' } }] }),
+  one('env-from-secret-absent', { envFrom: [{ secretRef: { name: 'absent' } }] }),
+  one('no-service-links', {}, { automountServiceAccountToken: false, enableServiceLinks: false }),
+  one('host-name', {}, { hostname: 'hh', subdomain: 'ss' }),
+  one('host-name-qualified', {}, { hostname: 'hh', subdomain: 'ss', setHostnameAsFQDN: true }),
+  one('host-name-override', {}, { hostnameOverride: 'over.ride.example' }),
+  one('host-aliases', {}, { hostAliases: [{ ip: '192.0.2.3', hostnames: ['a', 'b'] }] }),
+  one('host-network', {}, { hostNetwork: true }),
+  one('host-network-dns', {}, { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' }),
+  one('dns-default', {}, { dnsPolicy: 'Default' }),
+  one(
+    'dns-none',
+    {},
+    {
+      dnsPolicy: 'None',
+      dnsConfig: { nameservers: ['192.0.2.9'], searches: ['x.y'], options: [{ name: 'ndots', value: '3' }] },
+    },
+  ),
+];

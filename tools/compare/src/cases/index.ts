@@ -1,0 +1,12 @@
+import type { Case } from './case.ts';
+import { environment } from './environment.ts';
+import { images } from './images.ts';
+import { lifecycle } from './lifecycle.ts';
+import { manifests } from './manifests.ts';
+import { placement } from './placement.ts';
+import { security } from './security.ts';
+import { volumes } from './volumes.ts';
+
+export type { Case } from './case.ts';
+/** All of them: what both kubelets have. Features that this one refuses by name are not among them. */
+export const cases: readonly Case[] = [lifecycle, images, environment, volumes, security, placement, manifests].flat();

@@ -1,0 +1,120 @@
+import { type Case, one, runs, shell } from './case.ts';
+
+const rule = (action: string) => [{ action, exitCodes: { operator: 'In', values: [42] } }];
+const always = { restartPolicy: 'Always' };
+
+/** How containers begin, end, and begin again. */
+export const lifecycle: readonly Case[] = [
+  one('plain'),
+  { name: 'two', spec: { containers: [runs(), runs({ name: 'side' })] } },
+  { name: 'exit-0-never', spec: { restartPolicy: 'Never', containers: [shell('exit 0')] } },
+  { name: 'exit-3-never', spec: { restartPolicy: 'Never', containers: [shell('echo bad; exit 3')] } },
+  {
+    name: 'mixed-never',
+    spec: { restartPolicy: 'Never', containers: [shell('exit 0'), shell('exit 1', { name: 'b' })] },
+  },
+  { name: 'exit-0-on-failure', spec: { restartPolicy: 'OnFailure', containers: [shell('exit 0')] } },
+  { name: 'crash', spec: { containers: [shell('exit 7')] }, loops: ['main'] },
+  {
+    name: 'crash-on-failure',
+    spec: { restartPolicy: 'OnFailure', containers: [shell('sleep 1; exit 9')] },
+    loops: ['main'],
+  },
+  { name: 'done', spec: { containers: [shell('exit 0')] }, loops: ['main'] },
+  {
+    name: 'init',
+    spec: { initContainers: [shell('true', { name: 'i1' }), shell('sleep 1', { name: 'i2' })], containers: [runs()] },
+  },
+  {
+    name: 'init-fails-never',
+    spec: {
+      restartPolicy: 'Never',
+      initContainers: [shell('exit 4', { name: 'i1' }), shell('true', { name: 'i2' })],
+      containers: [runs()],
+    },
+  },
+  {
+    name: 'init-fails',
+    spec: { initContainers: [shell('exit 4', { name: 'i1' })], containers: [runs()] },
+    loops: ['i1'],
+  },
+  {
+    name: 'sidecar',
+    spec: { initContainers: [runs({ name: 's1', ...always }), shell('true', { name: 'i2' })], containers: [runs()] },
+  },
+  {
+    name: 'sidecar-of-done',
+    spec: {
+      restartPolicy: 'Never',
+      initContainers: [runs({ name: 's1', ...always })],
+      containers: [shell('sleep 1')],
+    },
+  },
+  {
+    name: 'sidecar-crash',
+    spec: { initContainers: [shell('sleep 1; exit 3', { name: 's1', ...always })], containers: [runs()] },
+    loops: ['s1'],
+  },
+  {
+    name: 'restart-rule',
+    spec: {
+      restartPolicy: 'Never',
+      containers: [shell('sleep 1; exit 42', { restartPolicy: 'Never', restartPolicyRules: rule('Restart') })],
+    },
+    loops: ['main'],
+  },
+  {
+    name: 'restart-all',
+    spec: {
+      restartPolicy: 'Never',
+      volumes: [{ name: 'v', emptyDir: {} }],
+      containers: [
+        shell('sleep 2; test -e /v/x && exit 0; touch /v/x; exit 42', {
+          volumeMounts: [{ name: 'v', mountPath: '/v' }],
+          restartPolicy: 'Never',
+          restartPolicyRules: rule('RestartAllContainers'),
+        }),
+        runs({ name: 'b' }),
+      ],
+    },
+  },
+  {
+    name: 'own-restart-policy',
+    spec: {
+      restartPolicy: 'Never',
+      containers: [shell('sleep 1; exit 1', { restartPolicy: 'OnFailure' }), shell('sleep 2', { name: 'b' })],
+    },
+    loops: ['main'],
+  },
+  one('deadline', {}, { activeDeadlineSeconds: 4 }),
+  one('readiness-gate', {}, { readinessGates: [{ conditionType: 'example.com/gate' }] }),
+  { ...one('no-program', { command: ['no-such-program'] }), loops: ['main'] },
+  one('no-program-never', { command: ['no-such-program'] }, { restartPolicy: 'Never' }),
+  {
+    name: 'message-file',
+    spec: { restartPolicy: 'Never', containers: [shell('echo -n why > /dev/termination-log; exit 2')] },
+  },
+  {
+    name: 'message-log',
+    spec: {
+      restartPolicy: 'Never',
+      containers: [shell('echo one; exit 2', { terminationMessagePolicy: 'FallbackToLogsOnError' })],
+    },
+  },
+  {
+    name: 'message-path',
+    spec: {
+      restartPolicy: 'Never',
+      containers: [shell('echo -n why > /tmp/msg', { terminationMessagePath: '/tmp/msg' })],
+    },
+  },
+  {
+    name: 'out-of-memory',
+    spec: {
+      restartPolicy: 'Never',
+      containers: [shell('x=aaaaaaaa; while true; do x=$x$x; done', { resources: { limits: { memory: '16Mi' } } })],
+    },
+  },
+  { name: 'stubborn', spec: { containers: [shell('trap "" TERM; while true; do sleep 1; done')] } },
+  one('terminal', { tty: true, stdin: true, stdinOnce: true, command: ['sh'] }),
+];

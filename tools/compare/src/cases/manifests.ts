@@ -1,0 +1,9 @@
+import { type Case, one, runs, shell } from './case.ts';
+
+/** Pods of manifests: no service account, no defaults but those of the kubelet. */
+export const manifests: readonly Case[] = [
+  { ...one('manifest'), isStatic: true },
+  { name: 'manifest-two', spec: { hostNetwork: true, containers: [runs(), runs({ name: 'b' })] }, isStatic: true },
+  { name: 'manifest-crash', spec: { containers: [shell('exit 7')] }, loops: ['main'], isStatic: true },
+  { ...one('manifest-refused', { resources: { requests: { cpu: '1000' } } }), isStatic: true },
+];

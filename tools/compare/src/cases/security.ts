@@ -1,0 +1,41 @@
+import { type Case, one, runs } from './case.ts';
+
+/** What pods may do, and as whom. */
+export const security: readonly Case[] = [
+  one('not-root', { securityContext: { runAsNonRoot: true } }),
+  one('not-root-1000', { securityContext: { runAsNonRoot: true, runAsUser: 1000 } }),
+  one('privileged', { securityContext: { privileged: true } }),
+  one(
+    'locked-down',
+    {
+      workingDir: '/tmp',
+      securityContext: {
+        readOnlyRootFilesystem: true,
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
+      },
+    },
+    {
+      securityContext: {
+        runAsUser: 1000,
+        runAsGroup: 2000,
+        fsGroup: 3000,
+        supplementalGroups: [5, 6],
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+    },
+  ),
+  one('groups-strict', {}, { securityContext: { supplementalGroups: [5], supplementalGroupsPolicy: 'Strict' } }),
+  one('seccomp-absent', {
+    securityContext: { seccompProfile: { type: 'Localhost', localhostProfile: 'absent.json' } },
+  }),
+  one('app-armor-off', { securityContext: { appArmorProfile: { type: 'Unconfined' } } }),
+  one('app-armor', { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } }),
+  one('selinux', { securityContext: { seLinuxOptions: { level: 's0:c1,c2' } } }),
+  one('sysctl-safe', {}, { securityContext: { sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '1' }] } }),
+  one('sysctl-unsafe', {}, { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '65536' }] } }),
+  one('host-namespaces', {}, { hostPID: true, hostIPC: true }),
+  { name: 'shared-processes', spec: { shareProcessNamespace: true, containers: [runs(), runs({ name: 'b' })] } },
+  one('runtime-class', {}, { runtimeClassName: 'compared' }),
+  one('runtime-class-unknown', {}, { runtimeClassName: 'unknown-handler' }),
+];

@@ -1,0 +1,97 @@
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freeSubnets, sleep } from '@node-agent/tools-bench';
+import { findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
+import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
+import { type Case, cases } from './cases/index.ts';
+import { type Comparison, compare } from './compare.ts';
+import { HELP, parseCompareOptions } from './options.ts';
+import { report } from './report.ts';
+import { Side } from './side.ts';
+
+const BUILT_KUBELET = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
+
+/** What happens is told on the standard error stream: the standard output has the differences only. */
+function say(text: string): void {
+  process.stderr.write(`compare: ${text}\n`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseCompareOptions(argv);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const chosen = cases.filter(({ name }) => options.only.test(name));
+  if (chosen.length === 0) throw new Error('--only: no pod has such a name');
+  await access(BUILT_KUBELET);
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => controller.abort(new Error(`ended by ${name}`)));
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'na-compare-'));
+  try {
+    const comparison = await runBoth(chosen, options.seconds, directory, controller.signal);
+    process.stdout.write(report(comparison, options.all));
+    return comparison.differences.some(({ purpose }) => purpose === undefined) ? 1 : 0;
+  } finally {
+    // Volumes in memory of pods that a kubelet had no time to take away.
+    await unmountBelow(directory);
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function runBoth(
+  chosen: readonly Case[],
+  seconds: number,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Comparison> {
+  const runtime = await findOrBuildContainerd24(say);
+  if ('reason' in runtime) throw new Error(runtime.reason);
+  const upstream = await findUpstreamKubelet({ say });
+  if ('reason' in upstream) throw new Error(upstream.reason);
+  const programs = await findControlPlane({ say });
+  if ('reason' in programs) throw new Error(programs.reason);
+  const controlPlane = new ControlPlane({ binaries: programs.binaries, directory: join(directory, 'control-plane') });
+  await controlPlane.start();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => controlPlane.stop());
+  for (const [name, handler] of [
+    ['compared', 'runc'],
+    ['unknown-handler', 'no-such-handler'],
+  ]) {
+    await controlPlane.json('POST', '/apis/node.k8s.io/v1/runtimeclasses', { metadata: { name }, handler });
+  }
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+  const subnets = freeSubnets(process.pid, addresses);
+  const start = async (name: string, program: string, subnet: string): Promise<Side> => {
+    say(`starting ${name}`);
+    const { binaries } = runtime;
+    const place = join(directory, name);
+    const side = await Side.start({ name, program, binaries, subnet, directory: place, controlPlane }, signal);
+    // What was found is told even where something does not go.
+    stack.defer(() => side.stop(signal).catch((error: unknown) => say(`${name}: ${error}`)));
+    return side;
+  };
+  const go = await start('go-side', upstream.binaries.kubelet, subnets[0]);
+  const ours = await start('our-side', BUILT_KUBELET, subnets[1]);
+  say(`${chosen.length} pods on each`);
+  for (const one of chosen) for (const side of [go, ours]) await side.create(one);
+  await sleep(seconds * 1000, signal);
+  const comparison = compare(chosen, await go.find(), await ours.find());
+  say('deleting them');
+  return comparison;
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    say(error instanceof Error ? error.message : String(error));
+    process.exitCode = 1;
+  },
+);

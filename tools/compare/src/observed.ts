@@ -1,0 +1,64 @@
+import type { ContainerStatus, Pod, PodStatus } from '@node-agent/pod-spec';
+import type { Json } from './differences.ts';
+
+/** What of an event is told to people. */
+export interface TellingEvent {
+  readonly involvedObject: { readonly name?: string; readonly fieldPath?: string };
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** A pod's status, with its conditions by type; of containers that loop, what is not chance. */
+export function statusOf(status: PodStatus | undefined, loops: readonly string[] = []): Json {
+  const { conditions = [], initContainerStatuses, containerStatuses, ...rest } = status ?? {};
+  const kept = loops.length === 0 ? conditions : conditions.filter(({ type }) => !/Ready$|Initialized/.test(type));
+  const settled = (statuses: readonly ContainerStatus[]) =>
+    statuses.map((container) => (loops.includes(container.name) ? ofLoop(container) : ofPull(container)));
+  return plain({
+    ...rest,
+    order: kept.map(({ type }) => type).join(),
+    conditions: Object.fromEntries(kept.map((condition) => [condition.type, condition])),
+    ...(initContainerStatuses && { initContainerStatuses: settled(initContainerStatuses) }),
+    ...(containerStatuses && { containerStatuses: settled(containerStatuses) }),
+  });
+}
+
+function ofLoop({ state, lastState, restartCount, ready, started, ...rest }: ContainerStatus) {
+  const { exitCode, reason } = lastState?.terminated ?? state?.terminated ?? {};
+  return { ...rest, ended: { exitCode, reason }, restarts: restartCount > 0 };
+}
+
+/** A pull that has just failed is soon one that is waited for: both are told as the latter. */
+function ofPull(container: ContainerStatus): ContainerStatus {
+  const { reason, message } = container.state?.waiting ?? {};
+  if (reason !== 'ErrImagePull') return container;
+  const waits = `Back-off pulling image "${container.image}": ErrImagePull: ${message}`;
+  return { ...container, state: { waiting: { reason: 'ImagePullBackOff', message: waits } } };
+}
+
+/** The events of each object: `type reason: message`, sorted, each once, as how often depends on time. */
+export function eventsOf(events: readonly TellingEvent[]): ReadonlyMap<string, readonly string[]> {
+  const byObject = new Map<string, Set<string>>();
+  for (const { involvedObject, type, reason, message } of events) {
+    const { name = '', fieldPath = '' } = involvedObject;
+    const lines = byObject.get(name) ?? new Set();
+    byObject.set(name, lines.add(`${fieldPath}${fieldPath && ' '}${type} ${reason}: ${message}`));
+  }
+  return new Map([...byObject].map(([name, lines]) => [name, [...lines].sort()]));
+}
+
+/** What one side says that the other does not, as documents that differ in just that. */
+export function told(lines: readonly string[]): Json {
+  return Object.fromEntries(lines.map((line) => [line, true]));
+}
+
+/** What of a pod was asked for and came back, as JSON has it. */
+export function plain(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value) ?? 'null');
+}
+
+/** Pods by name. */
+export function byName(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
+  return new Map(pods.map((pod) => [pod.metadata.name, pod]));
+}

@@ -1,0 +1,173 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pod } from '@node-agent/pod-spec';
+import { ClusterKubelet, RuntimeSide, until } from '@node-agent/tools-bench';
+import type { ContainerdBinaries } from '@node-agent/tools-containerd';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import type { Case } from './cases/index.ts';
+import type { Json } from './differences.ts';
+import type { OwnNames } from './normalise.ts';
+import { plain, type TellingEvent } from './observed.ts';
+
+/** What a side is made of. */
+export interface SideOptions {
+  /** Its node, and its namespace. */
+  readonly name: string;
+  readonly program: string;
+  readonly binaries: ContainerdBinaries;
+  readonly subnet: string;
+  readonly directory: string;
+  readonly controlPlane: ControlPlane;
+}
+
+/** What was found of a side. */
+export interface Found {
+  readonly names: OwnNames;
+  readonly pods: readonly Pod[];
+  readonly events: readonly TellingEvent[];
+  /** What the runtime has been asked for, by `pod` and `pod/container`. */
+  readonly runtime: ReadonlyMap<string, Json>;
+  readonly node: NodeJson;
+}
+
+/** A node, as the API has it. */
+export interface NodeJson {
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string }[];
+    readonly [field: string]: unknown;
+  };
+}
+
+/** One of the two kubelets, with a runtime, a node and a namespace of its own. */
+export class Side {
+  readonly #options: SideOptions;
+  readonly #runtime: RuntimeSide;
+  readonly #kubelet: ClusterKubelet;
+
+  private constructor(options: SideOptions, runtime: RuntimeSide, kubelet: ClusterKubelet) {
+    this.#options = options;
+    this.#runtime = runtime;
+    this.#kubelet = kubelet;
+  }
+
+  /** Starts it, and waits until its node is ready and pods can have their service account. */
+  static async start(options: SideOptions, signal: AbortSignal): Promise<Side> {
+    const { name, program, binaries, subnet, directory, controlPlane } = options;
+    const runtime = await RuntimeSide.start(binaries, directory, subnet);
+    const kubeconfig = await controlPlane.nodeKubeconfig(name);
+    const staticPodPath = join(directory, 'manifests');
+    await mkdir(staticPodPath);
+    const configuration = { staticPodPath, fileCheckFrequency: '1s', ...CONFIGURATION };
+    const kubelet = new ClusterKubelet({
+      ...{ program, nodeName: name, kubeconfig, endpoint: runtime.endpoint, configuration },
+      directory: join(directory, 'k'),
+    });
+    const side = new Side(options, runtime, kubelet);
+    try {
+      await kubelet.start();
+      await side.#prepare(signal);
+      return side;
+    } catch (error) {
+      await side.stop();
+      throw error;
+    }
+  }
+
+  async create({ name, spec, isStatic = false }: Case): Promise<void> {
+    const { name: own, controlPlane } = this.#options;
+    const metadata = { name, namespace: own, labels: { app: name }, annotations: { note: 'n' } };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...DEFAULTS, ...spec } };
+    if (isStatic) return writeFile(join(this.#manifests, `${name}.json`), JSON.stringify(pod));
+    await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
+  }
+
+  /** All that is to be compared. */
+  async find(): Promise<Found> {
+    const { name, directory, controlPlane } = this.#options;
+    const list = <T>(path: string): Promise<{ readonly items: readonly T[] }> => controlPlane.json('GET', path);
+    const { items: pods } = await list<Pod>(`${this.#namespace}/pods`);
+    const { items: ofPods } = await list<TellingEvent>(`${this.#namespace}/events`);
+    const { items: others } = await list<TellingEvent>('/api/v1/namespaces/default/events');
+    return {
+      names: { [name]: '<side>', [directory]: '<directory>' },
+      pods,
+      events: [...ofPods, ...others.filter(({ involvedObject }) => involvedObject.name === name)],
+      runtime: await this.#asked(),
+      node: await controlPlane.json('GET', `/api/v1/nodes/${name}`),
+    };
+  }
+
+  /** Deletes the pods, waits until they are gone, and ends kubelet and runtime. */
+  async stop(signal?: AbortSignal): Promise<void> {
+    const { controlPlane } = this.#options;
+    try {
+      if (signal && !signal.aborted) {
+        // One by one: pods of a directory that is gone as a whole would stay.
+        for (const file of await readdir(this.#manifests)) await rm(join(this.#manifests, file));
+        await controlPlane.json('DELETE', `${this.#namespace}/pods`);
+        const isEmpty = async (): Promise<boolean> => {
+          const { items } = await controlPlane.json<{ readonly items: readonly Pod[] }>(
+            'GET',
+            `${this.#namespace}/pods`,
+          );
+          return items.length === 0;
+        };
+        await until('all pods are gone', isEmpty, signal, { everyMs: 500 });
+      }
+    } finally {
+      await this.#kubelet.stop();
+      await this.#runtime.stop();
+    }
+  }
+
+  get #manifests(): string {
+    return join(this.#options.directory, 'manifests');
+  }
+
+  get #namespace(): string {
+    return `/api/v1/namespaces/${this.#options.name}`;
+  }
+
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const { name, controlPlane } = this.#options;
+    await controlPlane.json('POST', '/api/v1/namespaces', { metadata: { name } });
+    await controlPlane.json('POST', `${this.#namespace}/configmaps`, { metadata: { name: 'here' }, data: { k: 'v' } });
+    await controlPlane.json('POST', `${this.#namespace}/secrets`, {
+      metadata: { name: 'here' },
+      stringData: { k: 's' },
+    });
+    const isReady = async (): Promise<boolean> => {
+      // Throws where the kubelet has ended.
+      await this.#kubelet.usage();
+      const account = await controlPlane.request('GET', `${this.#namespace}/serviceaccounts/default`);
+      const { status, text } = await controlPlane.request('GET', `/api/v1/nodes/${name}`);
+      return account.status === 200 && status === 200 && READY.test(text);
+    };
+    await until(`the node ${name} is ready`, isReady, signal, { everyMs: 250 });
+  }
+
+  async #asked(): Promise<ReadonlyMap<string, Json>> {
+    const { client } = this.#runtime;
+    const asked = new Map<string, Json>();
+    for (const { id, metadata } of (await client.listPodSandbox({})).items) {
+      const { info } = await client.podSandboxStatus({ podSandboxId: id, verbose: true });
+      asked.set(metadata?.name ?? '', configurationIn(info));
+    }
+    for (const { id, metadata, labels } of (await client.listContainers({})).containers) {
+      if (metadata?.attempt !== 0) continue;
+      const { info } = await client.containerStatus({ containerId: id, verbose: true });
+      asked.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(info));
+    }
+    return asked;
+  }
+}
+
+const CONFIGURATION = { clusterDNS: ['192.0.2.10'], clusterDomain: 'cluster.local', syncFrequency: '20s' };
+const DEFAULTS = { terminationGracePeriodSeconds: 1 };
+const READY = /"type":"Ready","status":"True"/;
+
+/** What containerd tells of a sandbox or a container: the request that made it, and what was made of that. */
+function configurationIn(info: Readonly<Record<string, string>>): Json {
+  const { config, runtimeSpec } = JSON.parse(info.info ?? '{}') as Readonly<Record<string, unknown>>;
+  return plain({ config, runtimeSpec });
+}

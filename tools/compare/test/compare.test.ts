@@ -1,0 +1,93 @@
+import type { Pod, PodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { cases } from '../src/cases/index.ts';
+import { compare } from '../src/compare.ts';
+import { report } from '../src/report.ts';
+import type { Found } from '../src/side.ts';
+
+const spec = { containers: [{ name: 'main', image: 'busybox' }] };
+const web = { name: 'web', spec };
+const event = {
+  involvedObject: { name: 'web', fieldPath: 'spec.containers{main}' },
+  type: 'Normal',
+  reason: 'Started',
+};
+
+function found(side: string, status: PodStatus, overrides: Partial<Found> = {}): Found {
+  const pod: Pod = { metadata: { name: 'web', namespace: side, uid: side }, spec, status };
+  return {
+    names: { [side]: '<side>' },
+    pods: [pod],
+    events: [{ ...event, message: `on ${side}` }],
+    runtime: new Map([['web/main', { config: { labels: { namespace: side } } }]]),
+    node: { status: { conditions: [{ type: 'Ready' }] } },
+    ...overrides,
+  };
+}
+
+const runningSince = (lastTransitionTime: string): PodStatus => ({
+  phase: 'Running',
+  conditions: [{ type: 'Ready', status: 'True', lastTransitionTime }],
+});
+const running = runningSince('2026-01-01T00:00:00Z');
+
+describe('a comparison', () => {
+  test('finds none between sides that differ by their names and times', () => {
+    const { differences, values } = compare(
+      [web],
+      found('go-side', running),
+      found('our-side', runningSince('2027-01-01T00:00:00Z')),
+    );
+    expect(differences).toEqual([]);
+    expect(values).toBe(8);
+  });
+
+  test('names the pod and the place of each', () => {
+    const go = found('go-side', running);
+    const ours = found('our-side', { ...running, phase: 'Pending' }, { events: [], runtime: new Map() });
+    const places = compare([web], go, ours).differences.map(({ of, path }) => `${of}: ${path}`);
+    expect(places).toEqual([
+      'web: status.phase',
+      'web: events.spec.containers{main} Normal Started: on <side>',
+      'web: runtime.web/main',
+    ]);
+  });
+
+  test('a pod that one side has not at all differs in all that it has', () => {
+    const none = found('our-side', {}, { pods: [], events: [], runtime: new Map() });
+    const { differences } = compare([web], found('go-side', running), none);
+    expect(differences.map(({ path }) => path)).toContain('status.phase');
+  });
+
+  test('of a container that loops only what is not chance is compared', () => {
+    const looping = (state: object, restartCount: number, exitCode: number): PodStatus => ({
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: restartCount % 2 === 0 ? 'True' : 'False' }],
+      containerStatuses: [
+        {
+          ...{ name: 'main', image: 'busybox', imageID: '', ready: false, restartCount, state },
+          lastState: { terminated: { exitCode, reason: 'Error' } },
+        },
+      ],
+    });
+    const loop = { ...web, loops: ['main'] };
+    const go = found('go-side', looping({ running: {} }, 2, 7));
+    expect(compare([loop], go, found('our-side', looping({ waiting: {} }, 3, 7))).differences).toEqual([]);
+    const other = compare([loop], go, found('our-side', looping({ running: {} }, 2, 8))).differences;
+    expect(other.map(({ path }) => path)).toEqual(['status.containerStatuses.0.ended.exitCode']);
+  });
+
+  test('what is meant is counted, and told when asked for', () => {
+    const version = (kubeletVersion: string) => ({ node: { status: { nodeInfo: { kubeletVersion } } } });
+    const go = found('go-side', running, version('v1'));
+    const comparison = compare([web], go, found('our-side', running, version('v1+x')));
+    expect(report(comparison, false)).toBe('1 pods, 8 values: 0 differ, and 1 are meant to\n');
+    expect(report(comparison, true)).toContain(
+      'node: status.nodeInfo.kubeletVersion\n  Go:   "v1"\n  here: "v1+x"\n  (',
+    );
+  });
+});
+
+test('each pod has a name of its own', () => {
+  expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
+});

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { differences, type Json, leavesOf } from '../src/differences.ts';
+
+describe('the differences of two documents', () => {
+  test.each<[go: Json, ours: Json, paths: string[]]>([
+    [{ a: 1 }, { a: 1 }, []],
+    [{ a: 1 }, { a: 2 }, ['a']],
+    [{ a: 1 }, {}, ['a']],
+    [{}, { a: { b: 1 } }, ['a']],
+    [{ a: { b: 1, c: 2 } }, { a: { b: 2, d: 3 } }, ['a.b', 'a.c', 'a.d']],
+    [{ a: [1, 2] }, { a: [1, 3, 4] }, ['a.1', 'a.2']],
+    [{ a: [] }, { a: {} }, ['a']],
+    [{ a: null }, { a: 'null' }, ['a']],
+    [{ constructor: 1 }, {}, ['constructor']],
+  ])('%j and %j: %j', (go, ours, paths) => {
+    expect(differences(go, ours).map(({ path }) => path)).toEqual(paths);
+    expect(
+      differences(ours, go)
+        .map(({ path }) => path)
+        .toSorted(),
+    ).toEqual(paths);
+  });
+
+  test('none of a document and its copy, whatever it is; as many as values of one and none', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const document = JSON.parse(JSON.stringify(value)) as Json;
+        expect(differences(document, structuredClone(document))).toEqual([]);
+        expect(leavesOf(document)).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
+});
+
+test.each<[document: Json, leaves: number]>([
+  [1, 1],
+  [null, 1],
+  [{}, 0],
+  [{ a: [1, { b: 2, c: null }], d: 'x' }, 4],
+])('%j has %i values', (document, leaves) => expect(leavesOf(document)).toBe(leaves));

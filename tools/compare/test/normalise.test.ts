@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import { normalise, normaliseText } from '../src/normalise.ts';
+
+const ID = '0123456789abcdef'.repeat(4);
+const UID = '3bdd2f0a-98e4-4f2e-8a3d-1c2b3a4d5e6f';
+const names = { 'go-side': '<side>', '/tmp/x/go-side': '<directory>' };
+
+describe('what is chance', () => {
+  test.each([
+    ['at 2026-11-21T08:57:21.759Z', 'at <time>'],
+    [`containerd://${ID}`, 'containerd://<id>'],
+    [`pod web_go-side(${UID})`, 'pod web_<side>(<uid>)'],
+    ['web-go-side_13d4b9e54721671169794fefcb86a013', 'web-<side>_<uid>'],
+    ['/tmp/x/go-side/k/pods', '<directory>/k/pods'],
+    ['eth0 has 10.231.7.12', 'eth0 has <ip>'],
+    ['10.0.0.1 is a service', '10.0.0.1 is a service'],
+    ['kube-api-access-zt9xf', 'kube-api-access'],
+    ['back-off 1m20s restarting failed container', 'back-off <delay> restarting failed container'],
+    ['/r/pods/p/containers/main/44f63d3f', '/r/pods/p/containers/main/<hash>'],
+  ])('%s: %s', (text, expected) => expect(normaliseText(text, names)).toBe(expected));
+
+  test('is told of fields as being there, and of keys too; lists without an order have one', () => {
+    const document = { startedAt: '2026', uid: '', [`k_${UID}`]: 1, env: ['B=go-side', 'A=1'], args: ['b', 'a'] };
+    expect(normalise(document, names)).toEqual({
+      startedAt: '<startedAt>',
+      uid: '',
+      'k_<uid>': 1,
+      env: ['A=1', 'B=<side>'],
+      args: ['b', 'a'],
+    });
+  });
+});
