@@ -50,6 +50,8 @@ export interface ImageManagerComponents {
   readonly recorder: EventRecorder;
   readonly credentials?: PullCredentials;
   readonly records?: PullRecords;
+  /** Told of each pull for a pod when it is over, however it ended; both instants are of the monotonic clock. */
+  readonly onPull?: (podUid: string, startedAtMs: number, endedAtMs: number) => void;
 }
 
 /** The settings of an {@link ImageManager}; the defaults are upstream's. */
@@ -254,6 +256,8 @@ export class ImageManager {
       tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${pullErrorText(cause)}`);
       this.#backoff.failed(key, error);
       throw error;
+    } finally {
+      this.#deps.onPull?.(pod.metadata.uid, startedAtMs, clock.monotonic());
     }
   }
 

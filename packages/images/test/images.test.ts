@@ -15,6 +15,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
   const present = new Map<string, number>();
   const events: string[] = [];
   const pulls: string[] = [];
+  const ended: [string, number][] = [];
   const state = {
     pull: (async (image) => `ref-${image}`) as PullImage,
     inspect: async (): Promise<void> => {},
@@ -47,6 +48,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
       recorder: { event: (_object, type, reason, message) => void events.push(`${type} ${reason} ${message}`) },
       credentials: { lookup: async () => state.auths.map((username) => ({ username })) },
       ...(records && { records }),
+      onPull: (podUid, startedAtMs, endedAtMs) => void ended.push([podUid, endedAtMs - startedAtMs]),
     },
     options,
   );
@@ -55,7 +57,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
     const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
     return manager.ensureImageExists(pod, container, {}, '', signal);
   };
-  return { ensure, clock, present, events, pulls, state };
+  return { ensure, clock, present, events, pulls, state, ended };
 }
 
 const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefined> => {
@@ -65,6 +67,22 @@ const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefin
   );
   return error instanceof ImageError ? error.code : undefined;
 };
+
+test('a pull for a pod is told of when it is over, whether it succeeded or not; none is told of an image that is there', async () => {
+  const { ensure, clock, state, ended } = setUp();
+  state.pull = async (image) => {
+    await clock.advance(2000);
+    if (image.includes('bad')) throw new Error('no such image');
+    return image;
+  };
+  await ensure('good:1');
+  await ensure('good:1', 'u2');
+  await expect(ensure('bad:1', 'u3')).rejects.toThrow('no such image');
+  expect(ended).toEqual([
+    ['u1', 2000],
+    ['u3', 2000],
+  ]);
+});
 
 test.each([
   ['Always', true, false, 'pull'],

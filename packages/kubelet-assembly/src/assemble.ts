@@ -8,6 +8,7 @@ import {
   Kubelet,
   type PodFeatures,
   type RuntimeGate,
+  StartupLatency,
   unsupportedFeatureHandler,
 } from '@node-agent/kubelet-core';
 import { PodNetwork } from '@node-agent/network';
@@ -69,6 +70,7 @@ export function assembleKubelet<C>(
     ...(restartFeatures && { restartFeatures }),
   });
   const podCache = new PodCache();
+  const startup = new StartupLatency({ clock, metrics });
 
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const paths = new PodPaths(rootDirectory);
@@ -122,6 +124,7 @@ export function assembleKubelet<C>(
       images: cri,
       ...(credentials && { credentials }),
       ...(records && { records }),
+      onPull: (...pull) => startup.pulled(...pull),
     },
     { ...pulls, ...(maxParallel !== undefined && { maxParallel }) },
   );
@@ -223,6 +226,7 @@ export function assembleKubelet<C>(
         status: (signal) => facts.status(signal),
       },
       status,
+      startup,
       ...(joined && { statusSeen: (uid) => joined.statusWriter.hint(uid), mirrorPods: joined.mirrorPods }),
       generatePodStatus: (pod, runtimeStatus, context) =>
         generateApiPodStatus(pod, runtimeStatus, {

@@ -38,6 +38,8 @@ export interface Dependencies {
   readonly generatePodStatus: GeneratePodStatus;
   /** Told whenever the API server shows something else of a pod than was known, so that its status is compared (S7). */
   readonly statusSeen?: (uid: string) => void;
+  /** Told of every pod as a source shows it, and when it is gone. */
+  readonly startup?: { observed(pod: Pod): void; forget(uid: string): void };
   /** Absent where there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;

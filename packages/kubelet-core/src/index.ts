@@ -35,3 +35,4 @@ export type {
   VolumesPort,
 } from './ports.ts';
 export type { RunPodResult } from './run-once.ts';
+export { StartupLatency } from './startup-latency.ts';

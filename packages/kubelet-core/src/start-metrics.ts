@@ -2,7 +2,7 @@ import { CONFIG_SEEN_ANNOTATION, type Pod, type PodStatus } from '@node-agent/po
 import type { Histogram, Metrics } from '@node-agent/telemetry';
 
 /** As upstream's (`podStartupDurationBuckets`, `pkg/kubelet/metrics/metrics.go`), in seconds. */
-const BUCKETS = [
+export const STARTUP_BUCKETS: readonly number[] = [
   0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
 ];
 
@@ -14,7 +14,7 @@ export class StartMetrics {
     this.#duration = metrics.histogram({
       name: 'kubelet_pod_start_duration_seconds',
       help: 'Seconds from the kubelet first seeing a pod until it runs.',
-      buckets: BUCKETS,
+      buckets: STARTUP_BUCKETS,
     });
   }
 

@@ -33,6 +33,7 @@ type Components = Pick<
   | 'podCache'
   | 'admitHandlers'
   | 'statusSeen'
+  | 'startup'
   | 'mirrorPods'
 > & { readonly workers: PodWorkersPort };
 
@@ -63,6 +64,7 @@ export class SyncHandler {
       // The others must be asked for before this one is among them (N1).
       const others = this.activePods();
       podManager.addPod(added);
+      this.#deps.startup?.observed(added);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
       if (pod === undefined) continue;
       if (wasMirror) {
@@ -88,6 +90,7 @@ export class SyncHandler {
   handlePodUpdates(pods: readonly Pod[]): void {
     for (const updated of pods) {
       this.#deps.podManager.updatePod(updated);
+      this.#deps.startup?.observed(updated);
       const { pod, mirrorPod } = this.#deps.podManager.getPodAndMirrorPod(updated);
       if (pod === undefined) continue;
       this.#update('update', pod, mirrorPod);
@@ -123,6 +126,7 @@ export class SyncHandler {
     const { podManager, podCache, containerGc } = this.#deps;
     for (const changed of pods) {
       podManager.updatePod(changed);
+      this.#deps.startup?.observed(changed);
       const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
       if (pod === undefined) continue;
       if ((changed.spec.readinessGates ?? []).length > 0) this.#update('sync', pod, mirrorPod);
@@ -178,6 +182,7 @@ export class SyncHandler {
     for (const uid of this.#remembered) {
       if (present.has(uid) && !again.has(uid)) continue;
       runtime.forget(uid);
+      this.#deps.startup?.forget(uid);
       this.#remembered.delete(uid);
     }
     for (const uid of present) this.#remembered.add(uid);

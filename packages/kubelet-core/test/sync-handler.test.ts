@@ -19,6 +19,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     forgotten: [] as string[],
     mirrorsSeen: [] as string[],
     statusesSeen: [] as string[],
+    startup: [] as string[],
   };
   const handler = new SyncHandler({
     clock: parts.clock,
@@ -31,6 +32,10 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     podConfig: { updates: (async function* () {})(), seenAllSources: () => parts.sourcesReady },
     admitHandlers: options.admitHandlers ?? [],
     statusSeen: (uid) => void parts.statusesSeen.push(uid),
+    startup: {
+      observed: (pod) => void parts.startup.push(`${pod.metadata.name} ${pod.status?.phase}`),
+      forget: (uid) => void parts.startup.push(`forget ${uid}`),
+    },
     mirrorPods: { look: (fullName) => void parts.mirrorsSeen.push(fullName) },
     podCache: {
       get: () => undefined,
@@ -67,6 +72,20 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
 
 const told = (workers: RecordingWorkers): string[] =>
   workers.updates.map(({ updateType, pod, runningPod }) => `${updateType} ${pod?.metadata.name ?? runningPod?.uid}`);
+
+test('whoever measures the start of pods is shown each as its source shows it, and told when it is gone (K4)', async () => {
+  const { handler, startup, workers, setSourcesReady } = setUp();
+  setSourcesReady(true);
+  handler.handlePodAdditions([makePod('a', { status: { phase: 'Pending' } })]);
+  await handler.handlePodCleanups([], new AbortController().signal);
+  handler.handlePodReconcile([makePod('a', { status: { phase: 'Running' } })]);
+  handler.handlePodUpdates([makePod('a', { status: { phase: 'Running' } })]);
+  expect(startup).toEqual(['a Pending', 'a Running', 'a Running']);
+  handler.handlePodRemoves([makePod('a')]);
+  workers.known.clear();
+  await handler.handlePodCleanups([], new AbortController().signal);
+  expect(startup.slice(3)).toEqual(['forget uid-a']);
+});
 
 describe('additions', () => {
   test('pods are admitted and given a worker, the oldest first', () => {
