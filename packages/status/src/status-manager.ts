@@ -1,12 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@node-agent/async';
-import {
-  type ContainerStatus,
-  isStaticPod,
-  type Pod,
-  type PodStatus,
-  type RestartFeatures,
-} from '@node-agent/pod-spec';
+import type { ContainerStatus, Pod, PodStatus, RestartFeatures } from '@node-agent/pod-spec';
 import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
 import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
@@ -86,7 +80,7 @@ export class StatusManager {
   /** Marks the pod as finished: all of it is gone, and what was not seen to end has failed. */
   terminatePod(pod: Pod): void {
     const status = this.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
-    this.#update(pod, terminatedStatus(status, isStaticPod(pod)), true);
+    this.#update(pod, terminatedStatus(pod, status), true);
   }
 
   /** Forgets pods that no source has any more. */

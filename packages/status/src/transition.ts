@@ -5,6 +5,7 @@ import {
   canRestartAll,
   defaultRestartFeatures,
   isRestartableInit,
+  isStaticPod,
   isTerminalPhase,
   type Pod,
   type PodCondition,
@@ -125,23 +126,34 @@ function illegalIn(
  * The last status of a pod that is gone: whatever was not seen to end counts as failed, and so does a pod of the API
  * that has no terminal phase yet (`TerminatePod`).
  */
-export function terminatedStatus(status: PodStatus, isStatic: boolean): PodStatus {
+export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   const main = status.containerStatuses ?? [];
   const init = status.initContainerStatuses ?? [];
-  const hasRun = main.some((container) => container.state?.waiting == null || container.lastState?.terminated != null);
-  // Init containers after the last one that shows any sign of having run never ran.
-  const ran = init.findLastIndex(
-    ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
-  );
-  const terminal = isTerminalPhase(status.phase);
+  // Init containers after the last one that shows any sign of having run never ran; the first one is taken to have.
+  const ran = Math.max(0, init.findLastIndex(showsThatItRan));
   return {
     ...status,
-    ...(status.containerStatuses && { containerStatuses: hasRun ? main.map(withTermination) : main }),
+    ...(status.containerStatuses && {
+      containerStatuses: hasInitialized(pod, main, init) ? main.map(withTermination) : main,
+    }),
     ...(status.initContainerStatuses && {
       initContainerStatuses: init.map((container, index) => (index <= ran ? withTermination(container) : container)),
     }),
-    ...(!isStatic && !terminal && { phase: 'Failed' }),
+    ...(!isStaticPod(pod) && !isTerminalPhase(status.phase) && { phase: 'Failed' }),
   };
+}
+
+/** Whether the main containers were to be started: then one that never was counts as failed. */
+function hasInitialized(pod: Pod, main: readonly ContainerStatus[], init: readonly ContainerStatus[]): boolean {
+  const last = pod.spec.initContainers?.at(-1);
+  if (last === undefined || main.some(showsThatItRan)) return true;
+  const { state, lastState, started } = init.find(({ name }) => name === last.name) ?? {};
+  if (isRestartableInit(last)) return state?.running != null && started === true;
+  return [state, lastState].some((one) => one?.terminated?.exitCode === 0);
+}
+
+function showsThatItRan({ state, lastState }: ContainerStatus): boolean {
+  return state?.waiting == null || lastState?.terminated != null;
 }
 
 function withTermination(status: ContainerStatus): ContainerStatus {

@@ -123,6 +123,25 @@ describe('terminatePod', () => {
     expect(last?.status.initContainerStatuses?.[1]?.state?.waiting).toBeDefined();
   });
 
+  test.each<[what: string, init: readonly (0 | 1 | 'running' | 'waiting')[], sidecar: boolean, counts: boolean]>([
+    ['without init containers', [], false, true],
+    ['whose init containers have completed', [0], false, true],
+    ['of which an init container failed', [1], false, false],
+    ['of which the last init container has not begun', [0, 'waiting'], false, false],
+    ['of which the last init container runs', ['running'], false, false],
+    ['of which the last sidecar runs', ['running'], true, true],
+  ])('a container that never ran counts as failed in a pod %s: %s', (_what, states, isSidecar, counts) => {
+    const { manager } = setUp();
+    const restartPolicy = isSidecar ? { restartPolicy: 'Always' } : {};
+    const pod = makePod({ initContainers: states.map((_state, index) => ({ name: `i${index}`, ...restartPolicy })) });
+    const init = states.map((state, index) => apiStatus(`i${index}`, state, { started: isSidecar }));
+    const containerStatuses = [apiStatus('main', 'waiting')];
+    manager.setPodStatus(pod, { phase: 'Pending', containerStatuses, initContainerStatuses: init });
+    manager.terminatePod(pod);
+    const [main] = manager.getPodStatus('u1')?.containerStatuses ?? [];
+    expect(main?.state?.terminated?.reason).toBe(counts ? 'ContainerStatusUnknown' : undefined);
+  });
+
   test('a static pod keeps its phase', () => {
     const { manager } = setUp();
     manager.setPodStatus(makeStaticPod(), { phase: 'Running' });

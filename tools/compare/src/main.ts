@@ -80,7 +80,9 @@ async function runBoth(
   const ours = await start('our-side', BUILT_KUBELET, subnets[1]);
   say(`${chosen.length} pods on each`);
   for (const one of chosen) for (const side of [go, ours]) await side.create(one);
-  await sleep(seconds * 1000, signal);
+  await sleep(seconds * 500, signal);
+  for (const one of chosen) for (const side of [go, ours]) await side.change(one);
+  await sleep(seconds * 500, signal);
   const comparison = compare(chosen, await go.find(), await ours.find());
   say('deleting them');
   return comparison;

@@ -29,12 +29,12 @@ function ofLoop({ state, lastState, restartCount, ready, started, ...rest }: Con
   return { ...rest, ended: { exitCode, reason }, restarts: restartCount > 0 };
 }
 
-/** A pull that has just failed is soon one that is waited for: both are told as the latter. */
+/** A pull that has just failed is soon one that is waited for: both are told as the former. */
 function ofPull(container: ContainerStatus): ContainerStatus {
-  const { reason, message } = container.state?.waiting ?? {};
-  if (reason !== 'ErrImagePull') return container;
-  const waits = `Back-off pulling image "${container.image}": ErrImagePull: ${message}`;
-  return { ...container, state: { waiting: { reason: 'ImagePullBackOff', message: waits } } };
+  const { reason, message = '' } = container.state?.waiting ?? {};
+  if (reason !== 'ImagePullBackOff') return container;
+  const failure = message.replace(/^Back-off pulling image "[^"]+": ErrImagePull: /, '');
+  return { ...container, state: { waiting: { reason: 'ErrImagePull', message: failure } } };
 }
 
 /** The events of each object: `type reason: message`, sorted, each once, as how often depends on time. */

@@ -24,6 +24,10 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream looks for pods to preempt for a static pod, and tells that it found none; here nothing is preempted yet',
   },
   {
+    pattern: /^deleted[a-z-]*: runtime\.[a-z-]+\/[a-z0-9]+$/,
+    why: 'upstream removes the dead containers of a deleted pod at once; here they go with the next collection, within a minute',
+  },
+  {
     pattern: /^node: status\.nodeInfo\.kubeletVersion$/,
     why: 'the version names this project after the release that it follows',
   },

@@ -73,12 +73,18 @@ export class Side {
     }
   }
 
-  async create({ name, spec, isStatic = false }: Case): Promise<void> {
+  async create({ name, spec, finalizers, isStatic = false }: Case): Promise<void> {
     const { name: own, controlPlane } = this.#options;
-    const metadata = { name, namespace: own, labels: { app: name }, annotations: { note: 'n' } };
+    const metadata = { name, namespace: own, labels: { app: name }, annotations: { note: 'n' }, finalizers };
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...DEFAULTS, ...spec } };
     if (isStatic) return writeFile(join(this.#manifests, `${name}.json`), JSON.stringify(pod));
     await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
+  }
+
+  /** Does to a pod what its case says. */
+  async change({ name, later = [] }: Case): Promise<void> {
+    if (later.length > 0)
+      await this.#options.controlPlane.kubectl([`--namespace=${this.#options.name}`, ...later, name]);
   }
 
   /** All that is to be compared. */
@@ -99,12 +105,17 @@ export class Side {
 
   /** Deletes the pods, waits until they are gone, and ends kubelet and runtime. */
   async stop(signal?: AbortSignal): Promise<void> {
-    const { controlPlane } = this.#options;
+    const { name, controlPlane } = this.#options;
     try {
       if (signal && !signal.aborted) {
         // One by one: pods of a directory that is gone as a whole would stay.
         for (const file of await readdir(this.#manifests)) await rm(join(this.#manifests, file));
         await controlPlane.json('DELETE', `${this.#namespace}/pods`);
+        const held = ['patch', 'pod', '--patch={"metadata":{"finalizers":null}}'];
+        const { items } = await controlPlane.json<{ readonly items: readonly Pod[] }>('GET', `${this.#namespace}/pods`);
+        for (const { metadata } of items) {
+          if (metadata.finalizers?.length) await controlPlane.kubectl([`--namespace=${name}`, ...held, metadata.name]);
+        }
         const isEmpty = async (): Promise<boolean> => {
           const { items } = await controlPlane.json<{ readonly items: readonly Pod[] }>(
             'GET',

@@ -1,4 +1,5 @@
 import type { Case } from './case.ts';
+import { changes } from './changes.ts';
 import { environment } from './environment.ts';
 import { images } from './images.ts';
 import { lifecycle } from './lifecycle.ts';
@@ -9,4 +10,13 @@ import { volumes } from './volumes.ts';
 
 export type { Case } from './case.ts';
 /** All of them: what both kubelets have. Features that this one refuses by name are not among them. */
-export const cases: readonly Case[] = [lifecycle, images, environment, volumes, security, placement, manifests].flat();
+export const cases: readonly Case[] = [
+  lifecycle,
+  images,
+  environment,
+  volumes,
+  security,
+  placement,
+  manifests,
+  changes,
+].flat();

@@ -1,0 +1,51 @@
+import { ABSENT_IMAGE, type Case, one, runs, shell } from './case.ts';
+
+const patch = (body: object, ...options: readonly string[]): readonly string[] => [
+  'patch',
+  ...options,
+  `--patch=${JSON.stringify(body)}`,
+  'pod',
+];
+const DELETE = ['delete', '--wait=false', 'pod'];
+const finalizers = ['example.com/compared'];
+const debuggers = [{ ...shell('exit 5', { name: 'debugger' }), targetContainerName: 'main' }];
+
+/** What is done to pods that run. */
+export const changes: readonly Case[] = [
+  {
+    ...one('ephemeral-container'),
+    later: patch({ spec: { ephemeralContainers: debuggers } }, '--subresource=ephemeralcontainers'),
+  },
+  { ...one('image-change'), later: patch({ spec: { containers: [{ name: 'main', image: ABSENT_IMAGE }] } }) },
+  { ...one('deadline-change'), later: patch({ spec: { activeDeadlineSeconds: 5 } }) },
+  { ...one('label-change'), later: patch({ metadata: { labels: { more: 'x' } } }) },
+  {
+    ...one('gate-opens', {}, { readinessGates: [{ conditionType: 'example.com/gate' }] }),
+    later: patch(
+      { status: { conditions: [{ type: 'example.com/gate', status: 'True' }] } },
+      '--subresource=status',
+      '--type=strategic',
+    ),
+  },
+  { ...one('deleted'), finalizers, later: DELETE },
+  {
+    name: 'deleted-stubborn',
+    spec: { containers: [shell('trap "" TERM; while true; do sleep 1; done')] },
+    finalizers,
+    later: DELETE,
+  },
+  {
+    name: 'deleted-two',
+    spec: { containers: [runs(), shell('trap "exit 3" TERM; sleep infinity & wait', { name: 'b' })] },
+    finalizers,
+    later: DELETE,
+  },
+  {
+    name: 'deleted-with-sidecar',
+    spec: { initContainers: [runs({ name: 's1', restartPolicy: 'Always' })], containers: [runs()] },
+    finalizers,
+    later: DELETE,
+  },
+  { ...one('deleted-never-run', { image: ABSENT_IMAGE }), finalizers, later: DELETE },
+  { name: 'deleted-done', spec: { restartPolicy: 'Never', containers: [shell('exit 0')] }, finalizers, later: DELETE },
+];
