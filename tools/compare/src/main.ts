@@ -2,7 +2,7 @@ import { access, mkdtemp, rm } from 'node:fs/promises';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freeSubnets, sleep } from '@node-agent/tools-bench';
+import { freeSubnets, sleep, until } from '@node-agent/tools-bench';
 import { findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { type Case, cases } from './cases/index.ts';
@@ -81,7 +81,12 @@ async function runBoth(
   say(`${chosen.length} pods on each`);
   for (const one of chosen) for (const side of [go, ours]) await side.create(one);
   await sleep(seconds * 500, signal);
-  for (const one of chosen) for (const side of [go, ours]) await side.change(one);
+  for (const one of chosen.filter(({ later }) => later !== undefined)) {
+    for (const side of [go, ours]) {
+      await until(`${one.name} has begun`, () => side.hasBegun(one), signal);
+      await side.change(one);
+    }
+  }
   await sleep(seconds * 500, signal);
   const comparison = compare(chosen, await go.find(), await ours.find());
   say('deleting them');

@@ -24,6 +24,10 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream looks for pods to preempt for a static pod, and tells that it found none; here nothing is preempted yet',
   },
   {
+    pattern: /^image-change: events\.\S+ Warning BackOff: Back-off restarting/,
+    why: 'upstream takes a container whose new image cannot be had for one that crashes; here it waits for its image alone',
+  },
+  {
     pattern: /^deleted[a-z-]*: runtime\.[a-z-]+\/[a-z0-9]+$/,
     why: 'upstream removes the dead containers of a deleted pod at once; here they go with the next collection, within a minute',
   },

@@ -81,6 +81,13 @@ export class Side {
     await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
   }
 
+  /** Whether each container of a pod runs, has ended, or waits for what it cannot have. */
+  async hasBegun({ name }: Case): Promise<boolean> {
+    const { status } = await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`);
+    const states = status?.containerStatuses?.map(({ state }) => state) ?? [];
+    return states.length > 0 && !states.some((state) => state?.waiting?.reason === 'ContainerCreating');
+  }
+
   /** Does to a pod what its case says. */
   async change({ name, later = [] }: Case): Promise<void> {
     if (later.length > 0)

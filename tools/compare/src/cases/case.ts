@@ -9,7 +9,7 @@ export interface Case {
   readonly loops?: readonly string[];
   /** It is a manifest of the node, shown by a mirror pod. */
   readonly isStatic?: boolean;
-  /** What is done to it when half of the time is over: arguments of kubectl, before the name of the pod. */
+  /** What is done to it when half of the time is over and it has begun: arguments of kubectl, before the name of the pod. */
   readonly later?: readonly string[];
   /** It is kept when it is deleted, for its end to be seen. */
   readonly finalizers?: readonly string[];

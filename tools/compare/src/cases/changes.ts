@@ -16,7 +16,11 @@ export const changes: readonly Case[] = [
     ...one('ephemeral-container'),
     later: patch({ spec: { ephemeralContainers: debuggers } }, '--subresource=ephemeralcontainers'),
   },
-  { ...one('image-change'), later: patch({ spec: { containers: [{ name: 'main', image: ABSENT_IMAGE }] } }) },
+  {
+    ...one('image-change'),
+    later: patch({ spec: { containers: [{ name: 'main', image: ABSENT_IMAGE }] } }),
+    loops: ['main'],
+  },
   { ...one('deadline-change'), later: patch({ spec: { activeDeadlineSeconds: 5 } }) },
   { ...one('label-change'), later: patch({ metadata: { labels: { more: 'x' } } }) },
   {
