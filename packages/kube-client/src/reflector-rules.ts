@@ -162,13 +162,16 @@ export interface IdleLimits {
   readonly graceMs: number;
 }
 
-/** How long a watch may be silent before it is taken for hung. */
+/**
+ * How long a watch may be silent before it is taken for hung. Bookmarks are asked for, and every server of today sends them: one of
+ * which none has come yet is given twice as long, and no more than its own time-out.
+ */
 export function idleLimitMs(
   { initialMs, idleMs, graceMs }: IdleLimits,
   watch: { readonly initial: boolean; readonly bookmarkSeen: boolean; readonly timeoutSeconds: number },
 ): number {
   if (watch.initial) return initialMs;
-  return watch.bookmarkSeen ? idleMs : watch.timeoutSeconds * 1000 + graceMs;
+  return watch.bookmarkSeen ? idleMs : Math.min(2 * idleMs, watch.timeoutSeconds * 1000 + graceMs);
 }
 
 function isExpired(error: KubeError): boolean {

@@ -33,7 +33,7 @@ export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fi
   readonly backOffMs?: number;
   /** What the waits grow to, in milliseconds, without their jitter; 30,000 where absent. */
   readonly maxBackOffMs?: number;
-  /** A watch of a server that sends bookmarks is dialled anew after so much silence, in milliseconds; 90,000 where absent. */
+  /** A watch is dialled anew after so much silence, in milliseconds, or twice that before its first bookmark; 90,000 where absent. */
   readonly idleTimeoutMs?: number;
 }
 

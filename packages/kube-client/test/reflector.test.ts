@@ -250,8 +250,23 @@ test('a hung watch is dialled anew once the server is known to send bookmarks', 
   expect(transport.paths[2]).toContain('resourceVersion=7&');
 });
 
-test('a quiet watch of a server without bookmarks is left until the server should have ended it', async () => {
+test('a quiet watch of which no bookmark has come is dialled anew after twice as long, from where it was', async () => {
   const { clock, transport, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('5'), { stream: first }, { stream: new Stream() });
+  start();
+  await clock.settle();
+  first.event('ADDED', pod('a', '6'));
+  await clock.advance(179_999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(2001);
+  expect(first.aborted).toBe(true);
+  expect(transport.requests.length).toBe(3);
+  expect(transport.paths[2]).toContain('resourceVersion=6&');
+});
+
+test('a quiet watch without bookmarks is not left for longer than until the server should have ended it', async () => {
+  const { clock, transport, start } = setUp({ ...plain, idleTimeoutMs: 3_600_000 });
   transport.script(podList('5'), { stream: new Stream() }, { stream: new Stream() });
   start();
   await clock.settle();
