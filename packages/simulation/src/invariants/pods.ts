@@ -5,6 +5,8 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** Longer than it takes until a watch that hangs is dialled anew. */
 const HUNG_WATCH_MS = 130_000;
+/** As that, where lists are not streamed: no bookmark has come yet. */
+const HUNG_PLAIN_WATCH_MS = 220_000;
 
 type Phase = 'syncing' | 'terminating' | 'terminated' | 'finished';
 
@@ -101,7 +103,8 @@ export const orphansNeverStart: Invariant = invariant('P6', () => (observation, 
   const sinceMs = facts.pods.isApiPod(uid) ? unwantedMs : Math.max(unwantedMs, facts.pods.hiddenUntilMs);
   // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only; one that is away says nothing.
   const heardMs = facts.api.inTrouble ? observation.atMs : Math.max(sinceMs, facts.api.troubleAtMs);
-  const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < HUNG_WATCH_MS;
+  const silenceMs = facts.api.staleUntilMs < facts.kubeletStartedAtMs ? HUNG_WATCH_MS : HUNG_PLAIN_WATCH_MS;
+  const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < silenceMs;
   // F1: what was dropped while another source had not spoken yet is taken away when that has.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
   const known = sinceMs > facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);
