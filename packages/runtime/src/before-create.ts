@@ -1,4 +1,4 @@
-import type { RuntimeContainer } from '@node-agent/pod-spec';
+import type { RuntimeContainer, RuntimeContainerStatus } from '@node-agent/pod-spec';
 
 /** What is to be done before a container is created, by what the runtime has of its name at that very moment. */
 export type BeforeCreate =
@@ -14,6 +14,19 @@ export type BeforeCreate =
       readonly remove: readonly { readonly id: string; readonly restartCount: number }[];
       readonly attempt: number | undefined;
     };
+
+/**
+ * C6: of the containers that have ended, listed just now, the one that had not run when the pod was looked at: a start that came
+ * late. That it is to run again was not decided with its end in mind.
+ * @param known the pod's containers as they were looked at
+ */
+export function endedUnseen(
+  containers: readonly RuntimeContainer[],
+  known: readonly Pick<RuntimeContainerStatus, 'id' | 'state'>[],
+): RuntimeContainer | undefined {
+  const waiting = new Set(known.filter(({ state }) => state === 'created').map(({ id }) => id));
+  return containers.find(({ id, state }) => state === 'exited' && waiting.has(id));
+}
 
 /**
  * C1: at most one container of a name lives in a pod, even where an answer was lost or the kubelet died half-way.

@@ -16,7 +16,7 @@ import {
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
-import { beforeCreate } from './before-create.ts';
+import { beforeCreate, endedUnseen } from './before-create.ts';
 import { generateContainerConfig } from './config/container-config.ts';
 import type { ContainerContext } from './config/context.ts';
 import { criLabels } from './config/labels.ts';
@@ -183,6 +183,10 @@ export class ContainerStarter {
       tried.succeeded(uid, container.name);
       logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');
       return undefined;
+    }
+    const ended = endedUnseen(listed, request.status.containers);
+    if (ended !== undefined) {
+      throw new PodRuntimeError('EndedUnseen', `container ${ended.id} has run and ended since the pod was looked at`);
     }
     for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
     for (const { id, restartCount } of plan.remove) {

@@ -2,6 +2,7 @@
  * - `SyncPod`: some steps of a sync failed, or have to wait; the message names them all.
  * - `KillPod`: some containers or sandboxes could not be stopped.
  * - `BadAnswer`: the runtime answered with something that is no answer.
+ * - `EndedUnseen`: a container whose start came late has run and ended since the pod was looked at; the next sync knows.
  * - `Unsupported`: the pod or the runtime asks for what this kubelet has not got.
  * - `InvalidSpec`: the pod asks for something that makes no sense; it will not get better by trying again.
  * - `NonRootViolation`: a container's `runAsNonRoot` cannot be honoured.
@@ -14,6 +15,7 @@ export type PodRuntimeErrorCode =
   | 'SyncPod'
   | 'KillPod'
   | 'BadAnswer'
+  | 'EndedUnseen'
   | 'Unsupported'
   | 'InvalidSpec'
   | 'NonRootViolation'

@@ -277,6 +277,26 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
+  test('C6: a lost start that goes through and ends between the look and the create is not started again unseen', async () => {
+    const script: Script = () => ({ exitAfterMs: 100, exitCode: 1 });
+    const machine = new Machine({ runtime: { script } });
+    machine.cri.faults.add({
+      rpc: 'startContainer',
+      times: 1,
+      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
+    });
+    const kubelet = machine.kubelet();
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a'), sleeper('b')] });
+    await machine.sync(kubelet, task);
+    const before = await machine.status(kubelet, task);
+    await machine.clock.advance(1_000);
+    const result = await machine.settle(kubelet.syncPod(task, before, new AbortController().signal));
+    expect(result.error?.message).toContain('has run and ended since the pod was looked at');
+    await machine.sync(kubelet, task);
+    const { containers } = await machine.status(kubelet, task);
+    expect(containers.map(({ name, restartCount }) => `${name}/${restartCount}`).sort()).toEqual(['a/0', 'b/0']);
+  });
+
   test('C1: a sandbox whose answer was lost is taken at once, and is no failure', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'runPodSandbox', times: 1, fault: { kind: 'answerLost' } });
