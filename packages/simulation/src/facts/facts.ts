@@ -49,6 +49,9 @@ export class Facts {
   readonly #syncBeganAtMs = new Map<string, number>();
   readonly #stopAskedAtMs = new Map<string, number>();
   readonly #removalAskedAtMs = new Map<string, number>();
+  readonly #sandboxStopAskedAtMs = new Map<string, number>();
+  /** When the sync began that a run of a container is of. */
+  readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
   /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
   readonly #orphaned = new Set<string>();
@@ -63,10 +66,19 @@ export class Facts {
     return this.#stopAskedAtMs.get(containerId);
   }
 
-  /** When the removal of a container, or the end of its pod, was first asked for; infinite where neither was. */
-  endAskedAtMs({ id, podUid }: Life): number {
+  /** When the removal of a container, the end of its sandbox or that of its pod was first asked for; infinite where none was. */
+  endAskedAtMs({ id, podUid, sandboxId }: Life): number {
     const never = Number.POSITIVE_INFINITY;
-    return Math.min(this.#removalAskedAtMs.get(id) ?? never, this.#terminatingSinceMs.get(podUid) ?? never);
+    return Math.min(
+      this.#removalAskedAtMs.get(id) ?? never,
+      this.#sandboxStopAskedAtMs.get(sandboxId) ?? never,
+      this.#terminatingSinceMs.get(podUid) ?? never,
+    );
+  }
+
+  /** When a run of a container was decided on: no later than it started. */
+  decidedAtMs({ id, startedAtMs }: Life): number {
+    return this.#decidedAtMs.get(id) ?? startedAtMs;
   }
 
   /** Whether the kubelet that runs has had the pod from one of its sources. */
@@ -120,10 +132,16 @@ export class Facts {
         return;
       case 'call': {
         const { name, args } = observation.call;
-        const { containerId } = (args[0] ?? {}) as { readonly containerId?: string };
+        const { containerId, podSandboxId } = (args[0] ?? {}) as { containerId?: string; podSandboxId?: string };
+        if (name === 'stopPodSandbox') setOnce(this.#sandboxStopAskedAtMs, podSandboxId ?? '', observation.atMs);
         if (containerId === undefined) return;
         if (name === 'stopContainer') setOnce(this.#stopAskedAtMs, containerId, observation.atMs);
         if (name === 'removeContainer') setOnce(this.#removalAskedAtMs, containerId, observation.atMs);
+        return;
+      }
+      case 'containerStarted': {
+        const { id, podUid, startedAtMs } = observation.life;
+        this.#decidedAtMs.set(id, Math.min(startedAtMs, this.syncBeganAtMs(podUid)));
         return;
       }
       case 'stepBegan':

@@ -148,7 +148,7 @@ export const restartPolicies: Invariant = invariant('C6', () => (observation, fa
   const pod = facts.pods.planOf(life.podUid);
   const last = facts.lives.of(life.podUid, life.name).at(-2);
   if (pod === undefined || last?.exitCode === undefined) return undefined;
-  if (facts.pods.lastUnwantedAtMs(life.podUid) >= last.startedAtMs) return undefined;
+  if (facts.pods.lastUnwantedAtMs(life.podUid) >= facts.decidedAtMs(last)) return undefined;
   if (JSON.stringify(last.plan) !== JSON.stringify(life.plan)) return undefined;
   // What ends while it is cleared away with its lost sandbox was seen running there, and goes on in the next one.
   if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))

@@ -45,7 +45,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
   if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {
     if (isSidecar(pod, plan.name)) {
-      const done = pod.containers.every((main) => isDone(facts, pod, main));
+      const done = pod.containers.every((main) => isDone(facts, pod, main) || hasFailedToStart(facts, pod, main));
       const fault = done ? undefined : containerFault(facts, pod, plan);
       if (fault !== undefined) return fault;
       continue;
@@ -65,12 +65,16 @@ function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
 }
 
+/** A start that failed by a fault is an exit, after which policy Never starts nothing. */
+function hasFailedToStart(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
+  const never = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
+  return never && facts.lives.of(pod.uid, plan.name).length === 0;
+}
+
 function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string | undefined {
   const where = `container ${plan.name} of pod ${pod.uid}`;
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
-  // A start that failed by a fault is an exit, after which policy Never starts nothing.
-  const tried = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
-  if (last === undefined) return tried ? undefined : `${where} has never run`;
+  if (last === undefined) return hasFailedToStart(facts, pod, plan) ? undefined : `${where} has never run`;
   if (last.endedAtMs === undefined) return undefined;
   const agoMs = facts.nowMs - last.endedAtMs;
   if (agoMs <= facts.node.backOff.maxMs + LATE_MS) return undefined;

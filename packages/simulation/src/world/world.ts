@@ -5,7 +5,7 @@ import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
-import { SLOW_IMAGE } from '../scenario/manifest.ts';
+import { manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { MemoryMounter } from './memory-mounter.ts';
@@ -47,6 +47,8 @@ export class World {
     tell: (kind: LifeEvent, life: Life) => void,
     tellRequest: (request: ApiRequest) => void,
   ) {
+    // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
+    if (plan.http) this.serve(200, manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
     const sandboxes = new Map<string, string>();
     this.ledger = new Ledger({
