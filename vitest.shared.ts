@@ -1,8 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 /** The settings of every package's tests: the sources of the packages, not their builds, are what is tested. */
 const shared: ViteUserConfig = defineConfig({
-  resolve: { conditions: ['@node-agent/source'] },
+  resolve: {
+    conditions: ['@node-agent/source'],
+    alias: { 'fast-check': fileURLToPath(new URL('./tools/test/fast-check.mjs', import.meta.url)) },
+  },
   ssr: {
     resolve: {
       conditions: ['@node-agent/source', 'node', 'import', 'default'],
