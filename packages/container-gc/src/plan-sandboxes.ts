@@ -10,9 +10,9 @@ export interface GcSandbox {
 }
 
 /**
- * Which sandboxes go, the oldest first: those that are not ready and hold no container, all of them where their pod is
- * gone, and all but the pod's newest sandbox where it is not (`evictSandboxes`,
- * `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
+ * Which sandboxes go, the oldest first, of those that hold no container: all of them where their pod is gone, and where it is
+ * not, all but the pod's newest one and those that are ready (`evictSandboxes`,
+ * `pkg/kubelet/kuberuntime/kuberuntime_gc.go`, which leaves a ready one of a pod that is gone for ever).
  * @param occupied ids of the sandboxes that containers belong to
  */
 export function planSandboxGc<S extends GcSandbox>(
@@ -26,8 +26,10 @@ export function planSandboxGc<S extends GcSandbox>(
   for (const sandbox of [...sandboxes].sort(newestFirst)) {
     const isNewest = !seen.has(sandbox.podUid);
     seen.add(sandbox.podUid);
-    if (sandbox.ready || occupied.has(sandbox.id)) continue;
-    if (isNewest && !isRemovable(sandbox.podUid, pods, evictNonDeletedPods)) continue;
+    if (occupied.has(sandbox.id)) continue;
+    // One that is ready serves its pod. Where that is gone, a call that nobody waited for any more has made it (K4).
+    const isOfUse = sandbox.ready || isNewest;
+    if (isOfUse && !isRemovable(sandbox.podUid, pods, evictNonDeletedPods)) continue;
     removed.push(sandbox);
   }
   return removed.reverse();

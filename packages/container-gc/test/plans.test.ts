@@ -37,7 +37,8 @@ describe('planSandboxGc', () => {
     ['keeps ready ones', [sandbox('1', 'a', 1, true), sandbox('2', 'a', 2)], [], [], []],
     ['keeps those with containers', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], ['1'], [], []],
     ['removes all of a pod that is gone', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], [], ['a'], ['1', '2']],
-    ['but not what is ready or in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1'], ['a'], []],
+    ['K4: ready ones too, where their pod is gone', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
+    ['but not what is in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1', '2'], ['a'], []],
     ['tells pods apart', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
   ])('%s', (_, sandboxes, occupied, gone, removed) => {
     expect(plan(sandboxes, occupied, gone)).toEqual(removed);
