@@ -1,4 +1,12 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
+
+/**
+ * Below the ports that the kernel gives to connections that begin on this machine: one of those may take a port that was found free
+ * before a server listens there, or while it is started again.
+ */
+const FIRST = 10_000;
+const COUNT = 20_000;
 
 /** Ports of the loopback interface that nobody listens at; all different. */
 export async function freePorts(count: number): Promise<readonly number[]> {
@@ -11,10 +19,15 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-function listen(): Promise<Server> {
-  return new Promise((resolve, reject) => {
+async function listen(): Promise<Server> {
+  for (;;) {
     const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => resolve(server));
-  });
+    try {
+      server.listen(FIRST + Math.floor(Math.random() * COUNT), '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
 }
