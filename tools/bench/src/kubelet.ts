@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { freePort } from './free-port.ts';
+import { freePorts } from '@node-agent/tools-ports';
 import { podManifest } from './manifest.ts';
 import { sumOfMetric } from './metrics-text.ts';
 import { type ProcessUsage, readUsage } from './proc.ts';
@@ -59,8 +59,8 @@ export class Kubelet {
     const { program, endpoint, directory } = this.#options;
     await mkdir(this.#manifests, { recursive: true });
     await mkdir(join(directory, 'staged'), { recursive: true });
-    const healthzPort = await freePort();
-    this.#readOnlyPort = await freePort();
+    const [healthzPort = 0, readOnlyPort = 0] = await freePorts(2);
+    this.#readOnlyPort = readOnlyPort;
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
@@ -68,7 +68,7 @@ export class Kubelet {
       staticPodPath: this.#manifests,
       podLogsDir: join(directory, 'pod-logs'),
       healthzPort,
-      readOnlyPort: this.#readOnlyPort,
+      readOnlyPort,
       maxPods: 500,
       failSwapOn: false,
       failCgroupV1: false,

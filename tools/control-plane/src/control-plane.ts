@@ -1,11 +1,11 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { freePorts } from '@node-agent/tools-ports';
 import { type Answer, type Caller, call } from './api.ts';
 import { type Certificates, processArguments } from './arguments.ts';
 import { Authority, type KeyPair } from './authority.ts';
 import type { ControlPlaneBinaries } from './binaries.ts';
 import { bootstrapObjects, KUBELET_CLIENT } from './bootstrap-objects.ts';
-import { freePorts } from './free-ports.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import {
   addressesOf,

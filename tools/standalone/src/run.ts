@@ -2,8 +2,8 @@ import { mkdir, readFile, realpath, rename, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { findContainerd } from '@node-agent/tools-containerd';
+import { freePorts } from '@node-agent/tools-ports';
 import { type Flags, parseFlags, USAGE, UsageError } from './flags.ts';
-import { freePorts } from './free-ports.ts';
 import { ensurePrograms } from './install.ts';
 import { KubeletClient } from './kubelet-client.ts';
 import { kubeletConfiguration, resolvConfOf } from './kubelet-configuration.ts';

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Pod } from '@node-agent/pod-spec';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { freePorts } from '@node-agent/tools-ports';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const WAIT_MS = 60_000;
@@ -55,7 +54,7 @@ export class TestNode {
   /** Starts the kubelet; the ports and directories are those of the last time. */
   async start(): Promise<void> {
     await mkdir(this.manifests, { recursive: true });
-    if (this.#ports.length === 0) this.#ports = [await freePort(), await freePort()];
+    if (this.#ports.length === 0) this.#ports = await freePorts(2);
     const [readOnlyPort, healthzPort] = this.#ports;
     const file = join(this.#options.directory, 'kubelet.json');
     const configuration = {
@@ -182,24 +181,4 @@ export function containerId(pod: Pod, name?: string): string {
   const statuses = pod.status?.containerStatuses ?? [];
   const status = name === undefined ? statuses[0] : statuses.find((candidate) => candidate.name === name);
   return (status?.containerID ?? '').replace(/^.*:\/\//, '');
-}
-
-/**
- * A port that nobody listens at, below those that the kernel gives to connections that begin on this machine: one of those
- * could take it before the kubelet listens there, or while it is started again.
- */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    const server = createServer();
-    try {
-      server.listen(port, '127.0.0.1');
-      await once(server, 'listening');
-      server.close();
-      await once(server, 'close');
-      return port;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    }
-  }
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../free-port.ts';
+import { freePorts } from '@node-agent/tools-ports';
 import { type ProcessUsage, readUsage } from '../proc.ts';
 import { shebangFlags } from '../shebang.ts';
 
@@ -49,13 +49,14 @@ export class ClusterKubelet {
     const { program, nodeName, kubeconfig, endpoint, directory, profiles, configuration: more } = this.#options;
     await mkdir(directory, { recursive: true });
     const file = join(directory, 'kubelet.json');
+    const [port = 0, healthzPort = 0] = await freePorts(2);
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
       containerRuntimeEndpoint: endpoint,
       podLogsDir: join(directory, 'pod-logs'),
-      port: await freePort(),
-      healthzPort: await freePort(),
+      port,
+      healthzPort,
       maxPods: 250,
       failSwapOn: false,
       failCgroupV1: false,

@@ -8,7 +8,7 @@ import { KubeClients, resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
-import { freePort } from '../free-port.ts';
+import { freePorts } from '@node-agent/tools-ports';
 import { RuntimeSide } from '../runtime-side.ts';
 import { sleep, until } from '../waiting.ts';
 import { ClusterKubelet } from './cluster-kubelet.ts';
@@ -53,7 +53,7 @@ export async function measureStorm(plan: StormPlan, signal: AbortSignal): Promis
     const { url } = await newsOf(server, 'url');
     const kubeconfig = join(directory, 'kubeconfig');
     await writeFile(kubeconfig, kubeconfigOf(url));
-    const readOnlyPort = await freePort();
+    const [readOnlyPort = 0] = await freePorts(1);
     kubelet = new ClusterKubelet({
       ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
       directory: join(directory, 'k'),

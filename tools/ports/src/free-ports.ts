@@ -8,8 +8,8 @@ import { createServer, type Server } from 'node:net';
 const FIRST = 10_000;
 const COUNT = 20_000;
 
-/** Ports of an address of this machine that nobody listens at; all different. */
-export async function freePorts(count: number, address: string): Promise<readonly number[]> {
+/** Ports of an address of this machine, the loopback's where absent, that nobody listens at; all different. */
+export async function freePorts(count: number, address: string = '127.0.0.1'): Promise<readonly number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(address)));
   const ports = servers.map((server) => {
     const bound = server.address();
