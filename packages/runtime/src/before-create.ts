@@ -1,17 +1,24 @@
 import type { RuntimeContainer, RuntimeContainerStatus } from '@node-agent/pod-spec';
 
+/** A container of the pod, as it is listed just now. */
+export interface ListedContainer extends RuntimeContainer {
+  /** It is `created` because its start was broken off, and the runtime has done with it: it can come alive no more. */
+  readonly startOver?: boolean;
+}
+
 /** What is to be done before a container is created, by what the runtime has of its name at that very moment. */
 export type BeforeCreate =
   /** One runs already: a start whose answer was lost went through. Nothing is created. */
   | { readonly kind: 'running'; readonly id: string }
   /**
    * `stop` may run and is stopped, then `remove` was never started and is removed; should either fail, nothing is
-   * created. Then one is created as the attempt `attempt`; `undefined`: as the log directory says.
+   * created, but beside what has its start over. Then one is created as the attempt `attempt`; `undefined`: as the log
+   * directory says.
    */
   | {
       readonly kind: 'create';
       readonly stop: readonly string[];
-      readonly remove: readonly { readonly id: string; readonly restartCount: number }[];
+      readonly remove: readonly Pick<ListedContainer, 'id' | 'restartCount' | 'startOver'>[];
       readonly attempt: number | undefined;
     };
 
@@ -34,7 +41,8 @@ export function endedUnseen(
  * - What runs is kept, and nothing is created beside it.
  * - What was created and never started is removed first. It may be what a CreateContainer with a lost answer left, or
  *   a StartContainer with a lost answer may still be at work on it: then the runtime refuses to remove it, and the
- *   next sync finds it running. One below the number that is tried now was given up: it stays.
+ *   next sync finds it running. Where its start is over it stays and takes its number along: containerd 1.6 cannot
+ *   remove one whose task it made while nobody waited for it any more. One below the number that is tried now was given up: it stays.
  * - The new attempt's number is one more than the highest that has run. What never started is created again under the
  *   same number, so that the runtime refuses the second of two that race; it never falls below that, even where the
  *   records of those that ran are gone.
@@ -42,7 +50,7 @@ export function endedUnseen(
  * @param tried the number that was tried last without success: it is tried again, not skipped
  */
 export function beforeCreate(
-  containers: readonly RuntimeContainer[],
+  containers: readonly ListedContainer[],
   name: string,
   tried: number | undefined,
 ): BeforeCreate {
@@ -54,6 +62,6 @@ export function beforeCreate(
   const attempt = least.length > 0 ? Math.max(...least, tried ?? 0) : tried;
   const remove = sameName
     .filter(({ state, restartCount }) => state === 'created' && restartCount >= (tried ?? 0))
-    .map(({ id, restartCount }) => ({ id, restartCount }));
+    .map(({ id, restartCount, startOver }) => ({ id, restartCount, ...(startOver && { startOver }) }));
   return { kind: 'create', stop, remove, attempt };
 }

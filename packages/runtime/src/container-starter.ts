@@ -11,12 +11,11 @@ import {
   type ContainerType,
   containerReference,
   type Pod,
-  type RuntimeContainer,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
-import { beforeCreate, endedUnseen } from './before-create.ts';
+import { beforeCreate, endedUnseen, type ListedContainer } from './before-create.ts';
 import { generateContainerConfig } from './config/container-config.ts';
 import type { ContainerContext } from './config/context.ts';
 import { criLabels } from './config/labels.ts';
@@ -189,24 +188,28 @@ export class ContainerStarter {
       throw new PodRuntimeError('EndedUnseen', `container ${ended.id} has run and ended since the pod was looked at`);
     }
     for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
-    for (const { id, restartCount } of plan.remove) {
-      logger.info(
-        { podUid: uid, container: container.name, containerId: id },
-        'Removing a container that never started',
-      );
+    let { attempt } = plan;
+    for (const { id, restartCount, startOver } of plan.remove) {
+      const fields = { podUid: uid, container: container.name, containerId: id };
+      logger.info(fields, 'Removing a container that never started');
       try {
         await remover.remove(id, false, signal);
       } catch (err) {
-        // The runtime may still be at work on it: it is in the way of the next one as a taken name is.
-        tried.inTheWay(uid, container.name, restartCount);
-        throw err;
+        signal.throwIfAborted();
+        if (startOver !== true || CriError.from(err).code !== 'FAILED_PRECONDITION') {
+          // The runtime may still be at work on it: it is in the way of the next one as a taken name is.
+          tried.inTheWay(uid, container.name, restartCount);
+          throw err;
+        }
+        logger.warn({ ...fields, err }, 'A container that never started cannot be removed: the next takes its place');
+        attempt = Math.max(attempt ?? 0, restartCount + 1);
       }
     }
-    return plan.attempt ?? (await files.restartCount(pod, container));
+    return attempt ?? (await files.restartCount(pod, container));
   }
 
   /** The containers of this name, those whose start was broken off as `created`, whatever the list calls them. */
-  async #listed({ pod, container, status }: StartRequest, signal: AbortSignal): Promise<RuntimeContainer[]> {
+  async #listed({ pod, container, status }: StartRequest, signal: AbortSignal): Promise<ListedContainer[]> {
     const { cri } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
     const { containers } = await cri.listContainers({ filter }, signal);
@@ -218,7 +221,8 @@ export class ContainerStarter {
         // It ended since the pod was looked at, or never began: only its status tells which.
         const answer = await cri.containerStatus({ containerId: listed.id }, signal);
         if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
-        return { ...listed, state: toContainerStatus(answer.status, listed.sandboxId).state };
+        const { state } = toContainerStatus(answer.status, listed.sandboxId);
+        return { ...listed, state, startOver: state === 'created' };
       }),
     );
   }

@@ -26,6 +26,12 @@ describe('C1: before a container is created', () => {
       { ...create, remove: [{ id: 'a-0', restartCount: 0 }], attempt: 0 },
     ],
     [
+      'the start of one was broken off and is over: it is told so',
+      [{ ...record('a', 'created'), startOver: true }],
+      undefined,
+      { ...create, remove: [{ id: 'a-0', restartCount: 0, startOver: true }], attempt: 0 },
+    ],
+    [
       'C2: one never started, and nothing is left of those that ran before: its number comes again',
       [record('a', 'created', { restartCount: 3 })],
       undefined,

@@ -174,6 +174,30 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
+  test('K1: one whose start is over, and that the runtime will not remove, is left where it is: the next takes its place', async () => {
+    let first = true;
+    const script: Script = () => {
+      const broken = first;
+      first = false;
+      return broken ? { startError: message } : {};
+    };
+    const machine = new Machine({ runtime: { script } });
+    const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
+    const fault = { kind: 'error', code: 'FAILED_PRECONDITION', message: leaked } as const;
+    machine.cri.faults.add({ rpc: 'removeContainer', fault });
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(machine.kubelet(), web);
+    expect(machine.live()).toEqual([]);
+    const kubelet = machine.kubelet();
+    expect((await machine.sync(kubelet, web)).error).toBeUndefined();
+    expect(machine.live()).toEqual(['a/1']);
+    expect((await machine.sync(kubelet, web)).results).toEqual([]);
+    expect((await machine.status(kubelet, web)).containers).toMatchObject([
+      { state: 'running', restartCount: 1 },
+      { state: 'created', restartCount: 0 },
+    ]);
+  });
+
   test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
     let first = true;
     const script: Script = () => {
