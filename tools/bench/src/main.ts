@@ -1,15 +1,12 @@
 import { access, mkdtemp, rm } from 'node:fs/promises';
-import { cpus, loadavg, networkInterfaces, tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Found, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { runBench } from './bench.ts';
+import { BUILT_KUBELET, onEndingSignal, runCommand, subnetsForPods } from './command.ts';
 import { figures } from './figures.ts';
 import { type BenchOptions, HELP, parseOptions } from './options.ts';
 import { jsonOf, tableOf } from './report.ts';
-import { freeSubnets } from './subnets.ts';
-
-const BUILT_KUBELET = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
 
 /** What happens is told on the standard error stream: the standard output has the results only. */
 function say(text: string): void {
@@ -29,18 +26,15 @@ async function main(argv: readonly string[]): Promise<number> {
   const { binaries } = found;
 
   const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => {
-      say(controller.signal.aborted ? 'still cleaning up' : `${name}: cleaning up`);
-      controller.abort(new Error(`ended by ${name}`));
-    });
-  }
+  onEndingSignal((name) => {
+    say(controller.signal.aborted ? 'still cleaning up' : `${name}: cleaning up`);
+    controller.abort(new Error(`ended by ${name}`));
+  });
   const directory = await mkdtemp(join(tmpdir(), 'na-bench-'));
   const load = loadavg()[0] ?? 0;
   if (load > cpus().length) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
-  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   try {
-    const subnets = freeSubnets(process.pid, addresses);
+    const subnets = subnetsForPods();
     const measured = await runBench(options, { binaries, program, directory, subnets, say }, controller.signal);
     const result = figures(measured);
     const run = { containerd: binaries.version, node: process.version, cpus: cpus().length, loadBefore: load };
@@ -62,12 +56,4 @@ async function findRuntime(which: BenchOptions['runtime']): Promise<Found> {
   return findContainerd();
 }
 
-main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    say(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
-  },
-);
+runCommand(main, say);

@@ -1,17 +1,13 @@
-import { access, mkdtemp, rm } from 'node:fs/promises';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { freeSubnets, sleep, until } from '@node-agent/tools-bench';
-import { findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, sleep, subnetsForPods, until } from '@node-agent/tools-bench';
+import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { type Case, cases } from './cases/index.ts';
 import { type Comparison, compare } from './compare.ts';
 import { HELP, parseCompareOptions } from './options.ts';
 import { report } from './report.ts';
 import { Side } from './side.ts';
-
-const BUILT_KUBELET = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
 
 /** What happens is told on the standard error stream: the standard output has the differences only. */
 function say(text: string): void {
@@ -27,20 +23,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const chosen = cases.filter(({ name }) => options.only.test(name));
   if (chosen.length === 0) throw new Error('--only: no pod has such a name');
   await access(BUILT_KUBELET);
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => controller.abort(new Error(`ended by ${name}`)));
-  }
-  const directory = await mkdtemp(join(tmpdir(), 'na-compare-'));
-  try {
-    const comparison = await runBoth(chosen, options.seconds, directory, controller.signal);
+  return inDirectoryOfItsOwn('na-compare-', async (directory, signal) => {
+    const comparison = await runBoth(chosen, options.seconds, directory, signal);
     process.stdout.write(report(comparison, options.all));
     return comparison.differences.some(({ purpose }) => purpose === undefined) ? 1 : 0;
-  } finally {
-    // Volumes in memory of pods that a kubelet had no time to take away.
-    await unmountBelow(directory);
-    await rm(directory, { recursive: true, force: true });
-  }
+  });
 }
 
 async function runBoth(
@@ -65,8 +52,7 @@ async function runBoth(
   ]) {
     await controlPlane.json('POST', '/apis/node.k8s.io/v1/runtimeclasses', { metadata: { name }, handler });
   }
-  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
-  const subnets = freeSubnets(process.pid, addresses);
+  const subnets = subnetsForPods();
   const start = async (name: string, program: string, subnet: string): Promise<Side> => {
     say(`starting ${name}`);
     const { binaries } = runtime;
@@ -93,12 +79,4 @@ async function runBoth(
   return comparison;
 }
 
-main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    say(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
-  },
-);
+runCommand(main, say);

@@ -1,10 +1,9 @@
-import { access, mkdtemp, rm } from 'node:fs/promises';
-import { cpus, loadavg, networkInterfaces, tmpdir } from 'node:os';
+import { access } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type ContainerdBinaries, findOrBuildContainerd24, unmountBelow } from '@node-agent/tools-containerd';
+import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
-import { freeSubnets } from '../subnets.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from '../command.ts';
 import { takeBareTurn } from './bare-turn.ts';
 import { type Bare, clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
 import { type ClusterBenchOptions, HELP, parseClusterOptions } from './options.ts';
@@ -13,8 +12,6 @@ import { measureStorm } from './storm.ts';
 import { type Storm, stormFigures } from './storm-figures.ts';
 import { clusterTable, stormTable } from './tables.ts';
 import { takeTurn } from './turn.ts';
-
-const BUILT_KUBELET = fileURLToPath(new URL('../../../../apps/kubelet/dist/main.js', import.meta.url));
 
 /** What happens is told on the standard error stream: the standard output has the results only. */
 function say(text: string): void {
@@ -28,15 +25,10 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   await access(BUILT_KUBELET);
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => controller.abort(new Error(`ended by ${name}`)));
-  }
-  const directory = await mkdtemp(join(tmpdir(), 'na-bench-'));
-  const load = loadavg()[0] ?? 0;
-  if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
-  try {
-    const results = await measure(options, directory, controller.signal);
+  return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
+    const load = loadavg()[0] ?? 0;
+    if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+    const results = await measure(options, directory, signal);
     const { ours, go, bare, storm } = results;
     const figures = ours.length === 0 ? [] : clusterFigures(ours, go, bare);
     const ofStorm = storm === undefined ? [] : stormFigures(storm.ours, storm.go);
@@ -51,11 +43,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const missed = [...figures.map(clusterFigureMeetsTarget), ...ofStorm.map(({ meets }) => meets)].includes(false);
     if (missed && options.profiles !== undefined) say(await topOfProfiles(options.profiles));
     return 0;
-  } finally {
-    // Volumes in memory of pods that a kubelet had no time to take away.
-    await unmountBelow(directory);
-    await rm(directory, { recursive: true, force: true });
-  }
+  });
 }
 
 interface Results {
@@ -79,8 +67,7 @@ async function measure(options: ClusterBenchOptions, directory: string, signal: 
   if ('reason' in runtime) throw new Error(runtime.reason);
   const upstream = options.alone ? undefined : await findUpstreamKubelet({ say });
   if (upstream !== undefined && 'reason' in upstream) throw new Error(upstream.reason);
-  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
-  const [go, ours] = freeSubnets(process.pid, addresses);
+  const [go, ours] = subnetsForPods();
   const machine = { binaries: runtime.binaries, upstream: upstream?.binaries.kubelet, subnets: { ours, go } };
   const compared = options.onlyStorm
     ? { ours: [], go: [], bare: [] }
@@ -138,12 +125,4 @@ async function storms(
   return { ours: await measureStorm(mine, signal), go };
 }
 
-main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    say(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
-  },
-);
+runCommand(main, say);

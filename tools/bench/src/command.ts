@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { unmountBelow } from '@node-agent/tools-containerd';
+import { freeSubnets } from './subnets.ts';
+
+/** This repository's kubelet, as the build leaves it. */
+export const BUILT_KUBELET: string = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
+
+/** Runs a command: what it rejects with is told on the standard error stream, and makes its exit code 1. */
+export function runCommand(main: (argv: readonly string[]) => Promise<number>, say: (text: string) => void): void {
+  main(process.argv.slice(2)).then(
+    (code) => {
+      process.exitCode = code;
+    },
+    (error: unknown) => {
+      say(error instanceof Error ? error.message : String(error));
+      process.exitCode = 1;
+    },
+  );
+}
+
+/** Tells of a signal that ends programs: until it comes, and once more for each that follows. */
+export function onEndingSignal(listener: (name: NodeJS.Signals) => void): void {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => listener(name));
+}
+
+/**
+ * Does work with nodes in a directory of its own, which is taken away with all that is mounted in it when the work has ended.
+ * @param work its signal is aborted when the program is told to end
+ */
+export async function inDirectoryOfItsOwn<T>(
+  prefix: string,
+  work: (directory: string, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  onEndingSignal((name) => controller.abort(new Error(`ended by ${name}`)));
+  const directory = await mkdtemp(join(tmpdir(), prefix));
+  try {
+    return await work(directory, controller.signal);
+  } finally {
+    // Volumes in memory of pods that a kubelet had no time to take away.
+    await unmountBelow(directory);
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Two networks for pods, of which this machine has no address. @throws RangeError where all are taken */
+export function subnetsForPods(): readonly [string, string] {
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+  return freeSubnets(process.pid, addresses);
+}
