@@ -27,6 +27,7 @@ export type {
   VolumeMount,
   Wire,
 } from './api.ts';
+export { appArmorProfileOf, asksForAppArmor } from './app-armor.ts';
 export { checkPod } from './check-pod.ts';
 export { type ContainerId, formatContainerId, parseContainerId } from './container-id.ts';
 export {
@@ -89,11 +90,11 @@ export {
   type ResourceListJson,
 } from './resource-list.ts';
 export {
+  anyAsksToRestartAll,
   asksToRestartAll,
   canRestartAll,
   defaultRestartFeatures,
   failed,
-  matchingRestartRule,
   type RestartFeatures,
   restartsAfterKill,
   shouldRestartExited,

@@ -26,7 +26,7 @@ export function failed(status: Ended): boolean {
 }
 
 /** The first of a container's restart rules that holds for an exit code; `undefined` where none does. */
-export function matchingRestartRule(
+function matchingRestartRule(
   container: Pick<Container, 'restartPolicyRules'>,
   exitCode: number,
 ): ContainerRestartRule | undefined {
@@ -48,11 +48,30 @@ export function asksToRestartAll(
   return state === 'exited' && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
 }
 
+/**
+ * Whether any container of a pod asks for that now.
+ * @param ended the newest attempt of the container of this name; `undefined` where there is none
+ */
+export function anyAsksToRestartAll(
+  pod: Pick<Pod, 'spec'>,
+  ended: (name: string) => Pick<Ended, 'state' | 'exitCode'> | undefined,
+): boolean {
+  return withRules(pod).some((container) => {
+    const newest = ended(container.name);
+    return newest !== undefined && asksToRestartAll(container, newest);
+  });
+}
+
 /** Whether any of a pod's containers can ask for that. */
-export function canRestartAll({ spec }: Pick<Pod, 'spec'>): boolean {
-  return [...(spec.initContainers ?? []), ...spec.containers].some((container) =>
+export function canRestartAll(pod: Pick<Pod, 'spec'>): boolean {
+  return withRules(pod).some((container) =>
     container.restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),
   );
+}
+
+/** Ephemeral containers have no restart rules. */
+function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
+  return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
 /**

@@ -86,7 +86,7 @@ export class PodSyncer {
     await this.#prune(run, actions.createSandbox);
 
     const { starts } = this.#components;
-    const { pod, status, signal } = run;
+    const { pod, signal } = run;
     const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
     const toStart =
       actions.ephemeralContainersToStart.length +
@@ -96,11 +96,10 @@ export class PodSyncer {
 
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
-    const makeSandbox = (): Promise<Place | undefined> => this.#makeSandbox(run, actions, sandboxConfig);
-    // Where one could not be made, nothing is said of images again and again before one is there.
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
-    const early = failedBefore ? await makeSandbox() : undefined;
-    if (failedBefore && early === undefined) return;
+    const placing = this.#place(run, actions, sandboxConfig);
+    // Where a sandbox could not be made, nothing is said of images again and again before one is there.
+    if (failedBefore && (await placing) === undefined) return;
     const candidates = (type: ContainerType, list: readonly AnyContainer[], indexes: readonly number[]): Candidate[] =>
       indexes.flatMap((index) => {
         const container = list[index];
@@ -113,8 +112,7 @@ export class PodSyncer {
     const main = candidates('main', containers, actions.containersToStart);
 
     // The images come while the sandbox is made.
-    const existing = { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: status.ips };
-    const place = early ?? (actions.createSandbox ? await makeSandbox() : existing);
+    const place = await placing;
     if (place === undefined) return;
     signal.throwIfAborted();
     await allOf([
@@ -221,6 +219,12 @@ export class PodSyncer {
       recorder.event(podReference(pod), 'Warning', eventReasons.failedCreatePodSandBox, text);
       return undefined;
     }
+  }
+
+  /** Where the containers go: into the sandbox that is there, or a new one; `undefined` where that cannot be made. */
+  async #place(run: Run, actions: PodActions, sandboxConfig: Init<PodSandboxConfig>): Promise<Place | undefined> {
+    if (actions.createSandbox) return this.#makeSandbox(run, actions, sandboxConfig);
+    return { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: run.status.ips };
   }
 
   async #makeSandbox(

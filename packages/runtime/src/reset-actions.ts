@@ -1,6 +1,6 @@
 import {
+  anyAsksToRestartAll,
   asksToRestartAll,
-  type Container,
   type Pod,
   type RestartFeatures,
   type RuntimePodStatus,
@@ -20,10 +20,7 @@ function shouldRestartAllContainers(
   if (!features.containerRestartRules || !features.restartAllContainers || pod.metadata.deletionTimestamp != null) {
     return false;
   }
-  return allContainers(pod).some((container) => {
-    const current = currentStatus(status.containers, container.name);
-    return current !== undefined && asksToRestartAll(container, current);
-  });
+  return anyAsksToRestartAll(pod, (name) => currentStatus(status.containers, name));
 }
 
 /**
@@ -47,8 +44,4 @@ export function containersToReset(
     }
   }
   return [...targets, ...sources];
-}
-
-function allContainers(pod: Pod): readonly Container[] {
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 }

@@ -1,5 +1,5 @@
 import {
-  asksToRestartAll,
+  anyAsksToRestartAll,
   canRestartAll,
   defaultRestartFeatures,
   isTerminalPhase,
@@ -51,7 +51,9 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
   const old = context.oldStatus ?? pod.status;
   const features = context.restartFeatures ?? defaultRestartFeatures;
   const tellsOfRestarts = features.restartAllContainers && canRestartAll(pod);
-  const restartIsAsked = tellsOfRestarts && asksForRestartOfAll(pod, runtimeStatus);
+  const restartIsAsked =
+    tellsOfRestarts &&
+    anyAsksToRestartAll(pod, (name) => runtimeStatus.containers.find((container) => container.name === name));
   const input = {
     ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
     restartsAll: restartIsAsked || (tellsOfRestarts && wasRestartingAll(old)),
@@ -105,13 +107,6 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     qosClass: podQosClass(pod),
     ...resourcesOf(pod),
   };
-}
-
-function asksForRestartOfAll(pod: Pod, { containers }: RuntimePodStatus): boolean {
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].some((container) => {
-    const newest = containers.find(({ name }) => name === container.name);
-    return newest !== undefined && asksToRestartAll(container, newest);
-  });
 }
 
 function wasRestartingAll(old: PodStatus | undefined): boolean {

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { type Init, type SecurityProfile, SecurityProfileProfileType } from '@node-agent/cri-client';
-import type { Container, Pod, SecurityContext } from '@node-agent/pod-spec';
+import { appArmorProfileOf, type Container, type Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import type { NodeSettings } from './context.ts';
-
-const APPARMOR_ANNOTATION_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
 
 const runtimeDefault: Init<SecurityProfile> = { profileType: SecurityProfileProfileType.RuntimeDefault };
 const unconfined: Init<SecurityProfile> = { profileType: SecurityProfileProfileType.Unconfined };
@@ -40,15 +38,11 @@ export interface AppArmor {
 }
 
 /**
- * The AppArmor profile of a container: its own, else the one in the pod's beta annotation (static pods may still carry
- * it), else the pod's (`pkg/security/apparmor/helpers.go`).
+ * The AppArmor profile that a container is started with.
  * @throws PodRuntimeError `InvalidSpec` for an unknown type, or a `Localhost` profile without a name
  */
 export function appArmorProfile(pod: Pod, container: Container): AppArmor {
-  const profile =
-    container.securityContext?.appArmorProfile ??
-    annotatedAppArmorProfile(pod, container) ??
-    pod.spec.securityContext?.appArmorProfile;
+  const profile = appArmorProfileOf(pod, container);
   if (!profile) return { apparmor: null, apparmorProfile: '' };
   switch (profile.type) {
     case 'RuntimeDefault':
@@ -68,14 +62,4 @@ export function appArmorProfile(pod: Pod, container: Container): AppArmor {
     default:
       throw new PodRuntimeError('InvalidSpec', `unknown apparmor profile type: ${JSON.stringify(profile.type)}`);
   }
-}
-
-function annotatedAppArmorProfile(pod: Pod, container: Container): SecurityContext['appArmorProfile'] {
-  const value = pod.metadata.annotations?.[`${APPARMOR_ANNOTATION_PREFIX}${container.name}`];
-  if (value === 'runtime/default') return { type: 'RuntimeDefault' };
-  if (value === 'unconfined') return { type: 'Unconfined' };
-  if (value?.startsWith('localhost/')) {
-    return { type: 'Localhost', localhostProfile: value.slice('localhost/'.length) };
-  }
-  return undefined;
 }
