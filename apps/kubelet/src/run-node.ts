@@ -40,7 +40,7 @@ export async function runNode(
   signal: AbortSignal,
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
-  const flags = { ...loaded.flags, rootDir: posix.resolve(process.cwd(), loaded.flags.rootDir) };
+  const flags = { ...loaded.flags, rootDir: posix.resolve(loaded.flags.rootDir) };
   const identity = nodeIdentity(flags, machine);
   const fs = nodeFileSystem;
   // What containers write is not for every user of the machine.

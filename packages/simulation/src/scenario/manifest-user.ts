@@ -31,11 +31,8 @@ export class ManifestUser {
 
   /** The same pod with another spec, or the same name under another UID, or as it was before. */
   changePod(atMs: number): void {
-    const entry = this.anyFile();
-    if (entry === undefined) {
-      this.addPod(atMs);
-      return;
-    }
+    const entry = this.#anyFileOrNew(atMs);
+    if (entry === undefined) return;
     const [file, pod] = entry;
     const { dice } = this.#draft;
     const next = dice.chance(0.5) ? changePod(pod) : { ...pod, uid: `${pod.name}-u${this.#draft.newNumber()}` };
@@ -43,11 +40,8 @@ export class ManifestUser {
   }
 
   removePod(atMs: number): void {
-    const entry = this.anyFile();
-    if (entry === undefined) {
-      this.addPod(atMs);
-      return;
-    }
+    const entry = this.#anyFileOrNew(atMs);
+    if (entry === undefined) return;
     const [file, pod] = entry;
     this.#files.delete(file);
     this.#gone.push(pod);
@@ -68,11 +62,8 @@ export class ManifestUser {
   }
 
   breakManifest(atMs: number): void {
-    const entry = this.anyFile();
-    if (entry === undefined) {
-      this.addPod(atMs);
-      return;
-    }
+    const entry = this.#anyFileOrNew(atMs);
+    if (entry === undefined) return;
     const [file, pod] = entry;
     const { dice } = this.#draft;
     const next = dice.chance(0.7) ? pod : changePod(pod);
@@ -114,6 +105,13 @@ export class ManifestUser {
   anyFile(): readonly [string, PodPlan] | undefined {
     const entries = [...this.#files];
     return entries.length === 0 ? undefined : entries[this.#draft.dice.between(0, entries.length - 1)];
+  }
+
+  /** Where there is no manifest yet, a pod is added instead. */
+  #anyFileOrNew(atMs: number): readonly [string, PodPlan] | undefined {
+    const entry = this.anyFile();
+    if (entry === undefined) this.addPod(atMs);
+    return entry;
   }
 
   #write(atMs: number, file: string, pod: PodPlan): void {
