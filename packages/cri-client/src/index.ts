@@ -1,4 +1,5 @@
-export { CriClient, type CriClientComponents, type CriClientOptions } from './client.ts';
+export { CriClient } from './client.ts';
+export type { CriClientComponents, CriClientOptions } from './client-options.ts';
 export {
   type ContainerEventComponents,
   type ContainerEventItem,
