@@ -174,14 +174,9 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('K1: one whose start is over, and that the runtime will not remove, is left where it is: the next takes its place', async () => {
-    let first = true;
-    const script: Script = () => {
-      const broken = first;
-      first = false;
-      return broken ? { startError: message } : {};
-    };
-    const machine = new Machine({ runtime: { script } });
+  test("K1: one whose start is over, and that the runtime will not remove, is in nobody's way: the next takes its place, and its own", async () => {
+    const lives = [{ startError: message }, { exitAfterMs: 1_000 }, {}];
+    const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
     const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
     const fault = { kind: 'error', code: 'FAILED_PRECONDITION', message: leaked } as const;
     machine.cri.faults.add({ rpc: 'removeContainer', fault });
@@ -196,6 +191,15 @@ describe('K1: a start that was broken off', () => {
       { state: 'running', restartCount: 1 },
       { state: 'created', restartCount: 0 },
     ]);
+
+    await machine.clock.advance(60_000);
+    expect(machine.live()).toEqual([]);
+    expect((await machine.sync(kubelet, web)).error).toBeUndefined();
+    expect(machine.live()).toEqual(['a/2']);
+    const [known] = await machine.settle(kubelet.getPods());
+    if (known === undefined) throw new Error('the pod is gone');
+    await machine.settle(kubelet.killPod(web, known, undefined, new AbortController().signal));
+    expect(machine.live()).toEqual([]);
   });
 
   test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
