@@ -40,6 +40,11 @@ export interface MirrorPodsComponents {
 const WAIT_MS = 1000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 10_000;
+/** What was done is to be seen in the watch by then; else the API server has lost it before the watch could show it. */
+const SEEN_MS = 10_000;
+
+/** What came of a look. `behind`: the API server has something else than what the watch has shown so far. */
+type Outcome = 'settled' | 'done' | 'behind' | 'waiting';
 
 /**
  * Keeps one mirror pod in the API for each static pod, so that the cluster sees it. It works beside the pods' own steps: an API
@@ -49,7 +54,9 @@ const LONGEST_RETRY_MS = 10_000;
 export class MirrorPods {
   readonly #components: MirrorPodsComponents;
   readonly #queue: WorkQueue<string>;
+  /** Tries that failed, and tries that found the watch behind, each in a row, by full name. */
   readonly #failures = new Map<string, number>();
+  readonly #behind = new Map<string, number>();
 
   constructor(components: MirrorPodsComponents) {
     this.#components = components;
@@ -83,49 +90,59 @@ export class MirrorPods {
     const mirrorPod = pods.getMirrorPodByFullName(fullName);
     const facts = { terminating: isTerminating(fullName, staticPod?.metadata.uid), sourcesReady: sourcesReady() };
     const step = mirrorStep({ staticPod, mirrorPod, ...facts });
-    if (step === 'wait') return WAIT_MS;
+    let outcome: Outcome;
     try {
-      const done = await this.#do(step, staticPod, mirrorPod, signal);
-      this.#failures.delete(fullName);
-      return done ? undefined : WAIT_MS;
+      outcome = await this.#do(step, staticPod, mirrorPod, signal);
     } catch (error) {
       signal.throwIfAborted();
-      const failures = (this.#failures.get(fullName) ?? 0) + 1;
-      this.#failures.set(fullName, failures);
+      const delayMs = longerPauseMs(this.#failures, fullName);
+      const failures = this.#failures.get(fullName);
       logger.error({ err: error, pod: fullName, step, failures }, 'Failed to reconcile the mirror pod of a static pod');
-      return Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
+      return delayMs;
     }
+    this.#failures.delete(fullName);
+    if (outcome === 'behind') return longerPauseMs(this.#behind, fullName);
+    this.#behind.delete(fullName);
+    return outcome === 'settled' ? undefined : outcome === 'done' ? SEEN_MS : WAIT_MS;
   }
 
-  /** @returns false where the node is not there to own the mirror pod */
   async #do(
     step: MirrorStep,
     staticPod: Pod | undefined,
     mirrorPod: Pod | undefined,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<Outcome> {
     const { api, logger } = this.#components;
-    if (step === 'none') return true;
+    if (step === 'none') return 'settled';
+    if (step === 'wait') return 'waiting';
     if (mirrorPod !== undefined) {
       const { namespace, name, uid } = mirrorPod.metadata;
       logger.info({ pod: podFullName(mirrorPod), podUid: uid, step }, 'Deleting a mirror pod');
       const deleted = await succeeds(api.deletePod(namespace, name, uid, signal), ['NotFound', 'Conflict']);
       // Another took its place: the watch is about to show it.
-      if (!deleted) return false;
+      if (!deleted) return 'behind';
     }
-    if (step === 'delete' || staticPod === undefined) return true;
+    if (step === 'delete' || staticPod === undefined) return 'done';
     return await this.#create(staticPod, signal);
   }
 
-  async #create(staticPod: Pod, signal: AbortSignal): Promise<boolean> {
+  async #create(staticPod: Pod, signal: AbortSignal): Promise<Outcome> {
     const { api, node, logger } = this.#components;
     const { name, uid, deletionTimestamp } = node()?.metadata ?? {};
-    if (name === undefined || uid === undefined || deletionTimestamp != null) return false;
+    if (name === undefined || uid === undefined || deletionTimestamp != null) return 'waiting';
     // One that is there already is either this very one, which the watch is about to show, or in the way for now.
     const created = await succeeds(api.createPod(mirrorPodOf(staticPod, { name, uid }), signal), ['AlreadyExists']);
-    if (created) logger.info({ pod: podFullName(staticPod) }, 'Created a mirror pod for a static pod');
-    return created;
+    if (!created) return 'behind';
+    logger.info({ pod: podFullName(staticPod) }, 'Created a mirror pod for a static pod');
+    return 'done';
   }
+}
+
+/** Counts one more, and says how long to wait after it. */
+function longerPauseMs(counts: Map<string, number>, fullName: string): number {
+  const count = (counts.get(fullName) ?? 0) + 1;
+  counts.set(fullName, count);
+  return Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LONGEST_RETRY_MS);
 }
 
 /** @returns whether it did; false for an error of one of the codes */

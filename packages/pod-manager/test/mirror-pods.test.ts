@@ -145,8 +145,42 @@ describe('mirror pods', () => {
     state.failWith = undefined;
     await clock.advance(10_000);
     expect(state.calls).toHaveLength(10);
+    pods.addPod(mirrorPod());
     await clock.advance(60_000);
     expect(state.calls).toHaveLength(10);
+    await end();
+  });
+
+  test('F3: one that was made and is never shown is made again: the API server has lost it', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    pods.addPod(staticPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(9_999);
+    expect(state.calls).toEqual(['create h1']);
+    await clock.advance(1);
+    expect(state.calls).toEqual(['create h1', 'create h1']);
+    pods.addPod(mirrorPod());
+    await clock.advance(60_000);
+    expect(state.calls).toHaveLength(2);
+    await end();
+  });
+
+  test('while the watch is behind it asks less and less often, and at once when there is news', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    state.failWith = Object.assign(new Error('gone'), { code: 'NotFound' });
+    pods.addPod(mirrorPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(60_000);
+    expect(state.calls).toHaveLength(9);
+    pods.addPod(staticPod('h2'));
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    expect(state.calls).toHaveLength(10);
+    pods.removePod(mirrorPod());
+    state.failWith = undefined;
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    expect(state.calls.at(-1)).toBe('create h2');
     await end();
   });
 
