@@ -60,6 +60,11 @@ export interface FakeRuntimeOptions {
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
   /** What Version says; `1.0.0` by default. */
   readonly version?: string;
+  /**
+   * Asked for each StartContainer whose caller goes away half-way: whether its task stays behind, as sometimes with
+   * containerd 1.6 to 2.4; its container cannot be removed then before the runtime has crashed and recovered. Never by default.
+   */
+  readonly leaksBrokenStart?: () => boolean;
 }
 
 /** What became of containers while the runtime was down. */
@@ -132,6 +137,7 @@ export class FakeRuntime extends DispatchedService {
       streamingUrl: options.streamingUrl ?? 'http://127.0.0.1:10350',
       cgroupDriver: options.cgroupDriver ?? 'cgroupfs',
       version: options.version ?? '1.0.0',
+      leaksBrokenStart: options.leaksBrokenStart ?? (() => false),
       podCidr: '',
       stampNs: () => {
         const wallMs = clock.now();
@@ -156,6 +162,11 @@ export class FakeRuntime extends DispatchedService {
     return this.#dispatcher.down;
   }
 
+  /** Whether starts that were broken off have left tasks behind; see {@link FakeRuntimeOptions.leaksBrokenStart}. */
+  get hasLeakedTasks(): boolean {
+    return [...this.#state.containers.values()].some(({ taskLeaked }) => taskLeaked);
+  }
+
   /**
    * The runtime's process dies: every call and stream ends with `UNAVAILABLE`, until {@link recover}. Containers run on
    * under their shims; the events of what happens to them meanwhile are lost.
@@ -166,9 +177,10 @@ export class FakeRuntime extends DispatchedService {
     this.#events.crash(failure('UNAVAILABLE', 'error reading from server: EOF'));
   }
 
-  /** The runtime is there again and knows its sandboxes and containers as they are now. */
+  /** The runtime is there again and knows its sandboxes and containers as they are now; tasks that were left behind are gone. */
   recover(options: RecoverOptions = {}): void {
     for (const container of this.#state.containers.values()) {
+      container.taskLeaked = false;
       if (options.exitCodesLost === true && container.finishedAtNs >= this.#crashedAtNs) {
         container.exitCode = 255;
         container.reason = 'Unknown';

@@ -121,10 +121,14 @@ function apiBack({ world, tell }: Stage): void {
   tell({ kind: 'apiCured', what: 'away' });
 }
 
-/** Ends every fault, and has everything up. */
+/** Ends every fault, and has everything up. The runtime is started again: nothing else rids it of tasks that were left behind. */
 export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
   world.runtime.setCondition('NetworkReady', true);
+  if (!world.runtime.down && world.runtime.hasLeakedTasks) {
+    world.runtime.crash();
+    tell({ kind: 'runtimeDown' });
+  }
   if (world.runtime.down) {
     world.runtime.recover();
     tell({ kind: 'runtimeUp' });

@@ -161,6 +161,10 @@ export async function removeContainer(state: RuntimeState, container: ContainerR
     throw failure('UNKNOWN', `${cannot}: container is in ${stateName(now)}`);
   if (container.starting) throw failure('UNKNOWN', `${cannot}: container is in starting state, can't be removed`);
   if (container.removing) throw failure('UNKNOWN', `${cannot}: container is already in removing state`);
+  if (container.taskLeaked) {
+    const details = `cannot delete running task ${container.id}: failed precondition`;
+    throw failure('FAILED_PRECONDITION', `failed to delete containerd container "${container.id}": ${details}`);
+  }
   container.removing = true;
   try {
     await call.sleep(state.latencies.removeContainerMs);

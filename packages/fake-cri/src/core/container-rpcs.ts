@@ -134,6 +134,7 @@ async function start(state: RuntimeState, container: ContainerRecord, call: Call
       container.exitCode = 128;
       container.reason = 'StartError';
       container.message = error instanceof Error && 'details' in error ? String(error.details) : text(error);
+      container.taskLeaked = call.signal.aborted && state.leaksBrokenStart();
       container.stopped.resolve();
     }
     throw error;

@@ -114,6 +114,7 @@ function newRecord(state: RuntimeState, made: NewContainer): ContainerRecord {
     process: undefined,
     log: undefined,
     starting: false,
+    taskLeaked: false,
     removing: false,
     stopSignalSent: false,
     killSent: false,

@@ -101,6 +101,8 @@ export interface ContainerRecord {
   log: LogFile | undefined;
   starting: boolean;
   removing: boolean;
+  /** Its start was broken off and its task stayed: the runtime does not remove it before it is started again. */
+  taskLeaked: boolean;
   stopSignalSent: boolean;
   killSent: boolean;
   /** What the next death will be put down to. */
@@ -127,6 +129,7 @@ export interface RuntimeState {
   readonly streamingUrl: string;
   readonly cgroupDriver: 'systemd' | 'cgroupfs';
   readonly version: string;
+  readonly leaksBrokenStart: () => boolean;
   podCidr: string;
   /** A timestamp in nanoseconds, later than every one before while the wall clock does not jump back. */
   stampNs(): number;

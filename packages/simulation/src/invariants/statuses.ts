@@ -8,8 +8,22 @@ function isTerminal(phase: string | undefined): boolean {
 /** S1: a terminal phase stays as it is. */
 export const terminalStays: Invariant = invariant('S1', () => {
   const phases = new Map<string, { readonly phase: string | undefined; readonly atMs: number }>();
+  const endings = new Map<string, number>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') phases.clear();
+    if (observation.kind === 'kubeletStarted') {
+      phases.clear();
+      endings.clear();
+    }
+    if (observation.kind === 'stepBegan' && observation.step === 'syncTerminatingPod') {
+      endings.set(observation.uid, endings.get(observation.uid) ?? observation.atMs);
+    }
+    if (observation.kind === 'stepBegan' && observation.step === 'syncPod') {
+      const { uid } = observation;
+      const endingAtMs = endings.get(uid);
+      endings.delete(uid);
+      // The one that ended was not wanted; that it is wanted again may have been seen late.
+      if (endingAtMs !== undefined && facts.pods.lastUnwantedAtMs(uid) >= endingAtMs - SEEN_MS) phases.delete(uid);
+    }
     if (observation.kind !== 'status') return undefined;
     const { pod, status, version } = observation.status;
     const { uid } = pod.metadata;

@@ -20,6 +20,8 @@ export const POD_LOGS_DIRECTORY = '/var/log/pods';
 export const MANIFEST_URL = 'http://manifests.example/pods';
 
 const SLOW_PULL_MS = 45_000;
+/** How many of the starts that are broken off leave a task behind: far more than with a real runtime. */
+const LEAKS = 0.7;
 
 /** A sandbox or container that the runtime has, without asking it over its API. */
 export interface RuntimeTruth {
@@ -59,6 +61,7 @@ export class World {
       },
       tell,
     });
+    const leaks = seededRandom(seed);
     this.runtime = new FakeRuntime(
       { clock: this.clock, fs: this.fs, random: seededRandom(seed) },
       {
@@ -69,6 +72,7 @@ export class World {
           pullMs: reference.includes(SLOW_IMAGE) ? SLOW_PULL_MS : plan.latencies ? 300 : 0,
         }),
         unimplemented: plan.events ? [] : ['getContainerEvents'],
+        leaksBrokenStart: () => leaks.next() < LEAKS,
       },
     );
   }
