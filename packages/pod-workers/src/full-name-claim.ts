@@ -1,3 +1,4 @@
+import { isStaticPod } from '@node-agent/pod-spec';
 import type { PodWorkerState } from './record.ts';
 
 /**
@@ -33,7 +34,12 @@ export function isKeptFrom(
   return running === undefined || running.some((other) => other !== uid && keepsName(stateOf(other)));
 }
 
-/** Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. */
+/**
+ * Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. One that was
+ * known by its containers alone may have turned out to be static while it was ended.
+ */
 function keepsName(state: PodWorkerState | undefined): boolean {
-  return state === undefined || state.static || (state.active ?? state.pending)?.pod === undefined;
+  if (state === undefined || state.static) return true;
+  const pod = (state.active ?? state.pending)?.pod;
+  return pod === undefined || isStaticPod(pod);
 }

@@ -15,6 +15,7 @@ describe('P4: fullNameClaim', () => {
     static: record({ static: true }),
     api: record({ pending: { pod: pod({}) } as NonNullable<PodWorkerState['pending']> }),
     runtimeOnly: record({}),
+    knownLater: record({ active: { pod: pod({ static: true }) } as NonNullable<PodWorkerState['active']> }),
   };
   const rows: [string, string | undefined, readonly string[] | undefined, PodWorkerState['phase'], string][] = [
     ['it has the name', 'me', ['stranger'], 'syncing', 'held'],
@@ -25,6 +26,7 @@ describe('P4: fullNameClaim', () => {
     ['a pod without a worker runs', undefined, ['stranger'], 'syncing', 'blocked'],
     ['a static pod runs', undefined, ['static'], 'syncing', 'blocked'],
     ['a pod runs that only the runtime knows', undefined, ['runtimeOnly'], 'syncing', 'blocked'],
+    ['a pod runs that has turned out to be static', undefined, ['knownLater'], 'syncing', 'blocked'],
     ['a pod of the API server runs', undefined, ['api'], 'syncing', 'inLine'],
     ['it is to end', undefined, ['stranger'], 'terminating', 'inLine'],
   ];
