@@ -21,6 +21,8 @@ import { SyncLoop, waited } from './sync-loop.ts';
 
 /** How often a runtime that is not healthy is asked for its status. */
 const RUNTIME_RETRY_MS = 1000;
+/** How often it is asked whether all pod sources have spoken, until they have. */
+const SOURCES_CHECK_MS = 1000;
 
 /** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
 export interface Bootstrap<C = unknown> {
@@ -126,6 +128,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) =>
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
     );
+    group.add((ending) => this.#endEarlyRemoved(ending));
     group.add((ending) => loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), ending));
     if (probeUpdates !== undefined) {
       group.add((ending) => loop.consume('probe', probeUpdates, ({ podUid }) => this.#syncByUid(podUid), ending));
@@ -256,6 +259,15 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     } else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
     else if (op === 'REMOVE') this.#handler.handlePodRemoves(pods);
     else this.#handler.handlePodReconcile(pods);
+  }
+
+  /** Whoever is removed after all sources have spoken is ended at once; whoever was before, as soon as they have (F1). */
+  async #endEarlyRemoved(signal: AbortSignal): Promise<void> {
+    const { clock, podConfig } = this.#deps;
+    while (!podConfig.seenAllSources()) {
+      if (!(await waited(clock, SOURCES_CHECK_MS, signal))) return;
+    }
+    this.#handler.handleEarlyRemoves();
   }
 
   #handlePlegEvent(event: PodLifecycleEvent): void {

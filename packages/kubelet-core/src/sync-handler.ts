@@ -46,6 +46,8 @@ export class SyncHandler {
   readonly #metrics: HousekeepingMetrics;
   /** The pods of which something may be remembered: those that were there at the last housekeeping, and all since (K4). */
   readonly #remembered = new Set<string>();
+  /** The pods that were removed before all sources were ready. */
+  readonly #removedEarly = new Map<string, Pod>();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -111,11 +113,24 @@ export class SyncHandler {
         continue;
       }
       if (!podConfig.seenAllSources()) {
+        this.#removedEarly.set(removed.metadata.uid, removed);
         logger.info({ podUid: removed.metadata.uid }, 'Pod removal waits until all sources are ready');
         continue;
       }
       workers.updatePod({ updateType: 'kill', pod: removed });
     }
+  }
+
+  /**
+   * Ends the pods that were removed before all sources were ready, and that none has brought since. Housekeeping would, too, but
+   * only once the runtime has listed its pods: their workers must not go on until then (P6).
+   */
+  handleEarlyRemoves(): void {
+    const { podManager, workers } = this.#deps;
+    for (const [uid, pod] of this.#removedEarly) {
+      if (podManager.getPodByUid(uid) === undefined) workers.updatePod({ updateType: 'kill', pod });
+    }
+    this.#removedEarly.clear();
   }
 
   /**

@@ -219,6 +219,26 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('P6, F1: a pod removed before every source is ready is ended once they are, whatever the runtime says; not one that is back', async () => {
+    const { kubelet, clock, updates, workers, state, controller } = setUp({
+      runtime: { ...healthyRuntime, getPods: () => new Promise(() => {}) },
+    });
+    state.sourcesReady = false;
+    void kubelet.run(controller.signal);
+    updates.push({ op: 'ADD', source: 'file', pods: [makePod('a'), makePod('b')] });
+    await clock.advance(0);
+    state.readiness = new Error('the runtime is away');
+    updates.push({ op: 'REMOVE', source: 'file', pods: [makePod('a'), makePod('b')] });
+    updates.push(add('b'));
+    await clock.advance(30_000);
+    const told = (): string[] => workers.updates.map(({ updateType, pod }) => `${updateType} ${pod?.metadata.name}`);
+    expect(told()).toEqual(['create a', 'create b', 'create b']);
+    state.sourcesReady = true;
+    await clock.advance(1000);
+    expect(told().slice(3)).toEqual(['kill a']);
+    controller.abort();
+  });
+
   test('P6: a runtime that takes long to list its pods holds up neither updates nor syncs, and is asked once at a time', async () => {
     const answers: (() => void)[] = [];
     const { kubelet, clock, updates, plegEvents, workers, controller } = setUp({
