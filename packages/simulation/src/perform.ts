@@ -23,15 +23,9 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
     case 'removeManifest':
       return fs.removeAll(`${MANIFEST_DIRECTORY}/${action.file}`);
     case 'serve':
-      return world.serve(200, manifestOfAll(action.pods));
-    case 'serveError': {
-      const { served } = world;
-      world.serve(action.status, 'no');
-      clock.setTimer(action.forMs, () => {
-        if (world.served?.status === action.status && served !== undefined) world.serve(served.status, served.body);
-      });
-      return;
-    }
+      return world.serve(manifestOfAll(action.pods));
+    case 'serveError':
+      return world.failServing(action.status, action.forMs);
     case 'rpcFault': {
       const { rpc, fault, skip, times } = action;
       runtime.faults.add({ rpc, fault, skip, times });

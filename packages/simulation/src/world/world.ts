@@ -38,8 +38,9 @@ export class World {
   readonly ledger: Ledger;
   /** The API server, where the node is one of a cluster. */
   readonly api: ClusterApi | undefined;
-  /** What the manifest URL answers; `undefined` where nobody listens. */
-  served: { status: number; body: string } | undefined;
+  /** What the manifest URL answers while it is in order; `undefined` where nobody listens. */
+  #served: string | undefined;
+  #servingError = { status: 0, untilMs: 0 };
   #etag = 0;
 
   /** @param tell told of each start, signal and end of a container */
@@ -50,7 +51,7 @@ export class World {
     tellRequest: (request: ApiRequest) => void,
   ) {
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
-    if (plan.http) this.serve(200, manifestOfAll([]));
+    if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
     const sandboxes = new Map<string, string>();
     this.ledger = new Ledger({
@@ -86,20 +87,29 @@ export class World {
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
   }
 
-  /** Serves this at the manifest URL. */
-  serve(status: number, body: string): void {
-    this.served = { status, body };
+  /** Serves this at the manifest URL from now on. */
+  serve(manifests: string): void {
+    this.#served = manifests;
+    this.#servingError = { status: 0, untilMs: 0 };
     this.#etag++;
+  }
+
+  /** The manifest URL answers with an error for so long; where it does already, until the later of the two ends. */
+  failServing(status: number, forMs: number): void {
+    const untilMs = Math.max(this.#servingError.untilMs, this.clock.monotonic() + forMs);
+    this.#servingError = { status, untilMs };
   }
 
   /** The server of manifests, as far as a client needs it. */
   get fetch(): Fetch {
     return async () => {
-      if (this.served === undefined) throw new Error('fetch failed');
-      const { status, body } = this.served;
+      if (this.#served === undefined) throw new Error('fetch failed');
+      const { status, untilMs } = this.#servingError;
+      if (this.clock.monotonic() < untilMs) return { status, headers: { get: () => null }, body: chunks('no') };
+      const body = this.#served;
       const etag = `"${this.#etag}"`;
       return {
-        status,
+        status: 200,
         headers: { get: (name) => (name.toLowerCase() === 'etag' ? etag : null) },
         body: chunks(body),
       };
