@@ -52,8 +52,8 @@ export interface SimulateOptions {
 }
 
 const HISTORY = 60;
-/** More timers than a run of some minutes ever needs, and than one instant does. */
-const MAX_STEPS = 60_000;
+/** More timers than the longest run needs, an hour without an API server at some 17 a second, and than one instant does. */
+const MAX_STEPS = 100_000;
 const MAX_STEPS_AT_ONCE = 2000;
 const LOOK_PERIOD_MS = 5000;
 /** So many looks in a row must find everything as it is wanted before a run ends early. */
