@@ -35,11 +35,10 @@ export function isKeptFrom(
 }
 
 /**
- * Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. One that was
- * known by its containers alone may have turned out to be static while it was ended.
+ * Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. The
+ * pod itself is asked: one that was known by its containers alone may turn out to be static while it is ended.
  */
 function keepsName(state: PodWorkerState | undefined): boolean {
-  if (state === undefined || state.static) return true;
-  const pod = (state.active ?? state.pending)?.pod;
+  const pod = (state?.active ?? state?.pending)?.pod;
   return pod === undefined || isStaticPod(pod);
 }
