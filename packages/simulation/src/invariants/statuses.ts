@@ -1,29 +1,41 @@
 import { SEEN_MS } from '../facts/manifest-facts.ts';
+import type { Observation } from '../observation.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 function isTerminal(phase: string | undefined): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
+/** When the end of each pod began, until it is synced again. */
+class Endings {
+  readonly #atMs = new Map<string, number>();
+
+  observe(observation: Observation): void {
+    if (observation.kind === 'kubeletStarted') this.#atMs.clear();
+    if (observation.kind !== 'stepBegan') return;
+    const { step, uid, atMs } = observation;
+    if (step === 'syncPod') this.#atMs.delete(uid);
+    if (step === 'syncTerminatingPod' && !this.#atMs.has(uid)) this.#atMs.set(uid, atMs);
+  }
+
+  atMs(uid: string): number | undefined {
+    return this.#atMs.get(uid);
+  }
+}
+
 /** S1: a terminal phase stays as it is. */
 export const terminalStays: Invariant = invariant('S1', () => {
   const phases = new Map<string, { readonly phase: string | undefined; readonly atMs: number }>();
-  const endings = new Map<string, number>();
+  const endings = new Endings();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') {
-      phases.clear();
-      endings.clear();
-    }
-    if (observation.kind === 'stepBegan' && observation.step === 'syncTerminatingPod') {
-      endings.set(observation.uid, endings.get(observation.uid) ?? observation.atMs);
-    }
+    if (observation.kind === 'kubeletStarted') phases.clear();
     if (observation.kind === 'stepBegan' && observation.step === 'syncPod') {
       const { uid } = observation;
-      const endingAtMs = endings.get(uid);
-      endings.delete(uid);
+      const endingAtMs = endings.atMs(uid);
       // The one that ended was not wanted; that it is wanted again may have been seen late.
       if (endingAtMs !== undefined && facts.pods.lastUnwantedAtMs(uid) >= endingAtMs - SEEN_MS) phases.delete(uid);
     }
+    endings.observe(observation);
     if (observation.kind !== 'status') return undefined;
     const { pod, status, version } = observation.status;
     const { uid } = pod.metadata;
@@ -39,24 +51,16 @@ export const terminalStays: Invariant = invariant('S1', () => {
 
 /** S2: a pod is finished only when none of its containers runs, and none starts afterwards. */
 export const terminalIsStopped: Invariant = invariant('S2', () => {
-  const endings = new Map<string, number>();
+  const endings = new Endings();
   const finished = new Set<string>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') {
-      finished.clear();
-      endings.clear();
-    }
-    if (observation.kind === 'stepBegan' && observation.step === 'syncPod') {
-      endings.delete(observation.uid);
-    }
-    if (observation.kind === 'stepBegan' && observation.step === 'syncTerminatingPod') {
-      endings.set(observation.uid, endings.get(observation.uid) ?? observation.atMs);
-    }
+    if (observation.kind === 'kubeletStarted') finished.clear();
+    endings.observe(observation);
     if (observation.kind === 'containerStarted') {
       const { podUid, name } = observation.life;
       if (!finished.has(podUid) || facts.pods.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
       // A UID that came again is another pod.
-      if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.get(podUid) ?? 0) - SEEN_MS) return undefined;
+      if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.atMs(podUid) ?? 0) - SEEN_MS) return undefined;
       return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
     }
     if (observation.kind !== 'status' || !observation.status.finished) return undefined;
