@@ -171,11 +171,12 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       const statuses = await Promise.all(ended.map(({ id }) => cri.containerStatus({ containerId: id })));
       const stuck = statuses.flatMap(({ status }) => (status !== null && !(status.startedAt > 0) ? [status] : []));
       for (const name of names.slice(2)) {
-        const { uid } = (await node.running(name)).metadata;
+        const pod = await node.running(name);
+        const { uid } = pod.metadata;
         const own = stuck.filter(
           ({ labels, metadata }) => labels['io.kubernetes.pod.uid'] === uid && metadata?.name === 'a',
         );
-        expect(restartsOf(await node.running(name))).toBe(own.length);
+        expect(restartsOf(pod)).toBe(own.length);
       }
       for (const name of names.slice(2)) await node.remove(name);
       await node.until('the end of all', async () => {
