@@ -3,16 +3,22 @@ import { defineConfig } from 'tsup';
 
 interface Manifest {
   readonly bin?: Readonly<Record<string, string>>;
-  readonly exports?: Readonly<Record<string, { readonly '@node-agent/source'?: string }>>;
+  readonly exports?: Readonly<Record<string, string | { readonly '@node-agent/source'?: string }>>;
 }
 
 /** What a manifest exports and has as commands, by the path in dist (`src/testing.ts` becomes `dist/testing.js`). */
 function entriesOf({ bin = {}, exports = {} }: Manifest): Record<string, string> {
   const names = [
-    ...Object.values(exports).map((target) => /^\.\/src\/(.+)\.ts$/.exec(target['@node-agent/source'] ?? '')?.[1]),
+    ...Object.values(exports).map((target) =>
+      sourceName(typeof target === 'string' ? '' : target['@node-agent/source']),
+    ),
     ...Object.values(bin).map((target) => /^\.\/dist\/(.+)\.js$/.exec(target)?.[1]),
   ];
   return Object.fromEntries(names.flatMap((name) => (name === undefined ? [] : [[name, `src/${name}.ts`]])));
+}
+
+function sourceName(source = ''): string | undefined {
+  return /^\.\/src\/(.+)\.ts$/.exec(source)?.[1];
 }
 
 /** One bundle per entry: a package's own files in dist, its dependencies left as imports. Declarations come from tsc. */
@@ -22,6 +28,10 @@ export default defineConfig({
   target: 'node22',
   platform: 'node',
   sourcemap: true,
+  // The sources are in the tarball too: the maps name them, and need not hold them.
+  esbuildOptions: (options) => {
+    options.sourcesContent = false;
+  },
   clean: true,
   dts: false,
   silent: true,

@@ -5,7 +5,7 @@ import { prepare, root, run, say } from './toolchain.mjs';
 
 const [command, ...args] = process.argv.slice(2);
 
-/** Each command: what has to be built before it, and the program that does it. */
+/** Each command: what has to be built before it, the program that does it, and what that is always told. */
 const commands = {
   start: { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
@@ -13,8 +13,13 @@ const commands = {
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
   'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
+  mutation: { build: [], generate: true, program: 'tools/mutation/src/main.ts' },
   bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },
+  release: { build: 'all', program: 'tools/packaging/src/release/main.ts' },
   build: { build: 'all' },
+  api: { build: 'all', program: 'tools/packaging/src/api/main.ts', args: ['--write'] },
+  docs: { build: [], generate: true, program: 'tools/packaging/src/docs/main.ts' },
+  pack: { build: 'all', program: 'tools/packaging/src/pack/main.ts' },
   shell: { build: [], shell: true },
 };
 
@@ -57,6 +62,7 @@ const child = spawn(
     '--conditions=@node-agent/source',
     '--disable-warning=ExperimentalWarning',
     path.join(root, chosen.program),
+    ...(chosen.args ?? []),
     ...args,
   ],
   {

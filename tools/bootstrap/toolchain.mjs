@@ -34,16 +34,21 @@ function nodeIsRecent(version) {
   return major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1]);
 }
 
-/** Installs packages from npm into .toolchain/, once per set of versions. */
+/** Installs packages from npm into .toolchain/, beside what was brought there before. */
 function npmInstall(specs) {
   const stamp = path.join(toolchainDir, 'installed');
-  if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === specs.join('\n')) return;
+  const known = fs.existsSync(stamp) ? fs.readFileSync(stamp, 'utf8').split('\n').filter(Boolean) : [];
+  if (specs.every((spec) => known.includes(spec))) return;
   say(`bringing ${specs.join(', ')} from npm into .toolchain/`);
+  // npm takes away what is not named: a shell with another Node.js on its PATH may be using it.
+  const nameOf = (spec) => spec.slice(0, spec.lastIndexOf('@'));
+  const kept = known.filter((spec) => !specs.some((wanted) => nameOf(wanted) === nameOf(spec)));
+  const all = [...kept, ...specs];
   fs.mkdirSync(toolchainDir, { recursive: true });
   fs.writeFileSync(path.join(toolchainDir, 'package.json'), '{ "private": true }\n');
   const flags = ['--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--loglevel=error'];
-  quietly('npm install', 'npm', ['install', ...flags, ...specs], { cwd: toolchainDir });
-  fs.writeFileSync(stamp, specs.join('\n'));
+  quietly('npm install', 'npm', ['install', ...flags, ...all], { cwd: toolchainDir });
+  fs.writeFileSync(stamp, all.join('\n'));
 }
 
 /**

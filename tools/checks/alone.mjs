@@ -1,17 +1,24 @@
 // Every published package is usable alone. Each is packed, unpacked outside the workspace beside its declared dependencies
-// only, and installed into a project of its own, with what its README's `npm install` line names. There
+// only, and installed into a project of its own as a strict installer does it: of all that is there, the project sees what its
+// README's `npm install` line names, and no more. There
 //   - every entry of its exports is imported, and its commands say what they can do,
 //   - the program of its README (the first ```ts block) runs, ends and prints something,
-//   - both are type-checked, strictly, together with all declarations that they lead to.
+//   - both are type-checked, strictly, together with all declarations that they lead to, by the oldest TypeScript that the
+//     declarations promise to work with, and by the newest,
+//   - and it is told how much an installation brings, which for some has a limit.
 // Usage: node tools/checks/alone.mjs [--keep] [NAME]...    needs the packages built; NAME as in packages/NAME
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
-import { closure, linkTo, packAll } from './packed.mjs';
+import { installation, linkTo, packAll } from './packed.mjs';
 
 const TIMEOUT_MS = 30_000;
+/** What is small stays small: the most packages and megabytes that an installation of these may bring. */
+const LIMITS = { pleg: { count: 20, megabytes: 6 }, 'pod-workers': { count: 20, megabytes: 6 } };
+/** The oldest compiler that the declarations promise to work with, and the one that they are made with. */
+const COMPILERS = ['tools/packaging/node_modules/.bin/tsc', 'node_modules/.bin/tsc'];
 const keep = process.argv.includes('--keep');
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
@@ -47,26 +54,28 @@ async function main() {
   console.log(`${wanted.length} packages used alone in ${seconds} s, ${faults.length} faults`);
 }
 
-/** A project that has installed this package and what its README installs with it, as npm lays it out. */
+/** A project that has installed this package and what its README installs with it, and can import nothing else. */
 function makeProject(entry, packages) {
   const { name, manifest, readme } = entry;
   const fault = (text) => faults.push(`${name}: ${text}`);
   for (const text of entry.faults) fault(text);
   entry.project = path.join(directory, 'projects', path.basename(name));
-  const installed = /^\$ npm install (.+)$/m.exec(readme)?.[1].split(' ') ?? [name];
+  const program = /^```ts\n([\s\S]*?)^```$/m.exec(readme)?.[1];
+  const line = /^\$ npm install (?!-g|--global)(.+)$/m.exec(readme)?.[1];
+  if (line === undefined && program !== undefined)
+    fault('README.md: no line `$ npm install ...` says what its program needs');
+  const installed = line?.split(' ') ?? [name];
   if (!installed.includes(name)) fault(`README.md: its npm install line does not install ${name}`);
-  for (const other of installed) if (!packages.has(other)) fault(`README.md installs ${other}, which is not published`);
-  for (const own of closure(packages, installed)) {
-    linkTo(packages.get(own).folder, path.join(entry.project, 'node_modules', own));
-  }
-  for (const dependency of Object.keys(manifest.dependencies ?? {})) {
-    const link = path.join(entry.project, 'node_modules', dependency);
-    const target = path.resolve(entry.folder, '../..', dependency);
-    if (!fs.existsSync(link) && fs.existsSync(target)) linkTo(fs.realpathSync(target), link);
+  for (const other of installed) {
+    if (!packages.has(other)) fault(`README.md installs ${other}, which is not published`);
+    else linkTo(packages.get(other).folder, path.join(entry.project, 'node_modules', other));
+    const isUsed = other === name || new RegExp(`from '${other}(?:/[^']*)?'`).test(program ?? '');
+    if (!isUsed) fault(`README.md installs ${other}, which its program does not import`);
   }
   fs.writeFileSync(path.join(entry.project, 'package.json'), '{ "private": true, "type": "module" }\n');
 
-  const specifiers = Object.keys(manifest.exports ?? {}).map((subpath) => path.posix.join(name, subpath));
+  const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json');
+  const specifiers = subpaths.map((subpath) => path.posix.join(name, subpath));
   const imports = specifiers.map((specifier, index) => `import * as entry${index} from '${specifier}';`);
   const counts = specifiers.map((_, index) => `Object.keys(entry${index}).length`);
   entry.scripts = [];
@@ -75,7 +84,6 @@ function makeProject(entry, packages) {
     const text = `${imports.join('\n')}\nconsole.log(${counts.join(', ')});\n`;
     fs.writeFileSync(path.join(entry.project, 'entries.ts'), text);
   }
-  const program = /^```ts\n([\s\S]*?)^```$/m.exec(readme)?.[1];
   if (program !== undefined) {
     entry.scripts.push('readme.ts');
     fs.writeFileSync(path.join(entry.project, 'readme.ts'), program);
@@ -98,6 +106,13 @@ async function use(entry, packages) {
     printed[script] = await expect(entry, script, process.execPath, args);
     await runtime?.stop();
   }
+  const { count, sizeBytes } = installation(packages, entry.name);
+  const megabytes = sizeBytes / 1e6;
+  const limit = LIMITS[path.basename(entry.name)];
+  if (limit && (count > limit.count || megabytes > limit.megabytes)) {
+    const wanted = `at most ${limit.count} packages of ${limit.megabytes} MB`;
+    faults.push(`${entry.name}: brings ${count} packages of ${megabytes.toFixed(1)} MB, and is to bring ${wanted}`);
+  }
   const lines = printed['readme.ts']?.split('\n').filter(Boolean).length ?? 0;
   const what = [
     ...(entry.scripts.includes('entries.ts')
@@ -105,6 +120,7 @@ async function use(entry, packages) {
       : []),
     ...(entry.scripts.includes('readme.ts') ? [`README program printed ${lines} lines`] : []),
     ...Object.keys(entry.manifest.bin ?? {}).map((command) => `command ${command}`),
+    `brings ${count} packages, ${megabytes.toFixed(1)} MB`,
   ];
   console.log(`${entry.name}: ${what.join(', ')} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
 }
@@ -152,16 +168,15 @@ function environment() {
   return { PATH: process.env.PATH, HOME: temporary, TMPDIR: temporary };
 }
 
-/** One run of the compiler over all projects, each file resolved from where it lies, declarations checked too. */
+/** One run of each compiler over all projects, each file resolved from where it lies, declarations checked too. */
 function checkTypes(entries) {
-  const from = performance.now();
   linkTo(
     fs.realpathSync(path.join(root, 'node_modules/@types/node')),
     path.join(directory, 'projects/node_modules/@types/node'),
   );
   const options = {
     target: 'es2022',
-    lib: ['es2024'],
+    lib: ['es2022'],
     module: 'nodenext',
     moduleResolution: 'nodenext',
     types: ['node'],
@@ -172,18 +187,22 @@ function checkTypes(entries) {
   };
   const files = entries.flatMap((entry) => entry.scripts.map((script) => path.join(entry.project, script)));
   fs.writeFileSync(path.join(directory, 'projects/tsconfig.json'), JSON.stringify({ compilerOptions: options, files }));
-  const tsc = path.join(root, 'node_modules/.bin/tsc');
-  const result = spawnSync(tsc, ['-p', 'projects', '--pretty', 'false'], { cwd: directory, encoding: 'utf8' });
+  for (const compiler of COMPILERS) compile(path.join(root, compiler), files.length);
+}
+
+function compile(tsc, count) {
+  const from = performance.now();
+  const run = (...args) => spawnSync(tsc, args, { cwd: directory, encoding: 'utf8' });
+  const version = run('--version').stdout.trim().replace('Version', 'TypeScript');
+  const result = run('-p', 'projects', '--pretty', 'false');
   const errors = result.stdout.split('\n').filter((line) => /error TS\d+/.test(line));
   if (result.status !== 0 && errors.length === 0)
-    faults.push(`tsc ended with ${result.status}: ${result.stdout}${result.stderr}`);
+    faults.push(`${version} ended with ${result.status}: ${result.stdout}${result.stderr}`);
   // What other projects' declarations have wrong among themselves is theirs (isomorphic-ws wants @types/ws beside it).
-  const [theirs, ours] = [(line) => line.startsWith('..'), (line) => !line.startsWith('..')].map((test) =>
-    errors.filter(test),
-  );
-  faults.push(...ours);
+  const theirs = errors.filter((line) => line.startsWith('..'));
+  faults.push(...errors.filter((line) => !line.startsWith('..')).map((line) => `${version}: ${line}`));
   const seconds = ((performance.now() - from) / 1000).toFixed(1);
   console.log(
-    `types of ${files.length} programs checked in ${seconds} s; in others' declarations: ${theirs.length} faults`,
+    `${version}: ${count} programs checked in ${seconds} s; in others' declarations: ${theirs.length} faults`,
   );
 }

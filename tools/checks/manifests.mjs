@@ -3,6 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 
+const HOME = 'https://github.com/node-agent/node-agent';
+const WORKSPACE = [/^workspace:\^$/, 'workspace:^'];
+const CARET = [/^\^\d+\.\d+\.\d+$/, 'a caret range that begins at the version in the lock file'];
+const EXACT = [/^\d/, 'an exact version'];
+
 const faults = [];
 let count = 0;
 /** What the changesets name, so that no package's first version goes out without a word in its changelog. */
@@ -31,11 +36,27 @@ for (const file of workspaceManifests()) {
     'description: say what the package is for',
   );
   want(manifest.engines?.node === '>=22.18', 'engines.node: want >=22.18');
+  want(manifest.repository?.url === `git+${HOME}.git`, `repository.url: want git+${HOME}.git`);
   want(manifest.repository?.directory === directory, `repository.directory: want ${directory}`);
+  want(
+    manifest.homepage === `${HOME}/tree/main/${directory}#readme`,
+    `homepage: want ${HOME}/tree/main/${directory}#readme`,
+  );
+  want(manifest.bugs?.url === `${HOME}/issues`, `bugs.url: want ${HOME}/issues`);
+  want(
+    ['kubernetes', 'kubelet'].every((word) => manifest.keywords?.includes(word)) && manifest.keywords.length > 2,
+    'keywords: want kubernetes, kubelet, and what else one would look for',
+  );
   want(manifest.publishConfig?.access === 'public', 'publishConfig.access: want public');
-  want(manifest.files?.includes('dist') && manifest.files.includes('README.md'), 'files: want dist and README.md');
+  want(
+    manifest.files?.join() === 'dist,src,CHANGELOG.md',
+    'files: want dist, src (the maps lead there) and CHANGELOG.md',
+  );
   want(fs.existsSync(path.join(root, directory, 'README.md')), 'README.md is missing');
+  // A program exports its manifest alone: nobody shall reach into its files.
+  want(manifest.exports?.['.'] || manifest.bin, 'exports: want an entry for .');
   for (const [subpath, target] of Object.entries(manifest.exports ?? {})) {
+    if (subpath === './package.json' && target === subpath) continue;
     const source = target['@node-agent/source'];
     want(source && fs.existsSync(path.join(root, directory, source)), `exports[${subpath}]: no source at ${source}`);
     want(
@@ -43,13 +64,11 @@ for (const file of workspaceManifests()) {
       `exports[${subpath}]: want source, types, default in this order`,
     );
   }
-  for (const group of ['dependencies', 'devDependencies']) {
+  for (const group of ['dependencies', 'peerDependencies', 'devDependencies']) {
     for (const [name, version] of Object.entries(manifest[group] ?? {})) {
       const own = name.startsWith('@node-agent/');
-      want(
-        own ? version === 'workspace:^' : /^\d/.test(version),
-        `${group}.${name}: want ${own ? 'workspace:^' : 'an exact version'}`,
-      );
+      const [pattern, wanted] = own ? WORKSPACE : group === 'devDependencies' ? EXACT : CARET;
+      want(pattern.test(version), `${group}.${name}: want ${wanted}`);
     }
   }
 }

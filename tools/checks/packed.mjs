@@ -3,7 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
+import { root } from '../bootstrap/toolchain.mjs';
+import { pack } from '../packaging/src/pack/pack.ts';
 
 const SCOPE = '@node-agent/';
 
@@ -13,29 +14,20 @@ const SCOPE = '@node-agent/';
  * @returns the packages by name, each with its packed manifest, its folder, its README and what is wrong with its tarball
  */
 export function packAll(directory) {
-  const tarballs = path.join(directory, 'tarballs');
   const packages = new Map();
-  fs.mkdirSync(tarballs, { recursive: true });
-  const sources = workspaceManifests()
-    .map((file) => path.join(root, path.dirname(file)))
-    .map((source) => ({ source, manifest: readJson(path.join(source, 'package.json')) }))
-    .filter(({ manifest }) => !manifest.private);
-  const filters = sources.flatMap(({ manifest }) => ['--filter', manifest.name]);
-  must('pnpm', ['--recursive', ...filters, 'pack', '--pack-destination', tarballs], root);
-  for (const { source, manifest } of sources) {
-    const { name, version } = manifest;
+  for (const { directory: source, published, tarball, sizeBytes } of pack(path.join(directory, 'tarballs'))) {
+    const { name } = published;
     const folder = path.join(storeOf(directory, name), name);
     fs.mkdirSync(folder, { recursive: true });
-    const tarball = path.join(tarballs, `${name.slice(1).replace('/', '-')}-${version}.tgz`);
     must('tar', ['-xzf', tarball, '--strip-components=1', '-C', folder], root);
     const readme = path.join(folder, 'README.md');
     packages.set(name, {
       name,
-      source,
+      source: path.join(root, source),
       folder,
       manifest: readJson(path.join(folder, 'package.json')),
       readme: fs.existsSync(readme) ? fs.readFileSync(readme, 'utf8') : '',
-      sizeBytes: fs.statSync(tarball).size,
+      sizeBytes,
       faults: [],
     });
   }
@@ -43,16 +35,64 @@ export function packAll(directory) {
   return packages;
 }
 
-/** The packages of this repository that an installation of these brings: themselves and whatever they depend on. */
-export function closure(packages, names) {
-  const all = new Set();
-  const visit = (name) => {
-    if (all.has(name) || !packages.has(name)) return;
-    all.add(name);
-    for (const dependency of Object.keys(packages.get(name).manifest.dependencies ?? {})) visit(dependency);
+/**
+ * The same packages once more, of another version, in folders of their own: what is installed when two dependencies of a
+ * program do not agree. Third-party packages are shared.
+ */
+export function repack(directory, packages, version) {
+  const copies = new Map();
+  for (const { name, source, folder, manifest } of packages.values()) {
+    const own = Object.keys(manifest.dependencies ?? {}).filter((dependency) => packages.has(dependency));
+    const dependencies = {
+      ...manifest.dependencies,
+      ...Object.fromEntries(own.map((other) => [other, `^${version}`])),
+    };
+    const copy = { name, source, folder: path.join(storeOf(directory, name), name), faults: [] };
+    fs.cpSync(folder, copy.folder, { recursive: true });
+    copy.manifest = { ...manifest, version, dependencies };
+    fs.writeFileSync(path.join(copy.folder, 'package.json'), JSON.stringify(copy.manifest));
+    copies.set(name, copy);
+  }
+  for (const copy of copies.values()) linkDependencies(directory, copy, copies);
+  return copies;
+}
+
+/** How many packages an installation of this one brings, itself and third parties' included, and their bytes on disk. */
+export function installation(packages, name) {
+  const folders = new Map();
+  const visit = (folder, dependencies) => {
+    if (folders.has(folder)) return;
+    folders.set(folder, sizeOf(folder));
+    for (const dependency of dependencies) {
+      const own = packages.get(dependency);
+      const link = resolveUpwards(folder, dependency);
+      if (own) visit(own.folder, Object.keys(own.manifest.dependencies ?? {}));
+      else if (link) visit(link, Object.keys(readJson(path.join(link, 'package.json')).dependencies ?? {}));
+      else throw new Error(`${folder} depends on ${dependency}, which is not installed`);
+    }
   };
-  names.forEach(visit);
-  return [...all];
+  const { folder, manifest } = packages.get(name);
+  visit(folder, Object.keys(manifest.dependencies ?? {}));
+  return { count: folders.size, sizeBytes: [...folders.values()].reduce((sum, bytes) => sum + bytes, 0) };
+}
+
+/** Where Node finds a dependency of the package in this folder. */
+function resolveUpwards(folder, dependency) {
+  for (let at = folder; at !== path.dirname(at); at = path.dirname(at)) {
+    const link = path.join(at, 'node_modules', dependency);
+    if (fs.existsSync(link)) return fs.realpathSync(link);
+  }
+  return undefined;
+}
+
+/** The bytes of the files of one package, without what is installed inside it. */
+function sizeOf(folder) {
+  const entries = fs.readdirSync(folder, { withFileTypes: true }).filter(({ name }) => name !== 'node_modules');
+  const sizes = entries.map((entry) => {
+    const file = path.join(folder, entry.name);
+    return entry.isDirectory() ? sizeOf(file) : fs.lstatSync(file).size;
+  });
+  return sizes.reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** Makes `link` lead to `target`, with the folders on the way. */
@@ -72,9 +112,9 @@ function linkDependencies(directory, { name, source, manifest, faults }, package
       continue;
     }
     const { version } = readJson(path.join(target, 'package.json'));
-    // Packing turns workspace:^ into a caret range of the version that goes out with it.
-    const wanted = own ? `^${version}` : version;
-    if (range !== wanted) faults.push(`depends on ${dependency} ${range}, and ${version} is what it is tested with`);
+    // Packing turns workspace:^ into a caret range of the version that goes out with it; no range begins below what is tested.
+    if (range !== `^${version}`)
+      faults.push(`depends on ${dependency} ${range}: want ^${version}, which it is tested with`);
     linkTo(target, path.join(storeOf(directory, name), dependency));
   }
 }

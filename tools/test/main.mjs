@@ -13,12 +13,22 @@ const steps = [
   { name: 'control plane', command: ['node', 'tools/test/control-plane.mjs'] },
   { name: 'layers', command: ['node', 'tools/checks/layers.mjs'] },
   { name: 'manifests', command: ['node', 'tools/checks/manifests.mjs'] },
+  { name: 'brands', command: ['node', 'tools/checks/brands.mjs'] },
+  { name: 'defaults', command: ['node', 'tools/checks/defaults.mjs'] },
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
   { name: 'generate', command: nx('generate') },
   { name: 'types', command: nx('typecheck') },
   { name: 'unused exports and dependencies', command: ['knip', '--no-progress', '--no-config-hints'] },
   { name: 'build', command: nx('build') },
+  { name: 'API site', command: ['node', 'tools/packaging/src/docs/main.ts'] },
+  { name: 'public surface', command: ['node', 'tools/packaging/src/api/main.ts'] },
+  { name: 'packages as others judge them', command: ['node', 'tools/packaging/src/quality/main.ts'] },
   { name: 'packages alone', command: ['node', 'tools/checks/alone.mjs'] },
+  { name: 'two versions', command: ['node', 'tools/checks/two-versions.mjs'] },
+  {
+    name: 'release rehearsal',
+    command: ['node', '--conditions=@node-agent/source', 'tools/packaging/src/release/main.ts', 'rehearse'],
+  },
   { name: 'tests', command: nx('test'), tests: true },
 ];
 

@@ -2,9 +2,9 @@ import { lookup } from 'node:dns/promises';
 import { arch, networkInterfaces } from 'node:os';
 import type { Clock, Random } from '@node-agent/async';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
-import { ApiEventRecorder } from '@node-agent/events';
+import { ApiEventRecorder, restEventSink } from '@node-agent/events';
 import { nodeFileSystem } from '@node-agent/host';
-import { KubeClients, resources } from '@node-agent/kube-client';
+import { KubeClients } from '@node-agent/kube-client';
 import type { ClusterPart } from '@node-agent/kubelet-assembly';
 import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
 import type { BackgroundService } from '@node-agent/kubelet-core';
@@ -16,7 +16,9 @@ import {
   readMachineInfo,
   readNetworkFacts,
 } from '@node-agent/node-status';
+import type { Reviewer, ServingCertificate } from '@node-agent/server';
 import type { Logger, Metrics } from '@node-agent/telemetry';
+import { apiReviewer } from './api-reviewer.ts';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
 import { fileSystemBytes } from './node-resources.ts';
@@ -44,6 +46,10 @@ export interface JoinedCluster extends AsyncDisposable {
   readonly events: ApiEventRecorder;
   /** The node's certificates. To be started. */
   readonly certificates: readonly BackgroundService[];
+  /** The serving certificate that the API server is asked for, with `serverTLSBootstrap`. */
+  readonly servingCertificate?: ServingCertificate;
+  /** Reviews those who ask this node's servers. */
+  readonly reviewer: Reviewer;
   /** Sets the metrics of the certificates: to be called before each scrape. */
   reportTtl(): void;
 }
@@ -61,8 +67,7 @@ export async function joinCluster(
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
   const fs = nodeFileSystem;
-  const { ips, invalid } = parseNodeIps(flags.nodeIp);
-  if (invalid.length > 0) logger.warn({ invalid }, '--node-ip: not addresses, left out');
+  const { ips } = parseNodeIps(flags.nodeIp);
   const credentialsOfNode = await nodeCredentials({ ...child('images'), fs }, flags);
 
   const access = await clusterAccess(flags, configuration, nodeName, {
@@ -95,11 +100,7 @@ export async function joinCluster(
   const events = new ApiEventRecorder(
     {
       ...child('events'),
-      sink: {
-        createEvent: (event, signal) => clients.events.create(resources.coreEvents, event, {}, signal),
-        patchEvent: (namespace, name, body, signal) =>
-          clients.events.patch(resources.coreEvents, { type: 'strategic', body }, { namespace, name }, signal),
-      },
+      sink: restEventSink(clients.events),
     },
     { host: nodeName, qps: configuration.eventRecordQPS, burst: configuration.eventBurst },
   );
@@ -156,6 +157,8 @@ export async function joinCluster(
         ? [{ name: 'serving certificate', start: (signal: AbortSignal) => serving.certificate.start(signal) }]
         : []),
     ],
+    ...(serving && { servingCertificate: serving.certificate }),
+    reviewer: apiReviewer(clients.requests),
     reportTtl: () => {
       access.reportTtl();
       serving?.certificate.reportTtl();

@@ -8,7 +8,8 @@ import {
   parseCommandLine,
 } from '@node-agent/config';
 import { nodeFileSystem } from '@node-agent/host';
-import { createLogger, type Logger, levelOfVerbosity } from '@node-agent/telemetry';
+import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@node-agent/telemetry';
+import { endingLogger } from './ending-logger.ts';
 import { readMachine } from './machine.ts';
 import { runNode } from './run-node.ts';
 import { KUBELET_VERSION, rawVersion } from './version.ts';
@@ -34,7 +35,7 @@ export async function runKubelet(argv: readonly string[]): Promise<number> {
     }
     return await runWith(argv);
   } catch (err) {
-    if (!(err instanceof ConfigError)) throw err;
+    if (!ConfigError.is(err)) throw err;
     process.stderr.write(`kubelet: ${err.message}\n`);
     return FAILED;
   }
@@ -48,13 +49,15 @@ async function runWith(argv: readonly string[]): Promise<number> {
     workingDirectory: process.cwd(),
     cgroupVersion: machine.cgroupVersion,
   });
-  const logger = createLogger({
-    level: levelOfVerbosity(loaded.configuration.logging.verbosity),
-    now: () => systemClock.now(),
-  });
+  const { format, verbosity } = loaded.configuration.logging;
+  const levels = new LogLevelSwitch(levelOfVerbosity(verbosity));
+  const controller = new AbortController();
+  const logger = endingLogger(
+    await createLogger({ format, level: levels, now: () => systemClock.now() }),
+    controller.signal,
+  );
   sayWhatWasLoaded(loaded, logger);
 
-  const controller = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
     logger.info({ signal }, 'Ending; pods go on running');
     controller.abort(new Error(`ended by ${signal}`));
@@ -62,7 +65,7 @@ async function runWith(argv: readonly string[]): Promise<number> {
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   try {
-    await runNode(loaded, machine, { clock: systemClock, random: systemRandom, logger }, controller.signal);
+    await runNode(loaded, machine, { clock: systemClock, random: systemRandom, logger, levels }, controller.signal);
     return OK;
   } catch (err) {
     if (controller.signal.aborted) return OK;

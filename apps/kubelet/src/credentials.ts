@@ -9,8 +9,7 @@ import {
   nodeSubject,
   type PairFiles,
   PendingKey,
-  parsePair,
-  textOf,
+  readPair,
   writeKubeconfig,
 } from '@node-agent/certificates';
 import type { KubeletConfiguration, KubeletFlags } from '@node-agent/config';
@@ -125,7 +124,7 @@ async function certificateOf(
   const { cert, key } = user.clientCertificate;
   if ('file' in cert && 'file' in key) return { files: { fallback: { certFile: cert.file, keyFile: key.file } } };
   try {
-    return { pair: { initialPair: parsePair(await textOf(fs, cert), await textOf(fs, key)) } };
+    return { pair: { initialPair: await readPair(fs, { cert, key }) } };
   } catch (cause) {
     throw new Error(`${kubeconfig}: the user's certificate and key: ${errorText(cause)}`, { cause });
   }

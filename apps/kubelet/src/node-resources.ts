@@ -11,12 +11,15 @@ import {
   readMachineInfo,
   reservationProblems,
 } from '@node-agent/node-status';
-import { formatResourceList, type ResourceListJson } from '@node-agent/pod-spec';
+import { formatResourceList, Quantity, type ResourceList, type ResourceListJson } from '@node-agent/pod-spec';
+import { enforcedResources } from './enforced-resources.ts';
 
 /** What there is of this machine for pods, and what is kept back of it. */
 export interface NodeResources {
   readonly reservations: Reservations;
   readonly allocatable: ResourceListJson;
+  /** What all pods together are held to. */
+  readonly enforced: ResourceList;
 }
 
 /**
@@ -37,7 +40,10 @@ export async function readNodeResources(
   });
   const machine = await readMachineInfo(fs);
   const ephemeralStorageBytes = await fileSystemBytes(flags.rootDir);
-  return { reservations, allocatable: allocatableOf(configuration, reservations, { machine, ephemeralStorageBytes }) };
+  const capacity = new Map([...machineCapacity(machine), ['pid', Quantity.of(await maxProcesses(fs))] as const]);
+  const enforced = enforcedResources(capacity, reservations, configuration.enforceNodeAllocatable);
+  const allocatable = allocatableOf(configuration, reservations, { machine, ephemeralStorageBytes });
+  return { reservations, allocatable, enforced };
 }
 
 /** @throws Error where the machine has not got what is to be kept back of it */
@@ -49,6 +55,16 @@ export function allocatableOf(
   const problems = reservationProblems(machineCapacity(facts.machine), reservations);
   if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
   return formatResourceList(nodeAllocatable(new Map(), nodeCapacity(new Map(), facts, configuration), reservations));
+}
+
+/** How many processes the kernel takes: the lower of its two limits (`pkg/kubelet/stats/pidlimit`). */
+async function maxProcesses(fs: MachineFiles): Promise<number> {
+  const limits = ['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map(async (path) => {
+    const limit = Number(new TextDecoder().decode(await fs.readFile(path)));
+    if (!(limit > 0)) throw new Error(`${path}: not a limit of processes`);
+    return limit;
+  });
+  return Math.min(...(await Promise.all(limits)));
 }
 
 /** The size of the file system that a directory is on. */

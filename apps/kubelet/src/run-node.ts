@@ -1,14 +1,16 @@
 import { posix } from 'node:path';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
+import { openCgroups } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
-import { nodeFileSystem } from '@node-agent/host';
+import { nodeFileSystem, nodeForeignFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import {
   fanOutEvents,
   type Logger,
   LoggingEventRecorder,
+  type LogLevelSwitch,
   MemoryEventRecorder,
   MetricsRegistry,
   processMetrics,
@@ -22,6 +24,7 @@ import { adjustOomScore } from './oom-score.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
 import { withImageService } from './runtime-services.ts';
+import { securedServer } from './secured-server.ts';
 import { kubeletServers } from './servers.ts';
 import { assemblySettings } from './settings.ts';
 
@@ -30,18 +33,23 @@ interface ProcessPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** How much the logger logs. */
+  readonly levels: LogLevelSwitch;
 }
 
 /** Runs a node from its configuration until `signal` is aborted. @throws where a part of it cannot start or falls over */
 export async function runNode(
   loaded: LoadedConfiguration,
   machine: Machine,
-  { clock, random, logger }: ProcessPorts,
+  { clock, random, logger, levels }: ProcessPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
   const flags = { ...loaded.flags, rootDir: posix.resolve(loaded.flags.rootDir) };
   const identity = nodeIdentity(flags, machine);
+  if (identity.invalidNodeIps.length > 0) {
+    logger.warn({ ips: identity.invalidNodeIps }, 'Could not parse some node IP(s), ignoring them');
+  }
   const fs = nodeFileSystem;
   // What containers write is not for every user of the machine.
   for (const directory of [flags.rootDir, configuration.podLogsDir]) await fs.mkdir(directory, { mode: 0o750 });
@@ -51,6 +59,7 @@ export async function runNode(
   const metrics = new MetricsRegistry();
   metrics.addCollector(processMetrics(metrics, processFigures, performance.timeOrigin));
   nodeMetrics(metrics, { nodeName: identity.nodeName, cgroupVersion: machine.cgroupVersion, featureGates });
+  const probeMetrics = new MetricsRegistry();
   const events = new MemoryEventRecorder(() => clock.now());
   // What a cluster takes is loaded only where there is one.
   if (flags.bootstrapKubeconfig && !flags.kubeconfig) throw new Error('--bootstrap-kubeconfig: needs --kubeconfig too');
@@ -95,8 +104,13 @@ export async function runNode(
     imageEndpoint === configuration.containerRuntimeEndpoint ? runtimeClient : connect(imageEndpoint);
   const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
 
+  const foreignFiles = nodeForeignFiles({ clock });
   const ports = {
-    ...{ clock, random, logger, metrics, recorder, fs, cri, mounter: new MountCommand({ fs }) },
+    ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
+    ...{ foreignFiles, disks: foreignFiles },
+    ...(configuration.cgroupsPerQOS && {
+      openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),
+    }),
     ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
   };
   const sources = podSources(configuration, identity.nodeName, flags.rootDir, {
@@ -105,8 +119,11 @@ export async function runNode(
     logger: logger.child({ component: 'pod-source' }),
     fetch: (url, init) => fetch(url, init),
   });
-  const servers = kubeletServers(configuration, { clock, logger, metrics, events });
-  const settings = assemblySettings(configuration, flags, featureGates, machine, identity, resources, sources, servers);
+  const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri };
+  const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
+  const secured = await securedServer(loaded, facts, shown, cluster);
+  const servers = kubeletServers(configuration, shown, secured?.make);
+  const settings = assemblySettings({ ...loaded, flags, machine, identity, resources, sources, servers });
   const { kubelet } = assembleKubelet(ports, settings);
 
   logger.info(
@@ -124,9 +141,11 @@ export async function runNode(
   const group = new TaskGroup(signal);
   if (cluster) group.add((ending) => cluster.events.start(ending));
   for (const service of cluster?.certificates ?? []) group.add((ending) => service.start(ending));
+  for (const service of secured?.services ?? []) group.add((ending) => service.start(ending));
   group.add((ending) => kubelet.run(ending));
   group.add((ending) => kubelet.startGarbageCollection(ending));
   if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));
+  if (servers.main) group.add((ending) => kubelet.listenAndServe(ending));
   if (servers.readOnly) group.add((ending) => kubelet.listenAndServeReadOnly(ending));
   group.add((ending) => forgetEvents(kubelet, events, clock, ending));
   await group.ended();

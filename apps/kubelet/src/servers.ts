@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import type { KubeletConfiguration } from '@node-agent/config';
-import type { Dependencies, KubeletView } from '@node-agent/kubelet-core';
+import type { BackgroundService, Dependencies, KubeletView } from '@node-agent/kubelet-core';
 import { type HealthCheck, HealthzServer, ReadOnlyServer } from '@node-agent/server';
 import { type Logger, type MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 
@@ -9,13 +9,15 @@ interface Shown {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
+  readonly probeMetrics: MetricsRegistry;
   readonly events: MemoryEventRecorder;
 }
 
-/** The HTTP servers that the configuration asks for. */
+/** The HTTP servers that the configuration asks for. @param main the secured one, where there is one */
 export function kubeletServers(
   configuration: KubeletConfiguration,
-  { clock, logger, metrics, events }: Shown,
+  { clock, logger, metrics, probeMetrics, events }: Shown,
+  main?: (kubelet: KubeletView) => BackgroundService,
 ): NonNullable<Dependencies['servers']> {
   const { healthzBindAddress, healthzPort, readOnlyPort } = configuration;
   const healthz = (kubelet: KubeletView) => {
@@ -33,19 +35,28 @@ export function kubeletServers(
         getPods: () => kubelet.getPods(),
         getRunningPods: (requestSignal) => kubelet.getRunningPods(requestSignal),
         renderMetrics: () => ({ contentType: MetricsRegistry.contentType, text: metrics.text() }),
-        explain: (namespace, name) => {
-          const explanation = kubelet.explain(namespace, name);
-          if (explanation === undefined) return undefined;
-          return { ...explanation, events: events.eventsOf({ kind: 'Pod', ...explanation.pod }) };
-        },
+        renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
+        explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       },
       { address: '127.0.0.1', port: readOnlyPort },
     );
     return { name: 'read-only server', start: (signal: AbortSignal) => server.start(signal) };
   };
-  return { ...(healthzPort > 0 && { healthz }), ...(readOnlyPort > 0 && { readOnly }) };
+  return { ...(healthzPort > 0 && { healthz }), ...(readOnlyPort > 0 && { readOnly }), ...(main && { main }) };
 }
 
-function healthChecks(kubelet: KubeletView): readonly HealthCheck[] {
+/** Why a pod is as it is, with the events about it. */
+export function explanationOf(
+  kubelet: KubeletView,
+  events: Pick<MemoryEventRecorder, 'eventsOf'>,
+  namespace: string,
+  name: string,
+): unknown {
+  const explanation = kubelet.explain(namespace, name);
+  if (explanation === undefined) return undefined;
+  return { ...explanation, events: events.eventsOf({ kind: 'Pod', ...explanation.pod }) };
+}
+
+export function healthChecks(kubelet: KubeletView): readonly HealthCheck[] {
   return (['syncloop', 'pleg', 'runtime'] as const).map((name) => ({ name, check: () => kubelet.health()[name] }));
 }

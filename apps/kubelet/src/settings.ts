@@ -1,5 +1,6 @@
 import { arch } from 'node:os';
 import { join } from 'node:path';
+import { listResourceConfig } from '@node-agent/cm-cgroups';
 import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { goArchitecture, initialLabels } from '@node-agent/node-status';
@@ -10,17 +11,21 @@ import type { NodeResources } from './node-resources.ts';
 /** The first delay before a crashing container is started again; the configuration can only lower the longest one. */
 const INITIAL_BACK_OFF_MS = 10_000;
 
+/** What a node is run by: what it was told, what was found, and what was made of both. */
+export interface NodeSetup {
+  readonly configuration: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly featureGates: FeatureGates;
+  readonly machine: Machine;
+  readonly identity: NodeIdentity;
+  readonly resources: Pick<NodeResources, 'allocatable' | 'enforced'>;
+  readonly sources: readonly PodSourcePort[];
+  readonly servers: AssemblySettings['servers'];
+}
+
 /** What the configuration, the flags and the machine mean for the parts of the kubelet. */
-export function assemblySettings(
-  configuration: KubeletConfiguration,
-  flags: KubeletFlags,
-  featureGates: FeatureGates,
-  machine: Machine,
-  identity: NodeIdentity,
-  { allocatable }: Pick<NodeResources, 'allocatable'>,
-  sources: readonly PodSourcePort[],
-  servers: AssemblySettings['servers'],
-): AssemblySettings<KubeletConfiguration> {
+export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConfiguration> {
+  const { configuration, flags, featureGates, machine, identity, sources, servers } = setup;
   const maxBackOffMs = configuration.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000;
   return {
     configuration,
@@ -52,7 +57,7 @@ export function assemblySettings(
       architecture: goArchitecture(arch()),
       nodeLabels: flags.nodeLabels,
     }),
-    nodeAllocatable: allocatable,
+    nodeAllocatable: setup.resources.allocatable,
     sources,
     admission: {
       taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators'),
@@ -88,10 +93,24 @@ export function assemblySettings(
       maxWorkers: configuration.containerLogMaxWorkers,
       monitorIntervalMs: configuration.containerLogMonitorIntervalMs,
     },
+    imageGc: {
+      minAgeMs: configuration.imageMinimumGCAgeMs,
+      maxAgeMs: configuration.imageMaximumGCAgeMs,
+      highThresholdPercent: configuration.imageGCHighThresholdPercent,
+      lowThresholdPercent: configuration.imageGCLowThresholdPercent,
+    },
     containerGc: {
       minAgeMs: flags.minimumContainerTtlMs,
       maxPerPodContainer: flags.maximumDeadContainersPerContainer,
       maxContainers: flags.maximumDeadContainers,
+    },
+    cgroups: {
+      driver: configuration.cgroupDriver,
+      cgroupRoot: configuration.cgroupRoot || '/',
+      limits: listResourceConfig(setup.resources.enforced),
+      podPidsLimit: configuration.podPidsLimit,
+      cpuCfsQuota: configuration.cpuCFSQuota,
+      cpuCfsQuotaPeriodUs: configuration.cpuCFSQuotaPeriodMs * 1000,
     },
     // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
     startConcurrency: 2 * machine.cpus,

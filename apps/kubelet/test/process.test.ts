@@ -45,14 +45,16 @@ async function start(settings: Readonly<Record<string, unknown>>): Promise<{ lin
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
     failCgroupV1: false,
-    cgroupDriver: 'cgroupfs',
+    cgroupsPerQOS: false,
+    enforceNodeAllocatable: [],
     containerRuntimeEndpoint: `unix://${join(directory, 'absent.sock')}`,
     podLogsDir: join(directory, 'pods'),
     ...settings,
   };
   await writeFile(path, JSON.stringify(configuration));
   const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
-  const args = [...flags, main, `--config=${path}`, `--root-dir=${join(directory, 'root')}`];
+  const places = [`--root-dir=${join(directory, 'root')}`, `--cert-dir=${join(directory, 'pki')}`];
+  const args = [...flags, main, `--config=${path}`, ...places];
   kubelet = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   if (kubelet.stderr === null) throw new Error('no standard error stream');
   return { lines: createInterface(kubelet.stderr)[Symbol.asyncIterator]() };
@@ -92,9 +94,53 @@ test('K2: without a runtime it waits, says why in its health, and ends on SIGTER
 
 test('a part that cannot start ends the whole process with 1, and the log says which', async () => {
   const { port } = await takePort();
-  const { lines } = await start({ healthzPort: 0, readOnlyPort: port });
+  const { lines } = await start({ healthzPort: 0, readOnlyPort: port, logging: { format: 'json' } });
   const line = await lineWith(lines, 'The kubelet failed');
-  expect(JSON.parse(line).err.message).toContain(`read-only server ended: cannot listen on 127.0.0.1:${port}`);
+  const why = `read-only server ended: cannot listen on 127.0.0.1:${port}`;
+  expect(JSON.parse(line)).toMatchObject({ level: 'error', err: expect.stringContaining(why), ts: expect.any(Number) });
+  expect(await exitCode()).toBe(1);
+});
+
+test('its log is klog’s text where nothing is said, and no error of a client that is closed is an error in it', async () => {
+  const { lines } = await start({ healthzPort: 0, readOnlyPort: 0 });
+  const first = await lineWith(lines, 'Kubelet version');
+  expect(first).toMatch(/^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+:1\] "Kubelet version" version="v1\.36\.3/);
+  await lineWith(lines, 'Container runtime sanity check failed');
+  kubelet?.kill('SIGTERM');
+  await lineWith(lines, 'Ending; pods go on running');
+  const rest: string[] = [];
+  for (let next = await lines.next(); !next.done; next = await lines.next()) rest.push(next.value);
+  expect(rest.filter((line) => line.startsWith('E'))).toEqual([]);
+  expect(await exitCode()).toBe(0);
+});
+
+test('alone it serves the secured port to whom its own configuration lets in, with a certificate of its own', async () => {
+  const { server, port } = await takePort();
+  server.close();
+  const { lines } = await start({
+    ...{ healthzPort: 0, readOnlyPort: 0, address: '127.0.0.1', port },
+    authentication: { anonymous: { enabled: true } },
+    authorization: { mode: 'AlwaysAllow' },
+    enableSystemLogHandler: false,
+  });
+  await lineWith(lines, 'The secured server listens');
+  const curl = async (path: string): Promise<string> => {
+    const flags = ['-s', '-w', ' %{http_code}', '--cacert', join(directory, 'pki/kubelet.crt')];
+    const { stdout } = await promisify(execFile)('curl', [...flags, '-k', `https://127.0.0.1:${port}${path}`]);
+    return stdout;
+  };
+  expect(await curl('/healthz/ping')).toBe('ok 200');
+  expect(await curl('/pods')).toMatch(/^\{"kind":"PodList".* 200$/s);
+  expect(await curl('/logs/')).toBe('logs endpoint is disabled.\n 405');
+  expect(await curl('/statusz')).toMatch(/kubelet statusz.* 200$/s);
+  expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
+});
+
+test('what only an API server could decide is refused where there is none, if somebody has asked for it', async () => {
+  const { lines } = await start({ healthzPort: 0, authorization: { mode: 'Webhook' } });
+  expect(await lineWith(lines, 'The kubelet failed')).toContain(
+    'authorization.mode: no client provided, cannot use webhook authorization',
+  );
   expect(await exitCode()).toBe(1);
 });
 

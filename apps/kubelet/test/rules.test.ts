@@ -5,7 +5,11 @@ import {
   resolveFeatureGates,
 } from '@node-agent/config';
 import { parseReservations } from '@node-agent/node-status';
+import { formatResourceList, parseResourceList } from '@node-agent/pod-spec';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
+import { endingLogger, isOfClosing } from '../src/ending-logger.ts';
+import { enforcedResources } from '../src/enforced-resources.ts';
 import type { Machine } from '../src/machine.ts';
 import { nodeIdentity } from '../src/node-identity.ts';
 import { allocatableOf } from '../src/node-resources.ts';
@@ -25,12 +29,21 @@ describe('the node’s identity', () => {
     [{ nodeIp: '::' }, 'host-1', ['2001:db8::1']],
     [{ nodeIp: '0.0.0.0' }, 'host-1', ['192.0.2.1']],
   ])('%j is %s at %j', (given, nodeName, nodeIps) => {
-    expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps });
+    expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps, invalidNodeIps: [] });
   });
 
   test.each([
-    [{ nodeIp: 'here' }, '--node-ip: "here" is not an IP address'],
-    [{ nodeIp: '192.0.2.1,192.0.2.2' }, 'must be one address, or one of each family'],
+    ['here', ['192.0.2.1'], ['here']],
+    ['198.51.100.7,', ['198.51.100.7'], ['']],
+    ['fe80::1%eth0, 198.51.100.7, ', ['198.51.100.7'], ['fe80::1%eth0', '']],
+    ['198.51.100.007', ['198.51.100.7'], []],
+  ])('--node-ip=%s: what is no address is left out, and does not stop the node', (nodeIp, nodeIps, invalidNodeIps) => {
+    expect(nodeIdentity(flags({ nodeIp }), machine)).toEqual({ nodeName: 'host-1', nodeIps, invalidNodeIps });
+  });
+
+  test.each([
+    [{ nodeIp: '192.0.2.1,192.0.2.2' }, 'bad --node-ip "192.0.2.1,192.0.2.2": must contain either a single IP or'],
+    [{ nodeIp: '0.0.0.0,::' }, "dual-stack node IP cannot include '0.0.0.0' or '::'"],
     [{ hostnameOverride: '  ' }, '--hostname-override: empty hostname is invalid'],
   ])('%j is refused', (given, message) => {
     expect(() => nodeIdentity(flags(given), machine)).toThrow(message);
@@ -44,6 +57,43 @@ test.each([
   ['24.0.0', undefined],
 ])('Node.js %s: %s', (version, problem) => {
   expect(nodeProblem(version)).toBe(problem);
+});
+
+describe('while the node ends', () => {
+  const aborted = Object.assign(new Error('get /api/v1/nodes/a: aborted'), { code: 'Aborted' });
+  const closed = Object.assign(new Error('the client is closed'), { code: 'CANCELLED' });
+  const refused = Object.assign(new Error('connection refused'), { code: 'ConnectionFailed' });
+
+  test.each([
+    [aborted, true],
+    [closed, true],
+    [Object.assign(new Error('the connections were closed'), { code: 'ConnectionReplaced' }), true],
+    [Object.assign(new Error('stop'), { name: 'AbortError' }), true],
+    [new Error('cannot sync', { cause: closed }), true],
+    [new AggregateError([aborted, new Error('kill', { cause: closed })], 'two failed'), true],
+    [new AggregateError([aborted, refused], 'two failed'), false],
+    [new AggregateError([], 'none'), false],
+    [refused, false],
+    ['text', false],
+  ])('%s is of a client that is being closed: %s', (error, expected) => {
+    expect(isOfClosing(error)).toBe(expected);
+  });
+
+  test('such errors are told at debug, and nothing else is', () => {
+    const { logger, lines } = captureLogger();
+    const end = new AbortController();
+    const log = endingLogger(logger, end.signal).child({ component: 'pleg' });
+    const levels = (): readonly string[] => lines.splice(0).map(({ level, fields }) => `${level} ${fields.component}`);
+    log.error({ err: closed }, 'Unable to read the status of a pod');
+    expect(levels()).toEqual(['error pleg']);
+    end.abort();
+    log.error({ err: closed }, 'Unable to read the status of a pod');
+    log.warn({ err: aborted }, 'The collection cannot be followed');
+    log.error({ err: refused }, 'Failed');
+    log.warn({}, 'Odd');
+    log.info({ err: closed }, 'Told');
+    expect(levels()).toEqual(['debug pleg', 'debug pleg', 'error pleg', 'warn pleg', 'info pleg']);
+  });
 });
 
 describe('what pods can have of the node', () => {
@@ -86,6 +136,18 @@ describe('what pods can have of the node', () => {
   });
 });
 
+describe('what all pods together are held to', () => {
+  const capacity = parseResourceList({ cpu: '4', memory: '4Gi' });
+  const reservations = { reserved: parseResourceList({ cpu: '1', memory: '1Gi' }) };
+  test.each([
+    [['pods'], { cpu: '3', memory: '3Gi' }],
+    [[], { cpu: '4', memory: '4Gi' }],
+    [['none'], { cpu: '4', memory: '4Gi' }],
+  ])('enforceNodeAllocatable %j: %j', (levels, expected) => {
+    expect(formatResourceList(enforcedResources(capacity, reservations, levels))).toEqual(expected);
+  });
+});
+
 describe('settings', () => {
   const machine: Machine = {
     hostname: 'n',
@@ -101,16 +163,16 @@ describe('settings', () => {
     ips: [],
   };
   const make = (podLogsDir: string) =>
-    assemblySettings(
-      { ...defaultConfiguration(), podLogsDir },
-      parseCommandLine(['--root-dir=/r']).flags,
-      resolveFeatureGates({}).gates,
+    assemblySettings({
+      configuration: { ...defaultConfiguration(), podLogsDir },
+      flags: parseCommandLine(['--root-dir=/r']).flags,
+      featureGates: resolveFeatureGates({}).gates,
       machine,
-      { nodeName: 'n', nodeIps: [] },
-      { allocatable: { pods: '110' } },
-      [],
-      {},
-    );
+      identity: { nodeName: 'n', nodeIps: [], invalidNodeIps: [] },
+      resources: { allocatable: { pods: '110' }, enforced: parseResourceList({ cpu: '4', memory: '1Ki', pid: '99' }) },
+      sources: [],
+      servers: {},
+    });
 
   test('what the configuration says reaches the parts', () => {
     expect(make('/var/log/pods')).toMatchObject({
@@ -127,6 +189,14 @@ describe('settings', () => {
       logs: { maxSizeBytes: 10 * 2 ** 20, maxFiles: 5 },
       containerGc: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },
       startConcurrency: 8,
+      cgroups: {
+        driver: 'cgroupfs',
+        cgroupRoot: '/',
+        limits: { cpuShares: 4096, memoryBytes: 1024, pidsLimit: 99 },
+        podPidsLimit: -1,
+        cpuCfsQuota: true,
+        cpuCfsQuotaPeriodUs: 100_000,
+      },
     });
   });
 

@@ -4,12 +4,16 @@ import { matchesNodeAffinity } from './node-affinity.ts';
 import { checkPredicates, type Refusal } from './predicates.ts';
 import { rememberedRequests } from './resource-fit.ts';
 
+/** Whether a pod is admitted, and why not. */
+export type Verdict = { readonly admit: true } | ({ readonly admit: false } & Refusal);
+
 /** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
 export interface PredicateHandler {
-  /** @param others those that hold resources of the node (N1) */
-  /** Where a pod asks for labels that the node has not: looks at the node anew, as its watch may be behind the scheduler's. */
-  prepare(pods: readonly Pod[], signal: AbortSignal): Promise<void>;
-  admit(pod: Pod, others: readonly Pod[]): { readonly admit: true } | ({ readonly admit: false } & Refusal);
+  /**
+   * Where a pod asks for labels that the node has not, the node is looked at anew first, as its watch may be behind the scheduler's.
+   * @param others those that hold resources of the node (N1)
+   */
+  admit(pod: Pod, others: readonly Pod[], signal?: AbortSignal): Verdict | Promise<Verdict>;
 }
 
 /** What decides beside the node. */
@@ -18,23 +22,46 @@ export interface PredicateHandlerOptions {
   readonly taintComparisons?: boolean;
 }
 
-/**
- * Asks {@link checkPredicates} about each pod.
- * @param components.node the node at this moment: asked for at each pod, as its labels and what it has may change
- * @param components.refresh reads the node from where it is true, for `node` to give; never throws but for the abort
- */
+/** What {@link predicateHandler} works with. */
+export interface PredicateHandlerComponents {
+  /** The node at this moment: asked for at each pod, as its labels and what it has may change. */
+  readonly node: () => AdmissionNode;
+  /** Reads the node from where it is true, for `node` to give; never throws but for the abort. */
+  readonly refresh?: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Asks about each pod whether the node has what it wants, in upstream's order (`GeneralPredicates`, taints). */
 export function predicateHandler(
-  { node, refresh }: { readonly node: () => AdmissionNode; readonly refresh?: (signal: AbortSignal) => Promise<void> },
+  { node, refresh }: PredicateHandlerComponents,
   { taintComparisons = false }: PredicateHandlerOptions = {},
 ): PredicateHandler {
   const context = { taintComparisons, requestsOf: rememberedRequests() };
+  const check = (pod: Pod, others: readonly Pod[]): Verdict => {
+    const refusal = checkPredicates(pod, others, node(), context);
+    return refusal === undefined ? { admit: true } : { admit: false, ...refusal };
+  };
+  const look = refresh && sharedInOneTurn(refresh);
   return {
-    async prepare(pods, signal) {
-      if (pods.some((pod) => !isStaticPod(pod) && !matchesNodeAffinity(pod, node()))) await refresh?.(signal);
+    admit(pod, others, signal = new AbortController().signal) {
+      if (look === undefined || isStaticPod(pod) || matchesNodeAffinity(pod, node())) return check(pod, others);
+      return look(signal).then(() => check(pod, others));
     },
-    admit(pod, others) {
-      const refusal = checkPredicates(pod, others, node(), context);
-      return refusal === undefined ? { admit: true } : { admit: false, ...refusal };
-    },
+  };
+}
+
+/** One call for all that ask in the same turn of the loop, as of a batch of pods; where it is aborted, each goes on by itself. */
+function sharedInOneTurn(call: (signal: AbortSignal) => Promise<void>): (signal: AbortSignal) => Promise<void> {
+  let shared: Promise<void> | undefined;
+  return async (signal) => {
+    shared ??= Promise.resolve().then(() => {
+      shared = undefined;
+      return call(signal);
+    });
+    try {
+      await shared;
+    } catch {
+      signal.throwIfAborted();
+      await call(signal);
+    }
   };
 }

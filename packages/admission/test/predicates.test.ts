@@ -16,6 +16,7 @@ const node: AdmissionNode = { metadata: { name: 'n1', labels: {} }, status: { al
 
 const admit = (pod: Pod, others: readonly Pod[] = [], on: AdmissionNode = node): string => {
   const result = predicateHandler({ node: () => on }).admit(pod, others);
+  if (result instanceof Promise) throw new Error('nothing had to be looked up');
   return result.admit ? 'admitted' : `${result.reason}: ${result.message}`;
 };
 const outOf = (resource: string, requested: number, used: number, capacity: number): string =>
@@ -153,7 +154,7 @@ describe('ports of the host', () => {
   });
 });
 
-describe('before pods are asked for', () => {
+describe('where the node may be another by now', () => {
   test.each<[string, Pod, number]>([
     ['the node is looked at anew where a label is missing', makePod('p', {}, { nodeSelector: { zone: 'b' } }), 1],
     ['it is not where none is', makePod('p'), 0],
@@ -168,7 +169,34 @@ describe('before pods are asked for', () => {
   ])('%s', async (_title, pod, looks) => {
     const refresh = vi.fn(async () => {});
     const handler = predicateHandler({ node: () => node, refresh });
-    await handler.prepare([makePod('other'), pod], new AbortController().signal);
+    await Promise.all([makePod('other'), pod, pod].map((one) => handler.admit(one, [])));
     expect(refresh).toHaveBeenCalledTimes(looks);
+  });
+
+  test('a pod is admitted by the labels that the node turns out to have', async () => {
+    let labels = {};
+    const handler = predicateHandler({
+      node: () => ({ ...node, metadata: { name: 'n1', labels } }),
+      refresh: async () => {
+        labels = { zone: 'b' };
+      },
+    });
+    expect(await handler.admit(makePod('p', {}, { nodeSelector: { zone: 'b' } }), [])).toEqual({ admit: true });
+    expect(await handler.admit(makePod('p', {}, { nodeSelector: { zone: 'c' } }), [])).toMatchObject({
+      reason: 'NodeAffinity',
+    });
+  });
+
+  test('a look that ends with the pod that asked first is taken again for the others', async () => {
+    const refresh = vi.fn(async (signal: AbortSignal) => signal.throwIfAborted());
+    const handler = predicateHandler({ node: () => node, refresh });
+    const pod = makePod('p', {}, { nodeSelector: { zone: 'b' } });
+    const gone = new AbortController();
+    const first = handler.admit(pod, [], gone.signal);
+    const second = handler.admit(pod, []);
+    gone.abort(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    expect(await second).toMatchObject({ reason: 'NodeAffinity' });
+    expect(refresh).toHaveBeenCalledTimes(2);
   });
 });

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
 /** How a {@link Backoff} grows. */
@@ -28,8 +28,9 @@ export class Backoff<K = string> {
   readonly #options: BackoffOptions;
   readonly #entries = new Map<K, Entry>();
 
-  constructor(components: { readonly clock: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
-    this.#clock = components.clock;
+  /** @param components the machine's clock where absent; delays are not jittered without `random` */
+  constructor(components: { readonly clock?: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
+    this.#clock = components.clock ?? systemClock;
     this.#random = components.random;
     this.#options = options;
   }

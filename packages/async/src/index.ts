@@ -1,5 +1,6 @@
 export { abortable, type LinkedAbort, linkAbort } from './abort.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
+export { brand, hasBrand } from './brand.ts';
 export { Channel } from './channel.ts';
 export { type Clock, sleep, systemClock, type Timer } from './clock.ts';
 export { CoalescingQueue } from './coalescing-queue.ts';
@@ -12,4 +13,5 @@ export { Receiver } from './receiver.ts';
 export { Semaphore } from './semaphore.ts';
 export { TaskGroup } from './task-group.ts';
 export { withTimeout } from './timeout.ts';
+export { filledLevel, TokenBucket, type TokenLevel, type TokenRate } from './token-bucket.ts';
 export { WorkQueue } from './work-queue.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from './clock.ts';
+import { type Clock, systemClock, type Timer } from './clock.ts';
 
 /** Whether work goes before all that is not `urgent`. */
 export type GateTurn = 'urgent' | 'normal';
@@ -31,7 +31,8 @@ export class LendingGate {
   #held = 0;
   #overtakes = 0;
 
-  constructor({ clock }: { readonly clock: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
+  /** @param components the machine's clock where absent */
+  constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
     this.#clock = clock;
     this.#concurrency = Math.max(1, Math.floor(options.concurrency));
     this.#overdueMs = options.overdueMs;

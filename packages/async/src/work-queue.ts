@@ -1,4 +1,4 @@
-import type { Clock, Timer } from './clock.ts';
+import { type Clock, systemClock, type Timer } from './clock.ts';
 import { Receiver } from './receiver.ts';
 
 /**
@@ -10,9 +10,10 @@ export class WorkQueue<K> extends Receiver<K> {
   readonly #dueMs = new Map<K, number>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
 
-  constructor(components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> }) {
+  /** @param components the machine's clock where absent */
+  constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'> } = {}) {
     super();
-    this.#clock = components.clock;
+    this.#clock = clock;
   }
 
   /** How many keys are in it, due or not. */

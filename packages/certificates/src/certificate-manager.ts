@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { abortable, type Clock, linkAbort, type Random, sleep } from '@node-agent/async';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificateMetrics, certificateMetrics } from './certificate-metrics.ts';
 import type { CertificatePair } from './certificate-pair.ts';
 import { requestCertificate, type SigningRequestClient } from './certificate-request.ts';
@@ -18,10 +18,14 @@ export interface CertificateManagerComponents {
   readonly pendingKey: Pick<PendingKey, 'get' | 'forget'>;
   /** Who to ask with; asked for before each request. What it throws is a failure of that request. */
   readonly client: (identity: RequestIdentity) => SigningRequestClient | Promise<SigningRequestClient>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
 }
 
 export interface CertificateManagerOptions {
@@ -51,7 +55,7 @@ const FINAL: readonly CertificateErrorCode[] = ['RequestDenied', 'RequestFailed'
  * in use, an expired one too, for the server's clock decides. Source: `client-go/util/certificate/certificate_manager.go`.
  */
 export class CertificateManager {
-  readonly #components: CertificateManagerComponents;
+  readonly #components: WithDefaults<CertificateManagerComponents>;
   readonly #options: CertificateManagerOptions;
   readonly #metrics: CertificateMetrics;
   readonly #listeners = new Set<(pair: CertificatePair) => void>();
@@ -68,7 +72,8 @@ export class CertificateManager {
   #request: { readonly subject: CertificateSubject; abandon(): void } | undefined;
   #endSleep: (() => void) | undefined;
 
-  constructor(components: CertificateManagerComponents, options: CertificateManagerOptions) {
+  constructor(given: CertificateManagerComponents, options: CertificateManagerOptions) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
     this.#metrics = certificateMetrics(components.metrics, options.purpose);

@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificatePair, parsePair } from './certificate-pair.ts';
 import { CertificateError } from './errors.ts';
 import { datedName, datedNames } from './store-names.ts';
@@ -14,8 +14,10 @@ export type StoreFiles = Pick<
 /** What {@link CertificateStore} works with. */
 export interface StoreComponents {
   readonly fs: StoreFiles;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Pick<Clock, 'now'>;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /** Where a pair is that others have put there. */
@@ -43,11 +45,11 @@ const KEPT_PAIRS = 3;
  * it leads to, was lost or damaged, the newest pair that can be read takes its place.
  */
 export class CertificateStore {
-  readonly #components: StoreComponents;
+  readonly #components: WithDefaults<StoreComponents>;
   readonly #options: StoreOptions;
 
   constructor(components: StoreComponents, options: StoreOptions) {
-    this.#components = components;
+    this.#components = withDefaults(components);
     this.#options = options;
   }
 

@@ -1,5 +1,4 @@
-import { isIPv4 } from 'node:net';
-import { canonicalIp } from './subject.ts';
+import ipaddr from 'ipaddr.js';
 
 /** An element in DER: its tag, the length of its content, the content (X.690). */
 export function element(tag: number, ...content: readonly Uint8Array[]): Buffer {
@@ -51,15 +50,9 @@ export function time(ms: number): Buffer {
   return digits < '2050' ? element(0x17, Buffer.from(digits.slice(2))) : element(0x18, Buffer.from(digits));
 }
 
-/** The 4 or 16 bytes of an address. */
+/** The 4 or 16 bytes of an address. @throws Error for what is none */
 export function ipBytes(ip: string): Buffer {
-  if (isIPv4(ip)) return Buffer.from(ip.split('.').map(Number));
-  const [head = '', tail] = canonicalIp(ip).split('::');
-  const groups = (half: string): string[] =>
-    half === '' ? [] : half.split(':').map((group) => group.padStart(4, '0'));
-  const start = groups(head);
-  const end = groups(tail ?? '');
-  return Buffer.from([...start, ...Array<string>(8 - start.length - end.length).fill('0000'), ...end].join(''), 'hex');
+  return Buffer.from(ipaddr.parse(ip).toByteArray());
 }
 
 /** The elements within a constructed element, each with its header. @throws RangeError for what is no DER */

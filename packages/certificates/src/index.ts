@@ -14,7 +14,7 @@ export {
 } from './certificate-store.ts';
 export { ClientCertificateCredentials, type ClientCredentialComponents } from './client-credentials.ts';
 export { CertificateError, type CertificateErrorCode } from './errors.ts';
-export { kubeconfigProblem, textOf, writeKubeconfig } from './node-kubeconfig.ts';
+export { kubeconfigProblem, readPair, writeKubeconfig } from './node-kubeconfig.ts';
 export { PendingKey, type PendingKeyComponents } from './pending-key.ts';
 export type { RequestIdentity } from './rotation-step.ts';
 export { type SelfSignedComponents, SelfSignedFiles } from './self-signed-files.ts';

@@ -1,17 +1,19 @@
 import type { FileSystem } from '@node-agent/host';
 import { type ConnectionConfig, KubeError, loadKubeconfig, type PemSource } from '@node-agent/kube-client';
-import { parseCertificates, parsePair } from './certificate-pair.ts';
+import { type CertificatePair, parseCertificates, parsePair } from './certificate-pair.ts';
 import { CertificateError } from './errors.ts';
 import { isExpired } from './rotation-rules.ts';
-
-type ReadFiles = Pick<FileSystem, 'exists' | 'readFile'>;
 
 /**
  * Why a kubeconfig cannot be used with a client certificate of its own, so that a node has to begin with its bootstrap
  * kubeconfig; `undefined` where it can be (`isClientConfigStillValid`).
  * @throws errors of the file system, where the file is there and cannot be read
  */
-export async function kubeconfigProblem(fs: ReadFiles, path: string, nowMs: number): Promise<string | undefined> {
+export async function kubeconfigProblem(
+  fs: Pick<FileSystem, 'exists' | 'readFile'>,
+  path: string,
+  nowMs: number,
+): Promise<string | undefined> {
   if (!(await fs.exists(path))) return `${path} does not exist`;
   try {
     const { user } = await loadKubeconfig({ fs }, path);
@@ -23,14 +25,25 @@ export async function kubeconfigProblem(fs: ReadFiles, path: string, nowMs: numb
     }
     return undefined;
   } catch (error) {
-    const isBad = error instanceof CertificateError || error instanceof KubeError || hasCode(error, 'ENOENT');
+    const isBad = error instanceof CertificateError || KubeError.is(error) || hasCode(error, 'ENOENT');
     if (isBad && error instanceof Error) return `${path}: ${error.message}`;
     throw error;
   }
 }
 
+/**
+ * The certificate and key that a kubeconfig's user has, from where they are.
+ * @throws CertificateError where they are none or do not belong together; errors of the file system
+ */
+export async function readPair(
+  fs: Pick<FileSystem, 'readFile'>,
+  { cert, key }: { readonly cert: PemSource; readonly key: PemSource },
+): Promise<CertificatePair> {
+  return parsePair(await textOf(fs, cert), await textOf(fs, key));
+}
+
 /** A PEM text, from where it is. @throws errors of the file system */
-export async function textOf(fs: Pick<FileSystem, 'readFile'>, source: PemSource): Promise<string> {
+async function textOf(fs: Pick<FileSystem, 'readFile'>, source: PemSource): Promise<string> {
   return 'data' in source ? source.data : Buffer.from(await fs.readFile(source.file)).toString();
 }
 

@@ -1,11 +1,12 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 
 /** What {@link PendingKey} works with. */
 export interface PendingKeyComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'remove' | 'writeFileAtomic'>;
-  readonly logger: Logger;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /**
@@ -13,12 +14,12 @@ export interface PendingKeyComponents {
  * meanwhile takes up the request it made, rather than making another (`kubelet-client.key.tmp` of upstream's bootstrap).
  */
 export class PendingKey {
-  readonly #components: PendingKeyComponents;
+  readonly #components: WithDefaults<PendingKeyComponents>;
   readonly #directory: string;
   readonly #path: string;
 
   constructor(components: PendingKeyComponents, options: { readonly directory: string; readonly prefix: string }) {
-    this.#components = components;
+    this.#components = withDefaults(components);
     this.#directory = options.directory;
     this.#path = `${options.directory}/${options.prefix}.key.tmp`;
   }

@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { type Clock, every } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type LeafCertificate, parseCertificates, parsePair } from './certificate-pair.ts';
 import type { PairFiles } from './certificate-store.ts';
 import { CertificateError } from './errors.ts';
@@ -12,8 +12,10 @@ import { selfSignedCertificate } from './self-signed.ts';
 /** What {@link SelfSignedFiles} works with. */
 export interface SelfSignedComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 const CHECK_PERIOD_MS = 86_400_000;
@@ -25,13 +27,13 @@ const CHECK_PERIOD_MS = 86_400_000;
  */
 export class SelfSignedFiles {
   readonly files: PairFiles;
-  readonly #components: SelfSignedComponents;
+  readonly #components: WithDefaults<SelfSignedComponents>;
   readonly #directory: string;
   readonly #host: string;
 
   constructor(components: SelfSignedComponents, options: { readonly directory: string; readonly host: string }) {
     const { directory, host } = options;
-    this.#components = components;
+    this.#components = withDefaults(components);
     this.#directory = directory;
     this.#host = host;
     this.files = { certFile: `${directory}/kubelet.crt`, keyFile: `${directory}/kubelet.key` };

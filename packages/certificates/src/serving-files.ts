@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { type Clock, every, linkAbort, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificatePair, parsePair } from './certificate-pair.ts';
 import type { PairFiles } from './certificate-store.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
@@ -9,8 +9,10 @@ import type { ServingCertificate } from './serving-certificate.ts';
 /** What {@link ServingCertificateFiles} works with. */
 export interface ServingFileComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'watch'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /** The files are read so often though nothing hints at a change (`dynamiccertificates`). */
@@ -21,7 +23,7 @@ const REPAIR_PERIOD_MS = 60_000;
  * unreadable, or of two versions, the last good pair stays (feature gate ReloadKubeletServerCertificateFile).
  */
 export class ServingCertificateFiles implements ServingCertificate {
-  readonly #components: ServingFileComponents;
+  readonly #components: WithDefaults<ServingFileComponents>;
   readonly #files: PairFiles;
   readonly #listeners = new Set<(pair: CertificatePair) => void>();
   #pair: CertificatePair | undefined;
@@ -30,7 +32,7 @@ export class ServingCertificateFiles implements ServingCertificate {
   #complaint = '';
 
   constructor(components: ServingFileComponents, files: PairFiles) {
-    this.#components = components;
+    this.#components = withDefaults(components);
     this.#files = files;
   }
 

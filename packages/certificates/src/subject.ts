@@ -1,15 +1,18 @@
+import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
 /** Whom a certificate is about. */
 export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];
-  /** In the form of {@link canonicalIp}. */
+  /** In the form of `canonicalIp`. */
   readonly ipAddresses: readonly string[];
 }
 
 /** One way to write each address: IPv6 as in RFC 5952, in lower case. What is no address is returned as it is. */
 export function canonicalIp(ip: string): string {
-  return ip.includes(':') ? (URL.parse(`http://[${ip}]`)?.hostname.slice(1, -1) ?? ip) : ip;
+  return isIPv6(ip) && !ip.includes('%') ? ipaddr.IPv6.parse(ip).toRFC5952String() : ip;
 }
 
 /** Who a node is to the API server: a user `system:node:<name>` of the group `system:nodes` (the Node authorizer's rule). */

@@ -26,8 +26,15 @@ export interface ConfigIssue {
  */
 export type ConfigErrorCode = 'flag' | 'read' | 'syntax' | 'decode' | 'invalid' | 'unsupported';
 
+/** Every copy and version of this package marks its errors with it. */
+const BRAND = Symbol.for('@node-agent/config.ConfigError');
+
 /** Why a configuration is refused. `issues` holds everything that was found, `message` all of it as text, a line each. */
 export class ConfigError extends Error {
+  static {
+    Object.defineProperty(ConfigError.prototype, BRAND, { value: true });
+  }
+
   override readonly name = 'ConfigError';
   readonly code: ConfigErrorCode;
   readonly issues: readonly ConfigIssue[];
@@ -36,6 +43,11 @@ export class ConfigError extends Error {
     super(issues.map(formatIssue).join('\n'), options);
     this.code = code;
     this.issues = issues;
+  }
+
+  /** Whether a value is a `ConfigError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is ConfigError {
+    return typeof value === 'object' && value !== null && BRAND in value;
   }
 }
 

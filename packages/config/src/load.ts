@@ -34,7 +34,7 @@ export interface LoadedConfiguration {
   /** What an operator should hear: deprecations, and what has no effect yet. Format them with `formatIssue`. */
   readonly warnings: readonly ConfigIssue[];
   /** Where each value comes from. */
-  readonly origins: Origins;
+  readonly origins: Pick<Origins, 'of' | 'isSet' | 'entries'>;
   /** Files of --config-dir that were not read, because their names do not end in `.conf`. */
   readonly skippedFiles: readonly string[];
 }

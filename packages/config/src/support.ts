@@ -40,12 +40,8 @@ function visit(
       continue;
     }
     if (line.support.state !== 'unsupported') continue;
-    const { severity, because, noteAtDefault } = line.support;
-    if (isAsGoodAsDefault(line, line.support, value)) {
-      if (noteAtDefault !== undefined && isDefault(line, value)) {
-        report.warnings.push({ path: '', message: noteAtDefault, origin: { source: 'default' } });
-      }
-    } else if (origins.isSet(at)) {
+    const { severity, because } = line.support;
+    if (!isAsGoodAsDefault(line, line.support, value) && origins.isSet(at)) {
       const issues = severity === 'refuse' ? report.refused : report.warnings;
       issues.push({ path: at, message: describe(severity, because), origin: firstOrigin(at, origins) });
     }

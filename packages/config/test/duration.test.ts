@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDuration, msToNanoseconds, nanosecondsToMs, parseDuration } from '../src/index.ts';
+import { formatDuration, msToNanoseconds, nanosecondsToMs, parseDuration } from '../src/duration.ts';
 
 describe('parseDuration', () => {
   it.each([

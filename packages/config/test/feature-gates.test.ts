@@ -30,10 +30,10 @@ describe('the known gates', () => {
   });
 
   it('have an effect where they are on and something here heeds them', () => {
-    const { gates } = resolveFeatureGates({ ContainerStopSignals: true, ContainerCheckpoint: true });
+    const { gates } = resolveFeatureGates({ ContainerStopSignals: true, EventedPLEG: true });
     expect(gates.effective('ContainerStopSignals')).toBe(true);
-    expect(gates.enabled('ContainerCheckpoint')).toBe(true);
-    expect(gates.effective('ContainerCheckpoint')).toBe(false);
+    expect(gates.enabled('EventedPLEG')).toBe(true);
+    expect(gates.effective('EventedPLEG')).toBe(false);
     expect(resolveFeatureGates({ ContainerStopSignals: false }).gates.effective('ContainerStopSignals')).toBe(false);
   });
 

@@ -48,6 +48,20 @@ describe('parseDocument', () => {
     expect(read(text)).toEqual(value);
   });
 
+  it.each([
+    '{"a": hunter2}',
+    '{"a": "x" hunter2',
+    'a: 1\n@hunter2',
+    'a: "hunter2\\q"',
+    'token: |hunter2',
+    'a: }hunter2',
+    '{"token": "hunter2",\n x',
+  ])('W4: tells what is wrong with %j, and quotes nothing of it', (text) => {
+    const { problems } = parse(text);
+    expect(problems?.length).toBeGreaterThan(0);
+    expect(JSON.stringify(problems)).not.toContain('unter2');
+  });
+
   it('knows the place of every value', () => {
     const { root } = parse('a: 1\nb:\n  - x\n  - {c: 2}\n');
     if (root?.kind !== 'map') throw new Error('no mapping');

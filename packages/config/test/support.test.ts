@@ -12,8 +12,7 @@ async function warned(body: string): Promise<string[]> {
 
 describe('what is not there yet', () => {
   it.each([
-    ['podPidsLimit: 100', 'podPidsLimit', 'not limited before pod cgroups are managed'],
-    ['cgroupRoot: /x', 'cgroupRoot', 'no cgroup manager yet'],
+    ['systemCgroups: /x\ncgroupRoot: /x', 'systemCgroups', 'only the cgroups of pods are managed'],
     ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not there yet'],
     ['memorySwap: {swapBehavior: LimitedSwap}', 'memorySwap.swapBehavior', 'no swap yet'],
     ['shutdownGracePeriod: 30s', 'shutdownGracePeriod', 'not delayed for pods yet'],
@@ -34,9 +33,10 @@ describe('what is not there yet', () => {
   it.each([
     ['evictionHard: {memory.available: 1Gi}', ['evictionHard']],
     ['evictionPressureTransitionPeriod: 1m', ['evictionPressureTransitionPeriod']],
-    ['imageGCHighThresholdPercent: 90', ['imageGCHighThresholdPercent']],
-    ['authentication: {x509: {clientCAFile: /ca.crt}}', ['authentication.x509.clientCAFile']],
-    ['port: 10251\ntlsCertFile: /a', ['port', 'tlsCertFile']],
+    [
+      'enableContentionProfiling: true\nenableSystemLogQuery: true',
+      ['enableContentionProfiling', 'enableSystemLogQuery'],
+    ],
     ['cgroupDriver: systemd', ['cgroupDriver']],
     ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
   ])('is warned of: %s', async (body, paths) => {
@@ -44,12 +44,15 @@ describe('what is not there yet', () => {
   });
 
   it.each([
+    'imageMinimumGCAge: 1m\nimageMaximumGCAge: 24h\nimageGCHighThresholdPercent: 90\nimageGCLowThresholdPercent: 60',
+    'port: 10251\ntlsCertFile: /a\nauthentication: {x509: {clientCAFile: /ca.crt}, webhook: {cacheTTL: 1m}}',
     'port: 10250\naddress: 0.0.0.0\npodPidsLimit: -1\ncgroupRoot: ""\nevictionPressureTransitionPeriod: 300s',
     'evictionHard: {memory.available: 100Mi, nodefs.available: 0%}\n'.replace('100Mi', '100%'),
     'enableServer: false\nenableDebuggingHandlers: false\nfailSwapOn: false\nlocalStorageCapacityIsolation: false',
     'imagePullCredentialsVerificationPolicy: AlwaysVerify',
     'memorySwap: {swapBehavior: NoSwap}',
     'cgroupsPerQOS: false\nenforceNodeAllocatable: [none]',
+    'cgroupRoot: /x\npodPidsLimit: 100\ncgroupDriver: cgroupfs\nenforceNodeAllocatable: [pods]\nsingleProcessOOMKill: true',
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',
     'registerNode: false',
     'tracing: {}\nuserNamespaces: {}',
@@ -58,18 +61,13 @@ describe('what is not there yet', () => {
   });
 
   it('is named with the flag that asked for it', async () => {
-    expect((await refusal({ argv: ['--cgroup-root=/x'] })).message).toMatch(
-      /^--cgroup-root: cgroupRoot: is not supported yet/,
+    expect((await refusal({ argv: ['--reserved-cpus=0'] })).message).toMatch(
+      /^--reserved-cpus: reservedSystemCPUs: is not supported yet/,
     );
-    const { warnings } = await load({ argv: ['--port=10251'] });
-    expect(warnings.map(formatIssue)).toContain('--port: port: has no effect yet: the secured server is not there yet');
-  });
-
-  it('is said of the default of cgroupsPerQOS once, and not of false', async () => {
-    const about = async (body: string): Promise<number> =>
-      (await load({ config: file(body) })).warnings.filter(({ message }) => message.includes('cgroupsPerQOS')).length;
-    expect(await about('')).toBe(1);
-    expect(await about('cgroupsPerQOS: false\nenforceNodeAllocatable: []')).toBe(0);
+    const { warnings } = await load({ argv: ['--contention-profiling'] });
+    expect(warnings.map(formatIssue)).toContain(
+      '--contention-profiling: enableContentionProfiling: has no effect yet: profiles are not served yet',
+    );
   });
 
   it('is said of every field that is unsupported, in a sentence that fits behind the path', () => {

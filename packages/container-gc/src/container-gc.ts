@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import type { RuntimeService } from '@node-agent/cri-client';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerGcError } from './errors.ts';
 import { type ListedContainer, listedContainer, listedSandbox } from './from-cri.ts';
 import { LogCleaner, type LogFiles } from './log-cleaner.ts';
@@ -19,8 +19,10 @@ export interface ContainerGcComponents {
   readonly runtime: { removeContainer(containerId: string, signal: AbortSignal): Promise<void> };
   readonly pods: PodStateProvider;
   readonly fs: LogFiles;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Pick<Clock, 'now'>;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 export interface ContainerGcOptions {
@@ -36,7 +38,7 @@ export interface ContainerGcOptions {
  * Removes what pods leave behind in the runtime and in the log directories. Nothing that runs is ever touched.
  */
 export class ContainerGc {
-  readonly #components: ContainerGcComponents;
+  readonly #components: WithDefaults<ContainerGcComponents>;
   readonly #options: Required<ContainerGcOptions>;
   readonly #policy: ContainerGcPolicy;
   readonly #logs: LogCleaner;
@@ -44,7 +46,8 @@ export class ContainerGc {
   readonly #disposed = new AbortController();
   #deleting: Promise<void> | undefined;
 
-  constructor(components: ContainerGcComponents, options: ContainerGcOptions = {}) {
+  constructor(given: ContainerGcComponents, options: ContainerGcOptions = {}) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = {
       policy: {},

@@ -2,15 +2,17 @@ import { basename, dirname, join } from 'node:path';
 import { type Clock, sleep } from '@node-agent/async';
 import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
 import { isMissing } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerLogError } from './errors.ts';
 import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
 
 export interface ContainerLogManagerComponents {
   readonly cri: Pick<RuntimeService, 'listContainers' | 'containerStatus' | 'reopenContainerLog'>;
   readonly fs: RotationFiles;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 export interface ContainerLogManagerOptions {
@@ -30,7 +32,7 @@ export interface ContainerLogManagerOptions {
  * comes after. A container's log path is asked for once.
  */
 export class ContainerLogManager {
-  readonly #components: ContainerLogManagerComponents;
+  readonly #components: WithDefaults<ContainerLogManagerComponents>;
   readonly #rotator: LogRotator;
   readonly #maxSizeBytes: number;
   readonly #workers: number;
@@ -38,7 +40,8 @@ export class ContainerLogManager {
   #paths: ReadonlyMap<string, string> = new Map();
 
   /** @throws ContainerLogError `InvalidOptions` */
-  constructor(components: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
+  constructor(given: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
+    const components = withDefaults(given);
     const { maxSizeBytes = 10 * 2 ** 20, maxFiles = 5, workers = 1, monitorIntervalMs = 10_000 } = options;
     if (maxFiles <= 1) throw new ContainerLogError('InvalidOptions', `invalid MaxFiles ${maxFiles}, must be > 1`);
     if (workers < 1) throw new ContainerLogError('InvalidOptions', `invalid MaxWorkers ${workers}, must be > 0`);

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { ContainerState, CriError } from '@node-agent/cri-client';
 import { type FileHandle, isMissing } from '@node-agent/host';
+import type { WithDefaults } from '@node-agent/telemetry';
 import { ChangeWaiter } from './change-waiter.ts';
 import { CHUNK_BYTES } from './compress.ts';
 import { ContainerLogError } from './errors.ts';
@@ -31,7 +32,7 @@ export interface WalkOptions {
 
 /** Goes through the files of one log, from the oldest that is wanted to the current one, and on where it is followed. */
 export class LogFileWalk {
-  readonly #components: ContainerLogReaderComponents;
+  readonly #components: WithDefaults<ContainerLogReaderComponents>;
   readonly #log: LogLocation;
   readonly #options: WalkOptions;
   readonly #signal: AbortSignal;
@@ -41,7 +42,12 @@ export class LogFileWalk {
   #current: FileHandle | undefined;
   #containerEnded = false;
 
-  constructor(components: ContainerLogReaderComponents, path: string, options: WalkOptions, signal: AbortSignal) {
+  constructor(
+    components: WithDefaults<ContainerLogReaderComponents>,
+    path: string,
+    options: WalkOptions,
+    signal: AbortSignal,
+  ) {
     this.#components = components;
     this.#log = {
       fs: components.fs,

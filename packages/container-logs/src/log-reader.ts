@@ -1,4 +1,5 @@
 import { isMissing } from '@node-agent/host';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerLogError } from './errors.ts';
 import { LogFileWalk } from './log-file-walk.ts';
 import { ChunkBatch, type LogChunk, LogFilter } from './log-filter.ts';
@@ -15,10 +16,10 @@ const MAX_PIECE_BYTES = 64 * 1024;
  * gap. It holds no more in memory than some pieces of 64 KiB.
  */
 export class ContainerLogReader {
-  readonly #components: ContainerLogReaderComponents;
+  readonly #components: WithDefaults<ContainerLogReaderComponents>;
 
   constructor(components: ContainerLogReaderComponents) {
-    this.#components = components;
+    this.#components = withDefaults(components);
   }
 
   /**

@@ -11,6 +11,8 @@ export interface ContainerLogReaderComponents {
   readonly fs: ReaderFiles;
   /** Asked only when a followed log is silent: whether its container still runs. */
   readonly cri: Pick<RuntimeService, 'containerStatus'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }

@@ -44,6 +44,16 @@ function encodeLine(message, field) {
   return `put${capital(scalarOf(field))}${field.repeated ? 's' : ''}(w, ${tag}, ${value}, ${where});`;
 }
 
+function createField(message, field) {
+  const value = `m.${field.name}`;
+  const where = `'${message.name}.${field.name}'`;
+  if (field.map) return `copyMap(${value}, ${where})`;
+  if (field.kind === 'message') {
+    return `${field.repeated ? 'copyMessages' : 'copyMessage'}<${field.type}>(${value}, create${field.type}, ${where})`;
+  }
+  return `copy${capital(scalarOf(field))}${field.repeated ? 's' : ''}(${value}, ${where})`;
+}
+
 function decodeCases(field) {
   const value = `m.${field.name}`;
   const tag = tagOf(field, wireTypeOf(field));
@@ -73,16 +83,21 @@ function emitMessage(message) {
     .join('');
   const defaults = fields.map((field) => `${field.name}: ${defaultOf(field)}`).join(', ');
   const cases = fields.flatMap(decodeCases).map((line) => `      ${line}\n`);
+  const created = fields.map((field) => `    ${field.name}: ${createField(message, field)},\n`).join('');
   const unused = fields.length === 0 ? '_' : '';
   return `
-function encode${name}(${unused}m: Init<T.${name}>, ${unused}w: Writer): void {
+function encode${name}(${unused}m: Init<${name}>, ${unused}w: Writer): void {
 ${encode}}
-function decode${name}(r: Reader, end: number, into?: T.${name}): T.${name} {
-  const m: T.${name} = into ?? { ${defaults} };
+function decode${name}(r: Reader, end: number, into?: ${name}): ${name} {
+  const m: ${name} = into ?? { ${defaults} };
   while (r.pos < end) {
     const tag = r.uint32();
 ${cases.length === 0 ? '    r.skip(tag);\n' : `    switch (tag) {\n${cases.join('')}      default:\n        r.skip(tag);\n    }\n`}  }
   return m;
+}
+function create${name}(${unused}m: Init<${name}>): ${name} {
+  return {
+${created}  };
 }
 `;
 }
@@ -90,18 +105,20 @@ ${cases.length === 0 ? '    r.skip(tag);\n' : `    switch (tag) {\n${cases.join(
 /** @param {import('./schema.mjs').Schema} schema */
 export function emitCodec({ messages }) {
   const bodies = messages.map(emitMessage).join('');
-  const helpers = [...new Set(bodies.match(/\b(?:put[A-Z]\w*|read[A-Z]\w*|noBytes)\b/g))].sort();
+  const helpers = (names) => [...new Set(bodies.match(names))].sort().join(', ');
   const entries = messages.map(({ name, fullName, comment }) => {
-    const type = `MessageType<T.${name}>`;
+    const type = `MessageType<${name}>`;
     return {
       declared: `${docComment(comment, '  ')}  readonly ${name}: ${type};\n`,
-      made: `  ${name}: /* @__PURE__ */ messageType('${fullName}', encode${name}, decode${name}),\n`,
+      made: `  ${name}: /* @__PURE__ */ messageType('${fullName}', encode${name}, decode${name}, create${name}),\n`,
     };
   });
-  return `import type { Reader } from '../reader.ts';
-import { type Init, type MessageType, messageType, ${helpers.join(', ')} } from '../wire.ts';
+  return `import { ${helpers(/\bcopy[A-Z]\w*\b/g)} } from '../copy.ts';
+import type { Reader } from '../reader.ts';
+import { type Init, type MessageType, messageType, ${helpers(/\b(?:put[A-Z]\w*|read[A-Z]\w*|noBytes)\b/g)} } from '../wire.ts';
 import type { Writer } from '../writer.ts';
-import type * as T from './types.ts';
+import type {
+${messages.map(({ name }) => `  ${name},\n`).join('')}} from './types.ts';
 ${bodies}
 /** Encoder and decoder of each message, by its name in the .proto. */
 export const messages: {

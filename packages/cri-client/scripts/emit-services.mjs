@@ -3,14 +3,14 @@ import { docComment, lowerFirst } from './schema.mjs';
 function emitService({ name, fullName, comment, rpcs }) {
   let text = `\n${docComment(comment)}export interface ${name} {\n`;
   for (const rpc of rpcs) {
-    const result = rpc.stream ? `AsyncIterable<T.${rpc.response}>` : `Promise<T.${rpc.response}>`;
-    text += `${docComment(rpc.comment, '  ')}  ${lowerFirst(rpc.name)}(request: Init<T.${rpc.request}>, signal?: AbortSignal): ${result};\n`;
+    const result = rpc.stream ? `AsyncIterable<${rpc.response}>` : `Promise<${rpc.response}>`;
+    text += `${docComment(rpc.comment, '  ')}  ${lowerFirst(rpc.name)}(request: Init<${rpc.request}>, signal?: AbortSignal): ${result};\n`;
   }
   text += `}\n\n/** The RPCs of ${fullName}: where each is, and what goes over the wire. */\n`;
   const table = `${lowerFirst(name)}Rpcs`;
   text += `export const ${table}: {\n`;
   for (const rpc of rpcs) {
-    const type = `${rpc.stream ? 'StreamRpc' : 'UnaryRpc'}<T.${rpc.request}, T.${rpc.response}>`;
+    const type = `${rpc.stream ? 'StreamRpc' : 'UnaryRpc'}<${rpc.request}, ${rpc.response}>`;
     text += `  readonly ${lowerFirst(rpc.name)}: ${type};\n`;
   }
   text += '} = {\n';
@@ -26,7 +26,7 @@ function emitCalls(services) {
     rpcs.map((rpc) => {
       const method = lowerFirst(rpc.name);
       const [call, result] = rpc.stream ? ['stream', 'AsyncIterable'] : ['unary', 'Promise'];
-      return `  ${method}(request: Init<T.${rpc.request}>, signal?: AbortSignal): ${result}<T.${rpc.response}> {
+      return `  ${method}(request: Init<${rpc.request}>, signal?: AbortSignal): ${result}<${rpc.response}> {
     return this.${call}(${lowerFirst(name)}Rpcs.${method}, request, signal);
   }
 `;
@@ -51,8 +51,11 @@ ${methods.join('')}}
 
 /** @param {import('./schema.mjs').Schema} schema */
 export function emitServices({ services }) {
+  const types = services.flatMap(({ rpcs }) => rpcs.flatMap(({ request, response }) => [request, response]));
+  const names = [...new Set(types)].sort().map((name) => `  ${name},\n`);
   return `import type { Init, StreamRpc, UnaryRpc } from '../wire.ts';
 import { messages } from './codec.ts';
-import type * as T from './types.ts';
+import type {
+${names.join('')}} from './types.ts';
 ${services.map(emitService).join('')}${emitCalls(services)}`;
 }

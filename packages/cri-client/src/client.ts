@@ -5,7 +5,44 @@ import type { CriClientComponents, CriClientOptions } from './client-options.ts'
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 import { imageServiceRpcs, RpcMethods, runtimeServiceRpcs } from './generated/services.ts';
-import type * as T from './generated/types.ts';
+import type {
+  AttachRequest,
+  AttachResponse,
+  CheckpointContainerRequest,
+  CheckpointContainerResponse,
+  ContainerStatusRequest,
+  ContainerStatusResponse,
+  CreateContainerRequest,
+  CreateContainerResponse,
+  ExecRequest,
+  ExecResponse,
+  ImageStatusRequest,
+  ImageStatusResponse,
+  ListContainerStatsRequest,
+  ListContainerStatsResponse,
+  ListContainersRequest,
+  ListContainersResponse,
+  ListImagesRequest,
+  ListImagesResponse,
+  ListPodSandboxMetricsRequest,
+  ListPodSandboxMetricsResponse,
+  ListPodSandboxRequest,
+  ListPodSandboxResponse,
+  ListPodSandboxStatsRequest,
+  ListPodSandboxStatsResponse,
+  PodSandboxStatusRequest,
+  PodSandboxStatusResponse,
+  PortForwardRequest,
+  PortForwardResponse,
+  PullImageRequest,
+  PullImageResponse,
+  RunPodSandboxRequest,
+  RunPodSandboxResponse,
+  StatusRequest,
+  StatusResponse,
+  VersionRequest,
+  VersionResponse,
+} from './generated/types.ts';
 import { isOfOnePod, ListStreams } from './list-streams.ts';
 import { CallMetrics } from './metrics.ts';
 import * as checks from './response-checks.ts';
@@ -53,7 +90,7 @@ export class CriClient extends RpcMethods {
    * Asks the runtime who it is and refuses one that does not speak CRI v1.
    * @throws CriError `UNIMPLEMENTED` where it does not; it says which API and which runtime it found instead
    */
-  async connect(signal?: AbortSignal): Promise<T.VersionResponse> {
+  async connect(signal?: AbortSignal): Promise<VersionResponse> {
     try {
       return await this.version({}, signal);
     } catch (error) {
@@ -75,59 +112,56 @@ export class CriClient extends RpcMethods {
     return this.close();
   }
 
-  override version(request: Init<T.VersionRequest>, signal?: AbortSignal): Promise<T.VersionResponse> {
+  override version(request: Init<VersionRequest>, signal?: AbortSignal): Promise<VersionResponse> {
     return this.unary(runtimeServiceRpcs.version, request, signal, checks.checkVersion);
   }
 
-  override runPodSandbox(
-    request: Init<T.RunPodSandboxRequest>,
-    signal?: AbortSignal,
-  ): Promise<T.RunPodSandboxResponse> {
+  override runPodSandbox(request: Init<RunPodSandboxRequest>, signal?: AbortSignal): Promise<RunPodSandboxResponse> {
     return this.unary(runtimeServiceRpcs.runPodSandbox, request, signal, checks.checkRunPodSandbox);
   }
 
   override podSandboxStatus(
-    request: Init<T.PodSandboxStatusRequest>,
+    request: Init<PodSandboxStatusRequest>,
     signal?: AbortSignal,
-  ): Promise<T.PodSandboxStatusResponse> {
+  ): Promise<PodSandboxStatusResponse> {
     return this.unary(runtimeServiceRpcs.podSandboxStatus, request, signal, checks.checkPodSandboxStatus);
   }
 
   override createContainer(
-    request: Init<T.CreateContainerRequest>,
+    request: Init<CreateContainerRequest>,
     signal?: AbortSignal,
-  ): Promise<T.CreateContainerResponse> {
+  ): Promise<CreateContainerResponse> {
     return this.unary(runtimeServiceRpcs.createContainer, request, signal, checks.checkCreateContainer);
   }
 
   override containerStatus(
-    request: Init<T.ContainerStatusRequest>,
+    request: Init<ContainerStatusRequest>,
     signal?: AbortSignal,
-  ): Promise<T.ContainerStatusResponse> {
+  ): Promise<ContainerStatusResponse> {
     return this.unary(runtimeServiceRpcs.containerStatus, request, signal, checks.checkContainerStatus);
   }
 
-  override exec(request: Init<T.ExecRequest>, signal?: AbortSignal): Promise<T.ExecResponse> {
+  override exec(request: Init<ExecRequest>, signal?: AbortSignal): Promise<ExecResponse> {
     return this.unary(runtimeServiceRpcs.exec, request, signal, checks.checkStreamingUrl);
   }
 
-  override attach(request: Init<T.AttachRequest>, signal?: AbortSignal): Promise<T.AttachResponse> {
+  override attach(request: Init<AttachRequest>, signal?: AbortSignal): Promise<AttachResponse> {
     return this.unary(runtimeServiceRpcs.attach, request, signal, checks.checkStreamingUrl);
   }
 
-  override portForward(request: Init<T.PortForwardRequest>, signal?: AbortSignal): Promise<T.PortForwardResponse> {
+  override portForward(request: Init<PortForwardRequest>, signal?: AbortSignal): Promise<PortForwardResponse> {
     return this.unary(runtimeServiceRpcs.portForward, request, signal, checks.checkStreamingUrl);
   }
 
-  override status(request: Init<T.StatusRequest>, signal?: AbortSignal): Promise<T.StatusResponse> {
+  override status(request: Init<StatusRequest>, signal?: AbortSignal): Promise<StatusResponse> {
     return this.unary(runtimeServiceRpcs.status, request, signal, checks.checkStatus);
   }
 
-  override imageStatus(request: Init<T.ImageStatusRequest>, signal?: AbortSignal): Promise<T.ImageStatusResponse> {
+  override imageStatus(request: Init<ImageStatusRequest>, signal?: AbortSignal): Promise<ImageStatusResponse> {
     return this.unary(imageServiceRpcs.imageStatus, request, signal, checks.checkImageStatus);
   }
 
-  override pullImage(request: Init<T.PullImageRequest>, signal?: AbortSignal): Promise<T.PullImageResponse> {
+  override pullImage(request: Init<PullImageRequest>, signal?: AbortSignal): Promise<PullImageResponse> {
     return this.unary(imageServiceRpcs.pullImage, request, signal, checks.checkPullImage);
   }
 
@@ -136,18 +170,18 @@ export class CriClient extends RpcMethods {
    * @throws CriError `INVALID_ARGUMENT` for a negative timeout
    */
   override checkpointContainer(
-    request: Init<T.CheckpointContainerRequest>,
+    request: Init<CheckpointContainerRequest>,
     signal?: AbortSignal,
-  ): Promise<T.CheckpointContainerResponse> {
+  ): Promise<CheckpointContainerResponse> {
     const timeout = Math.max(request.timeout ?? 0, Math.trunc(this.#timeoutMs / 1000));
     if ((request.timeout ?? 0) < 0) return Promise.reject(negativeTimeout());
     return this.unary(runtimeServiceRpcs.checkpointContainer, { ...request, timeout }, signal);
   }
 
   override async listPodSandbox(
-    request: Init<T.ListPodSandboxRequest>,
+    request: Init<ListPodSandboxRequest>,
     signal?: AbortSignal,
-  ): Promise<T.ListPodSandboxResponse> {
+  ): Promise<ListPodSandboxResponse> {
     const { listPodSandbox: plain, streamPodSandboxes: stream } = runtimeServiceRpcs;
     const items = await this.#list(
       plain,
@@ -162,9 +196,9 @@ export class CriClient extends RpcMethods {
   }
 
   override async listContainers(
-    request: Init<T.ListContainersRequest>,
+    request: Init<ListContainersRequest>,
     signal?: AbortSignal,
-  ): Promise<T.ListContainersResponse> {
+  ): Promise<ListContainersResponse> {
     const { listContainers: plain, streamContainers: stream } = runtimeServiceRpcs;
     const containers = await this.#list(
       plain,
@@ -179,9 +213,9 @@ export class CriClient extends RpcMethods {
   }
 
   override async listContainerStats(
-    request: Init<T.ListContainerStatsRequest>,
+    request: Init<ListContainerStatsRequest>,
     signal?: AbortSignal,
-  ): Promise<T.ListContainerStatsResponse> {
+  ): Promise<ListContainerStatsResponse> {
     const { listContainerStats: plain, streamContainerStats: stream } = runtimeServiceRpcs;
     const stats = await this.#list(
       plain,
@@ -195,9 +229,9 @@ export class CriClient extends RpcMethods {
   }
 
   override async listPodSandboxStats(
-    request: Init<T.ListPodSandboxStatsRequest>,
+    request: Init<ListPodSandboxStatsRequest>,
     signal?: AbortSignal,
-  ): Promise<T.ListPodSandboxStatsResponse> {
+  ): Promise<ListPodSandboxStatsResponse> {
     const { listPodSandboxStats: plain, streamPodSandboxStats: stream } = runtimeServiceRpcs;
     const stats = await this.#list(
       plain,
@@ -211,9 +245,9 @@ export class CriClient extends RpcMethods {
   }
 
   override async listPodSandboxMetrics(
-    request: Init<T.ListPodSandboxMetricsRequest>,
+    request: Init<ListPodSandboxMetricsRequest>,
     signal?: AbortSignal,
-  ): Promise<T.ListPodSandboxMetricsResponse> {
+  ): Promise<ListPodSandboxMetricsResponse> {
     const { listPodSandboxMetrics: plain, streamPodSandboxMetrics: stream } = runtimeServiceRpcs;
     const podMetrics = await this.#list(
       plain,
@@ -226,7 +260,7 @@ export class CriClient extends RpcMethods {
     return { podMetrics };
   }
 
-  override async listImages(request: Init<T.ListImagesRequest>, signal?: AbortSignal): Promise<T.ListImagesResponse> {
+  override async listImages(request: Init<ListImagesRequest>, signal?: AbortSignal): Promise<ListImagesResponse> {
     const { listImages: plain, streamImages: stream } = imageServiceRpcs;
     const images = await this.#list(
       plain,
@@ -243,7 +277,7 @@ export class CriClient extends RpcMethods {
     rpc: UnaryRpc<Req, Res>,
     request: Init<Req>,
     signal: AbortSignal | undefined,
-    check?: checks.ResponseCheck<Res>,
+    check?: (response: Res) => string | undefined,
   ): Promise<Res> {
     return this.#measured(rpc.name, request, async () => {
       const response = await this.#channel.unary(rpc, request, this.#callOptions(rpc.name, request, signal));

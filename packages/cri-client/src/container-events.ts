@@ -1,5 +1,5 @@
-import { type Clock, jitter, type Random, sleep } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { type Clock, jitter, type Random, sleep, systemClock, systemRandom } from '@node-agent/async';
+import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { CriError } from './errors.ts';
 import type { RuntimeService } from './generated/services.ts';
 import type { ContainerEventResponse } from './generated/types.ts';
@@ -7,9 +7,12 @@ import type { ContainerEventResponse } from './generated/types.ts';
 /** What {@link watchContainerEvents} needs. */
 export interface ContainerEventComponents {
   readonly runtime: Pick<RuntimeService, 'getContainerEvents' | 'version'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /** How long to wait before the stream is opened again. */
@@ -36,7 +39,7 @@ export type ContainerEventItem =
  * Source: KEP-3386; upstream gives up after five attempts (`pkg/kubelet/pleg/evented.go`).
  */
 export async function* watchContainerEvents(
-  { runtime, clock, random, logger }: ContainerEventComponents,
+  { runtime, clock = systemClock, random = systemRandom, logger = silentLogger }: ContainerEventComponents,
   { backOffMs = 100, maxBackOffMs = 3_000 }: ContainerEventOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ContainerEventItem, void, undefined> {

@@ -1,6 +1,26 @@
-/** The codes of gRPC (`google.golang.org/grpc/codes`) in the order of their numbers, OK left out of the type. */
-const CODE_NAMES = [
-  'OK',
+import { brand, hasBrand } from '@node-agent/async';
+
+/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
+export type CriErrorCode =
+  | 'CANCELLED'
+  | 'UNKNOWN'
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'OUT_OF_RANGE'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'DATA_LOSS'
+  | 'UNAUTHENTICATED';
+
+/** The codes of gRPC (`google.golang.org/grpc/codes`) in the order of their numbers, from 1: 0 is OK. */
+const CODES: readonly CriErrorCode[] = [
   'CANCELLED',
   'UNKNOWN',
   'INVALID_ARGUMENT',
@@ -17,20 +37,16 @@ const CODE_NAMES = [
   'UNAVAILABLE',
   'DATA_LOSS',
   'UNAUTHENTICATED',
-] as const;
-
-/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
-export type CriErrorCode = Exclude<(typeof CODE_NAMES)[number], 'OK'>;
+];
 
 /** The name of a gRPC status code; `UNKNOWN` for a number that has none, and for OK. */
 export function criErrorCode(status: number): CriErrorCode {
-  const name = CODE_NAMES[status];
-  return name === undefined || name === 'OK' ? 'UNKNOWN' : name;
+  return CODES[status - 1] ?? 'UNKNOWN';
 }
 
 /** The number of a gRPC status code. */
 export function grpcStatus(code: CriErrorCode): number {
-  return CODE_NAMES.indexOf(code);
+  return CODES.indexOf(code) + 1;
 }
 
 /** What {@link CriError} says beside its message. */
@@ -41,8 +57,14 @@ export interface CriErrorOptions {
   readonly cause?: unknown;
 }
 
+const BRAND = '@node-agent/cri-client.CriError';
+
 /** A call of the runtime that failed. Its message is `<rpc>: <code>: <what the runtime said>`. */
 export class CriError extends Error {
+  static {
+    brand(CriError, BRAND);
+  }
+
   override readonly name = 'CriError';
   readonly code: CriErrorCode;
   /** The RPC's name in the .proto (`RunPodSandbox`); empty where no call was made. */
@@ -62,12 +84,17 @@ export class CriError extends Error {
     return `rpc error: code = ${goCodeName(this.code)} desc = ${this.details}`;
   }
 
+  /** Whether a value is a `CriError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is CriError {
+    return hasBrand(value, BRAND);
+  }
+
   /**
    * Any thrown value as a `CriError`: one that is one stays itself; a gRPC status error keeps its code and details; an
    * `AbortError` is `CANCELLED`; anything else is `UNKNOWN`.
    */
   static from(error: unknown, rpc: string = ''): CriError {
-    if (error instanceof CriError) return error;
+    if (CriError.is(error)) return error;
     if (!(error instanceof Error)) return new CriError({ rpc, code: 'UNKNOWN', details: String(error), cause: error });
     if ('code' in error && typeof error.code === 'number' && 'details' in error && typeof error.details === 'string') {
       // grpc-js ends some details with the beginning of a note that it then has nothing to say in.

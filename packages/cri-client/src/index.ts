@@ -11,6 +11,7 @@ export { messages } from './generated/codec.ts';
 export {
   type ImageService,
   imageServiceRpcs,
+  RpcMethods,
   type RuntimeService,
   runtimeServiceRpcs,
 } from './generated/services.ts';

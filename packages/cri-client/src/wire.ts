@@ -1,3 +1,4 @@
+import { setEntry } from './copy.ts';
 import { Reader } from './reader.ts';
 import { Writer } from './writer.ts';
 
@@ -49,12 +50,13 @@ export interface StreamRpc<Req, Res> extends Omit<UnaryRpc<Req, Res>, 'stream'> 
 
 type Encode<M> = (message: Init<M>, writer: Writer) => void;
 type Decode<M> = (reader: Reader, end: number, into?: M) => M;
+type Create<M> = (message: Init<M>) => M;
 
 /** Encoding is synchronous and messages contain no messages of other encoders: one writer does for all. */
 const writer = new Writer();
 
-export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M>): MessageType<M> {
-  const type: MessageType<M> = {
+export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M>, create: Create<M>): MessageType<M> {
+  return {
     name,
     encode(message) {
       writer.reset();
@@ -67,14 +69,13 @@ export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M
       checkEnd(reader, reader.end);
       return message;
     },
-    create: (message) => type.decode(type.encode(message)),
+    create,
   };
-  return type;
 }
 
-type Absent = null | undefined;
+export type Absent = null | undefined;
 
-function refuse(field: string, value: unknown, expected: string): TypeError {
+export function refuse(field: string, value: unknown, expected: string): TypeError {
   const got = typeof value === 'number' ? String(value) : value === null ? 'null' : typeof value;
   return new TypeError(`${field}: expected ${expected}, got ${got}`);
 }
@@ -117,9 +118,7 @@ export function putInt32(w: Writer, tag: number, value: number | Absent, field: 
 
 export function putUint32(w: Writer, tag: number, value: number | Absent, field: string): void {
   if (value === undefined || value === null || value === 0) return;
-  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff)
-    throw refuse(field, value, 'an unsigned 32-bit integer');
-  w.uint32(tag).uint32(value);
+  w.uint32(tag).uint32(checkUint32(value, field));
 }
 
 export function putInt64(w: Writer, tag: number, value: number | Absent, field: string): void {
@@ -129,8 +128,7 @@ export function putInt64(w: Writer, tag: number, value: number | Absent, field: 
 
 export function putUint64(w: Writer, tag: number, value: number | Absent, field: string): void {
   if (value === undefined || value === null || value === 0) return;
-  if (!Number.isInteger(value) || value < 0 || value > 2 ** 64)
-    throw refuse(field, value, 'an unsigned 64-bit integer');
+  checkUint64(value, field);
   // The largest ones read as 2^64, which is one too many to write.
   if (value === 2 ** 64) w.uint32(tag).varint64(0xffff_ffff, 0xffff_ffff);
   else w.uint32(tag).varint64(value >>> 0, Math.floor(value / 2 ** 32));
@@ -217,25 +215,43 @@ export function readMapEntry(r: Reader, map: Record<string, string>): void {
     else r.skip(tag);
   }
   checkEnd(r, end);
-  if (key !== '__proto__') map[key] = value;
-  else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
+  setEntry(map, key, value);
 }
 
 function writeInt64(w: Writer, value: number, field: string): void {
-  if (!Number.isInteger(value) || value < -(2 ** 63) || value > 2 ** 63) throw refuse(field, value, 'a 64-bit integer');
+  checkInt64(value, field);
   // The largest ones read as 2^63, which is one too many to write.
   if (value === 2 ** 63) w.varint64(0xffff_ffff, 0x7fff_ffff);
   else w.varint64(value >>> 0, Math.floor(value / 2 ** 32) >>> 0);
 }
 
-function checkInt32(value: number, field: string): number {
+export function checkInt32(value: number, field: string): number {
   if (!Number.isInteger(value) || value < -0x8000_0000 || value > 0x7fff_ffff) {
     throw refuse(field, value, 'a 32-bit integer');
   }
   return value;
 }
 
-function list<T>(values: readonly T[] | Absent, field: string): readonly T[] {
+export function checkUint32(value: number, field: string): number {
+  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) {
+    throw refuse(field, value, 'an unsigned 32-bit integer');
+  }
+  return value;
+}
+
+export function checkInt64(value: number, field: string): number {
+  if (!Number.isInteger(value) || value < -(2 ** 63) || value > 2 ** 63) throw refuse(field, value, 'a 64-bit integer');
+  return value;
+}
+
+export function checkUint64(value: number, field: string): number {
+  if (!Number.isInteger(value) || value < 0 || value > 2 ** 64) {
+    throw refuse(field, value, 'an unsigned 64-bit integer');
+  }
+  return value;
+}
+
+export function list<T>(values: readonly T[] | Absent, field: string): readonly T[] {
   if (values === undefined || values === null) return [];
   if (!Array.isArray(values)) throw refuse(field, values, 'an array');
   return values;

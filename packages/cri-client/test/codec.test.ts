@@ -62,6 +62,48 @@ describe('every message', () => {
     },
   );
 
+  it.each(types.map((type) => [type.name, type] as const))(
+    '%s is created as a peer would decode it, and shares nothing with what it was made from',
+    (_, type) => {
+      const codec = ours(type);
+      fc.assert(
+        fc.property(arbitrary(type), fc.boolean(), (message, isPartial) => {
+          const init = isPartial ? (withoutNulls(message) as object) : message;
+          const created = codec.create(init);
+          expect(created).toEqual(codec.decode(codec.encode(init)));
+          for (const [name, value] of Object.entries(created)) {
+            if (typeof value === 'object' && value !== null) {
+              expect(value, name).not.toBe((init as Readonly<Record<string, unknown>>)[name]);
+            }
+          }
+        }),
+        { numRuns: 20 },
+      );
+    },
+  );
+
+  it('is created of what is odd as a peer would decode it', () => {
+    const odd = [{ version: '\ud800a' }, { runtimeName: null }, {}];
+    for (const init of odd) {
+      expect(messages.VersionResponse.create(init)).toEqual(
+        messages.VersionResponse.decode(messages.VersionResponse.encode(init)),
+      );
+    }
+    const labels = JSON.parse('{"__proto__": "x", "b\\ud800": "y"}') as Record<string, string>;
+    const container = { id: 'a', labels, createdAt: -0, state: -0 };
+    expect(messages.Container.create(container)).toStrictEqual(
+      messages.Container.decode(messages.Container.encode(container)),
+    );
+    expect(messages.Int64Value.create({ value: 2 ** 63 })).toEqual({ value: 2 ** 63 });
+    expect(Object.keys(messages.Container.create({ labels }).labels)).toContain('__proto__');
+    for (const value of [0.5, 2 ** 70, Number.NaN, '1' as unknown as number]) {
+      expect(() => messages.Int64Value.create({ value })).toThrow('Int64Value.value: expected a 64-bit integer');
+    }
+    expect(() => messages.VersionResponse.create({ version: 1 as unknown as string })).toThrow(
+      'VersionResponse.version: expected a string',
+    );
+  });
+
   it('decodes bytes of any content to a message or an error, and reads no further than their end', () => {
     const codec = messages.ContainerStatusResponse;
     fc.assert(

@@ -1,20 +1,32 @@
-import { type Clock, linkAbort, type Random, sleep, withTimeout } from '@node-agent/async';
-import type { Counter, EventRecorder, EventType, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
+import { type Clock, linkAbort, type Random, sleep, TokenBucket, withTimeout } from '@node-agent/async';
+import {
+  type Counter,
+  type EventRecorder,
+  type EventType,
+  type Logger,
+  type Metrics,
+  type ObjectReference,
+  type WithDefaults,
+  withDefaults,
+} from '@node-agent/telemetry';
 import { type CorrelationLimits, Correlator, defaultCorrelationLimits } from './correlator.ts';
 import { type CoreEvent, type EventSource, newEvent } from './event.ts';
 import { EventNames } from './event-names.ts';
 import { EventQueue, type PendingEvent } from './event-queue.ts';
 import { type EventSink, writeEvent } from './event-sink.ts';
 import { EventSinkError } from './sink-error.ts';
-import { borrowed, filled, type TokenBucket } from './token-bucket.ts';
 
 /** What an {@link ApiEventRecorder} works with. */
 export interface ApiEventRecorderComponents {
   readonly sink: EventSink;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
 }
 
 /** The limits are upstream's where absent. */
@@ -46,20 +58,21 @@ type DropReason = 'queue_full' | 'rejected' | 'retries_exceeded' | 'shutdown' | 
  * that drops its oldest.
  */
 export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
-  readonly #components: ApiEventRecorderComponents;
+  readonly #components: WithDefaults<ApiEventRecorderComponents>;
   readonly #options: Required<Omit<ApiEventRecorderOptions, 'component' | 'host' | 'correlation'>>;
   readonly #source: EventSource;
   readonly #names: EventNames;
   readonly #correlator: Correlator;
   readonly #queue: EventQueue;
   readonly #stop = new AbortController();
+  readonly #bucket: TokenBucket | undefined;
   readonly #dropped: Counter<'reason'>;
   readonly #written: Counter;
   #running: Promise<void> | undefined;
-  #bucket: TokenBucket | undefined;
   #droppedInOutage = 0;
 
-  constructor(components: ApiEventRecorderComponents, options: ApiEventRecorderOptions) {
+  constructor(given: ApiEventRecorderComponents, options: ApiEventRecorderOptions) {
+    const components = withDefaults(given);
     const { host, component = 'kubelet', correlation, ...limits } = options;
     this.#components = components;
     this.#source = { component, host };
@@ -72,6 +85,8 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       flushTimeoutMs: 2_000,
       ...limits,
     };
+    const { qps, burst } = this.#options;
+    this.#bucket = qps > 0 ? new TokenBucket(components, { qps, burst: Math.max(1, burst) }) : undefined;
     this.#names = new EventNames(components);
     this.#correlator = new Correlator({ ...defaultCorrelationLimits, ...correlation });
     this.#queue = new EventQueue(this.#options.queueLimit);
@@ -153,7 +168,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   }
 
   async #try(pending: PendingEvent, signal: AbortSignal): Promise<EventSinkError | undefined> {
-    await this.#takeTurn(signal);
+    await this.#bucket?.acquire(signal);
     try {
       await writeEvent(this.#components.sink, pending, signal);
     } catch (error) {
@@ -169,14 +184,6 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       this.#droppedInOutage = 0;
     }
     return undefined;
-  }
-
-  async #takeTurn(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#components;
-    if (this.#options.qps <= 0) return;
-    const { bucket, waitMs } = borrowed(filled(this.#bucket, this.#options, clock.monotonic()), this.#options);
-    if (waitMs > 0) await sleep(clock, waitMs, signal);
-    this.#bucket = bucket;
   }
 
   async #flush(): Promise<void> {

@@ -1,9 +1,9 @@
+import { filledLevel, type TokenLevel } from '@node-agent/async';
 import type { CoreEvent } from './event.ts';
 import { aggregateKey, eventKey, spamKey } from './event-keys.ts';
 import { LruMap } from './lru-map.ts';
-import { filled, type TokenBucket } from './token-bucket.ts';
 
-/** The limits of a {@link Correlator}; the defaults are client-go's (`tools/record/events_cache.go`). */
+/** The limits of a `Correlator`; the defaults are client-go's (`tools/record/events_cache.go`). */
 export interface CorrelationLimits {
   /** How many keys each of the three memories holds; 4096. */
   readonly cacheSize: number;
@@ -57,7 +57,7 @@ export class Correlator {
   readonly #limits: CorrelationLimits;
   readonly #similar: LruMap<string, Similar>;
   readonly #observed: LruMap<string, Observed>;
-  readonly #buckets: LruMap<string, TokenBucket>;
+  readonly #buckets: LruMap<string, TokenLevel>;
 
   constructor(limits: CorrelationLimits = defaultCorrelationLimits) {
     this.#limits = limits;
@@ -99,7 +99,7 @@ export class Correlator {
   #accepts(event: CoreEvent, nowMs: number): boolean {
     const { spamBurst, spamQps } = this.#limits;
     const key = spamKey(event);
-    const bucket = filled(this.#buckets.get(key), { qps: spamQps, burst: spamBurst }, nowMs);
+    const bucket = filledLevel(this.#buckets.get(key), { qps: spamQps, burst: spamBurst }, nowMs);
     const accepted = bucket.tokens >= 1;
     this.#buckets.set(key, accepted ? { ...bucket, tokens: bucket.tokens - 1 } : bucket);
     return accepted;

@@ -1,3 +1,5 @@
+import { brand, hasBrand } from '@node-agent/async';
+
 /**
  * Why an event was not written. `NotFound`: what was to be patched is gone. `Exists`: what was to be made is there.
  * `NamespaceTerminating`: nothing new may be made there. `Rejected`: no server will take it. `Unavailable`:
@@ -5,8 +7,14 @@
  */
 export type EventSinkErrorCode = 'NotFound' | 'Exists' | 'NamespaceTerminating' | 'Rejected' | 'Unavailable';
 
+const BRAND = '@node-agent/events.EventSinkError';
+
 /** What an {@link EventSink} failed with; the cause is the sink's own error. */
 export class EventSinkError extends Error {
+  static {
+    brand(EventSinkError, BRAND);
+  }
+
   override readonly name = 'EventSinkError';
   readonly code: EventSinkErrorCode;
   /** How long the server asks to wait, in milliseconds. */
@@ -22,12 +30,17 @@ export class EventSinkError extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 
+  /** Whether a value is a `EventSinkError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is EventSinkError {
+    return hasBrand(value, BRAND);
+  }
+
   /**
    * Reads `httpStatus` (none: no answer came), `code`, `details.causes` and `retryAfterMs` where the error has them. client-go gives up on
    * every answer that is a Status; here a server that is overloaded, ill or does not know us any more is asked again.
    */
   static from(error: unknown): EventSinkError {
-    if (error instanceof EventSinkError) return error;
+    if (EventSinkError.is(error)) return error;
     const { httpStatus, code, retryAfterMs, details } = isRecord(error) ? error : {};
     const terminating = hasCause(details, 'NamespaceTerminating');
     return new EventSinkError(

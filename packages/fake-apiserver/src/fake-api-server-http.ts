@@ -30,7 +30,7 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
  * that goes away ends its watch.
  */
 export class FakeApiServerHttp {
-  readonly #api: FakeApiServer;
+  readonly #api: Pick<FakeApiServer, 'request' | 'onReachable'>;
   readonly #options: FakeApiServerHttpOptions;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
@@ -38,7 +38,10 @@ export class FakeApiServerHttp {
   #forget: () => void = () => {};
   #turn: Promise<void> = Promise.resolve();
 
-  constructor({ api }: { readonly api: FakeApiServer }, options: FakeApiServerHttpOptions = {}) {
+  constructor(
+    { api }: { readonly api: Pick<FakeApiServer, 'request' | 'onReachable'> },
+    options: FakeApiServerHttpOptions = {},
+  ) {
     this.#api = api;
     this.#options = options;
     this.#port = options.port ?? 0;
@@ -127,7 +130,7 @@ export class FakeApiServerHttp {
     } catch (error) {
       // Whatever broke, the client sees a connection that breaks; what is no fault is a fault of this program.
       incoming.socket.destroy();
-      if (!(error instanceof ConnectionFault) && !gone.signal.aborted) throw error;
+      if (!ConnectionFault.is(error) && !gone.signal.aborted) throw error;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, linkAbort, type Random } from '@node-agent/async';
+import { type Clock, linkAbort, type Random, systemClock, systemRandom } from '@node-agent/async';
 import { type Answer, failureAnswer, jsonAnswer, toResponse } from './core/answer.ts';
 import { type Call, named, parsePath } from './core/call.ts';
 import { type CertificateSigner, removeEmptyNamespace, signApproved } from './core/controllers.ts';
@@ -27,9 +27,10 @@ import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 
 /** What a {@link FakeApiServer} lives on. */
 export interface FakeApiServerComponents {
-  readonly clock: Clock;
-  /** UIDs, generated names and time-outs come from it: the same seed gives the same ones. */
-  readonly random: Random;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** UIDs, generated names and time-outs come from it: the same seed gives the same ones. The machine's own where absent. */
+  readonly random?: Random;
 }
 
 /** How a {@link FakeApiServer} is. */
@@ -83,7 +84,10 @@ export class FakeApiServer implements HttpTransport {
   #onRequest: (entry: AuditEntry) => void = () => {};
   #services = 0;
 
-  constructor({ clock, random }: FakeApiServerComponents, options: FakeApiServerOptions = {}) {
+  constructor(
+    { clock = systemClock, random = systemRandom }: FakeApiServerComponents = {},
+    options: FakeApiServerOptions = {},
+  ) {
     const { historyLimit, bookmarkIntervalMs = 60_000, minRequestTimeoutMs = 1_800_000 } = options;
     const { audiences = ['https://kubernetes.default.svc.cluster.local'] } = options;
     const store = new Store({ revision: FIRST_REVISION, ...(historyLimit === undefined ? {} : { historyLimit }) });
@@ -244,7 +248,7 @@ export class FakeApiServer implements HttpTransport {
       if (fault?.kind === 'answerLost') throw new ConnectionFault('ECONNRESET', 'the answer was lost');
       return fault?.kind === 'truncate' ? truncated(answer, fault.clean === true) : toResponse(answer);
     } catch (error) {
-      if (error instanceof ConnectionFault || linked.aborted) throw error;
+      if (ConnectionFault.is(error) || linked.aborted) throw error;
       return toResponse(failureAnswer(ApiFailure.from(error)));
     }
   }

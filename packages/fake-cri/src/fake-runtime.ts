@@ -1,10 +1,10 @@
-import type { Clock, Random } from '@node-agent/async';
+import { type Clock, type Random, systemClock, systemRandom } from '@node-agent/async';
 import { ContainerState, messages } from '@node-agent/cri-client';
 import type { Script } from './behaviour.ts';
 import { killSharedProcesses, markExited } from './core/container-life.ts';
 import { containerRpcs } from './core/container-rpcs.ts';
 import { Dispatcher } from './core/dispatch.ts';
-import { DispatchedService } from './core/dispatched-service.ts';
+import { DispatchedService, serve } from './core/dispatched-service.ts';
 import { EventHub } from './core/event-hub.ts';
 import { execRpcs } from './core/exec-rpcs.ts';
 import { failure } from './core/failure.ts';
@@ -12,9 +12,9 @@ import { imageRpcs } from './core/image-rpcs.ts';
 import { anyImage, type FakeImage, ImageStore, type Registry } from './core/image-store.ts';
 import { IpPool } from './core/ip-pool.ts';
 import { toContainerStatus, toPodSandboxStatus } from './core/messages.ts';
-import type { Handlers, RpcName } from './core/rpcs.ts';
+import type { RpcName } from './core/rpcs.ts';
 import { runtimeRpcs } from './core/runtime-rpcs.ts';
-import { sandboxRpcs, sandboxStopped } from './core/sandbox-rpcs.ts';
+import { SANDBOX_IMAGE, sandboxRpcs, sandboxStopped } from './core/sandbox-rpcs.ts';
 import {
   containerState,
   containersIn,
@@ -29,9 +29,10 @@ import type { FakeCriFileSystem } from './process/container-files.ts';
 
 /** What a {@link FakeRuntime} lives on. */
 export interface FakeRuntimeComponents {
-  readonly clock: Clock;
-  /** Ids come from it: the same seed gives the same ids. */
-  readonly random: Random;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Ids come from it: the same seed gives the same ids. The machine's own where absent. */
+  readonly random?: Random;
   /** Where logs go, and what mounts show. */
   readonly fs: FakeCriFileSystem;
 }
@@ -89,7 +90,7 @@ export interface LiveContainer {
   readonly sandboxId: string;
 }
 
-const PAUSE_IMAGE: FakeImage = { tags: ['registry.k8s.io/pause:3.10'], sizeBytes: 320_000, pinned: true };
+const PAUSE_IMAGE: FakeImage = { tags: [SANDBOX_IMAGE], sizeBytes: 320_000, pinned: true };
 
 /**
  * A container runtime in memory, with containerd's semantics: names are reserved, stopping and removing can be repeated,
@@ -101,12 +102,14 @@ export class FakeRuntime extends DispatchedService {
   readonly faults: FaultInjector = new FaultInjector();
   readonly #state: RuntimeState;
   readonly #events: EventHub;
-  readonly #handlers: Handlers;
   readonly #dispatcher: Dispatcher;
   #crashedAtNs = 0;
 
   /** @throws TypeError where an image reference or a pod CIDR of the options is malformed */
-  constructor({ clock, random, fs }: FakeRuntimeComponents, options: FakeRuntimeOptions = {}) {
+  constructor(
+    { clock = systemClock, random = systemRandom, fs }: FakeRuntimeComponents,
+    options: FakeRuntimeOptions = {},
+  ) {
     super();
     this.#dispatcher = new Dispatcher(clock, this.faults, options.unimplemented ?? []);
     this.#events = new EventHub(clock, (event) => {
@@ -147,7 +150,7 @@ export class FakeRuntime extends DispatchedService {
       },
       emit: (type, containerId, sandboxId) => this.#emit(type, containerId, sandboxId),
     };
-    this.#handlers = {
+    const handlers = {
       ...runtimeRpcs(this.#state, this.#events),
       ...sandboxRpcs(this.#state),
       ...containerRpcs(this.#state),
@@ -155,6 +158,7 @@ export class FakeRuntime extends DispatchedService {
       ...statsRpcs(this.#state),
       ...imageRpcs(this.#state, options.registry ?? anyImage),
     };
+    serve(this, { dispatcher: this.#dispatcher, handlers });
   }
 
   /** Whether it is crashed. */
@@ -239,10 +243,6 @@ export class FakeRuntime extends DispatchedService {
   /** Adds a local image, as an import does. @throws TypeError where a tag is not an image reference */
   addImage(image: FakeImage): void {
     this.#state.images.add(image);
-  }
-
-  protected override get service(): { readonly dispatcher: Dispatcher; readonly handlers: Handlers } {
-    return { dispatcher: this.#dispatcher, handlers: this.#handlers };
   }
 
   #emit(type: number, containerId: string, sandboxId: string): void {

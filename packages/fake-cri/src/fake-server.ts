@@ -23,12 +23,15 @@ export interface FakeCriServerOptions {
   readonly endpoint: string;
 }
 
+/** A {@link FakeRuntime}, or what can be crashed as one. */
+export type ServedRuntime = RuntimeService & ImageService & Pick<FakeRuntime, 'crash' | 'recover'>;
+
 /**
  * A {@link FakeRuntime} over gRPC. A client that goes away cancels its calls; a crash of the runtime drops every
  * connection, and the same endpoint answers again after {@link recover}.
  */
 export class FakeCriServer {
-  readonly #runtime: FakeRuntime;
+  readonly #runtime: ServedRuntime;
   readonly #address: Address;
   readonly #sockets = new Set<Socket>();
   #listener: NetServer | undefined;
@@ -36,7 +39,7 @@ export class FakeCriServer {
   #port = 0;
 
   /** @throws TypeError where the endpoint is not one */
-  constructor({ runtime }: { readonly runtime: FakeRuntime }, { endpoint }: FakeCriServerOptions) {
+  constructor({ runtime }: { readonly runtime: ServedRuntime }, { endpoint }: FakeCriServerOptions) {
     this.#runtime = runtime;
     this.#address = parseAddress(endpoint);
   }
@@ -126,7 +129,7 @@ async function removeStaleSocket(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-function newServer(runtime: FakeRuntime): Server {
+function newServer(runtime: ServedRuntime): Server {
   const server = new Server({
     'grpc.max_send_message_length': MAX_MESSAGE_BYTES,
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -155,12 +158,12 @@ function serializer(type: { readonly encode: MessageType<never>['encode'] }): (m
 
 type Method = (request: object, signal: AbortSignal) => Promise<object> | AsyncIterable<object>;
 
-function methodOf(runtime: RuntimeService & ImageService, name: string): Method {
+function methodOf(runtime: ServedRuntime, name: string): Method {
   const method: unknown = runtime[name as RpcName];
-  return method as Method;
+  return (method as Method).bind(runtime);
 }
 
-function unaryHandler(runtime: FakeRuntime, name: string) {
+function unaryHandler(runtime: ServedRuntime, name: string) {
   const method = methodOf(runtime, name);
   return (call: ServerUnaryCall<object, object>, answer: sendUnaryData<object>): void => {
     const gone = new AbortController();
@@ -172,7 +175,7 @@ function unaryHandler(runtime: FakeRuntime, name: string) {
   };
 }
 
-function streamHandler(runtime: FakeRuntime, name: string) {
+function streamHandler(runtime: ServedRuntime, name: string) {
   const method = methodOf(runtime, name);
   return async (call: ServerWritableStream<object, object>): Promise<void> => {
     const gone = new AbortController();

@@ -7,6 +7,7 @@ export {
   type ScriptedContainer,
   type ScriptedOutput,
 } from './behaviour.ts';
+export { DispatchedService } from './core/dispatched-service.ts';
 export { anyImage, busyboxImage, type FakeImage, type Registry, type RegistryAnswer } from './core/image-store.ts';
 export type { RpcName } from './core/rpcs.ts';
 export { type Latencies, typicalLatencies } from './core/state.ts';
@@ -17,9 +18,9 @@ export {
   type LiveContainer,
   type RecoverOptions,
 } from './fake-runtime.ts';
-export { FakeCriServer, type FakeCriServerOptions } from './fake-server.ts';
-export type { EventFault, EventFaultRule, Nonsense, RpcFault, RpcFaultRule } from './faults/fault.ts';
+export { FakeCriServer, type FakeCriServerOptions, type ServedRuntime } from './fake-server.ts';
+export type { EventFault, EventFaultRule, FaultLimits, Nonsense, RpcFault, RpcFaultRule } from './faults/fault.ts';
 export type { FaultInjector, FaultSource, InjectedFault } from './faults/injector.ts';
 export { type FaultRates, seededFaults } from './faults/seeded.ts';
-export type { FakeCriFileSystem } from './process/container-files.ts';
-export type { ProcessContext, Program } from './process/process.ts';
+export type { ContainerFiles, FakeCriFileSystem, FileMount, FilesOfContainer } from './process/container-files.ts';
+export type { OutputStream, ProcessContext, ProcessSurroundings, Program } from './process/process.ts';

@@ -17,6 +17,7 @@ export interface FileStat {
 
 /** One entry of a directory. */
 export interface DirectoryEntry {
+  /** Leads to the entry, whatever bytes it is made of: those that are no UTF-8 are lone surrogates, as `textOfBytes` has them. */
   readonly name: string;
   readonly kind: FileKind;
 }
@@ -32,17 +33,35 @@ export interface FileHandle {
   close(): Promise<void>;
 }
 
+/** How {@link FileSystem.openBeneath} takes links. */
+export interface BeneathOptions {
+  /** `within` follows them with the directory as the root of all paths, as in a chroot. Default: `refuse`, with ELOOP. */
+  readonly links?: 'refuse' | 'within';
+}
+
 /**
  * The files of the host, as far as a kubelet touches them. Errors are Node's system errors, with `code` (`ENOENT`,
  * `EEXIST`, `ENOSPC`, ...). Managers take `Pick<FileSystem, ...>` of what they use.
  */
 export interface FileSystem {
+  /** Reads a file that the caller trusts: whole, and waiting for whoever writes a FIFO. See {@link openBeneath} for others. */
   readFile(path: string): Promise<Uint8Array>;
   /** Creates or replaces a file in place. `mode` is set exactly where given, whatever the umask. */
   writeFile(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
   /** Writes to a temporary name beside `path`, syncs, renames: readers see the old or the new content, never a part. */
   writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  /**
+   * Opens a file, or with `r` a directory. With `r` it never waits, and touches no FIFO, socket or device, wherever the path
+   * leads by links. @throws ENXIO for those
+   */
   open(path: string, flags: 'r' | 'a'): Promise<FileHandle>;
+  /**
+   * Opens a file for reading below a directory in which others may put anything under any name at any instant (W3, W5): no
+   * name leads out of the directory or into another mount, nor is anything but a file opened, nor waited for.
+   * @throws ELOOP for a link (see `links`); EXDEV for what leads out; ENAMETOOLONG for what lies more than 256 directories
+   * deep; EISDIR; ENXIO for a FIFO, a socket, a device
+   */
+  openBeneath(directory: string, path: string, options?: BeneathOptions): Promise<FileHandle>;
   /**
    * Makes a directory and its parents; no error where it exists. `mode` holds for all that are made: exactly for the last
    * one, within the umask for its parents. A directory that is there keeps its own.
@@ -59,11 +78,16 @@ export interface FileSystem {
   symlink(target: string, path: string): Promise<void>;
   readlink(path: string): Promise<string>;
   realpath(path: string): Promise<string>;
+  /**
+   * Tells mounts apart: two paths have the same one where they are of one mount, of a bind mount too. The path is not
+   * followed where it is a link, and the file system that is mounted there is not asked.
+   */
+  mountId(path: string): Promise<string>;
   /** Removes a file, link or empty directory. @throws ENOENT, ENOTEMPTY */
   remove(path: string): Promise<void>;
   /**
-   * Removes whatever is at `path`, with all below it; no error where absent. All that can go is gone before the first
-   * error is thrown. @throws EBUSY for a mount point, which is neither entered nor removed; EINVAL for `/`
+   * Removes whatever is at `path`, with all below it, whatever the names and however many; no error where absent. All that
+   * can go is gone before the first error is thrown. @throws EBUSY for a mount point, which is neither entered nor removed; EINVAL for `/`
    */
   removeAll(path: string): Promise<void>;
   /**

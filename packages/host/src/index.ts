@@ -1,4 +1,17 @@
 export { isTemporaryName } from './atomic-write.ts';
-export type { DirectoryEntry, FileHandle, FileKind, FileStat, FileSystem } from './file-system.ts';
+export { bytesOfText, textOfBytes } from './byte-names.ts';
+export type {
+  BeneathOptions,
+  DirectoryEntry,
+  FileHandle,
+  FileKind,
+  FileStat,
+  FileSystem,
+} from './file-system.ts';
+export type { ForeignFiles } from './foreign/foreign-files.ts';
+export type { GuardedFilesOptions } from './foreign/guarded-files.ts';
+export { nodeForeignFiles } from './foreign/node-foreign-files.ts';
+export type { FileSystemSize } from './helper/protocol.ts';
 export { nodeFileSystem } from './node-file-system.ts';
+export { readBounded, readFileBeneath, readFileBounded } from './read-bounded.ts';
 export { errorCode, isMissing, type SystemError, systemError } from './system-error.ts';

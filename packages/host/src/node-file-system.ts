@@ -1,10 +1,15 @@
 import { randomInt } from 'node:crypto';
-import { constants, type Dirent, type Stats } from 'node:fs';
+import { constants } from 'node:fs';
 import * as fsp from 'node:fs/promises';
+import { systemClock } from '@node-agent/async';
 import { writeAtomically } from './atomic-write.ts';
-import type { DirectoryEntry, FileHandle, FileKind, FileStat, FileSystem } from './file-system.ts';
-import { removeTree } from './remove-tree.ts';
-import { isMissing } from './system-error.ts';
+import { systemPath, textOfBytes } from './byte-names.ts';
+import { kindOf, statOf } from './file-stat.ts';
+import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from './file-system.ts';
+import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
+import { openBeneath, openForReading } from './open-checked.ts';
+import { TreeRemover } from './remove-tree.ts';
+import { errorCode, isMissing } from './system-error.ts';
 import { watchPath } from './watch-path.ts';
 
 // Tells this process's temporary files from those of one that was killed, and may have had the same process id.
@@ -13,59 +18,82 @@ const owner = randomInt(2 ** 32);
 // What the system takes away from each mode: only where it takes something has the mode to be set once more.
 const umask = process.umask();
 
+const remover = new TreeRemover({ clock: systemClock });
+
 /**
  * The machine's files, through `node:fs/promises`. Paths follow the process's root and umask; a `mode` that is given
  * is set exactly.
  */
 export const nodeFileSystem: FileSystem = {
-  readFile: (path) => fsp.readFile(path),
+  readFile: (path) => fsp.readFile(systemPath(path)),
   writeFile: (path, data, options) => writeAll(path, 'w', data, options?.mode, false),
   writeFileAtomic: (path, data, options) =>
     writeAtomically(
       {
         createSynced: (temporary) => writeAll(temporary, 'wx', data, options?.mode, true),
-        rename: fsp.rename,
+        rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),
         syncDirectory,
-        remove: fsp.unlink,
+        remove: (temporary) => fsp.unlink(systemPath(temporary)),
       },
       path,
       owner,
     ),
   async open(path, flags) {
-    return new NodeFileHandle(await fsp.open(path, flags));
+    return new NodeFileHandle(flags === 'r' ? await openForReading(path) : await fsp.open(systemPath(path), flags));
+  },
+  async openBeneath(directory, path, options = {}) {
+    return new NodeFileHandle(await openBeneath(directory, path, options));
   },
   async mkdir(path, options) {
     const { mode } = options ?? {};
-    const made = await fsp.mkdir(path, { recursive: true, ...(mode !== undefined && { mode }) });
+    const made = await fsp.mkdir(systemPath(path), { recursive: true, ...(mode !== undefined && { mode }) });
     // A directory that was there before keeps its own mode.
-    if (made !== undefined && mode !== undefined && (mode & umask) !== 0) await fsp.chmod(path, mode);
+    if (made !== undefined && mode !== undefined && (mode & umask) !== 0) await fsp.chmod(systemPath(path), mode);
   },
   async readdir(path) {
-    const entries = await fsp.readdir(path, { withFileTypes: true });
-    return entries.map((entry): DirectoryEntry => ({ name: entry.name, kind: kindOf(entry) })).sort(byName);
+    const entries = await fsp.readdir(systemPath(path), { withFileTypes: true, encoding: 'buffer' });
+    return entries
+      .map((entry): DirectoryEntry => ({ name: textOfBytes(entry.name), kind: kindOf(entry) }))
+      .sort(byName);
   },
-  stat: async (path) => statOf(await fsp.stat(path)),
-  lstat: async (path) => statOf(await fsp.lstat(path)),
+  stat: async (path) => statOf(await fsp.stat(systemPath(path))),
+  lstat: async (path) => statOf(await fsp.lstat(systemPath(path))),
   async exists(path) {
     try {
-      await fsp.stat(path);
+      await fsp.stat(systemPath(path));
       return true;
     } catch (error) {
       if (isMissing(error)) return false;
       throw error;
     }
   },
-  chmod: (path, mode) => fsp.chmod(path, mode),
-  chown: (path, uid, gid) => fsp.chown(path, uid, gid),
-  rename: (from, to) => fsp.rename(from, to),
-  symlink: (target, path) => fsp.symlink(target, path),
-  readlink: (path) => fsp.readlink(path),
-  realpath: (path) => fsp.realpath(path),
-  async remove(path) {
-    const { kind } = statOf(await fsp.lstat(path));
-    await (kind === 'directory' ? fsp.rmdir(path) : fsp.unlink(path));
+  chmod: (path, mode) => fsp.chmod(systemPath(path), mode),
+  chown: (path, uid, gid) => fsp.chown(systemPath(path), uid, gid),
+  rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),
+  symlink: (target, path) => fsp.symlink(systemPath(target), systemPath(path)),
+  readlink: async (path) => textOfBytes(await fsp.readlink(systemPath(path), { encoding: 'buffer' })),
+  realpath: async (path) => textOfBytes(await fsp.realpath(systemPath(path), { encoding: 'buffer' })),
+  async mountId(path) {
+    const flags = onLinux ? O_PATH : constants.O_RDONLY | constants.O_NONBLOCK;
+    const file = await fsp.open(systemPath(path), flags | constants.O_NOFOLLOW);
+    try {
+      return mountIdOf(file.fd);
+    } finally {
+      await file.close();
+    }
   },
-  removeAll: removeTree,
+  async remove(path) {
+    try {
+      await fsp.unlink(systemPath(path));
+    } catch (error) {
+      // Linux says EISDIR of a directory, POSIX and macOS EPERM; nobody has to ask what it is, which might never answer.
+      if (!['EISDIR', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
+      await fsp.rmdir(systemPath(path)).catch((rmdirError: unknown) => {
+        throw errorCode(rmdirError) === 'ENOTDIR' ? error : rmdirError;
+      });
+    }
+  },
+  removeAll: (path) => remover.remove(path),
   watch: watchPath,
 };
 
@@ -112,7 +140,7 @@ async function writeAll(
   sync: boolean,
 ): Promise<void> {
   // Where a mode is wanted the file is born private, so that nobody opens it in between.
-  const file = await fsp.open(path, flags, mode === undefined ? 0o666 : mode & 0o600);
+  const file = await fsp.open(systemPath(path), flags, mode === undefined ? 0o666 : mode & 0o600);
   try {
     if (mode !== undefined) await file.chmod(mode);
     if (data.length > 0) await file.writeFile(data);
@@ -123,7 +151,7 @@ async function writeAll(
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await fsp.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  const directory = await fsp.open(systemPath(path), constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await directory.sync();
   } finally {
@@ -133,26 +161,4 @@ async function syncDirectory(path: string): Promise<void> {
 
 function byName(a: DirectoryEntry, b: DirectoryEntry): number {
   return a.name < b.name ? -1 : 1;
-}
-
-function kindOf(entry: Stats | Dirent): FileKind {
-  if (entry.isFile()) return 'file';
-  if (entry.isDirectory()) return 'directory';
-  if (entry.isSymbolicLink()) return 'symlink';
-  if (entry.isSocket()) return 'socket';
-  if (entry.isFIFO()) return 'fifo';
-  return entry.isBlockDevice() ? 'blockDevice' : 'charDevice';
-}
-
-function statOf(stats: Stats): FileStat {
-  return {
-    kind: kindOf(stats),
-    sizeBytes: stats.size,
-    mode: stats.mode & 0o7777,
-    uid: stats.uid,
-    gid: stats.gid,
-    modifiedAtMs: stats.mtimeMs,
-    inode: stats.ino,
-    device: stats.dev,
-  };
 }

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { errorCode, type FileSystem } from '../src/index.ts';
+import { errorCode, type FileSystem, readFileBeneath, readFileBounded } from '../src/index.ts';
 
 /** A file system under test, with a directory of the test's own. */
 export interface Fixture extends AsyncDisposable {
   readonly fs: FileSystem;
   readonly root: string;
+  /** Makes a FIFO that nobody writes. */
+  makeFifo(path: string): Promise<void>;
 }
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -237,6 +239,153 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       await fs.removeAll(at('link'));
       expect((await fs.readdir(fixture.root)).map((entry) => entry.name)).toEqual(['outside']);
       expect(await fs.exists(at('outside/kept'))).toBe(true);
+    });
+
+    // Bytes as Latin 1 has them, without what UTF-8 may have: the lone surrogates stand for these.
+    const ODD_NAMES = [
+      'caf\udce9',
+      '\udcff\udcfe',
+      'whole \u00e9\u20ac\u{1f600} and \udc80',
+      'line\nfeed',
+      ' ',
+      '-rf',
+      '\\',
+      "'",
+    ];
+
+    it('W5: names may be any bytes, and lead back to what they name', async () => {
+      for (const name of ODD_NAMES) await fs.writeFile(at(name), name);
+      const entries = await fs.readdir(fixture.root);
+      expect(new Set(entries.map(({ name }) => name))).toEqual(new Set(ODD_NAMES));
+      for (const { name } of entries) {
+        expect((await fs.lstat(at(name))).kind).toBe('file');
+        await fs.rename(at(name), at(`${name}.renamed`));
+        await fs.chmod(at(`${name}.renamed`), 0o600);
+        await fs.remove(at(`${name}.renamed`));
+      }
+      await fs.symlink('caf\udce9', at('link'));
+      expect(await fs.readlink(at('link'))).toBe('caf\udce9');
+      await fs.mkdir(at('caf\udce9'));
+      expect(await fs.realpath(at('link'))).toBe(await fs.realpath(at('caf\udce9')));
+      expect(await codeOf(fs.stat(at('\udcff'.repeat(256))))).toBe('ENAMETOOLONG');
+      expect((await fs.stat(at('caf\udce9'))).kind).toBe('directory');
+    });
+
+    it('W5: removes trees whose names are no text', async () => {
+      for (const name of ODD_NAMES) {
+        await fs.mkdir(at(`tree/${name}/${name}`));
+        await fs.writeFile(at(`tree/${name}/file ${name}`), '');
+        await fs.symlink(name, at(`tree/link ${name}`));
+      }
+      await fixture.makeFifo(at('tree/fifo'));
+      await fs.removeAll(at('tree'));
+      await fs.mkdir(at('\udcff'));
+      await fs.removeAll(at('\udcff'));
+      expect(await fs.readdir(fixture.root)).toEqual([]);
+    });
+
+    it('W5: removes a tree of thousands of names, a part of them in directories', async () => {
+      await fs.mkdir(at('tree/full/sub'));
+      await Promise.all(Array.from({ length: 2500 }, (_, n) => fs.writeFile(at(`tree/full/\udcff ${n}`), '')));
+      await fs.writeFile(at('tree/full/sub/one'), '');
+      await fs.removeAll(at('tree'));
+      expect(await fs.readdir(fixture.root)).toEqual([]);
+    });
+
+    it('opens neither a FIFO nor a device, and does not wait for one', async () => {
+      await fixture.makeFifo(at('fifo'));
+      await fs.symlink('fifo', at('to-fifo'));
+      for (const path of ['fifo', 'to-fifo']) expect(await codeOf(fs.open(at(path), 'r'))).toBe('ENXIO');
+      expect(await codeOf(readFileBounded(fs, at('fifo'), 10))).toBe('ENXIO');
+      expect(await codeOf(readFileBounded(fs, fixture.root, 10))).toBe('EISDIR');
+    });
+
+    it('reads up to a limit, and not a byte more', async () => {
+      await fs.writeFile(at('a'), '0123456789');
+      expect(text(await readFileBounded(fs, at('a'), 10))).toBe('0123456789');
+      expect(await codeOf(readFileBounded(fs, at('a'), 9))).toBe('EFBIG');
+      await fs.writeFile(at('empty'), '');
+      expect(text(await readFileBounded(fs, at('empty'), 0))).toBe('');
+    });
+
+    describe('beneath a directory', () => {
+      const read = async (path: string, links?: 'refuse' | 'within'): Promise<string | undefined> => {
+        const options = links === undefined ? {} : { links };
+        return readFileBeneath(fs, at('volume'), path, 100, options).then(text, errorCode);
+      };
+      beforeEach(async () => {
+        await fs.mkdir(at('volume/sub'));
+        await fs.writeFile(at('outside'), 'secret');
+        await fs.writeFile(at('volume/file'), 'top');
+        await fs.writeFile(at('volume/sub/file'), 'below');
+        await fs.writeFile(at('volume/sub/\udcff'), 'odd');
+        await fs.writeFile(at('volume/long'), 'x'.repeat(101));
+        await fixture.makeFifo(at('volume/fifo'));
+        await fs.symlink('file', at('volume/link'));
+        await fs.symlink('sub', at('volume/link-to-sub'));
+        await fs.symlink('../outside', at('volume/out'));
+        await fs.symlink(at('outside'), at('volume/absolute-out'));
+        await fs.symlink('/sub/file', at('volume/absolute'));
+        await fs.symlink('fifo', at('volume/to-fifo'));
+        await fs.symlink('loop', at('volume/loop'));
+      });
+
+      it.each<[path: string, refused: string, within: string]>([
+        ['file', 'top', 'top'],
+        ['sub/file', 'below', 'below'],
+        ['./sub//file', 'below', 'below'],
+        ['/sub/file', 'below', 'below'],
+        ['sub/\udcff', 'odd', 'odd'],
+        ['sub/../file', 'EXDEV', 'top'],
+        ['../volume/file', 'EXDEV', 'ENOENT'],
+        ['../outside', 'EXDEV', 'ENOENT'],
+        ['link', 'ELOOP', 'top'],
+        ['link-to-sub/file', 'ELOOP', 'below'],
+        ['absolute', 'ELOOP', 'below'],
+        ['out', 'ELOOP', 'ENOENT'],
+        ['absolute-out', 'ELOOP', 'ENOENT'],
+        ['loop', 'ELOOP', 'ELOOP'],
+        ['fifo', 'ENXIO', 'ENXIO'],
+        ['to-fifo', 'ELOOP', 'ENXIO'],
+        ['file/x', 'ENOTDIR', 'ENOTDIR'],
+        ['none', 'ENOENT', 'ENOENT'],
+        ['sub', 'EISDIR', 'EISDIR'],
+        ['', 'EISDIR', 'EISDIR'],
+        ['long', 'EFBIG', 'EFBIG'],
+      ])('W3, W5: %j is %s, with links within %s', async (path, refused, within) => {
+        expect(await read(path)).toBe(refused);
+        expect(await read(path, 'within')).toBe(within);
+      });
+
+      it('says what the path was', async () => {
+        await expect(fs.openBeneath(at('volume'), 'none')).rejects.toMatchObject({ path: at('volume/none') });
+        expect(await codeOf(fs.openBeneath(at('nowhere'), 'none'))).toBe('ENOENT');
+      });
+
+      it('K4: opens nothing that lies so deep that the way there would take all descriptors', async () => {
+        const [deep, deeper] = [256, 257].map((depth) => `${'d/'.repeat(depth)}file`);
+        await fs.mkdir(at(`volume/${'d/'.repeat(257)}`));
+        for (const path of [deep, deeper]) await fs.writeFile(at(`volume/${path}`), new Uint8Array());
+        await (await fs.openBeneath(at('volume'), `${deep}`)).close();
+        for (const links of ['refuse', 'within'] as const) {
+          expect(await codeOf(fs.openBeneath(at('volume'), `${deeper}`, { links }))).toBe('ENAMETOOLONG');
+        }
+      });
+
+      it('reads what was opened, whatever has its name by then', async () => {
+        const file = await fs.openBeneath(at('volume'), 'file');
+        await fs.rename(at('outside'), at('volume/file'));
+        expect(text(await file.read(0, 10))).toBe('top');
+        await file.close();
+      });
+    });
+
+    it('tells the same mount by the same id', async () => {
+      await fs.mkdir(at('d'));
+      await fs.symlink('nowhere', at('link'));
+      const ids = await Promise.all(['', 'd', 'link'].map((path) => fs.mountId(at(path))));
+      expect(new Set(ids).size).toBe(1);
+      expect(await codeOf(fs.mountId(at('none')))).toBe('ENOENT');
     });
 
     it('hints at the start and at each kind of change, until aborted', async () => {

@@ -9,6 +9,9 @@ describeFileSystem('MemoryFileSystem', async () => {
   return {
     fs,
     root: '/test',
+    async makeFifo(path) {
+      fs.makeSpecial(path, 'fifo');
+    },
     async [Symbol.asyncDispose]() {
       expect(fs.openWatches).toBe(0);
     },
@@ -31,6 +34,32 @@ describe('MemoryFileSystem', () => {
     expect((await fs.stat('/a')).modifiedAtMs).toBe(1_000);
     expect((await fs.stat('/b')).modifiedAtMs).toBe(6_000);
     expect((await fs.stat('/')).modifiedAtMs).toBe(6_000);
+  });
+
+  it('has an id for each mount, and leads from none into another', async () => {
+    const { fs } = make();
+    await fs.mkdir('/volume/mounted');
+    fs.mount('/volume/mounted');
+    await fs.writeFile('/volume/mounted/file', 'x');
+    expect(await fs.mountId('/volume/mounted')).not.toBe(await fs.mountId('/volume'));
+    expect(await codeOf(fs.openBeneath('/volume', 'mounted/file'))).toBe('EXDEV');
+    expect(await codeOf(fs.openBeneath('/volume/mounted', 'file'))).toBe('none');
+  });
+
+  it('W6: an operation that hangs waits until that is over, and the others go on', async () => {
+    const { clock, fs } = make();
+    await fs.mkdir('/nfs');
+    const hang = fs.injectFault({ code: 'EIO', path: '/nfs', operation: 'stat', hangs: true });
+    let answered = false;
+    const stat = fs.stat('/nfs').then(() => {
+      answered = true;
+    });
+    await clock.settle();
+    expect([answered, hang.hits]).toEqual([false, 1]);
+    expect((await fs.stat('/')).kind).toBe('directory');
+    hang.remove();
+    await stat;
+    expect(answered).toBe(true);
   });
 
   it('settles within one settle() of the clock', async () => {

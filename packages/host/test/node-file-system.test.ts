@@ -1,14 +1,24 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, it } from 'vitest';
-import { nodeFileSystem as fs } from '../src/index.ts';
+import type { Helper } from '../src/helper/helper-process.ts';
+import { errorCode, nodeFileSystem as fs, readFileBeneath, systemError } from '../src/index.ts';
+import { TreeRemover } from '../src/remove-tree.ts';
 import { codeOf, describeFileSystem, type Fixture } from './compliance.ts';
 
 async function temporary(): Promise<Fixture> {
   const root = await mkdtemp(join(tmpdir(), 'host-test-'));
-  return { fs, root, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) };
+  return {
+    fs,
+    root,
+    async makeFifo(path) {
+      execFileSync('mkfifo', [Buffer.from(path).toString()]);
+    },
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
+  };
 }
 
 describeFileSystem('nodeFileSystem', temporary);
@@ -35,6 +45,57 @@ describe('removeAll of nodeFileSystem', () => {
     await fs.rename(join(fixture.root, 'lower'), join(fixture.root, 'upper', ...deep.slice(0, 35), 'lower'));
     await fs.removeAll(join(fixture.root, 'upper'));
     expect(await fs.readdir(fixture.root)).toEqual([]);
+  });
+
+  it('W5: holds no more directories open than it has to, however deep they lie', async () => {
+    await using fixture = await temporary();
+    let path = '.';
+    // Each step down is a rename: no path may name the whole.
+    for (let depth = 0; depth < 400; depth++) {
+      await fs.mkdir(join(fixture.root, `next/${depth % 2 ? 'd' : '\udcff'}`));
+      if (depth > 0)
+        await fs.rename(join(fixture.root, 'tree'), join(fixture.root, `next/${depth % 2 ? 'd' : '\udcff'}/x`));
+      await fs.rename(join(fixture.root, 'next'), join(fixture.root, 'tree'));
+      path = 'tree';
+    }
+    await fs.writeFile(join(fixture.root, path, 'file'), '');
+    let most = 0;
+    const count = async (): Promise<void> => {
+      most = Math.max(most, (await readdir('/proc/self/fd')).length);
+    };
+    await count();
+    const before = most;
+    let done = false;
+    const counting = (async () => {
+      while (!done) await count();
+    })();
+    await fs.removeAll(join(fixture.root, path));
+    done = true;
+    await counting;
+    expect(await fs.readdir(fixture.root)).toEqual([]);
+    expect(most - before).toBeLessThan(150);
+  });
+
+  it('leaves what cannot go, removes all else, and names the first that stayed', async () => {
+    await using fixture = await temporary();
+    await fs.mkdir(join(fixture.root, 'tree/sub'));
+    for (let n = 0; n < 1500; n++) await fs.writeFile(join(fixture.root, `tree/sub/${n}`), '');
+    try {
+      execFileSync('chattr', ['+i', join(fixture.root, 'tree/sub/700')], { stdio: 'ignore' });
+    } catch {
+      // This file system, or this user, has no such flag: then all of it can go.
+      expect(await codeOf(fs.removeAll(join(fixture.root, 'tree')))).toBe('none');
+      return;
+    }
+    try {
+      await expect(fs.removeAll(join(fixture.root, 'tree'))).rejects.toMatchObject({
+        code: 'EPERM',
+        path: join(fixture.root, 'tree/sub/700'),
+      });
+      expect((await fs.readdir(join(fixture.root, 'tree/sub'))).map(({ name }) => name)).toEqual(['700']);
+    } finally {
+      execFileSync('chattr', ['-i', join(fixture.root, 'tree/sub/700')]);
+    }
   });
 
   it('lets a symlink that takes a directory place lead nowhere', async () => {
@@ -76,4 +137,85 @@ describe('removeAll of nodeFileSystem', () => {
       expect(await codeOf(fs.removeAll(at('tree')))).toBe('none');
     },
   );
+});
+
+describe('openBeneath of nodeFileSystem', () => {
+  it.each(['refuse', 'within'] as const)(
+    'W3, W5: names that are swapped while it walks lead nowhere else (%s)',
+    async (links) => {
+      await using fixture = await temporary();
+      const at = (path: string): string => join(fixture.root, path);
+      await fs.mkdir(at('volume/dir'));
+      await fs.mkdir(at('outside'));
+      await fs.writeFile(at('outside/env'), 'secret');
+      await fs.writeFile(at('volume/dir/env'), 'own');
+      await fs.symlink('../outside', at('volume/link'));
+      await fixture.makeFifo(at('volume/fifo'));
+      // A shell swaps, as a container would, in a process of its own; it ends when it is told to, with no move under way.
+      const script =
+        'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link && mv fifo dir && mv dir fifo; do mv real dir; done';
+      const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
+      const ended = new Promise((resolve) => swapper.on('close', resolve));
+      const seen = new Set<string>();
+      for (let n = 0; n < 2_000; n++) {
+        const answer = readFileBeneath(fs, at('volume'), 'dir/env', 100, { links });
+        seen.add(
+          await answer.then(
+            (bytes) => new TextDecoder().decode(bytes),
+            (error) => errorCode(error) ?? 'none',
+          ),
+        );
+      }
+      await fs.writeFile(at('stop'), '');
+      await ended;
+      const allowed = ['own', 'ENOENT', 'ELOOP', 'ENOTDIR', 'EINVAL', 'ENXIO'];
+      expect([...seen].filter((outcome) => !allowed.includes(outcome))).toEqual([]);
+    },
+  );
+});
+
+describe('TreeRemover', () => {
+  async function largeTree(root: string): Promise<string> {
+    await fs.mkdir(join(root, 'tree'));
+    for (let n = 0; n < 1_100; n++) await fs.writeFile(join(root, `tree/${n}`), '');
+    return join(root, 'tree');
+  }
+
+  it('W6: a large removal that stalls is given up, and its process killed', async () => {
+    await using fixture = await temporary();
+    const tree = await largeTree(fixture.root);
+    const clock = new FakeClock();
+    const asked = Promise.withResolvers<() => void>();
+    let killed = false;
+    const startHelper = (): Helper => ({
+      call: (_name, _args, onProgress) => {
+        asked.resolve(() => onProgress?.());
+        return new Promise(() => {});
+      },
+      kill: () => {
+        killed = true;
+      },
+      ended: new Promise(() => {}),
+    });
+    const outcome = codeOf(new TreeRemover({ clock, startHelper }).remove(tree));
+    const progress = await asked.promise;
+    await clock.advance(119_000);
+    progress();
+    await clock.advance(119_000);
+    expect(killed).toBe(false);
+    await clock.advance(1_000);
+    expect([await outcome, killed]).toEqual(['ETIMEDOUT', true]);
+  });
+
+  it('removes a large tree here where no process is to be had', async () => {
+    await using fixture = await temporary();
+    const tree = await largeTree(fixture.root);
+    const startHelper = (): Helper => ({
+      call: () => Promise.reject(systemError('ESRCH', 'call', 'helper')),
+      kill: () => {},
+      ended: Promise.resolve(),
+    });
+    await new TreeRemover({ clock: new FakeClock(), startHelper }).remove(tree);
+    expect(await fs.exists(tree)).toBe(false);
+  });
 });

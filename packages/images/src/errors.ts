@@ -1,3 +1,4 @@
+import { brand, hasBrand } from '@node-agent/async';
 import { CriError } from '@node-agent/cri-client';
 import { errorText } from '@node-agent/telemetry';
 
@@ -11,8 +12,14 @@ export type ImageErrorCode =
   | 'RegistryUnavailable'
   | 'SignatureValidationFailed';
 
+const BRAND = '@node-agent/images.ImageError';
+
 /** An image is not there for a container; `code` is the waiting reason, the message what the user reads. */
 export class ImageError extends Error {
+  static {
+    brand(ImageError, BRAND);
+  }
+
   readonly code: ImageErrorCode;
   /**
    * When the next pull may be, by the monotonic clock: of `ImagePullBackOff` alone. Whoever has just seen a pull fail
@@ -26,11 +33,16 @@ export class ImageError extends Error {
     this.code = code;
     this.retryAtMs = options.retryAtMs;
   }
+
+  /** Whether a value is a `ImageError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is ImageError {
+    return hasBrand(value, BRAND);
+  }
 }
 
 /** What a failed PullImage call says: a code that tells nothing is left out of it, for whoever reads the events. */
 export function pullErrorText(cause: unknown): string {
-  return cause instanceof CriError && cause.code === 'UNKNOWN' ? cause.details : errorText(cause);
+  return CriError.is(cause) && cause.code === 'UNKNOWN' ? cause.details : errorText(cause);
 }
 
 /**

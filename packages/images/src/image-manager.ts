@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, TokenBucket } from '@node-agent/async';
 import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference } from '@node-agent/pod-spec';
 import {
@@ -7,17 +7,20 @@ import {
   type EventType,
   errorText,
   eventReasons,
+  goDuration,
   type Histogram,
   type Logger,
   type Metrics,
+  type WithDefaults,
+  withDefaults,
 } from '@node-agent/telemetry';
 import { ImageError, pullError, pullErrorText } from './errors.ts';
+import { ImageDemand } from './image-demand.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
 import { authOf, type CredentialSource, type PullCredential } from './pull-credential.ts';
 import { decidePull } from './pull-policy.ts';
 import { PullQueue } from './pull-queue.ts';
-import { PullRate } from './pull-rate.ts';
 
 /** Finds what a pod may authenticate with at an image's registry. */
 export interface PullCredentials {
@@ -44,10 +47,14 @@ export interface PullRecords {
 /** What an {@link ImageManager} is made from. */
 export interface ImageManagerComponents {
   readonly images: Pick<ImageService, 'imageStatus' | 'pullImage'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly recorder: EventRecorder;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
   readonly credentials?: PullCredentials;
   readonly records?: PullRecords;
   /** Told of each pull for a pod when it is over, however it ended; both instants are of the monotonic clock. */
@@ -60,7 +67,7 @@ export interface ImageManagerOptions {
   readonly serialize?: boolean;
   /** How many pulls run at once (`maxParallelImagePulls`); no limit by default. */
   readonly maxParallel?: number;
-  /** `registryPullQPS`; 5 by default, 0 is no limit. */
+  /** How many pulls may begin in a second, the others wait (`registryPullQPS`); 5 by default, 0 is no limit. */
   readonly qps?: number;
   /** `registryBurst`; 10 by default. */
   readonly burst?: number;
@@ -69,6 +76,9 @@ export interface ImageManagerOptions {
   /** The longest back-off, in ms; 5 min by default. */
   readonly maxBackOffMs?: number;
 }
+
+/** Longer than it takes to make a container of an image, however busy the runtime is. */
+const DEMAND_HOLD_MS = 120_000;
 
 interface RequestLabels {
   present_locally: 'true' | 'false' | 'unknown';
@@ -89,20 +99,28 @@ interface PullResult {
  * `kubelet_image_manager_ensure_image_requests_total{pull_policy,present_locally,pull_required}`.
  */
 export class ImageManager {
-  readonly #deps: ImageManagerComponents;
+  readonly #deps: WithDefaults<ImageManagerComponents>;
   readonly #backoff: PullBackoff;
   readonly #queue: PullQueue<PullResult>;
-  readonly #rate: PullRate;
+  /**
+   * Whoever finds it empty waits, first come first served. Upstream refuses instead (`throttledImageService` in
+   * `pkg/kubelet/images/helpers.go`), and starts a pod's containers one after another; here the images of a pod come side by side,
+   * and a pod of many containers must not fail, and back off, for that alone. Absent: no limit.
+   */
+  readonly #rate: TokenBucket | undefined;
+  readonly #demand: ImageDemand;
   readonly #duration: Histogram<'image_size_in_bytes'>;
   readonly #requests: Counter<'pull_policy' | 'present_locally' | 'pull_required'>;
 
-  constructor(components: ImageManagerComponents, options: ImageManagerOptions = {}) {
+  constructor(given: ImageManagerComponents, options: ImageManagerOptions = {}) {
     const { serialize = false, maxParallel, qps = 5, burst = 10 } = options;
     const { initialBackOffMs = 10_000, maxBackOffMs = 300_000 } = options;
+    const components = withDefaults(given);
     this.#deps = components;
+    this.#demand = new ImageDemand(components, { holdMs: DEMAND_HOLD_MS });
     this.#backoff = new PullBackoff(components.clock, { initialMs: initialBackOffMs, maxMs: maxBackOffMs });
     this.#queue = new PullQueue({ maxParallel: serialize ? 1 : maxParallel });
-    this.#rate = new PullRate(components.clock, { qps, burst });
+    this.#rate = qps > 0 ? new TokenBucket(components, { qps, burst: Math.max(1, burst) }) : undefined;
     this.#requests = components.metrics.counter({
       name: 'kubelet_image_manager_ensure_image_requests_total',
       help: 'How often an image was asked for, by the pull policy, whether it was there, and whether it had to be pulled.',
@@ -131,11 +149,18 @@ export class ImageManager {
     const policy = container.imagePullPolicy ?? 'IfNotPresent';
     const counted: RequestLabels = { present_locally: 'unknown', pull_required: 'unknown' };
     try {
-      const imageRef = await this.#ensure(pod, container, policy, podSandboxConfig, runtimeHandler, signal, counted);
+      const imageRef = await this.#demand.during(container.image ?? '', () =>
+        this.#ensure(pod, container, policy, podSandboxConfig, runtimeHandler, signal, counted),
+      );
       return { imageRef };
     } finally {
       this.#requests.inc({ pull_policy: policy.toLowerCase(), ...counted });
     }
+  }
+
+  /** The images that are looked for, pulled, or were found in the last 2 min, by the names that containers have them by. */
+  demanded(): readonly string[] {
+    return this.#demand.images();
   }
 
   async #ensure(
@@ -254,7 +279,7 @@ export class ImageManager {
       signal.throwIfAborted();
       const error = pullError(requested, cause);
       tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${pullErrorText(cause)}`);
-      this.#backoff.failed(key, error);
+      this.#backoff.failed(key, error, startedAtMs);
       throw error;
     } finally {
       this.#deps.onPull?.(pod.metadata.uid, startedAtMs, clock.monotonic());
@@ -275,7 +300,7 @@ export class ImageManager {
     const spec = { image, runtimeHandler, annotations };
     const tries = auths.length > 0 ? auths : [undefined];
     const pullAll = async (sharedSignal: AbortSignal): Promise<PullResult> => {
-      if (!this.#rate.tryTake()) throw new Error('pull QPS exceeded');
+      await this.#rate?.acquire(sharedSignal);
       const startedAtMs = clock.monotonic();
       const errors: unknown[] = [];
       for (const [index, auth] of tries.entries()) {
@@ -290,13 +315,15 @@ export class ImageManager {
         }
       }
       if (errors.length === 1) throw errors[0];
-      throw new AggregateError(errors, `[${errors.map(pullErrorText).join(', ')}]`);
+      const texts = [...new Set(errors.map(pullErrorText))];
+      throw new AggregateError(errors, texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`);
     };
     return this.#queue.run(JSON.stringify([image, runtimeHandler, auths]), pullAll, signal);
   }
 
   #report(requested: string, { sizeBytes, durationMs }: PullResult, waitedMs: number, tell: Tell): void {
-    const took = `${seconds(durationMs)} (${seconds(waitedMs)} including waiting)`;
+    const text = (ms: number): string => goDuration(Math.trunc(ms));
+    const took = `${text(durationMs)} (${text(waitedMs)} including waiting)`;
     const message = `Successfully pulled image "${requested}" in ${took}. Image size: ${sizeBytes} bytes.`;
     tell('Normal', eventReasons.pulledImage, message);
     this.#duration.observe({ image_size_in_bytes: sizeBucket(sizeBytes) }, waitedMs / 1000);
@@ -304,9 +331,3 @@ export class ImageManager {
 }
 
 type Tell = (type: EventType, reason: string, message: string) => void;
-
-/** As Go prints a duration of less than a minute: `840ms`, `1.25s`. */
-function seconds(ms: number): string {
-  const whole = Math.trunc(ms);
-  return whole < 1000 ? `${whole}ms` : `${whole / 1000}s`;
-}

@@ -1,6 +1,6 @@
 import { type Clock, every, KeyedMutex } from '@node-agent/async';
 import type { ImageService } from '@node-agent/cri-client';
-import type { Counter } from '@node-agent/telemetry';
+import { type Counter, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PullRecords } from './image-manager.ts';
 import type { CredentialSource, PullCredential } from './pull-credential.ts';
 import {
@@ -18,7 +18,8 @@ import { requiresVerification, untaggedName, type VerificationPolicy } from './v
 /** What {@link ImagePullRecords} works with. */
 export interface ImagePullRecordsComponents extends PullRecordFilesComponents {
   readonly images: Pick<ImageService, 'listImages'>;
-  readonly clock: Clock;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
 }
 
 /** How {@link ImagePullRecords} is set. */
@@ -41,7 +42,7 @@ type CheckResult = 'credentialPolicyAllowed' | 'credentialRecordFound' | 'mustAu
  * cannot be read, a pull that a kubelet did not live to record.
  */
 export class ImagePullRecords implements PullRecords {
-  readonly #components: ImagePullRecordsComponents;
+  readonly #components: WithDefaults<ImagePullRecordsComponents>;
   readonly #policy: VerificationPolicy;
   readonly #allowlist: readonly string[];
   readonly #prunePeriodMs: number;
@@ -54,7 +55,8 @@ export class ImagePullRecords implements PullRecords {
   #inherited: Promise<Set<string>> | undefined;
   readonly #checks: Counter<'result'>;
 
-  constructor(components: ImagePullRecordsComponents, options: ImagePullRecordsOptions) {
+  constructor(given: ImagePullRecordsComponents, options: ImagePullRecordsOptions) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#policy = options.policy ?? 'NeverVerifyPreloadedImages';
     this.#allowlist = options.allowlist ?? [];
@@ -79,8 +81,20 @@ export class ImagePullRecords implements PullRecords {
     };
     await attempt('Pulls that a former process began are not looked at', () => this.#takeIn(signal));
     const prune = (): Promise<void> =>
-      attempt('Records of images that are gone are not removed', () => this.#prune(signal));
+      attempt('Records of images that are gone are not removed', () => this.prune(signal));
     await every(clock, this.#prunePeriodMs, prune, signal);
+  }
+
+  /** Drops records of images that are gone: whoever has removed images calls it. @throws where the images or the records cannot be listed */
+  async prune(signal: AbortSignal): Promise<void> {
+    const { clock, images } = this.#components;
+    // Times on the disk are whole seconds: what was updated in this one is newer than the list, or may be.
+    const untilMs = Math.floor(clock.now() / 1000) * 1000;
+    const present = new Set((await images.listImages({}, signal)).images.map(({ id }) => id));
+    for (const { imageRef, lastUpdatedMs } of await this.#files.listRecords()) {
+      if (lastUpdatedMs >= untilMs || present.has(imageRef)) continue;
+      await this.#recordLocks.run(imageRef, () => this.#files.deleteRecord(imageRef));
+    }
   }
 
   async mustPull(
@@ -207,17 +221,6 @@ export class ImagePullRecords implements PullRecords {
         throw error;
       });
     return this.#inherited;
-  }
-
-  async #prune(signal: AbortSignal): Promise<void> {
-    const { clock, images } = this.#components;
-    // Times on the disk are whole seconds: what was updated in this one is newer than the list, or may be.
-    const untilMs = Math.floor(clock.now() / 1000) * 1000;
-    const present = new Set((await images.listImages({}, signal)).images.map(({ id }) => id));
-    for (const { imageRef, lastUpdatedMs } of await this.#files.listRecords()) {
-      if (lastUpdatedMs >= untilMs || present.has(imageRef)) continue;
-      await this.#recordLocks.run(imageRef, () => this.#files.deleteRecord(imageRef));
-    }
   }
 }
 

@@ -28,8 +28,15 @@ export class PullBackoff {
     return this.#clock.monotonic() < retryAtMs ? { error: entry.error, retryAtMs } : undefined;
   }
 
-  failed(key: string, error: ImageError): void {
+  /**
+   * A pull failed. One that had begun when the last failure was told is the same pull, or ran beside it: containers of a pod wait for
+   * one pull together, and that they are many does not make it fail more often.
+   * @param beganAtMs by the monotonic clock
+   */
+  failed(key: string, error: ImageError, beganAtMs: number): void {
     this.#forgetOld();
+    const last = this.#entries.get(key);
+    if (last !== undefined && last.failedAtMs >= beganAtMs) return;
     const delayMs = this.#nextDelayMs(key);
     this.#entries.set(key, { delayMs, failedAtMs: this.#clock.monotonic(), error });
   }

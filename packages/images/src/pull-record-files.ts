@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import type { Gauge, Logger, Metrics } from '@node-agent/telemetry';
+import { type Gauge, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PulledRecord } from './pull-record.ts';
 import { decodeIntent, decodeRecord, encodeIntent, encodeRecord } from './pull-record-format.ts';
 
-/** What {@link PullRecordFiles} works with. */
+/** What `PullRecordFiles` works with. */
 export interface PullRecordFilesComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'readFile' | 'remove' | 'writeFileAtomic'>;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
 }
 
 const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
@@ -19,14 +21,15 @@ const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
  * `<root>/image_manager/pulling` and `pulled`, one file each, named by the hash of the image.
  */
 export class PullRecordFiles {
-  readonly #components: PullRecordFilesComponents;
+  readonly #components: WithDefaults<PullRecordFilesComponents>;
   readonly #pulling: string;
   readonly #pulled: string;
   readonly #intents: Gauge;
   readonly #records: Gauge;
 
   /** @param rootDirectory the kubelet's */
-  constructor(components: PullRecordFilesComponents, rootDirectory: string) {
+  constructor(given: PullRecordFilesComponents, rootDirectory: string) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#pulling = join(rootDirectory, 'image_manager', 'pulling');
     this.#pulled = join(rootDirectory, 'image_manager', 'pulled');

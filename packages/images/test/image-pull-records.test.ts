@@ -281,4 +281,13 @@ describe('records', () => {
     abort.abort();
     await running;
   });
+
+  it('of an image that was just removed go as soon as that is told: the next one of its id is not taken for it', async () => {
+    const { clock, images, files, use, restart } = node();
+    for (const name of ['one:1', 'two:1']) await use('p', name);
+    await clock.advance(1000);
+    images.delete('one:1');
+    await restart().prune(new AbortController().signal);
+    expect(files(PULLED)).toHaveLength(1);
+  });
 });

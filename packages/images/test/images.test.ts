@@ -57,7 +57,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
     const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
     return manager.ensureImageExists(pod, container, {}, '', signal);
   };
-  return { ensure, clock, present, events, pulls, state, ended };
+  return { manager, ensure, clock, present, events, pulls, state, ended };
 }
 
 const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefined> => {
@@ -67,6 +67,24 @@ const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefin
   );
   return error instanceof ImageError ? error.code : undefined;
 };
+
+test('N4: an image is in demand while it is looked for or pulled, and for 2 min after it was found', async () => {
+  const { manager, ensure, clock, state } = setUp();
+  const bad = ensure('bad', 'u2', 'Never').catch(() => {});
+  expect(manager.demanded()).toEqual(['bad']);
+  await bad;
+  expect(manager.demanded()).toEqual([]);
+  state.pull = async (image) => {
+    await clock.advance(600_000);
+    expect(manager.demanded()).toEqual(['app']);
+    return image;
+  };
+  await ensure('app');
+  await clock.advance(119_999);
+  expect(manager.demanded()).toEqual(['app']);
+  await clock.advance(1);
+  expect(manager.demanded()).toEqual([]);
+});
 
 test('a pull for a pod is told of when it is over, whether it succeeded or not; none is told of an image that is there', async () => {
   const { ensure, clock, state, ended } = setUp();
@@ -107,16 +125,20 @@ describe('what a user sees', () => {
     ]);
   });
 
-  test('a pull is announced, and its time and size are told', async () => {
+  test.each([
+    [0, '0s'],
+    [1_250, '1.25s'],
+    [72_500, '1m12.5s'],
+  ])('a pull is announced, and its time and size are told: %d ms is %s', async (tookMs, text) => {
     const { ensure, events, state, clock } = setUp();
     state.pull = async (image) => {
-      await clock.advance(1250);
+      await clock.advance(tookMs);
       return `ref-${image}`;
     };
     expect(await ensure('app')).toEqual({ imageRef: 'ref-app:latest' });
     expect(events).toEqual([
       'Normal Pulling Pulling image "app"',
-      'Normal Pulled Successfully pulled image "app" in 1.25s (1.25s including waiting). Image size: 5000000 bytes.',
+      `Normal Pulled Successfully pulled image "app" in ${text} (${text} including waiting). Image size: 5000000 bytes.`,
     ]);
   });
 
@@ -180,6 +202,22 @@ describe('back-off', () => {
       expect(await code(ensure('app:1'))).toBe('ErrImagePull');
     }
     expect(pulls).toHaveLength(8);
+  });
+
+  test('it grows once for each pull that failed, however many containers of the pod waited for it', async () => {
+    const { ensure, state, clock } = setUp();
+    state.pull = async () => {
+      await clock.advance(1000);
+      throw new Error('no such image');
+    };
+    const together = (): Promise<unknown> => Promise.allSettled(['u1', 'u1', 'u1'].map((uid) => ensure('app:1', uid)));
+    for (const backOffMs of [10_000, 20_000, 40_000]) {
+      await together();
+      await clock.advance(backOffMs - 1);
+      expect(await code(ensure('app:1'))).toBe('ImagePullBackOff');
+      await clock.advance(1);
+    }
+    expect(await code(ensure('app:1'))).toBe('ErrImagePull');
   });
 
   test('it is one pod’s and one image’s, and a success ends it', async () => {
@@ -263,13 +301,59 @@ describe('many pulls', () => {
     expect(await Promise.all(all)).toHaveLength(3);
   });
 
-  test('pulls may not begin faster than the rate', async () => {
-    const { ensure, clock } = setUp({ qps: 1, burst: 2 });
-    expect(await code(ensure('a:1'))).toBeUndefined();
-    expect(await code(ensure('b:1'))).toBeUndefined();
-    await expect(ensure('c:1')).rejects.toThrow('pull QPS exceeded');
+  test('a pull is aborted when the last of those who wait for it has gone, and the next one begins anew', async () => {
+    const { ensure, state, clock, pulls } = setUp();
+    const signals: (AbortSignal | undefined)[] = [];
+    state.pull = (image, signal) => {
+      signals.push(signal);
+      return signals.length > 1 ? Promise.resolve(image) : new Promise(() => {});
+    };
+    const [one, other] = [new AbortController(), new AbortController()];
+    const first = ensure('app:1', 'u1', undefined, one.signal);
+    const second = ensure('app:1', 'u2', undefined, other.signal);
+    await clock.settle();
+    one.abort(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+    other.abort(new Error('gone too'));
+    await expect(second).rejects.toThrow('gone too');
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+    expect(await ensure('app:1', 'u3')).toEqual({ imageRef: 'app:1' });
+    expect(pulls).toEqual(['app:1', 'app:1']);
+  });
+
+  test('pulls begin no faster than the rate: those beyond the burst wait for their turn, and none fails for it', async () => {
+    const { ensure, clock, pulls } = setUp({ qps: 1, burst: 2 });
+    const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((image) => ensure(image));
+    await clock.settle();
+    expect(pulls).toEqual(['a:1', 'b:1']);
     await clock.advance(1000);
-    expect(await code(ensure('d:1'))).toBeUndefined();
+    expect(pulls).toEqual(['a:1', 'b:1', 'c:1']);
+    await clock.advance(1000);
+    expect(pulls).toEqual(['a:1', 'b:1', 'c:1', 'd:1']);
+    expect(await Promise.all(all)).toHaveLength(4);
+  });
+
+  test('a pull that is given up before its turn takes no turn from those behind it', async () => {
+    const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
+    const first = ensure('a:1');
+    const controller = new AbortController();
+    const given = ensure('b:1', 'u2', undefined, controller.signal);
+    await clock.settle();
+    controller.abort(new Error('gone'));
+    await expect(given).rejects.toThrow('gone');
+    const last = ensure('c:1', 'u3');
+    await clock.advance(1000);
+    expect(pulls).toEqual(['a:1', 'c:1']);
+    expect(await Promise.all([first, last])).toHaveLength(2);
+  });
+
+  test('a rate of 0 is no limit', async () => {
+    const { ensure, clock, pulls } = setUp({ qps: 0, burst: 1 });
+    const all = ['a:1', 'b:1', 'c:1'].map((image) => ensure(image));
+    await clock.settle();
+    expect(pulls).toHaveLength(3);
+    expect(await Promise.all(all)).toHaveLength(3);
   });
 });
 
@@ -283,6 +367,16 @@ test('credentials are tried in turn; when none is taken, all errors are told', a
   expect(await ensure('app:1')).toEqual({ imageRef: 'app:1' });
   state.auths = ['wrong', 'worse'];
   await expect(ensure('app:2')).rejects.toThrow('[wrong is refused, worse is refused]');
+});
+
+test('what a registry says of each of the credentials is told once', async () => {
+  const { ensure, state } = setUp();
+  state.auths = ['one', 'two'];
+  state.pull = () => Promise.reject(new Error('SignatureValidationFailed: no signature'));
+  await expect(ensure('app:1')).rejects.toMatchObject({
+    code: 'SignatureValidationFailed',
+    message: 'image pull failed for app:1 because the signature validation failed: no signature',
+  });
 });
 
 test('pulls are recorded before and after, and a record may demand one', async () => {

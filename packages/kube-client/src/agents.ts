@@ -2,6 +2,9 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { Clock } from '@node-agent/async';
+import { withDialDeadline } from './dial-deadline.ts';
+import { systemErrorOf } from './system-errors.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -11,16 +14,16 @@ const AGENT_OPTIONS = { keepAlive: true, timeout: 90_000, scheduling: 'lifo' } a
 /** The agent for an `https://` server that speaks HTTP/1.1; `first` is a connection that is there already. */
 export function tlsAgent(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket): http.Agent {
   let spare: TLSSocket | undefined = first;
-  return new TlsAgent(async () => {
+  return new TlsAgent(async (signal) => {
     const socket = spare;
     spare = undefined;
-    return socket === undefined || socket.destroyed ? await dialer.dial(['http/1.1']) : socket;
+    return socket === undefined || socket.destroyed ? await dialer.dial(['http/1.1'], signal) : socket;
   });
 }
 
 /** The agent for an `http://` server that is reached directly or through SOCKS. */
-export function plainAgent(socksProxy: URL | undefined): http.Agent {
-  return socksProxy === undefined ? new http.Agent(AGENT_OPTIONS) : new TunnelAgent(socksProxy);
+export function plainAgent(clock: Pick<Clock, 'setTimer'>, socksProxy: URL | undefined): http.Agent {
+  return socksProxy === undefined ? new http.Agent(AGENT_OPTIONS) : new TunnelAgent(clock, socksProxy);
 }
 
 /** Lets what is under way end, and ends everything else. */
@@ -33,29 +36,49 @@ export function retireAgent(agent: http.Agent): void {
 type Connected = (error: Error | null, socket: Duplex) => void;
 
 class TlsAgent extends https.Agent {
-  readonly #dial: () => Promise<TLSSocket>;
+  readonly #dial: (signal: AbortSignal) => Promise<TLSSocket>;
+  readonly #end = new AbortController();
 
-  constructor(dial: () => Promise<TLSSocket>) {
+  constructor(dial: (signal: AbortSignal) => Promise<TLSSocket>) {
     super(AGENT_OPTIONS);
     this.#dial = dial;
   }
 
   override createConnection(_options: https.RequestOptions, callback?: Connected): undefined {
-    give(this.#dial(), callback);
+    give(this.#dial(this.#end.signal), callback);
+  }
+
+  override destroy(): void {
+    this.#end.abort(ended());
+    super.destroy();
   }
 }
 
 class TunnelAgent extends http.Agent {
+  readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #proxy: URL;
+  readonly #end = new AbortController();
 
-  constructor(proxy: URL) {
+  constructor(clock: Pick<Clock, 'setTimer'>, proxy: URL) {
     super(AGENT_OPTIONS);
+    this.#clock = clock;
     this.#proxy = proxy;
   }
 
   override createConnection({ host, port }: http.ClientRequestArgs, callback?: Connected): undefined {
-    give(openTunnel(this.#proxy, { host: host ?? 'localhost', port: Number(port ?? 80) }), callback);
+    const target = { host: host ?? 'localhost', port: Number(port ?? 80) };
+    const dial = (signal: AbortSignal): Promise<Duplex> => openTunnel(this.#proxy, target, signal);
+    give(withDialDeadline(this.#clock, `${target.host}:${target.port}`, dial, this.#end.signal), callback);
   }
+
+  override destroy(): void {
+    this.#end.abort(ended());
+    super.destroy();
+  }
+}
+
+function ended(): Error {
+  return systemErrorOf('ECONNRESET', 'the connections were closed');
 }
 
 function give(socket: Promise<Duplex>, callback: Connected | undefined): void {

@@ -18,15 +18,18 @@ export function mergeChanges<T>(waiting: ObjectChange<T>, next: ObjectChange<T>)
   return seen === undefined ? undefined : next;
 }
 
+/** What the consumer of a {@link ChangeFeed} sees of it. */
+export type ObjectChanges<T> = Pick<ChangeFeed<T>, Exclude<keyof ChangeFeed<T>, 'push'>>;
+
 /**
  * The changes of a reflector for one consumer: by `for await`, or by {@link take}. At most one waits per object, however
  * slow the consumer, and a busy object holds back no other.
  */
 export class ChangeFeed<T> implements AsyncIterable<ObjectChange<T>>, Disposable {
   readonly #queue = new CoalescingQueue<string, ObjectChange<T>>();
-  readonly #onClose: (feed: ChangeFeed<T>) => void;
+  readonly #onClose: () => void;
 
-  constructor(onClose: (feed: ChangeFeed<T>) => void = () => {}) {
+  constructor(onClose: () => void = () => {}) {
     this.#onClose = onClose;
   }
 
@@ -52,7 +55,7 @@ export class ChangeFeed<T> implements AsyncIterable<ObjectChange<T>>, Disposable
   /** Ends it: what waits is still given. */
   close(): void {
     this.#queue.close();
-    this.#onClose(this);
+    this.#onClose();
   }
 
   [Symbol.dispose](): void {

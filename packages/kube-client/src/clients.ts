@@ -1,21 +1,24 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, TokenBucket } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import type { ConnectionConfig } from './connection-config.ts';
 import { ConfiguredCredentials, type CredentialSource } from './credentials.ts';
 import type { ExecRunner } from './exec-credentials.ts';
 import { nodeExec } from './node-exec.ts';
 import { NodeTransport } from './node-transport.ts';
 import { type Environment, proxyFor } from './proxy.ts';
-import { type RateLimiter, TokenBucketRateLimiter } from './rate-limiter.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 import type { CredentialFiles } from './reloading-file.ts';
 import { RestClient } from './rest-client.ts';
 
 /** What {@link KubeClients} work with. */
 export interface KubeClientsComponents {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
   /** The process' environment: proxies, and what exec plugins get. */
   readonly environment: Environment;
   /** The machine's files where absent. */
@@ -58,7 +61,7 @@ export class KubeClients implements AsyncDisposable {
 
   /** No I/O is done. @throws KubeError `InvalidConfig` for a server or proxy that is no URL */
   constructor(components: KubeClientsComponents, options: KubeClientsOptions) {
-    const { clock, logger, metrics, environment, fs = nodeFileSystem, exec = nodeExec } = components;
+    const { clock, logger, metrics, environment, fs = nodeFileSystem, exec = nodeExec } = withDefaults(components);
     const { connection, userAgent, heartbeatTimeoutMs = 10_000 } = options;
     const { cluster } = connection;
     const credentials =
@@ -102,5 +105,5 @@ export class KubeClients implements AsyncDisposable {
 
 function limiterOf(limit: RateLimit | undefined, clock: Clock): RateLimiter | undefined {
   if (limit === undefined || limit.qps <= 0) return undefined;
-  return new TokenBucketRateLimiter({ clock }, { qps: limit.qps, burst: Math.max(1, limit.burst) });
+  return new TokenBucket({ clock }, { qps: limit.qps, burst: Math.max(1, limit.burst) });
 }

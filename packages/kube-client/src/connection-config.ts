@@ -1,4 +1,3 @@
-import type { KubeConfig } from '@kubernetes/client-node';
 import { KubeError } from './errors.ts';
 
 /** PEM text as it is, or the file that has it and may change. */
@@ -37,7 +36,7 @@ export interface UserConfig {
   readonly token?: PemSource;
   readonly basic?: { readonly username: string; readonly password: string };
   readonly exec?: ExecConfig;
-  /** A provider of the client library's (`oidc`, `gcp`, `azure`): 90 MB of memory once it is used. */
+  /** A provider of @kubernetes/client-node (`oidc`, `gcp`, `azure`), which must be installed: 90 MB of memory once it is used. */
   readonly authProvider?: { readonly name: string; readonly config: Readonly<Record<string, unknown>> };
   readonly impersonate?: {
     readonly user: string;
@@ -54,13 +53,42 @@ export interface ConnectionConfig {
   readonly namespace?: string;
 }
 
+/** A cluster as a `KubeConfig` of @kubernetes/client-node has it, as far as it is read here; base64 in `...Data`. */
+export interface ClientNodeCluster {
+  readonly server: string;
+  readonly caData?: string;
+  readonly caFile?: string;
+  readonly tlsServerName?: string;
+  readonly proxyUrl?: string;
+  readonly skipTLSVerify: boolean;
+}
+
+/** A user as a `KubeConfig` of @kubernetes/client-node has it, as far as it is read here; base64 in `...Data`. */
+export interface ClientNodeUser {
+  readonly name: string;
+  readonly certData?: string;
+  readonly certFile?: string;
+  readonly keyData?: string;
+  readonly keyFile?: string;
+  readonly token?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly impersonateUser?: string;
+  readonly exec?: unknown;
+  readonly authProvider?: unknown;
+}
+
+/** What is asked of a `KubeConfig` of @kubernetes/client-node. */
+export interface ClientNodeKubeConfig {
+  getCurrentCluster(): ClientNodeCluster | null;
+  getCurrentUser(): ClientNodeUser | null;
+}
+
 /**
  * The connection that a `KubeConfig` of @kubernetes/client-node stands for, for programs that have one.
  * @throws KubeError `InvalidConfig` where it has no current cluster or its plugin is not usable
  */
-export function connectionOfKubeConfig(
-  kubeConfig: Pick<KubeConfig, 'getCurrentCluster' | 'getCurrentUser'>,
-): ConnectionConfig {
+export function connectionOfKubeConfig(kubeConfig: ClientNodeKubeConfig): ConnectionConfig {
   const cluster = kubeConfig.getCurrentCluster();
   if (cluster === null) throw invalidConfig('kubeconfig', 'current-context', 'names no cluster');
   const user = kubeConfig.getCurrentUser();
@@ -76,8 +104,6 @@ export function connectionOfKubeConfig(
     user: user === null ? {} : userOfClientNode(user, authProvider),
   };
 }
-
-type ClientNodeUser = NonNullable<ReturnType<KubeConfig['getCurrentUser']>>;
 
 function userOfClientNode(user: ClientNodeUser, authProvider: unknown): UserConfig {
   const cert = pem(user.certData, user.certFile);

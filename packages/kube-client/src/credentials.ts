@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls';
-import { type Clock, KeyedMutex } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { type Clock, KeyedMutex, withTimeout } from '@node-agent/async';
+import { type Logger, withDefaults } from '@node-agent/telemetry';
 import { AuthProvider } from './auth-provider.ts';
 import type { ConnectionConfig, PemSource, UserConfig } from './connection-config.ts';
 import { KubeError } from './errors.ts';
@@ -34,8 +34,10 @@ export interface CredentialSource {
 /** What {@link ConfiguredCredentials} works with. */
 export interface CredentialComponents {
   readonly fs: CredentialFiles;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   /** Runs exec plugins. */
   readonly exec: ExecRunner;
   /** What exec plugins get as their environment. */
@@ -45,11 +47,15 @@ export interface CredentialComponents {
 /** How often files are looked at, in milliseconds: as often as the kubelet looks whether its certificate was rotated. */
 const FILE_PERIOD_MS = 10_000;
 
+/** Reading files, running a plugin or asking a provider may take so long, in milliseconds: all requests wait for it. */
+const READ_TIMEOUT_MS = 60_000;
+
 /**
  * The credentials of a kubeconfig: data, files that are read again when they change, an exec plugin, or a provider of the
  * client library. Files that are unreadable for a while, or of which one half is new and the other is not, change nothing.
  */
 export class ConfiguredCredentials implements CredentialSource {
+  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #ca: () => Promise<string | undefined>;
   readonly #pair: { readonly cert: () => Promise<string>; readonly key: () => Promise<string> } | undefined;
@@ -62,7 +68,8 @@ export class ConfiguredCredentials implements CredentialSource {
   #last: Credentials | undefined;
   #complained = false;
 
-  constructor(components: CredentialComponents, { cluster, user }: ConnectionConfig) {
+  constructor(given: CredentialComponents, { cluster, user }: ConnectionConfig) {
+    const components = withDefaults(given);
     const { fs, clock, logger } = components;
     // A file that has both certificate and key is read once for both, so that they are of one version.
     const files = new Map<string, ReloadingFile>();
@@ -72,6 +79,7 @@ export class ConfiguredCredentials implements CredentialSource {
       files.set(source.file, file);
       return file;
     };
+    this.#clock = clock;
     this.#logger = logger;
     this.#ca = reader(cluster.ca === undefined ? undefined : read(cluster.ca));
     const pair = user.clientCertificate;
@@ -99,8 +107,9 @@ export class ConfiguredCredentials implements CredentialSource {
   async #current(signal: AbortSignal | undefined): Promise<Credentials> {
     let next: Credentials;
     try {
-      next = await this.#read(signal);
-    } catch (error) {
+      next = await withTimeout(this.#clock, READ_TIMEOUT_MS, (linked) => this.#read(linked), signal);
+    } catch (cause) {
+      const error = signal?.aborted ? cause : unlessLate(cause);
       if (this.#last === undefined || signal?.aborted) throw error;
       if (!this.#complained) this.#logger.warn({ err: error }, 'Credentials cannot be read; the last ones are kept');
       this.#complained = true;
@@ -161,6 +170,12 @@ function fixedHeaders({ basic, impersonate }: UserConfig): Record<string, string
     headers[`impersonate-extra-${encodeURIComponent(name.toLowerCase())}`] = values;
   }
   return headers;
+}
+
+function unlessLate(error: unknown): unknown {
+  if (KubeError.from(error).code !== 'DeadlineExceeded') return error;
+  const message = `the credentials could not be had within ${READ_TIMEOUT_MS} ms`;
+  return new KubeError({ code: 'CredentialsUnavailable', message, cause: error });
 }
 
 function sameHeaders(a: Credentials['headers'], b: Credentials['headers']): boolean {

@@ -1,29 +1,50 @@
-/** The reasons that an API server gives (`metav1.StatusReason`), and `Unknown` where it gave none. */
-const STATUS_REASONS = [
-  'Unknown',
-  'Unauthorized',
-  'Forbidden',
-  'NotFound',
-  'AlreadyExists',
-  'Conflict',
-  'Gone',
-  'Invalid',
-  'ServerTimeout',
-  'StoreReadError',
-  'Timeout',
-  'TooManyRequests',
-  'BadRequest',
-  'MethodNotAllowed',
-  'NotAcceptable',
-  'RequestEntityTooLarge',
-  'UnsupportedMediaType',
-  'InternalError',
-  'Expired',
-  'ServiceUnavailable',
-] as const;
+import { brand, hasBrand } from '@node-agent/async';
 
-/** Why the API server refused or failed (`metav1.StatusReason`). */
-export type StatusReason = (typeof STATUS_REASONS)[number];
+/** Why the API server refused or failed (`metav1.StatusReason`); `Unknown` where it gave no reason. */
+export type StatusReason =
+  | 'Unknown'
+  | 'Unauthorized'
+  | 'Forbidden'
+  | 'NotFound'
+  | 'AlreadyExists'
+  | 'Conflict'
+  | 'Gone'
+  | 'Invalid'
+  | 'ServerTimeout'
+  | 'StoreReadError'
+  | 'Timeout'
+  | 'TooManyRequests'
+  | 'BadRequest'
+  | 'MethodNotAllowed'
+  | 'NotAcceptable'
+  | 'RequestEntityTooLarge'
+  | 'UnsupportedMediaType'
+  | 'InternalError'
+  | 'Expired'
+  | 'ServiceUnavailable';
+
+const STATUS_REASONS: Readonly<Record<StatusReason, true>> = {
+  Unknown: true,
+  Unauthorized: true,
+  Forbidden: true,
+  NotFound: true,
+  AlreadyExists: true,
+  Conflict: true,
+  Gone: true,
+  Invalid: true,
+  ServerTimeout: true,
+  StoreReadError: true,
+  Timeout: true,
+  TooManyRequests: true,
+  BadRequest: true,
+  MethodNotAllowed: true,
+  NotAcceptable: true,
+  RequestEntityTooLarge: true,
+  UnsupportedMediaType: true,
+  InternalError: true,
+  Expired: true,
+  ServiceUnavailable: true,
+};
 
 /**
  * Why a request failed: the server's reason, or what happened on this side of the wire. `ConnectionFailed`: no
@@ -70,8 +91,14 @@ export interface KubeErrorOptions {
   readonly cause?: unknown;
 }
 
+const BRAND = '@node-agent/kube-client.KubeError';
+
 /** A request of the API server that failed, or a reflector's or credential's failure. */
 export class KubeError extends Error {
+  static {
+    brand(KubeError, BRAND);
+  }
+
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
   /** The HTTP status; `undefined` where no answer came. */
@@ -88,13 +115,18 @@ export class KubeError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
+  /** Whether a value is a `KubeError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is KubeError {
+    return hasBrand(value, BRAND);
+  }
+
   /**
    * Any thrown value as a `KubeError`: one that is one stays itself, an `AbortError` is `Aborted`, async's `Timeout` is
    * `DeadlineExceeded`, an error of the system (`ECONNREFUSED`, `ENOTFOUND`, a TLS failure, ...) is `ConnectionFailed`,
    * and anything else `Unknown`.
    */
   static from(error: unknown): KubeError {
-    if (error instanceof KubeError) return error;
+    if (KubeError.is(error)) return error;
     if (!(error instanceof Error)) return new KubeError({ code: 'Unknown', message: String(error), cause: error });
     return new KubeError({ code: codeOf(error), message: error.message, cause: error });
   }
@@ -109,7 +141,7 @@ function codeOf(error: Error): KubeErrorCode {
 
 /** Whether a string is one of the reasons that this client knows. */
 export function isStatusReason(reason: unknown): reason is StatusReason {
-  return STATUS_REASONS.some((known) => known === reason);
+  return typeof reason === 'string' && Object.hasOwn(STATUS_REASONS, reason);
 }
 
 /** Whether a server does not have a resource version yet, or no longer because it lost its past: asking again is of no use. */

@@ -108,9 +108,9 @@ function parseExecCredential(stdout: string, apiVersion: string): PluginCredenti
   let parsed: Readonly<Record<string, unknown>>;
   try {
     parsed = record(JSON.parse(stdout));
-  } catch (cause) {
-    // What was printed may be a secret: it is not told.
-    throw unavailable('exec: the plugin did not print JSON', cause);
+  } catch {
+    // What was printed may be a secret, and the parser's message quotes it: neither is told (W4).
+    throw unavailable('exec: the plugin did not print JSON');
   }
   if (parsed.kind !== 'ExecCredential' || parsed.apiVersion !== apiVersion) {
     const got = `${String(parsed.apiVersion)}, ${String(parsed.kind)}`;

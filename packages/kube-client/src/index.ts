@@ -1,6 +1,9 @@
-export { ChangeFeed, type ObjectChange } from './change-feed.ts';
+export { ChangeFeed, type ObjectChange, type ObjectChanges } from './change-feed.ts';
 export { KubeClients, type KubeClientsComponents, type KubeClientsOptions, type RateLimit } from './clients.ts';
 export {
+  type ClientNodeCluster,
+  type ClientNodeKubeConfig,
+  type ClientNodeUser,
   type ClusterConfig,
   type ConnectionConfig,
   connectionOfKubeConfig,
@@ -29,15 +32,14 @@ export { inClusterConfig } from './in-cluster.ts';
 export { connectionOf, loadKubeconfig } from './kubeconfig.ts';
 export { nodeExec } from './node-exec.ts';
 export { NodeTransport, type NodeTransportComponents, type NodeTransportOptions } from './node-transport.ts';
-export { objectKey } from './object-key.ts';
 export type { JsonPatchOperation, Patch } from './patch.ts';
-export { type Environment, proxyFor } from './proxy.ts';
+export type { Environment } from './proxy.ts';
 export { fieldSelector, type ListOptions, type ResourceVersionMatch, type WatchOptions } from './query.ts';
-export { type RateLimiter, type TokenBucketOptions, TokenBucketRateLimiter } from './rate-limiter.ts';
+export type { RateLimiter } from './rate-limiter.ts';
 export { Reflector, type ReflectorComponents, type ReflectorOptions } from './reflector.ts';
 export type { CredentialFiles } from './reloading-file.ts';
-export { apiVersionOf, type KubeObject, type Resource } from './resource.ts';
-export { type ObjectOf, type Resources, resources } from './resources.ts';
+export { apiVersionOf, type KubeObject, type NewObject, type Resource } from './resource.ts';
+export { type Resources, resources } from './resources.ts';
 export {
   type DeleteOptions,
   type ObjectKey,

@@ -17,15 +17,20 @@ const LONG_INTEGER = /[:,[\s]-?\d{16}/;
 /**
  * Parses JSON so that `JSON.stringify` gives every value back as it came: unknown fields are kept, and an integer that a
  * JavaScript number cannot hold becomes what `JSON.rawJSON` gives rather than another integer.
- * @throws KubeError `InvalidResponse`, with the beginning of what could not be parsed
+ * @throws KubeError `InvalidResponse`; of what could not be parsed it quotes the beginning only where that is no JSON, but a proxy's page
  */
 export function parseJson(text: string): unknown {
   try {
     return LONG_INTEGER.test(text) ? json.parse(text, keepInteger) : JSON.parse(text);
-  } catch (cause) {
-    const start = text.length > 80 ? `${text.slice(0, 80)}...` : text;
-    throw new KubeError({ code: 'InvalidResponse', message: `not JSON: ${JSON.stringify(start)}`, cause });
+  } catch {
+    // The parser's own message quotes what it read, which may be a secret (W4).
+    throw new KubeError({ code: 'InvalidResponse', message: `not JSON: ${sayWhat(text)}` });
   }
+}
+
+function sayWhat(text: string): string {
+  if (!text.trimStart().startsWith('<')) return `${text.length} characters`;
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text);
 }
 
 function keepInteger(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {

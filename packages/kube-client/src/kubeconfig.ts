@@ -40,7 +40,7 @@ export async function loadKubeconfig(
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lineCounter.linePos(error.pos[0]);
-    const message = `${path}:${line}:${col}: ${error.message}`;
+    const message = `${path}:${line}:${col}: ${QUOTING.has(error.code) ? `not YAML (${error.code})` : error.message}`;
     throw new KubeError({ code: 'InvalidConfig', message });
   }
   let kubeconfig: unknown;
@@ -51,6 +51,17 @@ export async function loadKubeconfig(
   }
   return connectionOf(kubeconfig, path, context);
 }
+
+/** Faults whose messages quote what was read, which may be a secret (W4). */
+const QUOTING: ReadonlySet<string> = new Set([
+  'BAD_ALIAS',
+  'BAD_COLLECTION_TYPE',
+  'BAD_DIRECTIVE',
+  'BAD_DQ_ESCAPE',
+  'IMPOSSIBLE',
+  'TAG_RESOLVE_FAILED',
+  'UNEXPECTED_TOKEN',
+]);
 
 /** The connection of a parsed kubeconfig; `file` is its path. @throws KubeError `InvalidConfig` */
 export function connectionOf(kubeconfig: unknown, file: string, contextName?: string): ConnectionConfig {

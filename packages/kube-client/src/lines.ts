@@ -1,22 +1,36 @@
+import { KubeError } from './errors.ts';
+import { systemErrorOf } from './system-errors.ts';
+
+/** What one event of a watch may measure, in bytes (client-go's `streaming.NewDecoder`). */
+const MAX_LINE_BYTES = 16 << 20;
+
 /**
- * The lines of a stream of UTF-8, as soon as each is whole. The last one needs no line feed. Empty lines are left out.
- * A line is put together once, from the pieces that it came in, so that a long one costs its length and no more.
+ * The lines of a stream of UTF-8, as soon as each is whole. Empty lines are left out. A line is put together once, from the pieces
+ * that it came in, so that a long one costs its length and no more.
+ * @throws KubeError `InvalidResponse` for a line that is too long; an error with the code ECONNRESET where the stream ends within one
  */
-export async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
+export async function* lines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number = MAX_LINE_BYTES,
+): AsyncGenerator<string, void, undefined> {
   const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
       pieces.push(chunk.subarray(start, end));
       start = end + 1;
+      sizeBytes = 0;
       const line = decode(pieces.splice(0));
       if (line !== '') yield line;
     }
+    if (start >= chunk.length) continue;
     // The rest is copied: a slice would hold the socket's whole buffer for as long as the watch is quiet.
-    if (start < chunk.length) pieces.push(chunk.slice(start));
+    pieces.push(new Uint8Array(chunk.subarray(start)));
+    sizeBytes += chunk.length - start;
+    if (sizeBytes > maxBytes) throw tooLong(`a line of the answer is longer than ${maxBytes} bytes`);
   }
-  const last = decode(pieces);
-  if (last !== '') yield last;
+  if (decode(pieces) !== '') throw systemErrorOf('ECONNRESET', 'the answer ended in the middle of a line');
 }
 
 function decode(pieces: readonly Uint8Array[]): string {
@@ -26,12 +40,33 @@ function decode(pieces: readonly Uint8Array[]): string {
   return Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('utf8').trim();
 }
 
-/** All of a body as text. */
+/** All of a body as text. @throws KubeError `InvalidResponse` where it is longer than `maxBytes` */
 export async function readText(
   chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
 ): Promise<{ readonly text: string; readonly sizeBytes: number }> {
   const pieces: Uint8Array[] = [];
-  for await (const chunk of chunks) pieces.push(chunk);
-  const whole = Buffer.concat(pieces);
-  return { text: whole.toString('utf8'), sizeBytes: whole.length };
+  let sizeBytes = 0;
+  for await (const chunk of chunks) {
+    pieces.push(chunk);
+    sizeBytes += chunk.length;
+    if (sizeBytes > maxBytes) throw tooLong(`the answer is longer than ${maxBytes} bytes`);
+  }
+  return { text: Buffer.concat(pieces).toString('utf8'), sizeBytes };
+}
+
+/** The beginning of a body as text; what comes after `maxBytes` is not read. */
+export async function readStart(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of chunks) {
+    pieces.push(chunk.subarray(0, maxBytes - sizeBytes));
+    sizeBytes += chunk.length;
+    if (sizeBytes >= maxBytes) break;
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+function tooLong(message: string): KubeError {
+  return new KubeError({ code: 'InvalidResponse', message });
 }

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { abortable, type Clock } from '@node-agent/async';
 import { tlsAgent } from './agents.ts';
 import type { ConnectionPool } from './connection-pool.ts';
+import { KubeError } from './errors.ts';
 import { Http1Pool } from './http1-pool.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { Http2Pool } from './http2-pool.ts';
@@ -15,6 +16,7 @@ export class NegotiatedPool implements ConnectionPool {
   readonly #dialer: TlsDialer;
   #pool: ConnectionPool | undefined;
   #choosing: Promise<ConnectionPool> | undefined;
+  readonly #end = new AbortController();
   #ended: { readonly why: string; readonly atOnce: boolean } | undefined;
 
   constructor(clock: Clock, dialer: TlsDialer) {
@@ -43,12 +45,14 @@ export class NegotiatedPool implements ConnectionPool {
 
   destroy(why: string): void {
     this.#ended = { why, atOnce: true };
+    // Also a dial that is under way ends: whoever is on the way may keep it waiting.
+    this.#end.abort(new KubeError({ code: 'ConnectionReplaced', message: why }));
     this.#pool?.destroy(why);
   }
 
   async #choose(): Promise<ConnectionPool> {
     try {
-      const socket = await this.#dialer.dial(['h2', 'http/1.1']);
+      const socket = await this.#dialer.dial(['h2', 'http/1.1'], this.#end.signal);
       if (socket.alpnProtocol === 'h2') {
         const first = await Http2Connection.over(this.#clock, this.#dialer.server, socket);
         this.#pool = new Http2Pool(this.#clock, () => this.#connect(), first);
@@ -67,7 +71,7 @@ export class NegotiatedPool implements ConnectionPool {
   }
 
   async #connect(): Promise<Http2Connection> {
-    const socket = await this.#dialer.dial(['h2', 'http/1.1']);
+    const socket = await this.#dialer.dial(['h2', 'http/1.1'], this.#end.signal);
     if (socket.alpnProtocol === 'h2') return await Http2Connection.over(this.#clock, this.#dialer.server, socket);
     socket.destroy();
     // Another server answers there now: the next request finds out what it speaks.

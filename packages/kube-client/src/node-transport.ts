@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock, Timer } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, withDefaults } from '@node-agent/telemetry';
 import { plainAgent } from './agents.ts';
 import { addressOf, type ConnectionPool } from './connection-pool.ts';
 import type { CredentialSource, Credentials, TlsMaterial } from './credentials.ts';
@@ -15,8 +15,10 @@ import { proxyAuthorization } from './tunnel.ts';
 const CREDENTIAL_PERIOD_MS = 10_000;
 
 export interface NodeTransportComponents {
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   readonly credentials: CredentialSource;
 }
 
@@ -51,9 +53,10 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
       const message = `server ${JSON.stringify(options.server)}: no https or http URL`;
       throw new KubeError({ code: 'InvalidConfig', message });
     }
-    this.#clock = components.clock;
-    this.#logger = components.logger;
-    this.#credentials = components.credentials;
+    const { clock, logger, credentials } = withDefaults(components);
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#credentials = credentials;
     this.#server = server;
     this.#serverTls = { servername: options.tlsServerName, rejectUnauthorized: options.skipTlsVerify !== true };
     this.#proxy = options.proxy;
@@ -103,12 +106,13 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     const proxy = this.#proxy;
     const { host, port, pathPrefix } = addressOf(this.#server);
     if (proxy?.protocol.startsWith('socks5')) {
-      return new Http1Pool(plainAgent(proxy), { secure: false, host, port, pathPrefix });
+      return new Http1Pool(plainAgent(this.#clock, proxy), { secure: false, host, port, pathPrefix });
     }
-    if (proxy === undefined) return new Http1Pool(plainAgent(undefined), { secure: false, host, port, pathPrefix });
+    if (proxy === undefined)
+      return new Http1Pool(plainAgent(this.#clock, undefined), { secure: false, host, port, pathPrefix });
     const peer = addressOf(proxy);
     const prefix = `${this.#server.origin}${pathPrefix}`;
-    return new Http1Pool(plainAgent(undefined), {
+    return new Http1Pool(plainAgent(this.#clock, undefined), {
       secure: false,
       host: peer.host,
       port: peer.port,

@@ -17,6 +17,8 @@ export interface ReflectorState {
   readonly paginated: boolean;
   /** The server sends bookmarks, so that a long silence means a hung watch. */
   readonly bookmarkSeen: boolean;
+  /** A watch broke and was taken up where it was, and nothing has come of it yet: the server may be one that lost its past. */
+  readonly unheard: boolean;
 }
 
 /** Before the first request. */
@@ -27,6 +29,7 @@ export function initialState(streaming: boolean): ReflectorState {
     streaming: streaming ? 'on' : 'off',
     paginated: false,
     bookmarkSeen: false,
+    unheard: false,
   };
 }
 
@@ -43,25 +46,32 @@ export interface Reaction {
 /** How a request ended, besides its error. */
 export interface PhaseEnd {
   readonly phase: ReflectorPhase;
+  /** The server has begun to answer the watch. */
+  readonly opened: boolean;
   /** How long it took, in milliseconds. */
   readonly lastedMs: number;
   /** How many events came. */
   readonly events: number;
 }
 
-/** A watch that lasted less, and said nothing, is a fault (client-go's VeryShortWatchError). */
+/** A watch that lasted less is a fault (client-go's VeryShortWatchError), also where it said something: each would cost a request. */
 const SHORT_WATCH_MS = 1000;
 
-/** A watch that the server ended in good order goes on where it ended; one that was very short does so after a back-off. */
+/**
+ * A watch that the server ended in good order goes on where it ended; one that was very short does so after a back-off. A watch that
+ * was taken up and of which nothing ever came is listed anew: it may be of a server that does not know the version.
+ */
 export function afterCleanEnd(end: PhaseEnd, state: ReflectorState): Reaction {
-  const backOff = end.lastedMs < SHORT_WATCH_MS && end.events === 0;
-  return { next: 'watch', state, backOff, atLeastMs: 0 };
+  const said = end.events > 0;
+  const short = end.lastedMs < SHORT_WATCH_MS;
+  const next = state.unheard && !said && !short ? 'list' : 'watch';
+  return { next, state, backOff: short, atLeastMs: 0 };
 }
 
 /**
- * What follows a failure (after `tools/cache/reflector.go`): an expired version is listed anew; so is everything after a
- * connection broke, from the version that was seen last, for the server that comes back may be another; a server that is
- * busy is asked for the same again, later; one that has no streaming lists is asked for plain ones.
+ * What follows a failure (after `tools/cache/reflector.go`): a version that is expired, or that the server does not have, is listed anew; a
+ * watch that broke or was refused for now is taken up where it was; a server that is busy is asked for the same again, later; one that has
+ * no streaming lists is asked for plain ones.
  */
 export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorState): Reaction {
   const reaction: Reaction = { next: 'list', state, backOff: true, atLeastMs: error.retryAfterMs ?? 0 };
@@ -85,14 +95,22 @@ export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorSt
   return { ...reaction, state: { ...state, streaming }, backOff: false };
 }
 
+/**
+ * A watch that broke goes on from the version that was seen last: five thousand nodes whose API server restarts must not list all
+ * at once. A server that came back without its past says nothing at all to a version of its future: where nothing has come of a watch
+ * that was taken up, not even a bookmark, all is listed (client-go waits there until the versions have caught up).
+ */
 function afterWatchFailure(end: PhaseEnd, error: KubeError, reaction: Reaction): Reaction {
+  const { state } = reaction;
   const short = end.lastedMs < SHORT_WATCH_MS;
   if (isExpired(error)) return { ...reaction, backOff: short };
-  if (isTooLargeVersion(error))
-    return { ...reaction, state: { ...reaction.state, versionUnavailable: true }, backOff: short };
-  if (error.code === 'ConnectionReplaced') return { ...reaction, next: 'watch', backOff: short };
-  if (error.code === 'TooManyRequests' || error.code === 'DeadlineExceeded') return { ...reaction, next: 'watch' };
-  return reaction;
+  if (isTooLargeVersion(error)) return { ...reaction, state: { ...state, versionUnavailable: true }, backOff: short };
+  if (!KEEPS_VERSION.has(error.code)) return reaction;
+  if (error.code === 'DeadlineExceeded' && state.unheard && end.events === 0) return reaction;
+  const resumed: Reaction = { ...reaction, next: 'watch', state: { ...state, unheard: true } };
+  if (error.code === 'ConnectionReplaced') return { ...resumed, backOff: short };
+  if (error.code === 'ConnectionFailed' && end.opened) return { ...resumed, backOff: short };
+  return resumed;
 }
 
 /** After a list or the initial events of a stream. */
@@ -105,6 +123,7 @@ export function afterListed(
     ...state,
     resourceVersion,
     versionUnavailable: false,
+    unheard: false,
     streaming: state.streaming === 'skip' ? 'on' : state.streaming,
     paginated: state.paginated || paginatedFromCache,
   };
@@ -122,7 +141,7 @@ export function afterEvent(
   const bookmarkSeen = state.bookmarkSeen || isBookmark;
   if (resourceVersion === '') return { ...state, bookmarkSeen };
   if ((compareResourceVersions(resourceVersion, state.resourceVersion) ?? 0) < 0) return undefined;
-  return { ...state, resourceVersion, bookmarkSeen };
+  return { ...state, resourceVersion, bookmarkSeen, unheard: false };
 }
 
 /** What a list asks for: the first may come from the server's cache, a later one may not go back in time. */
@@ -177,6 +196,18 @@ export function idleLimitMs(
 function isExpired(error: KubeError): boolean {
   return error.code === 'Expired' || error.code === 'Gone';
 }
+
+/** Failures of a watch that say nothing about its version: of the way to the server, or of a server that is not ready. */
+const KEEPS_VERSION: ReadonlySet<string> = new Set([
+  'ConnectionFailed',
+  'ConnectionReplaced',
+  'CredentialsUnavailable',
+  'DeadlineExceeded',
+  'ServerTimeout',
+  'ServiceUnavailable',
+  'Timeout',
+  'TooManyRequests',
+]);
 
 function isUnreachable(error: KubeError): boolean {
   return error.code === 'ConnectionFailed' || error.code === 'ConnectionReplaced';

@@ -1,6 +1,6 @@
 import { abortable, type Clock, jitter, linkAbort, type Random, sleep } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
-import type { ChangeFeed } from './change-feed.ts';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { ObjectChanges } from './change-feed.ts';
 import { KubeError } from './errors.ts';
 import { objectKey } from './object-key.ts';
 import { listAll } from './pager.ts';
@@ -16,9 +16,12 @@ import { WatchSession } from './watch-session.ts';
 /** What {@link Reflector} works with. */
 export interface ReflectorComponents {
   readonly client: Pick<RestClient, 'list' | 'watch'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fieldSelector' | 'labelSelector'> {
@@ -43,7 +46,7 @@ export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fi
  * copy stays as it was. Source: `k8s.io/client-go/tools/cache/reflector.go`.
  */
 export class Reflector<T extends KubeObject> {
-  readonly #components: ReflectorComponents;
+  readonly #components: WithDefaults<ReflectorComponents>;
   readonly #options: ReflectorOptions<T>;
   readonly #store = new ObjectStore<T>();
   readonly #backoff: ReflectorBackoff;
@@ -52,8 +55,12 @@ export class Reflector<T extends KubeObject> {
   #state: rules.ReflectorState;
   #lastError: KubeError | undefined;
   #endWait: (() => void) | undefined;
+  #endRound: (() => void) | undefined;
+  /** All is to be listed before anything is watched again. */
+  #anew = false;
 
-  constructor(components: ReflectorComponents, options: ReflectorOptions<T>) {
+  constructor(given: ReflectorComponents, options: ReflectorOptions<T>) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
     this.#logger = components.logger.child({ resource: options.resource.plural });
@@ -92,12 +99,25 @@ export class Reflector<T extends KubeObject> {
   }
 
   /** A feed of changes for one consumer, which begins with all objects that are there. Close it, or leave it to the end. */
-  changes(): ChangeFeed<T> {
+  changes(): ObjectChanges<T> {
     return this.#store.feed();
   }
 
-  /** Ends the wait after a failure, if there is one: something else has just heard of the server. */
+  /**
+   * Ends the wait after a failure, if there is one: something else has just heard of the server. What the server itself has asked for
+   * (`Retry-After`) is waited out.
+   */
   retryNow(): void {
+    this.#endWait?.();
+  }
+
+  /**
+   * Lists everything now: the server may have another store than the one that was followed, as after a wipe, and says nothing
+   * to a watch from a version of that one's.
+   */
+  listAnew(): void {
+    this.#anew = true;
+    this.#endRound?.();
     this.#endWait?.();
   }
 
@@ -106,8 +126,16 @@ export class Reflector<T extends KubeObject> {
     let next: 'list' | 'watch' = 'list';
     try {
       while (!signal.aborted) {
-        const reaction = await this.#round(next, signal);
+        if (this.#anew) {
+          this.#anew = false;
+          this.#state = { ...this.#state, versionUnavailable: true };
+          next = 'list';
+        }
+        using round = linkAbort(signal);
+        this.#endRound = () => round.abort(new Error('everything is listed anew'));
+        const reaction = await this.#round(next, round.signal);
         if (signal.aborted) return;
+        if (this.#anew) continue;
         this.#state = reaction.state;
         next = reaction.next;
         if (reaction.backOff || reaction.atLeastMs > 0) await this.#wait(reaction, signal);
@@ -165,7 +193,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   #end(phase: rules.ReflectorPhase, fromMs: number, session: WatchSession<T> | undefined): rules.PhaseEnd {
-    return { phase, lastedMs: this.#components.clock.monotonic() - fromMs, events: session?.count ?? 0 };
+    const lastedMs = this.#components.clock.monotonic() - fromMs;
+    return { phase, opened: session?.opened ?? false, lastedMs, events: session?.count ?? 0 };
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -259,11 +288,14 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #wait({ backOff, atLeastMs }: rules.Reaction, signal: AbortSignal): Promise<void> {
-    const delayMs = Math.max(backOff ? this.#backoff.next() : 0, atLeastMs);
+    const { clock } = this.#components;
+    const backOffMs = backOff ? this.#backoff.next() : 0;
     using link = linkAbort(signal);
     this.#endWait = () => link.abort();
-    // An abort only ends the wait; whether all is to end, the loop sees for itself.
-    await sleep(this.#components.clock, delayMs, link.signal).catch(() => {});
+    // An abort only ends the wait; whether all is to end, the loop sees for itself. What the server asked for is waited out, whoever has
+    // heard of it meanwhile.
+    if (atLeastMs > 0) await sleep(clock, atLeastMs, signal).catch(() => {});
+    if (backOffMs > atLeastMs) await sleep(clock, backOffMs - atLeastMs, link.signal).catch(() => {});
     this.#endWait = undefined;
   }
 }

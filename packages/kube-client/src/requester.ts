@@ -1,7 +1,7 @@
 import { AsyncError, type Clock, sleep, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import { KubeError } from './errors.ts';
-import { readText } from './lines.ts';
+import { readStart, readText } from './lines.ts';
 import type { RestClientMetrics } from './metrics.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { parseRetryAfter, retryDelayMs } from './retry.ts';
@@ -11,6 +11,9 @@ import { Once, parseWarnings } from './warnings.ts';
 
 /** How long a wait for the client's own rate limit may be before it is worth a line in the log, in milliseconds. */
 const LONG_THROTTLE_MS = 1000;
+
+/** A `Status` is small; of anything else that refuses, the beginning tells. */
+const MAX_FAILURE_BYTES = 1 << 20;
 
 /** What a {@link Requester} works with. */
 export interface RequesterComponents {
@@ -27,6 +30,8 @@ export interface RequesterOptions {
   /** For one request with its retries, in milliseconds; the wait for the rate limit does not count. 0: none. */
   readonly timeoutMs: number;
   readonly maxRetries: number;
+  /** What an answer may measure that is no watch. */
+  readonly maxResponseBytes: number;
 }
 
 /** Sends requests: rate limit, deadline, retries, warnings, metrics, and errors in place of answers that are failures. */
@@ -94,7 +99,7 @@ export class Requester {
     if (request.body !== undefined) metrics.requestSize.observe(labels, Buffer.byteLength(request.body));
     const response = await this.#once(request, signal);
     if (!isSuccess(response.status)) throw await this.#failure(response, request);
-    const { text, sizeBytes } = await readText(response.body);
+    const { text, sizeBytes } = await readText(response.body, this.#options.maxResponseBytes);
     metrics.responseSize.observe(labels, sizeBytes);
     return text;
   }
@@ -113,7 +118,7 @@ export class Requester {
   }
 
   async #failure(response: HttpResponse, request: HttpRequest): Promise<KubeError> {
-    const { text } = await readText(response.body);
+    const text = await readStart(response.body, MAX_FAILURE_BYTES);
     const retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.#components.clock.now());
     return errorOfResponse({ status: response.status, text, retryAfterMs }, subjectOf(request));
   }
@@ -142,7 +147,7 @@ export class Requester {
     const subject = subjectOf(request);
     if (signal?.aborted)
       return new KubeError({ code: 'Aborted', message: `${subject}: aborted`, cause: signal.reason });
-    if (error instanceof AsyncError && error.code === 'Timeout') {
+    if (AsyncError.is(error) && error.code === 'Timeout') {
       const message = `${subject}: no answer within ${this.#options.timeoutMs} ms`;
       return new KubeError({ code: 'DeadlineExceeded', message, cause: error });
     }

@@ -8,6 +8,11 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
+/** An object that is to be made: its UID is the server's to give, and its name too where it has a `generateName`. */
+export type NewObject<T> = T extends { readonly metadata: infer M }
+  ? Omit<T, 'metadata'> & { readonly metadata: Partial<M> }
+  : T;
+
 /** A type of API object, and where an API server has it. `T` is the type of its JSON. */
 export interface Resource<T> {
   /** The API group; empty for the core group. */

@@ -1,54 +1,49 @@
 import type {
-  CoreV1Event,
-  EventsV1Event,
-  V1beta1ClusterTrustBundle,
-  V1CertificateSigningRequest,
-  V1ConfigMap,
-  V1CSIDriver,
-  V1CSINode,
-  V1Lease,
-  V1Namespace,
-  V1Node,
-  V1PersistentVolume,
-  V1PersistentVolumeClaim,
-  V1RuntimeClass,
-  V1Secret,
-  V1Service,
-  V1ServiceAccount,
-  V1SubjectAccessReview,
-  V1TokenReview,
-  V1VolumeAttachment,
-} from '@kubernetes/client-node';
-import type { Pod, Wire } from '@node-agent/pod-spec';
+  CertificateSigningRequest,
+  ClusterTrustBundle,
+  ConfigMap,
+  CoreEvent,
+  CSIDriver,
+  CSINode,
+  Event,
+  Lease,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  RuntimeClass,
+  Secret,
+  Service,
+  ServiceAccount,
+  SubjectAccessReview,
+  TokenReview,
+  VolumeAttachment,
+} from '@node-agent/pod-spec/api';
 import type { Resource } from './resource.ts';
-
-/** An API object of the client library's type `T` as its JSON is on the wire, with its metadata always there. */
-export type ObjectOf<T extends { readonly metadata?: unknown }> = Wire<T> & {
-  readonly metadata: NonNullable<Wire<T>['metadata']>;
-};
 
 /** The resources that a node reads and writes. A resource that is not here is an object literal away. */
 export interface Resources {
   readonly pods: Resource<Pod>;
-  readonly nodes: Resource<ObjectOf<V1Node>>;
-  readonly namespaces: Resource<ObjectOf<V1Namespace>>;
-  readonly services: Resource<ObjectOf<V1Service>>;
-  readonly secrets: Resource<ObjectOf<V1Secret>>;
-  readonly configMaps: Resource<ObjectOf<V1ConfigMap>>;
-  readonly serviceAccounts: Resource<ObjectOf<V1ServiceAccount>>;
-  readonly persistentVolumes: Resource<ObjectOf<V1PersistentVolume>>;
-  readonly persistentVolumeClaims: Resource<ObjectOf<V1PersistentVolumeClaim>>;
-  readonly coreEvents: Resource<ObjectOf<CoreV1Event>>;
-  readonly events: Resource<ObjectOf<EventsV1Event>>;
-  readonly leases: Resource<ObjectOf<V1Lease>>;
-  readonly runtimeClasses: Resource<ObjectOf<V1RuntimeClass>>;
-  readonly csiDrivers: Resource<ObjectOf<V1CSIDriver>>;
-  readonly csiNodes: Resource<ObjectOf<V1CSINode>>;
-  readonly volumeAttachments: Resource<ObjectOf<V1VolumeAttachment>>;
-  readonly certificateSigningRequests: Resource<ObjectOf<V1CertificateSigningRequest>>;
-  readonly clusterTrustBundles: Resource<ObjectOf<V1beta1ClusterTrustBundle>>;
-  readonly tokenReviews: Resource<ObjectOf<V1TokenReview>>;
-  readonly subjectAccessReviews: Resource<ObjectOf<V1SubjectAccessReview>>;
+  readonly nodes: Resource<Node>;
+  readonly namespaces: Resource<Namespace>;
+  readonly services: Resource<Service>;
+  readonly secrets: Resource<Secret>;
+  readonly configMaps: Resource<ConfigMap>;
+  readonly serviceAccounts: Resource<ServiceAccount>;
+  readonly persistentVolumes: Resource<PersistentVolume>;
+  readonly persistentVolumeClaims: Resource<PersistentVolumeClaim>;
+  readonly coreEvents: Resource<CoreEvent>;
+  readonly events: Resource<Event>;
+  readonly leases: Resource<Lease>;
+  readonly runtimeClasses: Resource<RuntimeClass>;
+  readonly csiDrivers: Resource<CSIDriver>;
+  readonly csiNodes: Resource<CSINode>;
+  readonly volumeAttachments: Resource<VolumeAttachment>;
+  readonly certificateSigningRequests: Resource<CertificateSigningRequest>;
+  readonly clusterTrustBundles: Resource<ClusterTrustBundle>;
+  readonly tokenReviews: Resource<TokenReview>;
+  readonly subjectAccessReviews: Resource<SubjectAccessReview>;
 }
 
 /** @see Resources */

@@ -8,7 +8,7 @@ import { type Patch, patchContentType } from './patch.ts';
 import { type ListOptions, type WatchOptions, withQuery } from './query.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { Requester } from './requester.ts';
-import { apiVersionOf, type KubeObject, pathOf, type Resource, type ResourcePath } from './resource.ts';
+import { apiVersionOf, type KubeObject, type NewObject, pathOf, type Resource, type ResourcePath } from './resource.ts';
 import type { HttpRequest, HttpTransport } from './transport.ts';
 import { parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
@@ -34,6 +34,8 @@ export interface RestClientOptions {
   readonly timeoutMs?: number;
   /** How often a request is sent again where the server asks for it with `Retry-After`; 10 where absent. */
   readonly maxRetries?: number;
+  /** What an answer may measure, in bytes; 256 MiB where absent. An event of a watch: 16 MiB, as in client-go. */
+  readonly maxResponseBytes?: number;
 }
 
 /** The place of one object. */
@@ -84,10 +86,16 @@ export class RestClient {
 
   constructor(components: RestClientComponents, options: RestClientOptions = {}) {
     const { transport, clock = systemClock, logger = silentLogger, metrics = noMetrics, rateLimiter } = components;
-    const { host = '', userAgent = 'node-agent', timeoutMs = 65_000, maxRetries = 10 } = options;
+    const {
+      host = '',
+      userAgent = 'node-agent',
+      timeoutMs = 65_000,
+      maxRetries = 10,
+      maxResponseBytes = 1 << 28,
+    } = options;
     this.#requester = new Requester(
       { transport, clock, logger, metrics: restClientMetrics(metrics), rateLimiter },
-      { host, timeoutMs, maxRetries },
+      { host, timeoutMs, maxRetries, maxResponseBytes },
     );
     this.#headers = { accept: 'application/json', 'user-agent': userAgent };
   }
@@ -110,14 +118,14 @@ export class RestClient {
     return listOf(resource, list);
   }
 
-  /** Makes an object, in the namespace that its metadata say. @throws KubeError `AlreadyExists`, ... */
-  async create<T extends { readonly metadata?: { readonly namespace?: string } }>(
+  /** Makes an object, in the namespace that its metadata say. @returns what the server made of it @throws KubeError `AlreadyExists`, ... */
+  async create<T extends object>(
     resource: Resource<T>,
-    object: T,
+    object: NewObject<T> & object,
     options: WriteOptions = {},
     signal?: AbortSignal,
   ): Promise<T> {
-    return await this.#create<T>(resource, { namespace: object.metadata?.namespace }, object, options, signal);
+    return await this.#create<T>(resource, { namespace: namespaceOf(object) }, object, options, signal);
   }
 
   /**
@@ -196,10 +204,10 @@ export class RestClient {
     return parseJson(await this.#requester.send({ method: 'GET', path, headers: this.#headers }, signal));
   }
 
-  async #create<S extends object>(
+  async #create<S>(
     resource: Resource<unknown>,
     place: ResourcePath,
-    object: S,
+    object: object,
     options: WriteOptions,
     signal: AbortSignal | undefined,
   ): Promise<S> {
@@ -228,6 +236,11 @@ export class RestClient {
   }
 }
 
+function namespaceOf(object: object): string | undefined {
+  const metadata = 'metadata' in object && isRecord(object.metadata) ? object.metadata : {};
+  return typeof metadata.namespace === 'string' ? metadata.namespace : undefined;
+}
+
 async function* events<T extends KubeObject>(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
@@ -254,10 +267,16 @@ function listOf<T>(resource: Resource<T>, list: Readonly<Record<string, unknown>
   const { resourceVersion, continue: next } = metadata;
   const type = typeOf(resource);
   return {
-    items: items.map((item: object) => ({ ...type, ...item }) as T),
+    items: items.map((item: unknown) => ({ ...type, ...itemOf(resource, item) }) as T),
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
     continue: typeof next === 'string' && next !== '' ? next : undefined,
   };
+}
+
+/** Whatever reads a list goes by the names in it. @throws KubeError `InvalidResponse` */
+function itemOf(resource: Resource<unknown>, item: unknown): object {
+  if (isRecord(item) && isRecord(item.metadata) && typeof item.metadata.name === 'string') return item;
+  throw new KubeError({ code: 'InvalidResponse', message: `list ${resource.plural}: an item has no name` });
 }
 
 function typeOf(resource: Resource<unknown>): { readonly apiVersion: string; readonly kind: string } {

@@ -41,10 +41,13 @@ function isBrokenConnection(error: KubeError): boolean {
   );
 }
 
-/** The header `Retry-After` in milliseconds: seconds, or an HTTP date against `nowMs` (the wall clock). */
+/** No server means more than this by `Retry-After`; a proxy with a wrong clock may say years. */
+export const MAX_RETRY_AFTER_MS = 600_000;
+
+/** The header `Retry-After` in milliseconds, ten minutes at most: seconds, or an HTTP date against `nowMs` (the wall clock). */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * 1000;
+  if (/^\s*\d{1,9}\s*$/.test(header)) return Math.min(Number(header) * 1000, MAX_RETRY_AFTER_MS);
   const atMs = Date.parse(header);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  return Number.isNaN(atMs) ? undefined : Math.min(Math.max(0, atMs - nowMs), MAX_RETRY_AFTER_MS);
 }

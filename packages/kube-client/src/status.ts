@@ -1,5 +1,6 @@
 import { isStatusReason, KubeError, type StatusCause, type StatusDetails, type StatusReason } from './errors.ts';
 import { isRecord, parseJson } from './json.ts';
+import { MAX_RETRY_AFTER_MS } from './retry.ts';
 
 /** What is known of an answer that is no success. */
 export interface ErrorResponse {
@@ -38,7 +39,9 @@ export function errorOfStatus(
     message: message === '' ? `the server answered ${code ?? 'with a failure'} and no message` : message,
     httpStatus: code,
     details,
-    retryAfterMs: known.retryAfterMs ?? (seconds !== undefined && seconds > 0 ? seconds * 1000 : undefined),
+    retryAfterMs:
+      known.retryAfterMs ??
+      (seconds !== undefined && seconds > 0 ? Math.min(seconds * 1000, MAX_RETRY_AFTER_MS) : undefined),
   });
 }
 

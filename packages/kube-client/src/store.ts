@@ -45,7 +45,7 @@ export class ObjectStore<T extends KubeObject> {
 
   /** A feed that begins with all that is there. */
   feed(): ChangeFeed<T> {
-    const feed = new ChangeFeed<T>((closed) => void this.#feeds.delete(closed));
+    const feed = new ChangeFeed<T>(() => void this.#feeds.delete(feed));
     for (const [key, object] of this.#objects) feed.push({ type: 'changed', key, object, previous: undefined });
     if (this.#synced) feed.push({ type: 'synced' });
     this.#feeds.add(feed);

@@ -3,7 +3,8 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { Clock } from '@node-agent/async';
 import type { ServerAddress } from './connection-pool.ts';
 import type { TlsMaterial } from './credentials.ts';
-import { systemErrorOf } from './system-errors.ts';
+import { withDialDeadline } from './dial-deadline.ts';
+import { systemErrorOf, toError } from './system-errors.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** How the server's certificate is looked at. */
@@ -12,9 +13,6 @@ export interface ServerTls {
   readonly servername: string | undefined;
   readonly rejectUnauthorized: boolean;
 }
-
-/** Connecting and the handshake may take so long together, in milliseconds (client-go's dialer). */
-const DIAL_TIMEOUT_MS = 30_000;
 
 /** After so much silence the kernel probes a connection, and finds a peer that vanished 10 s later. */
 const KEEP_ALIVE_MS = 30_000;
@@ -41,23 +39,39 @@ export class TlsDialer {
     if (servername === undefined) this.#options.host = server.host;
   }
 
-  /** @param protocols what to offer, the preferred first @throws what the socket failed with; KubeError of the proxy */
-  async dial(protocols: readonly string[]): Promise<TLSSocket> {
-    const { host, port } = this.server;
-    const tunnel = this.#proxy === undefined ? undefined : await openTunnel(this.#proxy, { host, port });
+  /**
+   * @param protocols what to offer, the preferred first
+   * @throws what the socket failed with; KubeError of the proxy; the signal's reason
+   */
+  async dial(protocols: readonly string[], signal?: AbortSignal): Promise<TLSSocket> {
+    const { authority } = this.server;
+    return await withDialDeadline(this.#clock, authority, (linked) => this.#dial(protocols, linked), signal);
+  }
+
+  async #dial(protocols: readonly string[], signal: AbortSignal): Promise<TLSSocket> {
+    const { host, port, authority } = this.server;
+    const tunnel = this.#proxy === undefined ? undefined : await openTunnel(this.#proxy, { host, port }, signal);
     const target = tunnel === undefined ? { host, port } : { socket: tunnel };
     const socket = connect({ ...this.#options, ...target, ALPNProtocols: [...protocols] });
-    const timer = this.#clock.setTimer(DIAL_TIMEOUT_MS, () => {
-      socket.destroy(
-        systemErrorOf('ETIMEDOUT', `connect to ${this.server.authority}: no answer within ${DIAL_TIMEOUT_MS} ms`),
-      );
-    });
+    const onAbort = (): void => void socket.destroy(toError(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
       await new Promise<void>((resolve, reject) => {
-        socket.once('secureConnect', resolve).once('error', reject);
+        const closed = (): void =>
+          reject(systemErrorOf('ECONNRESET', `connect to ${authority}: closed in the handshake`));
+        socket
+          .once('secureConnect', () => {
+            socket.off('error', reject).off('close', closed);
+            resolve();
+          })
+          .once('error', reject)
+          .once('close', closed);
       });
+    } catch (error) {
+      tunnel?.destroy();
+      throw error;
     } finally {
-      timer.cancel();
+      signal.removeEventListener('abort', onAbort);
     }
     (tunnel ?? socket).setKeepAlive(true, KEEP_ALIVE_MS);
     return socket;

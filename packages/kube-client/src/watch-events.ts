@@ -18,7 +18,7 @@ export type WatchEvent<T> =
 export function parseWatchEvent<T extends KubeObject>(line: string): WatchEvent<T> | undefined {
   const event = parseJson(line);
   if (!isRecord(event) || typeof event.type !== 'string' || !isRecord(event.object)) {
-    throw new KubeError({ code: 'InvalidResponse', message: `not a watch event: ${line.slice(0, 80)}` });
+    throw new KubeError({ code: 'InvalidResponse', message: `not a watch event: ${line.length} characters` });
   }
   const { type, object } = event;
   if (type === 'ERROR') throw errorOfStatus(object);
@@ -29,7 +29,7 @@ export function parseWatchEvent<T extends KubeObject>(line: string): WatchEvent<
     case 'MODIFIED':
     case 'DELETED':
       if (typeof metadata.name !== 'string') {
-        throw new KubeError({ code: 'InvalidResponse', message: `a watch's object has no name: ${line.slice(0, 80)}` });
+        throw new KubeError({ code: 'InvalidResponse', message: `a watch's ${type} has an object with no name` });
       }
       return { type, object: object as unknown as T, resourceVersion };
     case 'BOOKMARK': {

@@ -32,6 +32,11 @@ export class WatchSession<T> implements AsyncDisposable {
     return this.#count;
   }
 
+  /** The server has begun to answer. */
+  get opened(): boolean {
+    return this.#events !== undefined;
+  }
+
   /** How long it has been, in milliseconds. */
   get lastedMs(): number {
     return this.#clock.monotonic() - this.#startedAtMs;

@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { systemRandom } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
@@ -155,6 +156,37 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(tokens).toEqual(wanted);
   });
 
+  test('a plugin that never ends is given up after a minute, and the next request runs it anew', async () => {
+    const server = await f.tlsServer(http2);
+    const runs: AbortSignal[] = [];
+    const given = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"late"}}';
+    const exec: ExecRunner = async (_command, _args, _environment, signal) => {
+      if (signal !== undefined) runs.push(signal);
+      if (runs.length > 1) return { exitCode: 0, stdout: given, stderr: '' };
+      return await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    };
+    const plugin = { apiVersion: 'client.authentication.k8s.io/v1', command: 'slow', args: [], env: [] } as const;
+    const cluster = { server: server.url, ca: { data: f.pki.ca } };
+    const { transport, clock } = f.clientOf(
+      { cluster, user: { exec: { ...plugin, provideClusterInfo: false } } },
+      { exec },
+    );
+    // As the look at the credentials of a stream is: nobody else would ever end it.
+    const request = { method: 'GET', path: '/', headers: {} } as const;
+    const failed = failureOf(transport.request(request));
+    await until(() => runs.length === 1);
+    await clock.advance(60_000);
+    expect(await failed).toMatchObject({ code: 'CredentialsUnavailable' });
+    expect(runs[0]?.aborted).toBe(true);
+    expect((await transport.request(request)).status).toBe(200);
+    expect(server.seen[0]?.authorization).toBe('Bearer late');
+  });
+
+  test('a plugin that prints without an end is killed', async () => {
+    const error = await nodeExec('yes', ['hunter2'], { PATH: process.env.PATH }).catch((cause: unknown) => cause);
+    expect(String(error)).toBe('Error: it printed more than 1048576 characters');
+  });
+
   test.each<[string, ExecRunner, RegExp]>([
     ['is not there', nodeExec, /exec: executable no-such-plugin not found\n\nhow to get it/],
     [
@@ -185,6 +217,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     const error = await failureOf(client.get(resources.nodes, { name: 'a' }));
     expect(error.code).toBe('CredentialsUnavailable');
     expect(error.message).toMatch(message);
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('secret');
   });
 
   test('an exec plugin is told of the cluster where it asks for it, and its certificate is used', async () => {

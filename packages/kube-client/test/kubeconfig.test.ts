@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { expect, test } from 'vitest';
@@ -139,6 +140,15 @@ test.each<[string, object, string]>([
   expect(() => connectionOf(kubeconfig, '/k')).toThrow(message);
   expect(() => connectionOf(kubeconfig, '/k')).toThrow('/k: ');
 });
+
+test.each(['a: 1\n@hunter2', 'token: |hunter2', 'a: }hunter2', 'users:\n- token: hunter2\n   - hunter2: ['])(
+  'W4: a fault in a kubeconfig quotes nothing of it: %j',
+  async (text) => {
+    const error = await load(text).catch((cause: unknown) => cause);
+    expect(inspect(error, { depth: 9, showHidden: true })).toMatch(/InvalidConfig/);
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
+  },
+);
 
 test('a kubeconfig that is no YAML, or is not there, is refused with its name; what it says is not told', async () => {
   const syntax = await load('users:\n- token: [secret').catch((error: unknown) => error);

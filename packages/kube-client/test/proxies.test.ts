@@ -1,7 +1,9 @@
 import { createServer as createHttp } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { resources } from '../src/index.ts';
+import { until } from './api-server.ts';
 import { certificate, type Fixtures, failureOf, fixtures, PROTOCOLS } from './fixtures.ts';
 
 let f: Fixtures;
@@ -74,8 +76,9 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       let step: 'hello' | 'user' | 'connect' = 'hello';
       const onData = (data: Buffer): void => {
         if (step === 'hello') {
-          step = data[2] === 2 ? 'user' : 'connect';
-          socket.write(Uint8Array.of(5, data[2] ?? 255));
+          const byUser = data.subarray(2).includes(2);
+          step = byUser ? 'user' : 'connect';
+          socket.write(Uint8Array.of(5, byUser ? 2 : 0));
         } else if (step === 'user') {
           const length = data[1] ?? 0;
           asked.push(data.subarray(2, 2 + length).toString());
@@ -83,10 +86,11 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
           socket.write(Uint8Array.of(1, 0));
         } else {
           socket.off('data', onData);
-          const length = data[4] ?? 0;
-          const host = data.subarray(5, 5 + length).toString();
-          asked.push(`${host}:${data.readUInt16BE(5 + length)}`);
-          const upstream = connect(data.readUInt16BE(5 + length), host, () => {
+          const port = data.readUInt16BE(data.length - 2);
+          const target = data.subarray(4, -2);
+          const host = data[3] === 1 ? target.join('.') : target.subarray(1).toString();
+          asked.push(`${host}:${port}`);
+          const upstream = connect(port, host, () => {
             socket.write(Uint8Array.of(5, 0, 0, 1, 127, 0, 0, 1, 0, 80));
             upstream.pipe(socket).pipe(upstream);
           });
@@ -104,5 +108,114 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       expect((await client.get(resources.nodes, { name: 'a' })).metadata.name).toBe('a');
     }
     expect(asked).toEqual([`127.0.0.1:${server.port}`, 'user', `127.0.0.1:${server.port}`]);
+  });
+
+  const tunnels = ['http', 'socks5'];
+
+  /** A proxy that accepts, says `words` one after the other for each thing it is told, and then nothing any more. */
+  async function silentProxy(
+    ...words: readonly Uint8Array[]
+  ): Promise<{ readonly host: string; readonly sockets: Set<Socket> }> {
+    const sockets = new Set<Socket>();
+    const proxy = createServer((socket) => {
+      sockets.add(socket);
+      const left = [...words];
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+      socket.on('data', () => {
+        const word = left.shift();
+        if (word !== undefined) socket.write(word);
+      });
+    });
+    return { host: (await listen(proxy)).host, sockets };
+  }
+
+  test.each(tunnels)(
+    'a %s proxy that accepts and stays silent is given up after 30 s, and the next dial may succeed',
+    async (scheme) => {
+      const server = await f.tlsServer(http2);
+      const { host, sockets } = await silentProxy();
+      const cluster = { server: server.url, ca: { data: f.pki.ca } };
+      const { client, clock } = f.clientOf({ cluster, user: {} }, { proxy: new URL(`${scheme}://${host}`) });
+      for (let round = 0; round < 2; round++) {
+        const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
+        await until(() => sockets.size === 1);
+        await clock.advance(30_000);
+        const error = await failed;
+        expect(error.code).toBe('ConnectionFailed');
+        expect(error.message).toContain('no answer within 30000 ms');
+        // Nothing is left of it, and the next one dials anew.
+        await until(() => sockets.size === 0);
+      }
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
+
+  test.each([
+    ['http', [Buffer.from('HTTP/1.1 200 OK\r\n\r\n')]],
+    ['http', [Buffer.from('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2')]],
+    ['socks5', [Uint8Array.of(5, 0)]],
+    ['socks5', [Uint8Array.of(5, 0), Uint8Array.of(5, 0, 0, 1, 127, 0, 0, 1, 0, 80)]],
+  ])('a %s proxy that stays silent in the middle is given up too', async (scheme, words) => {
+    const { host, sockets } = await silentProxy(...words);
+    const cluster = { server: 'https://api.example:6443' };
+    const { client, clock } = f.clientOf({ cluster, user: {} }, { proxy: new URL(`${scheme}://${host}`) });
+    const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
+    await until(() => sockets.size === 1);
+    await clock.advance(30_000);
+    expect((await failed).code).toBe('ConnectionFailed');
+    await until(() => sockets.size === 0);
+  });
+
+  test.each(tunnels)('connections that are closed end a dial through a silent %s proxy at once', async (scheme) => {
+    const { host, sockets } = await silentProxy();
+    const proxy = new URL(`${scheme}://${host}`);
+    const { client, transport } = f.clientOf({ cluster: { server: 'https://api.example:6443' }, user: {} }, { proxy });
+    const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
+    await until(() => sockets.size === 1);
+    transport.closeConnections();
+    expect((await failed).code).toBe('ConnectionReplaced');
+    await until(() => sockets.size === 0);
+  });
+
+  test('so it is with a server that is reached without TLS through a silent SOCKS proxy', async () => {
+    const { host, sockets } = await silentProxy();
+    const proxy = new URL(`socks5://${host}`);
+    const { client, transport, clock } = f.clientOf({ cluster: { server: 'http://api.example' }, user: {} }, { proxy });
+    const failed = failureOf(client.create(resources.namespaces, { metadata: { name: 'a' } }));
+    await until(() => sockets.size === 1);
+    transport.closeConnections();
+    expect((await failed).message).toContain('the connections were closed');
+    await until(() => sockets.size === 0);
+    const silent = failureOf(client.create(resources.namespaces, { metadata: { name: 'a' } }));
+    await until(() => sockets.size === 1);
+    await clock.advance(30_000);
+    expect((await silent).message).toContain('no answer within 30000 ms');
+    await until(() => sockets.size === 0);
+  });
+
+  test('a SOCKS proxy that talks nonsense, refuses, or hangs up is told of, without the password', async () => {
+    const answers: readonly (readonly [Uint8Array[], RegExp])[] = [
+      [[Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')], /SOCKS/],
+      [[Uint8Array.of(5, 255)], /SOCKS/],
+      [[Uint8Array.of(5, 2), Uint8Array.of(1, 1)], /SOCKS.*[Aa]uthenti/],
+      [[Uint8Array.of(5, 2), Uint8Array.of(1, 0), Uint8Array.of(5, 5, 0, 1, 0, 0, 0, 0, 0, 0)], /SOCKS/],
+    ];
+    for (const [words, message] of answers) {
+      const { host } = await silentProxy(...words);
+      const { client } = f.clientOf(
+        { cluster: { server: 'https://api.example:6443' }, user: {} },
+        { proxy: new URL(`socks5://user:hunter2hunter2@${host}`) },
+      );
+      const error = await failureOf(client.get(resources.nodes, { name: 'a' }));
+      expect(error.code).toBe('ConnectionFailed');
+      expect(error.message).toMatch(message);
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
+    }
+    const long = f.clientOf(
+      { cluster: { server: 'https://api.example:6443' }, user: {} },
+      { proxy: new URL(`socks5://${'u'.repeat(300)}:p@127.0.0.1:9`) },
+    );
+    const error = await failureOf(long.client.get(resources.nodes, { name: 'a' }));
+    expect(error.message).toContain('the user is longer than 255 bytes');
   });
 });

@@ -38,6 +38,15 @@ function setUp(options: Partial<ReflectorOptions<Pod>> = {}) {
   return { clock, transport, lines, reflector, start, controller };
 }
 
+/** What a watch is told of a version that the server does not have any longer. */
+const expired = {
+  kind: 'Status',
+  status: 'Failure',
+  code: 410,
+  reason: 'Expired',
+  message: 'too old resource version',
+};
+
 const plain = { streamingLists: false };
 const names = (reflector: Reflector<Pod>): readonly string[] => [...reflector.objects.keys()].sort();
 
@@ -91,6 +100,22 @@ test('a server that does not answer a streaming list is asked for a plain one af
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
+test('N6: what may be of another store is listed anew at once, whatever version was followed, in a watch and in a wait', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  transport.script(podList('500', pod('a', '3')), { stream: new Stream() }, podList('7', pod('b', '6')), {
+    stream: new Stream(),
+  });
+  start();
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/a']);
+  reflector.listAnew();
+  await clock.settle();
+  expect(names(reflector)).toEqual(['ns/b']);
+  expect(transport.paths[2]).toMatch(/^\/api\/v1\/pods(\?limit=500)?$/);
+  expect(transport.paths[3]).toContain('resourceVersion=7&');
+  expect(reflector.lastError).toBeUndefined();
+});
+
 test('a watch that the server ends is taken up where it ended, with no list', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
@@ -139,7 +164,7 @@ test('a list of an expired version is made once more for the newest', async () =
   transport.script(podList('90', pod('a', '80')), { stream: new Stream() });
   start();
   await clock.settle();
-  first.break();
+  first.event('ERROR', expired);
   await clock.advance(2000);
   expect(transport.paths[2]).toBe('/api/v1/pods?resourceVersion=5');
   expect(transport.paths[3]).toBe('/api/v1/pods?limit=500');
@@ -151,16 +176,18 @@ test('a server that has lost its past (the version is too large for it) is liste
   const first = new Stream();
   const second = new Stream();
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
-  transport.script({ stream: first }, failure(504, 'Timeout', { details: { causes, retryAfterSeconds: 1 } }));
-  transport.script({ stream: second });
+  const tooLarge = failure(504, 'Timeout', { details: { causes, retryAfterSeconds: 1 } });
+  transport.script({ stream: first }, { stream: new Stream() }, tooLarge, { stream: second });
   start();
   first.event('ADDED', pod('old', '900'));
   first.initialEventsEnd('1000');
   await clock.settle();
   first.break();
-  await clock.advance(3000);
-  expect(transport.paths[1]).toContain('resourceVersion=1000');
-  expect(transport.paths[2]).toMatch(/pods\?resourceVersionMatch/);
+  // Such a server says nothing to a watch from its future.
+  await clock.advance(95_000);
+  expect(transport.paths[1]).toMatch(/resourceVersion=1000&allowWatchBookmarks=true&timeoutSeconds/);
+  expect(transport.paths[2]).toContain('resourceVersion=1000&resourceVersionMatch');
+  expect(transport.paths[3]).toMatch(/pods\?resourceVersionMatch/);
   second.event('ADDED', pod('new', '7'));
   second.initialEventsEnd('9');
   await clock.settle();
@@ -187,23 +214,25 @@ test('K3: while nobody listens the objects stay, and the waits double up to thei
   const first = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: first });
   for (let i = 0; i < 6; i++) transport.script({ fail: systemError('ECONNREFUSED') });
-  transport.script(podList('9', pod('a', '3'), pod('b', '8')), { stream: new Stream() });
+  const last = new Stream();
+  transport.script({ stream: last });
   start();
   await clock.settle();
   first.break();
   const times: number[] = [];
-  for (let seen = transport.requests.length; transport.requests.length < 10 && times.length < 8; ) {
+  for (let seen = transport.requests.length; transport.requests.length < 9 && times.length < 7; ) {
     await clock.advanceToNext();
     if (transport.requests.length === seen) continue;
     seen = transport.requests.length;
     times.push(clock.monotonic());
-    if (reflector.objects.size === 1) expect(reflector.lastError?.code).toBe('ConnectionFailed');
+    if (times.length < 7) expect(reflector.lastError?.code).toBe('ConnectionFailed');
   }
   const waits = times.map((time, i) => time - (times[i - 1] ?? 0));
   for (const [i, leastMs] of [800, 1600, 3200, 4000, 4000, 4000, 4000].entries()) {
     expect(waits[i]).toBeGreaterThanOrEqual(leastMs);
     expect(waits[i]).toBeLessThan(leastMs * 2);
   }
+  last.event('ADDED', pod('b', '8'));
   await clock.settle();
   expect(names(reflector)).toEqual(['ns/a', 'ns/b']);
   expect(reflector.lastError).toBeUndefined();
@@ -277,20 +306,154 @@ test('a quiet watch without bookmarks is not left for longer than until the serv
   expect(transport.requests.length).toBe(3);
 });
 
+test('a watch that breaks is taken up from the last version, at once and with no list', async () => {
+  const { clock, transport, reflector, start } = setUp();
+  const first = new Stream();
+  const second = new Stream();
+  transport.script(
+    { stream: first },
+    { stream: second },
+    { fail: systemError('ECONNREFUSED') },
+    { stream: new Stream() },
+  );
+  start();
+  first.event('ADDED', pod('a', '3'));
+  first.initialEventsEnd('5');
+  await clock.advance(5000);
+  first.bookmark('42');
+  await clock.settle();
+  first.break();
+  await clock.settle();
+  expect(transport.paths.length).toBe(2);
+  expect(transport.paths[1]).toMatch(
+    /pods\?resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=\d+&watch=true$/,
+  );
+  expect(reflector.lastError).toBeUndefined();
+
+  second.event('MODIFIED', pod('a', '50'));
+  await clock.advance(5000);
+  second.break();
+  await clock.advance(2000);
+  expect(transport.paths.length).toBe(4);
+  for (const path of transport.paths.slice(2)) expect(path).toContain('resourceVersion=50&allowWatchBookmarks');
+  expect(names(reflector)).toEqual(['ns/a']);
+});
+
+test('a server that is not ready yet is asked for the watch again, when it says so', async () => {
+  const { clock, transport, start } = setUp(plain);
+  transport.script(podList('5'), { ...failure(503, 'ServiceUnavailable'), headers: { 'retry-after': '9' } });
+  transport.script({ stream: new Stream() });
+  start();
+  await clock.advance(8999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(1);
+  expect(transport.paths[2]).toContain('resourceVersion=5&allowWatchBookmarks');
+});
+
+test('a watch that was taken up and of which nothing comes is listed anew', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const first = new Stream();
+  transport.script(podList('1000', pod('old', '900')), { stream: first }, { stream: new Stream() });
+  transport.script(failure(504, 'Timeout', { details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } }));
+  transport.script(podList('20', pod('new', '7')), { stream: new Stream() });
+  start();
+  await clock.settle();
+  first.bookmark('1001');
+  await clock.advance(5000);
+  first.break();
+  await clock.advance(89_999);
+  expect(transport.requests.length).toBe(3);
+  await clock.advance(5000);
+  expect(transport.paths.slice(3, 5)).toEqual(['/api/v1/pods?resourceVersion=1001', '/api/v1/pods?limit=500']);
+  expect(names(reflector)).toEqual(['ns/new']);
+});
+
+test('what the server asked to wait for is waited for, whoever hears of it meanwhile', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  transport.script(podList('5'));
+  transport.script({ ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }, { stream: new Stream() });
+  start();
+  await clock.advance(1000);
+  reflector.retryNow();
+  await clock.advance(5999);
+  expect(transport.requests.length).toBe(2);
+  await clock.advance(1);
+  expect(transport.requests.length).toBe(3);
+});
+
+test('an answer that comes in bits and pieces, or never ends, is given up', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const drip = new Stream();
+  transport.script(podList('5', pod('a', '3')), { stream: drip }, { stream: new Stream() });
+  start();
+  await clock.settle();
+  // Neither a byte now and then, nor empty lines, nor events that nobody knows are signs of a watch that works.
+  for (let i = 0; i < 180; i++) {
+    drip.write(['\n', '{"type":"NEWER","object":{}}\n', ' '][i % 3] ?? '');
+    await clock.advance(1000);
+  }
+  await clock.advance(2000);
+  expect(drip.aborted).toBe(true);
+  expect(transport.paths[2]).toContain('resourceVersion=5&allowWatchBookmarks');
+  expect(reflector.objects.size).toBe(1);
+});
+
+test('an event that is longer than any can be ends the watch, and what is there stays', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const flood = new Stream();
+  transport.script(podList('5', pod('a', '3')), { stream: flood }, podList('6', pod('a', '3')), {
+    stream: new Stream(),
+  });
+  start();
+  await clock.settle();
+  const megabyte = new Uint8Array(1 << 20).fill(0x20);
+  flood.write('{"type":"ADDED","object":{"metadata":{"name":"b"');
+  for (let i = 0; i < 17; i++) flood.write(megabyte);
+  await clock.settle();
+  expect(reflector.lastError?.message).toContain('longer than 16777216 bytes');
+  await clock.advance(2000);
+  expect(reflector.lastError).toBeUndefined();
+  expect(names(reflector)).toEqual(['ns/a']);
+});
+
+test('an event of 10 MB is taken in', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  const stream = new Stream();
+  transport.script(podList('5'), { stream });
+  start();
+  await clock.settle();
+  const annotations = { long: 'x'.repeat(10_000_000) };
+  const object = pod('a', '6');
+  stream.event('ADDED', { ...object, metadata: { ...object.metadata, annotations } });
+  await clock.settle();
+  expect(reflector.objects.get('ns/a')?.metadata.annotations?.long?.length).toBe(10_000_000);
+});
+
+test('a list whose items are no objects is refused, and asked for again', async () => {
+  const { clock, transport, reflector, start } = setUp(plain);
+  transport.script({ json: { metadata: { resourceVersion: '5' }, items: [null, 7] } }, podList('6'), {
+    stream: new Stream(),
+  });
+  start();
+  await clock.settle();
+  expect(reflector.lastError?.code).toBe('InvalidResponse');
+  await clock.advance(2000);
+  expect(reflector.hasSynced).toBe(true);
+});
+
 test('half a line is a failure of the watch, not of the reflector', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
-  transport.script(podList('5', pod('a', '3')), { stream: first }, podList('6', pod('a', '3')), {
-    stream: new Stream(),
-  });
+  transport.script(podList('5', pod('a', '3')), { stream: first }, { stream: new Stream() });
   start();
   await clock.settle();
   first.write('{"type":"ADDED","object":{"metadata":{"na');
   first.end();
   await clock.settle();
-  expect(reflector.lastError?.code).toBe('InvalidResponse');
+  expect(reflector.lastError?.code).toBe('ConnectionFailed');
   await clock.advance(2000);
   expect(reflector.lastError).toBeUndefined();
+  expect(transport.paths[2]).toContain('resourceVersion=5&allowWatchBookmarks');
 });
 
 test('credentials that change end the watch, and it is dialled at once from where it was', async () => {
@@ -365,7 +528,7 @@ test('a list that finds nothing new tells nothing', async () => {
   const feed = reflector.changes();
   await feed.take();
   await feed.take();
-  first.break();
+  first.event('ERROR', expired);
   await clock.advance(2000);
   expect(transport.requests.length).toBe(4);
   expect(feed.size).toBe(0);

@@ -35,8 +35,31 @@ test('any JSON value goes through unchanged', () => {
 });
 
 test('what is no JSON is told, cut short', () => {
-  expect(() => parseJson(`{"a": ${'x'.repeat(200)}`)).toThrow(/^not JSON: "\{\\"a\\": x+\.\.\."$/);
+  expect(() => parseJson(`<html>${'x'.repeat(200)}`)).toThrow(/^not JSON: "<html>x+\.\.\."$/);
 });
+
+test('W4: what may be a secret is not quoted where it is no JSON, nor by a cause', () => {
+  for (const text of ['{"data":{"password": hunter2hunter2}}', 'hunter2hunter2']) {
+    expect(String(thrownBy(() => parseJson(text)))).toBe(`KubeError: not JSON: ${text.length} characters`);
+    expect(JSON.stringify(causesOf(thrownBy(() => parseJson(text))))).not.toContain('hunter2');
+  }
+  const line = '["hunter2hunter2"]';
+  expect(String(thrownBy(() => parseWatchEvent(line)))).not.toContain('hunter2');
+});
+
+function thrownBy(step: () => unknown): unknown {
+  try {
+    step();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it does not throw');
+}
+
+/** The messages of an error and of all that caused it. */
+function causesOf(error: unknown): readonly string[] {
+  return error instanceof Error ? [error.message, ...causesOf(error.cause)] : [];
+}
 
 test('lines come out whole however they were cut, UTF-8 included', async () => {
   await fc.assert(
@@ -49,7 +72,7 @@ test('lines come out whole however they were cut, UTF-8 included', async () => {
       ),
       fc.array(fc.nat(7)),
       async (wanted, cuts) => {
-        const bytes = new TextEncoder().encode(wanted.join('\n'));
+        const bytes = new TextEncoder().encode(wanted.map((line) => `${line}\n`).join(''));
         async function* chunks(): AsyncGenerator<Uint8Array> {
           let at = 0;
           for (const cut of cuts) {
@@ -230,8 +253,8 @@ test('warnings are those of the API server, unquoted', () => {
 
 test('watch events: a type that is not known is passed over, what is no event is an error', () => {
   expect(parseWatchEvent('{"type":"NEWER","object":{}}')).toBeUndefined();
-  expect(() => parseWatchEvent('[1]')).toThrow('not a watch event: [1]');
-  expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has no name');
+  expect(() => parseWatchEvent('[1]')).toThrow('not a watch event: 3 characters');
+  expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object with no name');
   expect(parseWatchEvent('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}')).toEqual({
     type: 'BOOKMARK',
     resourceVersion: '7',
@@ -302,7 +325,13 @@ test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState
   ['watch', 5000, error('DeadlineExceeded'), {}, { next: 'watch', backOff: true }],
   ['watch', 5000, error('ConnectionReplaced'), {}, { next: 'watch', backOff: false }],
   ['watch', 500, error('ConnectionReplaced'), {}, { next: 'watch', backOff: true }],
-  ['watch', 5000, error('ConnectionFailed'), {}, { next: 'list', backOff: true }],
+  ['watch', 5000, error('ConnectionFailed'), {}, { next: 'watch', backOff: false, state: { unheard: true } }],
+  ['watch', 500, error('ConnectionFailed'), {}, { next: 'watch', backOff: true }],
+  ['watch', 5000, error('ServiceUnavailable', { retryAfterMs: 9 }), {}, { next: 'watch', backOff: true, atLeastMs: 9 }],
+  ['watch', 5000, error('ServerTimeout'), {}, { next: 'watch', backOff: true }],
+  ['watch', 5000, error('CredentialsUnavailable'), {}, { next: 'watch', backOff: true }],
+  ['watch', 5000, error('InvalidResponse'), {}, { next: 'list', backOff: true }],
+  ['watch', 90_000, error('DeadlineExceeded'), { unheard: true }, { next: 'list', backOff: true }],
   ['watch', 5000, error('InternalError'), {}, { next: 'list', backOff: true }],
   ['list', 50, error('Expired'), {}, { next: 'list', backOff: false, state: { versionUnavailable: true } }],
   ['list', 50, error('Expired'), { versionUnavailable: true }, { next: 'list', backOff: true }],
@@ -327,7 +356,25 @@ test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState
     { next: 'list', backOff: true, state: { streaming: 'on' } },
   ],
 ])('after a %s of %i ms that failed with %s', (phase, lastedMs, failure, more, expected) => {
-  expect(rules.afterFailure({ phase, lastedMs, events: 0 }, failure, { ...state, ...more })).toMatchObject(expected);
+  const end = { phase, opened: true, lastedMs, events: 0 };
+  expect(rules.afterFailure(end, failure, { ...state, ...more })).toMatchObject(expected);
+});
+
+test('a watch that nobody answers is dialled again after a back-off, and one that ends is taken up unless nothing ever came of it', () => {
+  const end = { phase: 'watch', opened: false, lastedMs: 30_000, events: 0 } as const;
+  expect(rules.afterFailure(end, error('ConnectionFailed'), state)).toMatchObject({ next: 'watch', backOff: true });
+  const ended = { ...end, opened: true };
+  expect(rules.afterCleanEnd(ended, state)).toMatchObject({ next: 'watch', backOff: false });
+  expect(rules.afterCleanEnd(ended, { ...state, unheard: true })).toMatchObject({ next: 'list' });
+  expect(rules.afterCleanEnd({ ...ended, events: 1 }, { ...state, unheard: true })).toMatchObject({ next: 'watch' });
+  expect(rules.afterCleanEnd({ ...ended, lastedMs: 10 }, state)).toMatchObject({ next: 'watch', backOff: true });
+  expect(rules.afterEvent('6', true, { ...state, unheard: true })).toMatchObject({ unheard: false });
+});
+
+test('a wait that a server asks for has an end', () => {
+  expect(parseRetryAfter('999999999', NOW_MS)).toBe(600_000);
+  expect(parseRetryAfter('Fri, 01 Jan 2100 00:00:00 GMT', NOW_MS)).toBe(600_000);
+  expect(errorOfStatus({ details: { retryAfterSeconds: 1e9 } }).retryAfterMs).toBe(600_000);
 });
 
 test('a plain list that was made in place of a stream is followed by streams again', () => {

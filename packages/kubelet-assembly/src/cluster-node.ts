@@ -6,7 +6,7 @@ import { ApiSource } from '@node-agent/pod-config';
 import { MirrorPods, type MirrorPodsComponents } from '@node-agent/pod-manager';
 import {
   type PodDeletionSafety,
-  type StatusApi,
+  restStatusApi,
   type StatusPods,
   type StatusSource,
   StatusWriter,
@@ -30,6 +30,8 @@ export interface NodeParts {
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
   /** The API server has just answered. */
   readonly onServerHeard: () => void;
+  /** It does not know this node: what it has may be of another store than what was followed. */
+  readonly onStoreLost: () => void;
 }
 
 /**
@@ -77,7 +79,7 @@ export class ClusterNode {
         return { start: (signal) => together(signal, [pods, source]) };
       },
     };
-    this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api: statusApi(client) });
+    this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api: restStatusApi(client) });
     this.mirrorPods = new MirrorPods({
       ...child('mirror-pods'),
       ...parts.mirrors,
@@ -126,7 +128,9 @@ export class ClusterNode {
         onRenewed: onHeard,
         // Its store was lost, or somebody has deleted the node.
         onNodeMissing: () => {
-          onHeard();
+          pods.listAnew();
+          node.listAnew();
+          parts.onStoreLost();
           this.#nodeStatus.registerAgain();
         },
       },
@@ -166,16 +170,6 @@ function newerOf(watched: Node | undefined, fresh: Node | undefined): Node | und
   if (watched === undefined || fresh === undefined || fresh.metadata.uid !== watched.metadata.uid) return watched;
   const version = ({ metadata }: Node): bigint => BigInt(metadata.resourceVersion ?? '0');
   return version(fresh) > version(watched) ? fresh : watched;
-}
-
-function statusApi(client: ClusterPorts['requests']): StatusApi {
-  return {
-    getPod: (namespace, name, signal) => client.get(resources.pods, { namespace, name }, signal),
-    patchPodStatus: (namespace, name, _uid, body, signal) =>
-      client.patch(resources.pods, { type: 'strategic', body }, { namespace, name, subresource: 'status' }, signal),
-    deletePod: (namespace, name, { uid, gracePeriodSeconds }, signal) =>
-      client.delete(resources.pods, { namespace, name, preconditions: { uid }, gracePeriodSeconds }, signal),
-  };
 }
 
 async function together(

@@ -23,6 +23,11 @@ export class ClusterServices implements BackgroundService {
     this.#reflector.retryNow();
   }
 
+  /** What is known may be of another store. */
+  listAnew(): void {
+    this.#reflector.listAnew();
+  }
+
   start(signal: AbortSignal): Promise<void> {
     return this.#reflector.start(signal);
   }

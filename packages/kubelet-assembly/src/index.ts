@@ -1,4 +1,10 @@
 export { type AssembledKubelet, assembleKubelet } from './assemble.ts';
+export type { ClusterNode, NodeParts } from './cluster-node.ts';
+export type { ClusterObjects, ObjectHooks } from './cluster-objects.ts';
 export type { ClusterPart } from './cluster-part.ts';
-export type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
+export type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+export type { ClusterServices } from './cluster-services.ts';
+export type { ReportedAddress } from './node-changes.ts';
 export type { AssemblySettings, Decorations, NodePorts, PodSourcePort } from './ports.ts';
+export type { RuntimeClasses } from './runtime-classes.ts';
+export type { RuntimeFacts } from './runtime-facts.ts';

@@ -1,14 +1,18 @@
 import type { PredicateHandlerOptions, SysctlOptions } from '@node-agent/admission';
 import type { Clock, Random } from '@node-agent/async';
+import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
+import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
+import type { LifecycleHooksComponents } from '@node-agent/lifecycle-hooks';
 import type { SetPods } from '@node-agent/pod-config';
 import type { RestartFeatures } from '@node-agent/pod-spec';
+import type { ProbePorts } from '@node-agent/prober';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
-import type { Mounter } from '@node-agent/volumes';
+import type { HostPathFiles, Mounter } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
 
 /** The world outside of a kubelet: everything that it does to a machine goes through these. */
@@ -17,10 +21,22 @@ export interface NodePorts {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Behind `/metrics/probes`, a registry of its own as upstream's is: it has a series per container. Not counted where absent. */
+  readonly probeMetrics?: Metrics;
+  /** How probes reach pods; over the machine's network where absent. Commands are run by `cri`. */
+  readonly probePorts?: Omit<ProbePorts, 'exec'>;
+  /** How the requests of lifecycle hooks are sent; over the machine's network where absent. */
+  readonly hookHttp?: LifecycleHooksComponents['http'];
   readonly recorder: EventRecorder;
   readonly cri: RuntimeService & ImageService;
   readonly fs: FileSystem;
+  /** Files of file systems that may never answer: host paths. */
+  readonly foreignFiles: HostPathFiles;
   readonly mounter: Mounter;
+  /** How large file systems are, and how much of them is free; where absent, unused images stay. */
+  readonly disks?: ImageGcComponents['disks'];
+  /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
+  readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
   readonly cluster?: ClusterPart;
   /** What images are pulled with where there is no cluster, which would say so itself. */
@@ -88,10 +104,17 @@ export interface AssemblySettings<C = unknown> {
     readonly maxWorkers: number;
     readonly monitorIntervalMs: number;
   };
+  /** By default from 85 % of the disk down to 80 %, nothing that is younger than 2 min, and nothing for its age alone. */
+  readonly imageGc?: Partial<ImageGcPolicy>;
   readonly containerGc: {
     readonly minAgeMs: number;
     readonly maxPerPodContainer: number;
     readonly maxContainers: number;
+  };
+  /** Where the groups of pods are and what they are held to, where there are any. */
+  readonly cgroups?: Omit<PodCgroupsOptions, 'nodeRef'> & {
+    /** Asked where the runtime does not tell its own; `cgroupfs` by default. */
+    readonly driver?: CgroupDriver;
   };
   /** How many sandboxes and containers are started at once. */
   readonly startConcurrency: number;

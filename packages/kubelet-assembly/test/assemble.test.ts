@@ -1,4 +1,5 @@
 import type { AdmitHandler } from '@node-agent/kubelet-core';
+import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { ids, makePod, makeWorld, startKubelet } from './node.ts';
 
@@ -22,6 +23,49 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
+  test('F4, P4: a static pod whose manifest was edited between two runs takes its place with the API server away', async () => {
+    const world = await makeWorld();
+    const edited = (uid: string): Pod => ({ ...makePod('etcd'), metadata: { ...makePod('etcd').metadata, uid } });
+    const running = async (): Promise<string[]> => {
+      const { containers } = await world.cri.listContainers({ filter: { state: { state: 1 } } });
+      return containers.map(({ labels }) => labels['io.kubernetes.pod.uid'] ?? '');
+    };
+    const first = startKubelet(world);
+    first.setPods([edited('old'), makePod('web')]);
+    await world.clock.advance(10_000);
+    expect((await running()).toSorted()).toEqual(['old', 'uid-web']);
+    await first.stop();
+
+    const second = startKubelet(world, [], undefined, ['api']);
+    second.setPods([edited('new')]);
+    await world.clock.advance(100);
+    expect(second.kubelet.explain('default', 'etcd')?.waitingFor).toEqual([
+      'name etcd_default: pod old has it, or still runs',
+    ]);
+    await world.clock.advance(10_000);
+    // F1: what has no namesake stays until the API server has said that it does not want it.
+    expect((await running()).toSorted()).toEqual(['new', 'uid-web']);
+
+    // Edited again, under the eyes of this one.
+    second.setPods([edited('newest')]);
+    await world.clock.advance(10_000);
+    expect((await running()).toSorted()).toEqual(['newest', 'uid-web']);
+    await second.stop();
+  });
+
+  test('a pod is shown to be ready to start its containers while their images still come', async () => {
+    const world = await makeWorld();
+    world.cri.faults.add({ rpc: 'pullImage', fault: { kind: 'hang' } });
+    const { kubelet, setPods, stop } = startKubelet(world);
+    setPods([makePod('web', { containers: [{ name: 'main', image: 'busybox', imagePullPolicy: 'Always' }] })]);
+    await world.clock.advance(5_000);
+    const [pod] = kubelet.getPods();
+    expect(pod?.status?.containerStatuses?.[0]?.state).toEqual({ waiting: { reason: 'ContainerCreating' } });
+    const ready = pod?.status?.conditions?.find(({ type }) => type === 'PodReadyToStartContainers');
+    expect(ready).toMatchObject({ status: 'True', lastTransitionTime: expect.stringMatching(/Z$/) });
+    await stop();
+  });
+
   test('a volume in memory is no larger than what pods may use of the node', async () => {
     const world = await makeWorld();
     const { setPods, stop } = startKubelet(world);
@@ -41,17 +85,16 @@ describe('a kubelet of all real managers', () => {
   test('what it has not got is refused, with a reason that names the field', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
-    const livenessProbe = { exec: { command: ['true'] } };
     const csi = { name: 'data', csi: { driver: 'example.com' } };
     const volumeMounts = [{ name: 'data', mountPath: '/data' }];
     setPods([
-      makePod('probed', { containers: [{ name: 'main', image: 'busybox', livenessProbe }] }),
+      makePod('mapped', { hostUsers: false }),
       makePod('csi', { volumes: [csi], containers: [{ name: 'main', image: 'busybox', volumeMounts }] }),
     ]);
     await world.clock.advance(5000);
     const shown = kubelet.getPods().map(({ status }) => [status?.phase, status?.reason, status?.message]);
     expect(shown).toEqual([
-      ['Failed', 'UnsupportedFeature', expect.stringContaining('spec.containers[0].livenessProbe')],
+      ['Failed', 'UnsupportedFeature', expect.stringContaining('spec.hostUsers=false')],
       ['Failed', 'UnsupportedFeature', expect.stringContaining('data')],
     ]);
     expect(await ids(world.cri)).toEqual([]);

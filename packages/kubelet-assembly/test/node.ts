@@ -1,13 +1,13 @@
 import { type Random, seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
-import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
-import { MemoryFileSystem } from '@node-agent/host/testing';
+import { busyboxImage, FakeRuntime, type FakeRuntimeOptions } from '@node-agent/fake-cri';
+import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { AdmitHandler } from '@node-agent/kubelet-core';
-import { defaultPod, type Pod } from '@node-agent/pod-spec';
+import { defaultPod, type Pod, type PodSource } from '@node-agent/pod-spec';
 import { MemoryEventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type AssembledKubelet, assembleKubelet } from '../src/assemble.ts';
 import type { ClusterPart } from '../src/cluster-part.ts';
-import type { AssemblySettings } from '../src/ports.ts';
+import type { AssemblySettings, NodePorts } from '../src/ports.ts';
 
 /** A pod of a manifest: one container that runs until it is ended. */
 export function makePod(name: string, spec: Partial<Pod['spec']> = {}): Pod {
@@ -28,17 +28,20 @@ export interface World {
   readonly events: MemoryEventRecorder;
   /** What was mounted: its type and its options, by its place. */
   readonly mounts: Map<string, string>;
+  /** What `statfs` says of each file system. */
+  readonly disk: { totalBytes: number; availableBytes: number };
 }
 
-export async function makeWorld(): Promise<World> {
+export async function makeWorld(runtime: FakeRuntimeOptions = {}): Promise<World> {
   const clock = new FakeClock();
   const random = seededRandom(7);
   const fs = new MemoryFileSystem({ clock });
   await fs.mkdir('/etc');
   await fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
-  const cri = new FakeRuntime({ clock, random, fs }, { images: [busyboxImage('busybox')] });
+  const cri = new FakeRuntime({ clock, random, fs }, { images: [busyboxImage('busybox')], ...runtime });
   const events = new MemoryEventRecorder(() => clock.now());
-  return { clock, random, fs, cri, events, mounts: new Map() };
+  const disk = { totalBytes: 20_000_000, availableBytes: 18_000_000 };
+  return { clock, random, fs, cri, events, mounts: new Map(), disk };
 }
 
 /** A kubelet that runs, and what a test does to it. */
@@ -47,11 +50,13 @@ export interface StartedKubelet extends AssembledKubelet<unknown> {
   readonly stop: () => Promise<void>;
 }
 
-/** A kubelet over the world, with one source that a test speaks for. */
+/** A kubelet over the world, with one source that a test speaks for, and others that never speak. */
 export function startKubelet(
-  { clock, random, fs, cri, events, mounts }: World,
+  { clock, random, fs, cri, events, mounts, disk }: World,
   admitHandlers: readonly AdmitHandler[] = [],
   cluster?: ClusterPart,
+  silentSources: readonly PodSource[] = [],
+  ports: Pick<NodePorts, 'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups'> = {},
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};
   const settings: AssemblySettings = {
@@ -88,6 +93,7 @@ export function startKubelet(
           return { start: async () => {} };
         },
       },
+      ...silentSources.map((name) => ({ name, make: () => ({ start: async () => {} }) })),
     ],
     admitHandlers,
     dns: { resolvConfPath: '', clusterDns: [], clusterDomain: '' },
@@ -107,13 +113,18 @@ export function startKubelet(
   };
   const assembled = assembleKubelet(
     {
+      foreignFiles: memoryForeignFiles({ clock, fs }),
+      disks: { statfs: async () => ({ ...disk }) },
       ...{ clock, random, fs, cri, mounter, recorder: events, logger: silentLogger, metrics: noMetrics },
       ...(cluster && { cluster }),
+      ...ports,
     },
     settings,
   );
   const controller = new AbortController();
   const running = assembled.kubelet.run(controller.signal);
+  // Whoever stops it is told how it ended.
+  running.catch(() => undefined);
   const stop = async (): Promise<void> => {
     controller.abort();
     await clock.advance(0);

@@ -1,20 +1,22 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
-import type { EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
+import type { CommonPorts, EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
 import type { PodExplanation } from './explain.ts';
 import type {
   AdmitHandler,
   BackgroundService,
   ContainerGcPort,
   GeneratePodStatus,
+  ImageGcPort,
   MirrorPodsPort,
   PlegPort,
   PodCachePort,
+  PodCgroupsPort,
   PodConfigPort,
   PodManagerPort,
   PodSyncer,
   PodWorkersPort,
-  ProbeUpdate,
+  ProbesPort,
   RuntimePort,
   StatusPort,
   VolumesPort,
@@ -43,9 +45,13 @@ export interface Dependencies {
   /** Absent where there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
+  /** Absent: the runtime chooses where pods are. */
+  readonly cgroups?: PodCgroupsPort;
   readonly containerGc: ContainerGcPort;
-  /** What the probes find, where there is a prober: a container that is ready or ill wakes its pod's worker (P7). */
-  readonly probeUpdates?: AsyncIterable<ProbeUpdate>;
+  /** Absent where no image is ever to go by itself. */
+  readonly imageGc?: ImageGcPort;
+  /** What its probes find is in a pod's status at once, and wakes its worker (P7). */
+  readonly probes?: ProbesPort;
   /** Asked in this order for each new pod. */
   readonly admitHandlers: readonly AdmitHandler[];
   /** Run beside the sync loop from its start to its end: pod sources, log rotation and the like. */
@@ -73,6 +79,10 @@ export interface KubeletView {
   /** Asks the runtime for its status now, so that {@link readiness} knows it. Never throws for what the runtime did. */
   updateRuntimeUp(signal: AbortSignal): Promise<void>;
   getPods(): readonly Pod[];
+  /** The pod that this node should run under a name, with its newest status; a mirror pod's name is its static pod's. */
+  getPodByName(namespace: string, name: string): Pod | undefined;
+  /** The UID of the pod that a mirror pod's UID stands for; any other as it is. */
+  translatePodUid(uid: string): string;
   getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   explain(namespace: string, name: string): PodExplanation | undefined;
 }
@@ -106,6 +116,15 @@ export interface KubeletOptions<C = unknown> {
   readonly runtimeUpThresholdMs?: number;
   /** How often dead containers are collected, in ms; 1 min by default. */
   readonly containerGcPeriodMs?: number;
-  /** The sync loop is unhealthy when it was last entered longer ago than this, in ms; 2 min by default. */
-  readonly syncLoopThresholdMs?: number;
+  /** How often unused images are collected, in ms; 5 min by default. */
+  readonly imageGcPeriodMs?: number;
+  /**
+   * How often the pod workers look at each pod again (`syncFrequency`), in ms; 1 min by default. The sync loop is unhealthy when it was
+   * last entered longer ago than twice this, and than 5 min.
+   */
+  readonly syncFrequencyMs?: number;
 }
+
+/** What a `Kubelet` is made with: the common ones may be left out, see `withDefaults` of `@node-agent/telemetry`. */
+export type GivenDependencies = Omit<Dependencies, keyof CommonPorts> &
+  Partial<Pick<Dependencies, keyof Dependencies & keyof CommonPorts>>;

@@ -1,4 +1,5 @@
-import type { Pod, PodPhase, RuntimePodStatus } from '@node-agent/pod-spec';
+import { type Pod, type PodPhase, podFullName, type RuntimePodStatus } from '@node-agent/pod-spec';
+import type { PodWorkerView } from './ports.ts';
 
 /** Why a pod is as it is, in one value: what `/explain` answers. */
 export interface PodExplanation {
@@ -10,13 +11,18 @@ export interface PodExplanation {
   readonly waitingFor: readonly string[];
   /** The pod worker's state, since when, and what it did before. */
   readonly worker: unknown;
+  /** What its probes found; empty where it has none. */
+  readonly probes: readonly unknown[];
   /** What the runtime has of it. */
   readonly runtime: RuntimePodStatus | undefined;
 }
 
 /** What {@link explainPod} looks at beside the pod. */
 export interface ExplainContext {
-  readonly worker: unknown;
+  /** Nothing is decided yet about whether the pod may run here. */
+  readonly undecided: boolean;
+  readonly worker: PodWorkerView | undefined;
+  readonly probes?: readonly unknown[];
   readonly runtimeStatus: RuntimePodStatus | undefined;
   readonly runtimeErrors: readonly string[];
   readonly networkError: string | undefined;
@@ -27,7 +33,13 @@ export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
   const { namespace, name, uid } = pod.metadata;
   const { status } = pod;
   const waitingFor: string[] = context.runtimeErrors.map((error) => `runtime: ${error}`);
+  if (context.undecided) waitingFor.push('admission: it is not decided yet whether the pod may run here');
   if (context.networkError !== undefined && !pod.spec.hostNetwork) waitingFor.push(`network: ${context.networkError}`);
+  if (context.worker?.activity.kind === 'waitingForFullName') {
+    const { holderUid } = context.worker.activity;
+    const holder = holderUid === undefined ? 'what runs is not known yet' : `pod ${holderUid} has it, or still runs`;
+    waitingFor.push(`name ${podFullName(pod)}: ${holder}`);
+  }
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const waiting = container.state?.waiting;
     if (waiting === undefined) continue;
@@ -41,6 +53,7 @@ export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
     ...(status?.message !== undefined && { message: status.message }),
     waitingFor,
     worker: context.worker,
+    probes: context.probes ?? [],
     runtime: context.runtimeStatus,
   };
 }

@@ -1,7 +1,7 @@
 export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
-export { type PodFeatures, unsupportedFeatureHandler } from './admission.ts';
 export type {
   Dependencies,
+  GivenDependencies,
   KubeletHealth,
   KubeletOptions,
   KubeletReadiness,
@@ -18,21 +18,35 @@ export type {
   BackgroundService,
   ContainerGcPort,
   GeneratePodStatus,
+  ImageGcPort,
+  KillPodOptions,
   MirrorPodsPort,
   PlegPort,
   PodCachePort,
+  PodCgroupsPort,
   PodConfigPort,
   PodFailure,
   PodLifecycleEvent,
   PodManagerPort,
+  PodStatusFunction,
   PodSyncer,
+  PodSyncResult,
   PodUpdate,
+  PodWorkerSync,
   PodWorkersPort,
+  PodWorkerView,
+  ProbesPort,
   ProbeUpdate,
+  Refusal,
+  RuntimeCondition,
   RuntimePort,
   RuntimeReadiness,
   StatusPort,
+  SyncResult,
+  UpdatePodOptions,
+  UpdateType,
   VolumesPort,
 } from './ports.ts';
 export type { RunPodResult } from './run-once.ts';
 export { StartupLatency } from './startup-latency.ts';
+export { type PodFeatures, unsupportedFeatureHandler } from './unsupported-features.ts';

@@ -1,8 +1,9 @@
 import { TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
-import { errorText, eventReasons, type ObjectReference } from '@node-agent/telemetry';
+import { errorText, eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
 import type {
   Dependencies,
+  GivenDependencies,
   KubeletHealth,
   KubeletOptions,
   KubeletReadiness,
@@ -11,9 +12,12 @@ import type {
 } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import { explainPod, type PodExplanation } from './explain.ts';
+import { collectGarbage } from './garbage-collection.ts';
 import { Housekeeper } from './housekeeper.ts';
+import { syncLoopFault } from './loop-health.ts';
+import { PodGroups } from './pod-groups.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
-import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort } from './ports.ts';
+import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from './ports.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
 import { RuntimeState } from './runtime-state.ts';
 import { SyncHandler } from './sync-handler.ts';
@@ -21,8 +25,6 @@ import { SyncLoop, waited } from './sync-loop.ts';
 
 /** How often a runtime that is not healthy is asked for its status. */
 const RUNTIME_RETRY_MS = 1000;
-/** How often it is asked whether all pod sources have spoken, until they have. */
-const SOURCES_CHECK_MS = 1000;
 
 /** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
 export interface Bootstrap<C = unknown> {
@@ -30,7 +32,7 @@ export interface Bootstrap<C = unknown> {
   getConfiguration(): C;
   /** Tells the world, by an event about the node, that a kubelet starts. */
   birthCry(): void;
-  /** Runs the collection of dead containers until `signal` is aborted. */
+  /** Runs the collections of dead containers and of unused images until `signal` is aborted. */
   startGarbageCollection(signal: AbortSignal): Promise<void>;
   /** Runs the kubelet until `signal` is aborted and all that it started has ended. Pods go on running. */
   run(signal: AbortSignal): Promise<void>;
@@ -60,7 +62,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #syncer: KubeletPodSyncer;
   readonly #housekeeper: Housekeeper;
 
-  constructor(dependencies: Dependencies, options: KubeletOptions<C>) {
+  constructor(given: GivenDependencies, options: KubeletOptions<C>) {
+    const dependencies = withDefaults(given);
     const { clock, logger, pleg } = dependencies;
     this.#deps = dependencies;
     this.#options = {
@@ -69,25 +72,27 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       runtimeStatusPeriodMs: 5000,
       runtimeUpThresholdMs: 30_000,
       containerGcPeriodMs: 60_000,
-      syncLoopThresholdMs: 120_000,
+      imageGcPeriodMs: 300_000,
+      syncFrequencyMs: 60_000,
       ...options,
     };
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
-    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState });
+    const groups = new PodGroups({ ...dependencies, activePods: () => this.#handler.activePods() });
+    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups });
     const syncer = this.#syncer;
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
     this.#workers = dependencies.podWorkers(
       {
-        syncPod: (...args) => this.#noticed(syncer.syncPod(...args)),
+        syncPod: (...args) => this.#noticed(syncer.syncPod(...args), ({ idle }) => idle === true),
         syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
         syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: (...args) => this.#noticed(syncer.syncTerminatedPod(...args)),
       },
       { passed: (signal) => this.#gate(signal) },
     );
-    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers });
-    this.#housekeeper = new Housekeeper({ ...dependencies, handler: this.#handler });
+    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers, groups });
+    this.#housekeeper = new Housekeeper({ ...dependencies, handler: this.#handler, groups });
   }
 
   getConfiguration(): C {
@@ -99,21 +104,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   async startGarbageCollection(signal: AbortSignal): Promise<void> {
-    const { clock, containerGc, podConfig, logger, recorder } = this.#deps;
-    while (await waited(clock, this.#options.containerGcPeriodMs, signal)) {
-      try {
-        const allSourcesReady = podConfig.seenAllSources();
-        await containerGc.garbageCollect({ allSourcesReady, evictNonDeletedPods: false }, signal);
-      } catch (err) {
-        if (signal.aborted) return;
-        logger.error({ err }, 'Container garbage collection failed');
-        recorder.event(this.nodeRef, 'Warning', eventReasons.containerGcFailed, String(err));
-      }
-    }
+    await collectGarbage(this.#deps, this.#options, signal);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { podConfig, pleg, volumes, services, probeUpdates } = this.#deps;
+    const { podConfig, pleg, volumes, services, probes } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
     const loop = this.#loop;
     // One that falls over by itself ends them all: a kubelet without it would look alive.
@@ -130,8 +125,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     );
     group.add((ending) => this.#endEarlyRemoved(ending));
     group.add((ending) => loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), ending));
-    if (probeUpdates !== undefined) {
-      group.add((ending) => loop.consume('probe', probeUpdates, ({ podUid }) => this.#syncByUid(podUid), ending));
+    if (probes !== undefined) {
+      const handle = (update: ProbeUpdate): void => this.#handleProbeUpdate(update);
+      group.add((ending) => loop.consume('probe', probes.updates, handle, ending, whenever));
     }
     const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
     group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
@@ -171,10 +167,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     // Upstream's words say that the runtime is away; whoever asks for the runtime's health has to know why.
     if (errors.length > 0 && silence !== undefined) errors.push(silence);
     return {
-      syncloop:
-        idleMs > this.#options.syncLoopThresholdMs
-          ? `sync Loop took longer than expected: last entered ${Math.round(idleMs / 1000)} s ago`
-          : undefined,
+      syncloop: syncLoopFault(idleMs, this.#options.syncFrequencyMs),
       pleg: this.#deps.pleg.healthy(),
       runtime: errors.length > 0 ? errors.join('; ') : undefined,
     };
@@ -202,9 +195,23 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
   }
 
+  /** The runtime has a pod's sandbox and its network up, while it goes on with the pod's sync. */
+  onPodSandboxReady(pod: Pod): void {
+    this.#syncer.sandboxReady(pod);
+  }
+
   /** All pods that this node should run, with the newest status that is known of each. */
   getPods(): readonly Pod[] {
     return this.#deps.podManager.getPods().map((pod) => this.#withStatus(pod));
+  }
+
+  getPodByName(namespace: string, name: string): Pod | undefined {
+    const pod = this.#deps.podManager.getPodByName(namespace, name);
+    return pod && this.#withStatus(pod);
+  }
+
+  translatePodUid(uid: string): string {
+    return this.#deps.podManager.translatePodUid(uid);
   }
 
   /** The pods of which anything runs, as the runtime lists them right now. */
@@ -217,7 +224,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     const pod = this.#deps.podManager.getPodByName(namespace, name);
     if (pod === undefined) return undefined;
     return explainPod(this.#withStatus(pod), {
+      undecided: this.#handler.isUndecided(pod.metadata.uid),
       worker: this.#workers.explain(pod.metadata.uid),
+      probes: this.#deps.probes?.explain(pod.metadata.uid) ?? [],
       runtimeStatus: this.#deps.podCache.get(pod.metadata.uid)?.status,
       runtimeErrors: this.#runtimeState.errors(),
       networkError: this.#runtimeState.networkError(),
@@ -248,26 +257,35 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return status === undefined ? pod : { ...pod, status };
   }
 
-  async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
+  #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): void {
     this.#deps.logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
     this.#housekeeper.due();
-    if (op === 'ADD' || op === 'SET') {
-      for (const handler of this.#deps.admitHandlers) {
-        if (handler.prepare !== undefined) await handler.prepare(pods, signal);
-      }
-      this.#handler.handlePodAdditions(pods);
-    } else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
+    if (op === 'ADD' || op === 'SET') this.#handler.handlePodAdditions(pods, signal);
+    else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
     else if (op === 'REMOVE') this.#handler.handlePodRemoves(pods);
     else this.#handler.handlePodReconcile(pods);
   }
 
   /** Whoever is removed after all sources have spoken is ended at once; whoever was before, as soon as they have (F1). */
   async #endEarlyRemoved(signal: AbortSignal): Promise<void> {
-    const { clock, podConfig } = this.#deps;
-    while (!podConfig.seenAllSources()) {
-      if (!(await waited(clock, SOURCES_CHECK_MS, signal))) return;
+    try {
+      await this.#deps.podConfig.allSourcesSeen(signal);
+    } catch (err) {
+      if (signal.aborted) return;
+      throw err;
     }
-    this.#handler.handleEarlyRemoves();
+    // Housekeeping would end them, too, but only once the runtime has listed its pods: their workers must not go on until then (P6).
+    this.#handler.early.endAll();
+  }
+
+  /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */
+  #handleProbeUpdate({ podUid, containerId, kind, result }: ProbeUpdate): void {
+    const { status, logger } = this.#deps;
+    if (kind === 'liveness' && result !== 'failure') return;
+    if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
+    if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
+    logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');
+    this.#syncByUid(podUid);
   }
 
   #handlePlegEvent(event: PodLifecycleEvent): void {
@@ -313,12 +331,15 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
   }
 
-  /** What a worker did may be something for housekeeping, whether or not it went well. */
-  async #noticed<T>(work: Promise<T>): Promise<T> {
+  /** What a worker did may be something for housekeeping, whether or not it went well; not what found nothing to do. */
+  async #noticed<T>(work: Promise<T>, didNothing: (result: T) => boolean = () => false): Promise<T> {
+    let nothing = false;
     try {
-      return await work;
+      const result = await work;
+      nothing = didNothing(result);
+      return result;
     } finally {
-      this.#housekeeper.due();
+      if (!nothing) this.#housekeeper.due();
     }
   }
 }

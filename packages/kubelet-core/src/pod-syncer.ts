@@ -11,9 +11,11 @@ import { errorText, eventReasons } from '@node-agent/telemetry';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
+import type { PodGroups } from './pod-groups.ts';
 import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
+import { withSandboxReady } from './sandbox-ready.ts';
 import { StartMetrics } from './start-metrics.ts';
 
 /** Containers of a pod that only the runtime knows get this long to end. */
@@ -32,8 +34,17 @@ const NETWORK_NOT_READY = 'network is not ready';
 /** What {@link KubeletPodSyncer} uses of the Kubelet's dependencies. */
 type Components = Pick<
   Dependencies,
-  'clock' | 'logger' | 'metrics' | 'recorder' | 'runtime' | 'status' | 'generatePodStatus' | 'volumes' | 'pleg'
-> & { readonly runtimeState: RuntimeState };
+  | 'clock'
+  | 'logger'
+  | 'metrics'
+  | 'recorder'
+  | 'runtime'
+  | 'status'
+  | 'generatePodStatus'
+  | 'volumes'
+  | 'pleg'
+  | 'probes'
+> & { readonly runtimeState: RuntimeState; readonly groups: Pick<PodGroups, 'ensure' | 'destroy'> };
 
 /**
  * The four things that a pod worker may ask for, each one pass that can be repeated at any time: it looks at what is,
@@ -43,6 +54,8 @@ export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
   readonly #preparations: LendingGate;
   readonly #starts: StartMetrics;
+  /** The pods whose sandbox came up in the sync that is under way: what that sync was given does not show it. */
+  readonly #sandboxUp = new Set<string>();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -57,11 +70,11 @@ export class KubeletPodSyncer implements PodSyncer {
     _updateType: UpdateType,
     pod: Pod,
     _mirrorPod: Pod | undefined,
-    runtimeStatus: RuntimePodStatus,
+    givenStatus: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
-    const { clock, status, recorder, runtime, runtimeState, pleg } = this.#deps;
-    const podStatus = this.#generate(pod, runtimeStatus, false);
+    const { clock, status, recorder, runtime, runtimeState, pleg, groups } = this.#deps;
+    const podStatus = this.#generate(pod, givenStatus, false);
     this.#starts.observe(pod, status.getPodStatus(pod.metadata.uid), podStatus, clock.now());
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
@@ -73,19 +86,35 @@ export class KubeletPodSyncer implements PodSyncer {
       throw new KubeletError('NetworkNotReady', message);
     }
 
+    const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
+    const runtimeStatus = await groups.ensure(pod, givenStatus, endContainers, signal);
+
+    let sandboxUp = false;
     // A pod that runs already comes before those that are not to run yet.
     const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
     await this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
 
-    const result = await runtime.syncPod(pod, runtimeStatus, signal);
+    this.#deps.probes?.addPod(pod);
+    const result = await runtime.syncPod(pod, runtimeStatus, signal).finally(() => {
+      sandboxUp = this.#sandboxUp.delete(pod.metadata.uid);
+    });
     // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
     if (result.results.length > 0) pleg.hint(pod.metadata.uid);
     if (result.error !== undefined) {
       // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
-      status.setPodStatus(pod, this.#generate(pod, runtimeStatus, false));
+      const waiting = this.#generate(pod, runtimeStatus, false);
+      status.setPodStatus(pod, sandboxUp ? withSandboxReady(pod, waiting) : waiting);
       throw result.error;
     }
     return { isTerminal: false, idle: result.results.length === 0 };
+  }
+
+  /** The sandbox of a pod that is being synced, and its network, are up: its status says so while its images still come. */
+  sandboxReady(pod: Pod): void {
+    const { status } = this.#deps;
+    this.#sandboxUp.add(pod.metadata.uid);
+    const known = status.getPodStatus(pod.metadata.uid) ?? pod.status;
+    if (known !== undefined) status.setPodStatus(pod, withSandboxReady(pod, known));
   }
 
   /** What the pod needs on this machine before its containers can start. */
@@ -118,12 +147,14 @@ export class KubeletPodSyncer implements PodSyncer {
     podStatusFn: PodStatusFunction | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { status, runtime } = this.#deps;
+    const { status, runtime, probes } = this.#deps;
     const { uid, name, namespace } = pod.metadata;
     const before = this.#generate(pod, runtimeStatus, false);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
 
+    probes?.stopLivenessAndStartup(uid);
     await this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
+    probes?.removePod(uid);
 
     // Read anew: the cache may not have seen yet how the containers ended, and that is what the status has to say.
     const stopped = withDataFromBeforeStopping(await runtime.getPodStatus(uid, name, namespace, signal), runtimeStatus);
@@ -143,7 +174,7 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
-    const { status, volumes } = this.#deps;
+    const { status, volumes, groups } = this.#deps;
     status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));
     await volumes.waitForUnmount(pod, signal);
     if (await volumes.podVolumesExist(pod.metadata.uid)) {
@@ -152,13 +183,14 @@ export class KubeletPodSyncer implements PodSyncer {
         `pod ${pod.metadata.uid} is terminated, but some volumes have not been cleaned up`,
       );
     }
+    await groups.destroy(pod.metadata.uid, signal);
     status.terminatePod(pod);
   }
 
   /** The pod's status as it stands, from the runtime's side and from what the kubelet decided. */
   #generate(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatus {
     const { clock, status, generatePodStatus, recorder } = this.#deps;
-    const oldStatus = status.getPodStatus(pod.metadata.uid) ?? pod.status;
+    const oldStatus = status.knownStatus(pod);
     let failure: PodFailure | undefined;
     if (pastActiveDeadline(pod, oldStatus, clock.now())) {
       failure = DEADLINE_EXCEEDED;

@@ -12,6 +12,10 @@ export interface PodConfigPort {
   readonly updates: AsyncIterable<PodUpdate>;
   /** Whether every configured source has reported at least once (F1). */
   seenAllSources(): boolean;
+  /** Whether this one has. */
+  sourceReady(source: PodSource): boolean;
+  /** Resolves as soon as {@link seenAllSources} holds. @throws the signal's reason */
+  allSourcesSeen(signal: AbortSignal): Promise<void>;
 }
 
 /** The pods that this node should run: package `pod-manager`. */
@@ -23,6 +27,8 @@ export interface PodManagerPort {
   getPods(): readonly Pod[];
   getPodByUid(uid: string): Pod | undefined;
   getPodByName(namespace: string, name: string): Pod | undefined;
+  /** The UID of the static pod that a mirror pod's UID stands for; any other as it is. */
+  translatePodUid(uid: string): string;
   /** The pod that is meant (for a mirror pod, its static pod), and its mirror pod. */
   getPodAndMirrorPod(pod: Pod): {
     readonly pod: Pod | undefined;
@@ -47,7 +53,7 @@ export type UpdateType = 'create' | 'update' | 'sync' | 'kill';
 /** Changes a status on its way out, as an eviction does. */
 export type PodStatusFunction = (status: PodStatus) => PodStatus;
 
-interface KillPodOptions {
+export interface KillPodOptions {
   readonly completed?: () => void;
   readonly evict?: boolean;
   readonly podStatusFn?: PodStatusFunction;
@@ -84,8 +90,17 @@ export interface PodWorkersPort {
   couldHaveRunningContainers(uid: string): boolean;
   shouldPodContentBeRemoved(uid: string): boolean;
   shouldPodRuntimeBeRemoved(uid: string): boolean;
-  /** What the pod waits for, since when, and what happened before. */
-  explain(uid: string): unknown;
+  /** What the pod waits for, since when, and what happened before; `undefined` for one that has no worker. */
+  explain(uid: string): PodWorkerView | undefined;
+}
+
+/** What is shown of a pod's worker: all of it to people, this much is understood here. */
+export interface PodWorkerView {
+  readonly activity: {
+    readonly kind: string;
+    /** Of `waitingForFullName`: the pod that has the name. */
+    readonly holderUid?: string | undefined;
+  };
 }
 
 /** What a pod worker asks to be done; the Kubelet does it. */
@@ -133,7 +148,7 @@ export interface PodCachePort {
 }
 
 /** One step of a pod's sync, and how it went. */
-interface SyncResult {
+export interface SyncResult {
   readonly action: string;
   readonly target: string;
   readonly error?: { readonly reason: string; readonly message: string };
@@ -145,7 +160,7 @@ export interface PodSyncResult {
 }
 
 /** One of the runtime's conditions. */
-interface RuntimeCondition {
+export interface RuntimeCondition {
   readonly ok: boolean;
   readonly reason: string;
   readonly message: string;
@@ -177,8 +192,14 @@ export interface RuntimePort {
 /** The newest status of each pod: package `status`. */
 export interface StatusPort {
   getPodStatus(uid: string): PodStatus | undefined;
+  /** The same; before it was set for the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). */
+  knownStatus(pod: Pod): PodStatus | undefined;
   setPodStatus(pod: Pod, status: PodStatus): void;
   terminatePod(pod: Pod): void;
+  /** A probe says that this container (the runtime's id) is ready, or is not: the status and its conditions say so at once. */
+  setContainerReadiness(uid: string, containerId: string, ready: boolean): void;
+  /** As {@link setContainerReadiness}, for whether it has started. */
+  setContainerStartup(uid: string, containerId: string, started: boolean): void;
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void;
 }
 
@@ -212,6 +233,21 @@ export interface VolumesPort {
   cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal: AbortSignal): Promise<void>;
 }
 
+/** The groups of pods: package `cm-cgroups`. What is done to one pod's group is done one after another. */
+export interface PodCgroupsPort {
+  exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
+  /** Makes the pod's group with its limits. @returns whether that was to be done */
+  ensure(pod: Pod, signal: AbortSignal): Promise<boolean>;
+  /** Kills what is left in it, then removes it; resolves when it is gone, or was not there. */
+  destroy(uid: string, signal: AbortSignal): Promise<void>;
+  /** Leaves a group that is to go, and cannot yet, the least CPU time. */
+  reduceCpu(uid: string, signal: AbortSignal): Promise<void>;
+  /** The UIDs of all pods that have a group, of this process's making or not. */
+  pods(signal: AbortSignal): Promise<ReadonlySet<string>>;
+  /** Gives the groups of the QoS classes what their pods ask for together. */
+  updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void>;
+}
+
 /** Dead containers and sandboxes: package `container-gc`. */
 export interface ContainerGcPort {
   garbageCollect(
@@ -222,12 +258,33 @@ export interface ContainerGcPort {
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void;
 }
 
+/** Images that nobody uses: package `image-gc`. */
+export interface ImageGcPort {
+  /** Removes what is too old, and what a full disk asks for. Rejects where that was not all possible. */
+  garbageCollect(signal: AbortSignal): Promise<void>;
+}
+
 /** What a probe of a container found that differs from what it found before. */
 export interface ProbeUpdate {
   readonly podUid: string;
   readonly containerId: string;
   readonly kind: 'liveness' | 'readiness' | 'startup';
   readonly result: 'success' | 'failure' | 'unknown';
+}
+
+/** Probes of containers: package `prober`. It looks at a pod's status for itself, and is started as a service. */
+export interface ProbesPort {
+  /** Results that changed, for one consumer. */
+  readonly updates: AsyncIterable<ProbeUpdate>;
+  /** Begins to probe a pod; called at every sync, a pod that is known stays as it is. */
+  addPod(pod: Pod): void;
+  /** The pod is being ended: only whether it is ready is still asked. */
+  stopLivenessAndStartup(uid: string): void;
+  removePod(uid: string): void;
+  /** Forgets all pods but these. */
+  cleanupPods(desired: ReadonlySet<string>): void;
+  /** What stands, what is waited for and what was found last. */
+  explain(uid: string): readonly unknown[];
 }
 
 /** A manager that only has to be started and ended with the kubelet. */
@@ -238,12 +295,22 @@ export interface BackgroundService {
 
 /** Decides whether a pod may run here at all. */
 export interface AdmitHandler {
-  /** @param activePods the pods that are admitted already and hold resources (N1) */
-  admit(pod: Pod, activePods: readonly Pod[]): AdmitResult;
-  /** Called before new pods are asked for, where something may have to be looked up first. The sync loop waits for it. */
-  prepare?(pods: readonly Pod[], signal: AbortSignal): Promise<void>;
+  /**
+   * Whoever has to look something up, to ask a device plugin or to end other pods first may take its time: other pods go on
+   * meanwhile. May be asked again for a pod that it refused, or that was released.
+   * @param activePods the pods that are admitted already, or may be before this one, and hold resources (N1)
+   * @param signal aborted when the pod is gone, or is to end
+   */
+  admit(pod: Pod, activePods: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult>;
+  /** The pod that it admitted is not to run after all: what was set aside for it is free again. */
+  release?(pod: Pod): void;
 }
 
-export type AdmitResult =
-  | { readonly admit: true }
-  | { readonly admit: false; readonly reason: string; readonly message: string };
+/** Why a pod may not run here: the reason and message of its status and its event. */
+export interface Refusal {
+  readonly admit: false;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export type AdmitResult = { readonly admit: true } | Refusal;

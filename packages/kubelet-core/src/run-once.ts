@@ -1,5 +1,5 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
-import { admitPod } from './admission.ts';
+import { admitPod } from './admit-pod.ts';
 import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import type { KubeletPodSyncer } from './pod-syncer.ts';
@@ -21,7 +21,10 @@ const FIRST_DELAY_MS = 1000;
 const MAX_RETRIES = 10;
 
 /** The pods of all sources, as soon as each has said what it has. */
-export async function firstPods(podConfig: Dependencies['podConfig'], signal: AbortSignal): Promise<readonly Pod[]> {
+export async function firstPods(
+  podConfig: Pick<Dependencies['podConfig'], 'updates' | 'seenAllSources'>,
+  signal: AbortSignal,
+): Promise<readonly Pod[]> {
   const pods = new Map<string, Pod>();
   for await (const { op, pods: changed } of podConfig.updates) {
     signal.throwIfAborted();
@@ -41,18 +44,27 @@ export async function runPodsOnce(
   signal: AbortSignal,
 ): Promise<readonly RunPodResult[]> {
   const admitted: Pod[] = [];
-  const results = pods.map(async (pod): Promise<RunPodResult> => {
-    const verdict = admitPod(components.admitHandlers, pod, admitted);
-    if (!verdict.admit) return { pod, error: new KubeletError('Refused', `${verdict.reason}: ${verdict.message}`) };
-    admitted.push(pod);
-    try {
-      await runPod(pod, components, signal);
-      return { pod };
-    } catch (err) {
-      return { pod, error: err instanceof Error ? err : new Error(String(err)) };
+  const results: Promise<RunPodResult>[] = [];
+  for (const pod of pods) {
+    const verdict = await admitPod(components.admitHandlers, pod, [...admitted], signal);
+    signal.throwIfAborted();
+    if (verdict.admit) {
+      admitted.push(pod);
+      results.push(outcome(pod, runPod(pod, components, signal)));
+    } else {
+      results.push(outcome(pod, Promise.reject(new KubeletError('Refused', `${verdict.reason}: ${verdict.message}`))));
     }
-  });
+  }
   return await Promise.all(results);
+}
+
+async function outcome(pod: Pod, work: Promise<void>): Promise<RunPodResult> {
+  try {
+    await work;
+    return { pod };
+  } catch (err) {
+    return { pod, error: err instanceof Error ? err : new Error(String(err)) };
+  }
 }
 
 async function runPod(pod: Pod, { clock, runtime, syncer }: Components, signal: AbortSignal): Promise<void> {

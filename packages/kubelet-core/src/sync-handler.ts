@@ -9,11 +9,13 @@ import {
   type RuntimePod,
 } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
-import { admitPod } from './admission.ts';
+import { Admissions } from './admissions.ts';
 import type { Dependencies } from './dependencies.ts';
+import { EarlyEnds } from './early-ends.ts';
 import { planHousekeeping } from './housekeeping.ts';
 import { HousekeepingMetrics } from './housekeeping-metrics.ts';
-import type { PodWorkersPort, UpdateType } from './ports.ts';
+import type { PodGroups } from './pod-groups.ts';
+import type { PodWorkersPort, Refusal, UpdateType } from './ports.ts';
 
 /** Orphans get this long to end; see {@link SyncHandler.handlePodCleanups}. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
@@ -35,7 +37,8 @@ type Components = Pick<
   | 'statusSeen'
   | 'startup'
   | 'mirrorPods'
-> & { readonly workers: PodWorkersPort };
+  | 'probes'
+> & { readonly workers: PodWorkersPort; readonly groups: Pick<PodGroups, 'removeOrphans'> };
 
 /**
  * What the sync loop does with what its sources bring (`SyncHandler` in `pkg/kubelet/kubelet.go`). Never called twice
@@ -44,27 +47,33 @@ type Components = Pick<
 export class SyncHandler {
   readonly #deps: Components;
   readonly #metrics: HousekeepingMetrics;
+  readonly #admissions: Admissions;
   /** The pods of which something may be remembered: those that were there at the last housekeeping, and all since (K4). */
   readonly #remembered = new Set<string>();
-  /** The pods that were removed before all sources were ready. */
-  readonly #removedEarly = new Map<string, Pod>();
+  /** Who is ended before all sources are ready. */
+  readonly early: EarlyEnds;
 
   constructor(components: Components) {
     this.#deps = components;
     this.#metrics = new HousekeepingMetrics(components.metrics);
+    this.early = new EarlyEnds({ ...components, killOrphan: (pod) => this.#killOrphan(pod) });
+    this.#admissions = new Admissions({
+      handlers: components.admitHandlers,
+      activePods: () => this.activePods(),
+      onAdmitted: (pod) => this.#admitted(pod),
+      onRefused: (pod, refusal) => this.#reject(pod, refusal),
+    });
   }
 
   /**
-   * New pods, oldest first: those that may not run here are rejected, the others get a worker. Pods that run already,
-   * from before a restart of the kubelet, come before all others and are not asked for again (N1).
+   * New pods, oldest first: those that may not run here are rejected, the others get a worker, at once or when it is decided.
+   * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1).
    */
-  handlePodAdditions(pods: readonly Pod[]): void {
-    const { podManager, workers, admitHandlers } = this.#deps;
+  handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
+    const { podManager, workers } = this.#deps;
     const oldest = oldestFirst(pods);
     const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
     for (const added of [...fromBefore, ...oldest.filter((pod) => !fromBefore.has(pod))]) {
-      // The others must be asked for before this one is among them (N1).
-      const others = this.activePods();
       podManager.addPod(added);
       this.#deps.startup?.observed(added);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
@@ -77,15 +86,14 @@ export class SyncHandler {
       const { uid } = pod.metadata;
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
       if (maybeNew && !isTerminalPhase(pod.status?.phase)) {
-        const result = admitPod(admitHandlers, pod, others);
-        if (!result.admit) {
-          this.#reject(pod, result.reason, result.message);
-          continue;
-        }
+        this.#remembered.add(uid);
+        this.#admissions.ask(pod, signal);
+        continue;
       }
       this.#update('create', pod, mirrorPod);
       this.#seen(pod);
     }
+    this.early.endReplaced();
   }
 
   /** Pods whose wish changed, deleted ones too: their worker is told. */
@@ -95,6 +103,8 @@ export class SyncHandler {
       this.#deps.startup?.observed(updated);
       const { pod, mirrorPod } = this.#deps.podManager.getPodAndMirrorPod(updated);
       if (pod === undefined) continue;
+      // Whoever is to end needs no admission: its worker ends what there is of it.
+      if (pod.metadata.deletionTimestamp !== undefined) this.#admissions.withdraw(pod.metadata.uid);
       this.#update('update', pod, mirrorPod);
       this.#seen(pod);
     }
@@ -112,25 +122,14 @@ export class SyncHandler {
         this.#seen(pod);
         continue;
       }
+      this.#admissions.withdraw(removed.metadata.uid);
       if (!podConfig.seenAllSources()) {
-        this.#removedEarly.set(removed.metadata.uid, removed);
+        this.early.removed(removed);
         logger.info({ podUid: removed.metadata.uid }, 'Pod removal waits until all sources are ready');
         continue;
       }
       workers.updatePod({ updateType: 'kill', pod: removed });
     }
-  }
-
-  /**
-   * Ends the pods that were removed before all sources were ready, and that none has brought since. Housekeeping would, too, but
-   * only once the runtime has listed its pods: their workers must not go on until then (P6).
-   */
-  handleEarlyRemoves(): void {
-    const { podManager, workers } = this.#deps;
-    for (const [uid, pod] of this.#removedEarly) {
-      if (podManager.getPodByUid(uid) === undefined) workers.updatePod({ updateType: 'kill', pod });
-    }
-    this.#removedEarly.clear();
   }
 
   /**
@@ -168,7 +167,8 @@ export class SyncHandler {
       // Almost no pod has a deadline: this runs every second, and must cost nothing for the others.
       if (pod.spec.activeDeadlineSeconds === undefined) return false;
       const { uid } = pod.metadata;
-      return pastActiveDeadline(pod, status.getPodStatus(uid), clock.now()) && !workers.isPodTerminationRequested(uid);
+      if (this.#admissions.isUndecided(uid) || workers.isPodTerminationRequested(uid)) return false;
+      return pastActiveDeadline(pod, status.getPodStatus(uid), clock.now());
     });
   }
 
@@ -178,13 +178,15 @@ export class SyncHandler {
    * @param listed the runtime's pods; the list may be older than what the workers have done since
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
-    const { podManager, workers, runtime, status, volumes, logger, clock } = this.#deps;
+    const { podManager, workers, runtime, status } = this.#deps;
     const pods = podManager.getPods();
     // Only here are finished workers forgotten, so that every pod that was wanted since the list was made still has one:
     // what has none is an orphan (P6), and what was stopped meanwhile is known to be.
     const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
+    // All that is not wanted is being ended now. Who has finished is forgotten, and must not be ended once more (P1).
+    this.early.clear();
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     status.removeOrphanedStatuses(new Set(uids));
 
@@ -201,33 +203,48 @@ export class SyncHandler {
       this.#remembered.delete(uid);
     }
     for (const uid of present) this.#remembered.add(uid);
+    const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
+    this.#deps.probes?.cleanupPods(new Set(mayStillRun));
 
-    try {
-      await volumes.cleanupOrphanedPodDirs((uid) => present.has(uid), signal);
-    } catch (err) {
-      // What is left on disk must not keep pods from being started or killed: it is tried again next time.
-      logger.error({ err }, 'Failed cleaning up orphaned pod directories');
-    }
+    this.#cleanUpOrphans(signal);
     for (const pod of plan.restart) {
       this.#update('create', pod, podManager.getPodAndMirrorPod(pod).mirrorPod);
     }
     for (const pod of plan.finish) workers.updatePod({ updateType: 'kill', pod });
-    for (const runningPod of plan.killOrphans) {
-      logger.info({ podUid: runningPod.uid, pod: runningPod.name }, 'Clean up containers for orphaned pod');
-      workers.updatePod({
-        updateType: 'kill',
-        runningPod,
-        startTimeMs: clock.monotonic(),
-        killPodOptions: { gracePeriodSecondsOverride: ORPHAN_GRACE_PERIOD_SECONDS },
-      });
-    }
+    for (const runningPod of plan.killOrphans) this.#killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
     this.#metrics.record(pods, this.activePods(), mirrorPods);
+  }
+
+  /**
+   * Beside the loop, which waits for no disk: many files take long, a volume that is not let go takes minutes (W6). Known is
+   * what there was at the last housekeeping, and what came since.
+   */
+  #cleanUpOrphans(signal: AbortSignal): void {
+    const { volumes, podManager, logger, groups } = this.#deps;
+    const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
+    volumes.cleanupOrphanedPodDirs(isKnown, signal).catch((err: unknown) => {
+      // It is tried again next time.
+      if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pod directories');
+    });
+    groups.removeOrphans(isKnown, signal);
   }
 
   /** The pods that hold resources of the node: admitted, not terminal, not finished (N1). */
   activePods(): readonly Pod[] {
     return this.#deps.podManager.getPods().filter((pod) => this.#isActive(pod));
+  }
+
+  #killOrphan(runningPod: RuntimePod): void {
+    const { workers, logger, clock } = this.#deps;
+    logger.info({ podUid: runningPod.uid, pod: runningPod.name }, 'Clean up containers for orphaned pod');
+    this.#remembered.add(runningPod.uid);
+    workers.updatePod({
+      updateType: 'kill',
+      runningPod,
+      startTimeMs: clock.monotonic(),
+      killPodOptions: { gracePeriodSecondsOverride: ORPHAN_GRACE_PERIOD_SECONDS },
+    });
   }
 
   /** The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. */
@@ -238,13 +255,30 @@ export class SyncHandler {
   #isActive(pod: Pod): boolean {
     const { workers, status } = this.#deps;
     const { uid } = pod.metadata;
-    if (workers.isPodKnownTerminated(uid)) return false;
+    if (workers.isPodKnownTerminated(uid) || this.#admissions.isUndecided(uid)) return false;
     const terminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(status.getPodStatus(uid)?.phase);
     // A terminal pod holds nothing, unless its containers are being stopped right now.
     return !terminal || workers.isPodTerminationRequested(uid);
   }
 
+  /** Whether nothing is decided yet about a pod: what it waits for is its admission. */
+  isUndecided(uid: string): boolean {
+    return this.#admissions.isUndecided(uid);
+  }
+
+  /** The pod as it is by now: it may have changed while it was asked for. */
+  #admitted(asked: Pod): void {
+    const { podManager } = this.#deps;
+    const { pod = asked, mirrorPod } = podManager.getPodAndMirrorPod(
+      podManager.getPodByUid(asked.metadata.uid) ?? asked,
+    );
+    this.#update('create', pod, mirrorPod);
+    this.#seen(pod);
+  }
+
+  /** Tells the pod's worker, where it may have one. */
   #update(updateType: UpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
+    if (this.#admissions.isUndecided(pod.metadata.uid)) return;
     this.#remembered.add(pod.metadata.uid);
     this.#deps.workers.updatePod({
       updateType,
@@ -260,7 +294,7 @@ export class SyncHandler {
     if (isStaticPod(pod)) this.#deps.mirrorPods?.look(podFullName(pod));
   }
 
-  #reject(pod: Pod, reason: string, message: string): void {
+  #reject(pod: Pod, { reason, message }: Refusal): void {
     this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
     this.#metrics.rejected(reason);
     const { generation } = pod.metadata;

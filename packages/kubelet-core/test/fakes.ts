@@ -1,6 +1,14 @@
+import { Channel } from '@node-agent/async';
 import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import type { EventRecorder } from '@node-agent/telemetry';
-import type { PodWorkerSync, PodWorkersPort, UpdatePodOptions } from '../src/ports.ts';
+import type {
+  PodCgroupsPort,
+  PodWorkerSync,
+  PodWorkersPort,
+  PodWorkerView,
+  ProbeUpdate,
+  UpdatePodOptions,
+} from '../src/ports.ts';
 
 export function makePod(
   name: string,
@@ -30,6 +38,7 @@ export class RecordingWorkers implements PodWorkersPort {
   readonly terminated: Set<string> = new Set();
   readonly terminationRequested: Set<string> = new Set();
   syncKnownPodsCalls = 0;
+  view: PodWorkerView = { activity: { kind: 'idle' } };
 
   async start(): Promise<void> {}
   updatePod(options: UpdatePodOptions): void {
@@ -56,8 +65,8 @@ export class RecordingWorkers implements PodWorkersPort {
   shouldPodRuntimeBeRemoved(): boolean {
     return false;
   }
-  explain(): unknown {
-    return 'explained';
+  explain(uid: string): PodWorkerView | undefined {
+    return this.known.has(uid) ? this.view : undefined;
   }
 }
 
@@ -66,6 +75,8 @@ export class PlainStatuses {
   readonly statuses: Map<string, PodStatus> = new Map();
   readonly history: PodStatus[] = [];
   readonly terminated: string[] = [];
+  /** What probes said. */
+  readonly told: string[] = [];
 
   getPodStatus(uid: string): PodStatus | undefined {
     return this.statuses.get(uid);
@@ -73,6 +84,15 @@ export class PlainStatuses {
   setPodStatus(pod: Pod, status: PodStatus): void {
     this.history.push(status);
     this.statuses.set(pod.metadata.uid, status);
+  }
+  knownStatus(pod: Pod): PodStatus | undefined {
+    return this.getPodStatus(pod.metadata.uid) ?? pod.status;
+  }
+  setContainerReadiness(uid: string, containerId: string, ready: boolean): void {
+    this.told.push(`${uid} ${containerId} ready ${ready}`);
+  }
+  setContainerStartup(uid: string, containerId: string, started: boolean): void {
+    this.told.push(`${uid} ${containerId} started ${started}`);
   }
   terminatePod(pod: Pod): void {
     this.terminated.push(pod.metadata.uid);
@@ -104,6 +124,9 @@ export class PlainPodManager {
   getPodByName(namespace: string, name: string): Pod | undefined {
     return this.getPods().find((pod) => pod.metadata.namespace === namespace && pod.metadata.name === name);
   }
+  translatePodUid(uid: string): string {
+    return uid;
+  }
   getPodAndMirrorPod(pod: Pod): { pod: Pod; mirrorPod: undefined; wasMirror: boolean } {
     return { pod, mirrorPod: undefined, wasMirror: false };
   }
@@ -117,4 +140,64 @@ export class PlainPodManager {
 export function recordEvents(): { readonly lines: string[]; readonly recorder: EventRecorder } {
   const lines: string[] = [];
   return { lines, recorder: { event: (_object, _type, reason, message) => void lines.push(`${reason}: ${message}`) } };
+}
+
+/** Probes that are made by nobody: what they find is pushed into `updates` by a test. */
+export class PlainProbes {
+  readonly updates: Channel<ProbeUpdate> = new Channel<ProbeUpdate>();
+  readonly calls: string[] = [];
+
+  addPod(pod: Pod): void {
+    this.calls.push(`add ${pod.metadata.uid}`);
+  }
+  stopLivenessAndStartup(uid: string): void {
+    this.calls.push(`stop ${uid}`);
+  }
+  removePod(uid: string): void {
+    this.calls.push(`remove ${uid}`);
+  }
+  cleanupPods(desired: ReadonlySet<string>): void {
+    this.calls.push(`keep ${[...desired].join(' ')}`);
+  }
+  explain(uid: string): readonly unknown[] {
+    return [`probes of ${uid}`];
+  }
+}
+
+/** Groups that are made of nothing: those that there are, and what was asked for. */
+export class PlainCgroups implements PodCgroupsPort {
+  readonly groups: Set<string> = new Set();
+  readonly calls: string[];
+  /** What `ensure`, `destroy` and `pods` fail with. */
+  failure: Error | undefined;
+
+  constructor(calls: string[] = []) {
+    this.calls = calls;
+  }
+
+  async exists(pod: Pod): Promise<boolean> {
+    return this.groups.has(pod.metadata.uid);
+  }
+  async ensure(pod: Pod): Promise<boolean> {
+    this.calls.push(`ensure ${pod.metadata.uid}`);
+    if (this.failure) throw this.failure;
+    const isNew = !this.groups.has(pod.metadata.uid);
+    this.groups.add(pod.metadata.uid);
+    return isNew;
+  }
+  async destroy(uid: string): Promise<void> {
+    this.calls.push(`destroy ${uid}`);
+    if (this.failure) throw this.failure;
+    this.groups.delete(uid);
+  }
+  async reduceCpu(uid: string): Promise<void> {
+    this.calls.push(`reduce ${uid}`);
+  }
+  async pods(): Promise<ReadonlySet<string>> {
+    if (this.failure) throw this.failure;
+    return new Set(this.groups);
+  }
+  async updateQos(active: readonly Pod[]): Promise<void> {
+    this.calls.push(`qos ${active.map(({ metadata }) => metadata.uid).join(' ')}`);
+  }
 }

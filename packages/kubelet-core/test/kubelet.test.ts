@@ -1,4 +1,4 @@
-import { seededRandom } from '@node-agent/async';
+import { seededRandom, sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +10,7 @@ import {
   makePod,
   makeRuntimePod,
   PlainPodManager,
+  PlainProbes,
   PlainStatuses,
   RecordingWorkers,
   recordEvents,
@@ -68,7 +69,14 @@ function setUp(overrides: Partial<Dependencies> = {}) {
       logger: silentLogger,
       metrics: noMetrics,
       recorder: events.recorder,
-      podConfig: { updates, seenAllSources: () => state.sourcesReady },
+      podConfig: {
+        updates,
+        seenAllSources: () => state.sourcesReady,
+        sourceReady: (source) => state.sourcesReady || source === 'file',
+        allSourcesSeen: async (signal) => {
+          while (!state.sourcesReady) await sleep(clock, 100, signal);
+        },
+      },
       podManager: new PlainPodManager(),
       podWorkers: (syncer, gate) => {
         state.syncer = syncer;
@@ -219,6 +227,28 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('a sync that found nothing to do is no reason for housekeeping, one that did anything or failed is', async () => {
+    let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
+    const { kubelet, clock, workers, state, controller } = setUp({
+      runtime: { ...healthyRuntime, syncPod: () => sync() },
+    });
+    void kubelet.run(controller.signal);
+    await clock.advance(2000);
+    const pod = makePod('a');
+    const passes = async (): Promise<number> => {
+      const before = workers.syncKnownPodsCalls;
+      await state.syncer?.syncPod('sync', pod, undefined, emptyStatus(pod), controller.signal).catch(() => {});
+      await clock.advance(2000);
+      return workers.syncKnownPodsCalls - before;
+    };
+    expect(await passes()).toBe(0);
+    sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });
+    expect(await passes()).toBe(1);
+    sync = () => Promise.reject(new Error('broken'));
+    expect(await passes()).toBe(1);
+    controller.abort();
+  });
+
   test('P6, F1: a pod removed before every source is ready is ended once they are, whatever the runtime says; not one that is back', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, getPods: () => new Promise(() => {}) },
@@ -236,6 +266,50 @@ describe('the sync loop', () => {
     state.sourcesReady = true;
     await clock.advance(1000);
     expect(told().slice(3)).toEqual(['kill a']);
+    controller.abort();
+  });
+
+  test('F4: a static pod whose namesake only the runtime knows is made room for, whoever has not spoken', async () => {
+    const old = { ...makeRuntimePod('old'), name: 'a' };
+    const { kubelet, clock, updates, workers, state, controller } = setUp({
+      podCache: { get: () => undefined, runningPods: () => ['old'] },
+      runtime: {
+        ...healthyRuntime,
+        getPods: async () => [
+          { ...old, source: 'file' },
+          { ...old, uid: 'of-url', source: 'http' },
+        ],
+      },
+    });
+    state.sourcesReady = false;
+    void kubelet.run(controller.signal);
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    updates.push({ op: 'ADD', source: 'file', pods: [makePod('a', { metadata: { annotations } })] });
+    await clock.advance(10_000);
+    const kills = workers.updates.filter(({ updateType }) => updateType === 'kill');
+    expect(kills).toMatchObject([{ runningPod: { uid: 'old' }, killPodOptions: { gracePeriodSecondsOverride: 1 } }]);
+    expect(workers.syncKnownPodsCalls).toBe(0);
+    state.sourcesReady = true;
+    await clock.advance(2000);
+    expect(workers.syncKnownPodsCalls).toBe(1);
+    controller.abort();
+  });
+
+  test('F4: one that replaces a pod which was removed before every source was ready does so at once', async () => {
+    const { kubelet, clock, updates, workers, state, controller } = setUp();
+    state.sourcesReady = false;
+    void kubelet.run(controller.signal);
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    const [before, after] = ['old', 'new'].map((uid) => makePod('a', { uid, metadata: { annotations } }));
+    if (before === undefined || after === undefined) throw new Error('two pods');
+    updates.push({ op: 'ADD', source: 'file', pods: [before] });
+    updates.push({ op: 'REMOVE', source: 'file', pods: [before] });
+    await clock.advance(1000);
+    const told = (): string[] => workers.updates.map(({ updateType, pod }) => `${updateType} ${pod?.metadata.uid}`);
+    expect(told()).toEqual(['create old']);
+    updates.push({ op: 'ADD', source: 'file', pods: [after] });
+    await clock.advance(1000);
+    expect(told()).toEqual(['create old', 'create new', 'kill old']);
     controller.abort();
   });
 
@@ -288,12 +362,12 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('K5: a loop that is not entered for two minutes is unhealthy', async () => {
+  test('K5: a loop that is not entered for five minutes is unhealthy', async () => {
     const { kubelet, clock, state, controller } = setUp();
     void kubelet.run(controller.signal);
     await clock.advance(5000);
     state.plegFault = 'asleep';
-    await clock.advance(119_000);
+    await clock.advance(299_000);
     expect(kubelet.health().syncloop).toBeUndefined();
     await clock.advance(10_000);
     expect(kubelet.health().syncloop).toMatch(/^sync Loop took longer than expected/);
@@ -332,15 +406,37 @@ describe('the sync loop', () => {
 });
 
 describe('what a program asks of it', () => {
-  test('P7: what a probe found wakes the pod’s worker', async () => {
-    const probeUpdates = new Source<ProbeUpdate>();
-    const { kubelet, clock, updates, workers, controller } = setUp({ probeUpdates });
+  test.each<[Pick<ProbeUpdate, 'kind' | 'result'>, string[], string[]]>([
+    [{ kind: 'readiness', result: 'success' }, ['uid-a c1 ready true'], ['create', 'sync']],
+    [{ kind: 'readiness', result: 'failure' }, ['uid-a c1 ready false'], ['create', 'sync']],
+    [{ kind: 'startup', result: 'success' }, ['uid-a c1 started true'], ['create', 'sync']],
+    [{ kind: 'startup', result: 'unknown' }, ['uid-a c1 started false'], ['create', 'sync']],
+    [{ kind: 'liveness', result: 'failure' }, [], ['create', 'sync']],
+    [{ kind: 'liveness', result: 'success' }, [], ['create']],
+  ])('P7: what a probe found is in the status at once, and wakes the pod’s worker: %j', async (found, told, synced) => {
+    const [probes, status] = [new PlainProbes(), new PlainStatuses()];
+    const { kubelet, clock, updates, workers, controller } = setUp({ probes, status });
     void kubelet.run(controller.signal);
     updates.push(add('a'));
     await clock.advance(200);
-    probeUpdates.push({ podUid: 'uid-a', containerId: 'c1', kind: 'readiness', result: 'success' });
+    probes.updates.push({ podUid: 'uid-a', containerId: 'c1', ...found });
     await clock.advance(0);
-    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'sync']);
+    expect(status.told).toEqual(told);
+    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(synced);
+    controller.abort();
+  });
+
+  test('K2: what a probe found is in the status while the runtime is away', async () => {
+    const [probes, status] = [new PlainProbes(), new PlainStatuses()];
+    const { kubelet, clock, updates, state, controller } = setUp({ probes, status });
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    state.readiness = new Error('away');
+    await clock.advance(60_000);
+    probes.updates.push({ podUid: 'uid-a', containerId: 'c1', kind: 'readiness', result: 'failure' });
+    await clock.advance(0);
+    expect(status.told).toEqual(['uid-a c1 ready false']);
     controller.abort();
   });
 
@@ -386,10 +482,32 @@ describe('what a program asks of it', () => {
     controller.abort();
     await collecting;
   });
+
+  test('unused images are collected every 5 minutes; one failure is a line in the log, the next one an event', async () => {
+    const outcomes = [true, false, true, false, false];
+    let collected = 0;
+    const { kubelet, clock, events, controller } = setUp({
+      imageGc: {
+        async garbageCollect() {
+          if (outcomes[collected++] === false) throw new Error('disk');
+        },
+      },
+    });
+    const collecting = kubelet.startGarbageCollection(controller.signal);
+    await clock.advance(299_999);
+    expect(collected).toBe(0);
+    await clock.advance(4 * 300_000);
+    expect(collected).toBe(4);
+    expect(events.lines).toEqual([]);
+    await clock.advance(300_000);
+    expect(events.lines).toEqual(['ImageGCFailed: disk']);
+    controller.abort();
+    await collecting;
+  });
 });
 
 test('explain says what a pod waits for', async () => {
-  const { kubelet, clock, updates, controller } = setUp();
+  const { kubelet, clock, updates, workers, controller } = setUp();
   void kubelet.run(controller.signal);
   updates.push(add('a'));
   await clock.advance(200);
@@ -397,7 +515,11 @@ test('explain says what a pod waits for', async () => {
   expect(kubelet.explain('default', 'a')).toMatchObject({
     pod: { namespace: 'default', name: 'a', uid: 'uid-a' },
     waitingFor: [],
-    worker: 'explained',
+    worker: { activity: { kind: 'idle' } },
   });
+  workers.view = { activity: { kind: 'waitingForFullName', holderUid: 'old' } };
+  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual(['name a_default: pod old has it, or still runs']);
+  workers.view = { activity: { kind: 'waitingForFullName', holderUid: undefined } };
+  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual(['name a_default: what runs is not known yet']);
   controller.abort();
 });

@@ -2,10 +2,20 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
+import { PodGroups } from '../src/pod-groups.ts';
 import { KubeletPodSyncer } from '../src/pod-syncer.ts';
 import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
 import { RuntimeState } from '../src/runtime-state.ts';
-import { emptyStatus, makePod, makeRuntimePod, PlainStatuses, recordEvents } from './fakes.ts';
+import { withSandboxReady } from '../src/sandbox-ready.ts';
+import {
+  emptyStatus,
+  makePod,
+  makeRuntimePod,
+  PlainCgroups,
+  PlainProbes,
+  PlainStatuses,
+  recordEvents,
+} from './fakes.ts';
 
 const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeContainerStatus => ({
   id,
@@ -32,7 +42,7 @@ const generate: GeneratePodStatus = (_pod, runtimeStatus, { failure, podIsTermin
   return { phase: podIsTerminal ? 'Succeeded' : running ? 'Running' : 'Pending' };
 };
 
-function setUp() {
+function setUp({ withCgroups = false } = {}) {
   const calls: string[] = [];
   const clock = new FakeClock();
   const status = new PlainStatuses();
@@ -45,12 +55,16 @@ function setUp() {
     kill: async (): Promise<void> => {},
     after: (pod: Pod): RuntimePodStatus => emptyStatus(pod),
     mount: async (_of: Pod): Promise<void> => {},
+    onSync: (_given: RuntimePodStatus): void => {},
     volumesLeft: false,
     synced: [] as string[],
     kills: [] as { pod: Pod | undefined; running: RuntimePod; grace: number | undefined }[],
   };
   const pod = makePod('a');
-  const syncer = new KubeletPodSyncer({
+  const probes = new PlainProbes();
+  const cgroups = new PlainCgroups(calls);
+  const parts: Omit<ConstructorParameters<typeof KubeletPodSyncer>[0], 'groups'> = {
+    probes,
     clock,
     logger: silentLogger,
     metrics: noMetrics,
@@ -78,8 +92,9 @@ function setUp() {
     runtime: {
       getPods: async () => [],
       getPodStatus: async () => behaviour.after(pod),
-      syncPod: async (of) => {
+      syncPod: async (of, given) => {
         calls.push('sync');
+        behaviour.onSync(given);
         behaviour.synced.push(of.metadata.name);
         return await behaviour.sync();
       },
@@ -91,8 +106,10 @@ function setUp() {
       status: async () => ({ runtimeReady: ok, networkReady: ok }),
       forget: () => {},
     },
-  });
-  return { syncer, pod, status, events, calls, behaviour, runtimeState, clock, ok };
+  };
+  const groups = new PodGroups({ ...parts, ...(withCgroups && { cgroups }), activePods: () => [pod] });
+  const syncer = new KubeletPodSyncer({ ...parts, groups });
+  return { syncer, pod, cgroups, probes, status, events, calls, behaviour, runtimeState, clock, ok };
 }
 
 const signal = new AbortController().signal;
@@ -197,6 +214,37 @@ describe('syncPod', () => {
     await expect(syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).rejects.toBe(error);
     expect(status.history).toHaveLength(2);
   });
+
+  test('a sandbox that is up shows in the status while the sync goes on, and still does when an image cannot be had', async () => {
+    const { syncer, pod, behaviour, status } = setUp();
+    const ready = { type: 'PodReadyToStartContainers', status: 'True' };
+    behaviour.sync = async () => {
+      expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
+      syncer.sandboxReady(pod);
+      expect(status.getPodStatus('uid-a')).toEqual({ phase: 'Pending', conditions: [ready] });
+      return { results: [], error: new Error('ErrImagePull') };
+    };
+    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('ErrImagePull');
+    expect(status.getPodStatus('uid-a')?.conditions).toEqual([ready]);
+
+    // The next sync is given a status that shows whether it is there.
+    behaviour.sync = async () => ({ results: [], error: new Error('no network') });
+    await expect(syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('no network');
+    expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
+  });
+
+  test('a sandbox that is up changes one condition, in its place', () => {
+    const pod = makePod('a', { metadata: { generation: 3 } });
+    const others = [{ type: 'PodScheduled', status: 'True' }];
+    const before = {
+      phase: 'Pending',
+      conditions: [{ type: 'PodReadyToStartContainers', status: 'False' }, ...others],
+    };
+    expect(withSandboxReady(pod, before)).toEqual({
+      phase: 'Pending',
+      conditions: [{ type: 'PodReadyToStartContainers', status: 'True', observedGeneration: 3 }, ...others],
+    });
+  });
 });
 
 describe('syncTerminatingPod', () => {
@@ -255,5 +303,97 @@ describe('syncTerminatedPod', () => {
     behaviour.volumesLeft = false;
     await syncer.syncTerminatedPod(pod, emptyStatus(pod), signal);
     expect(status.terminated).toEqual(['uid-a']);
+  });
+});
+
+describe('probes', () => {
+  test('begin with a sync, and are added to no pod that has ended', async () => {
+    const { syncer, pod, probes } = setUp();
+    await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+    expect(probes.calls).toEqual(['add uid-a']);
+    const failed = makePod('b', { status: { phase: 'Failed' } });
+    await syncer.syncPod('sync', failed, undefined, emptyStatus(failed), signal);
+    expect(probes.calls).toEqual(['add uid-a']);
+  });
+
+  test('while a pod is ended they stop to ask whether it lives, and afterwards all stop', async () => {
+    const { syncer, pod, probes, behaviour } = setUp();
+    let during: string[] = [];
+    behaviour.kill = async () => {
+      during = [...probes.calls];
+    };
+    await syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal);
+    expect(during).toEqual(['stop uid-a']);
+    expect(probes.calls).toEqual(['stop uid-a', 'remove uid-a']);
+  });
+
+  test('that a kill did not come through are not all stopped: whether the pod is ready is still asked', async () => {
+    const { syncer, pod, probes, behaviour } = setUp();
+    behaviour.kill = () => Promise.reject(new Error('the runtime is away'));
+    await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal)).rejects.toThrow();
+    expect(probes.calls).toEqual(['stop uid-a']);
+  });
+});
+
+describe("a pod's group", () => {
+  const running = (pod: Pod): RuntimePodStatus => ({ ...emptyStatus(pod), containers: [container('running')] });
+
+  test('is made before anything of the pod is prepared or started, and the QoS groups learn of it once', async () => {
+    const { syncer, pod, calls } = setUp({ withCgroups: true });
+    await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+    expect(calls).toEqual(['ensure uid-a', 'qos uid-a', 'dirs', 'mount', 'sync']);
+    await syncer.syncPod('sync', pod, undefined, running(pod), signal);
+    expect(calls.slice(5)).toEqual(['ensure uid-a', 'dirs', 'mount', 'sync']);
+  });
+
+  test('that cannot be made keeps the pod from starting, with its reason', async () => {
+    const { syncer, pod, cgroups, calls, events } = setUp({ withCgroups: true });
+    cgroups.failure = new Error('no pids controller');
+    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toMatchObject({
+      code: 'CgroupFailed',
+      message: 'failed to ensure that the pod: uid-a cgroups exist and are correctly applied: no pids controller',
+    });
+    expect(calls).toEqual(['ensure uid-a']);
+    expect(events.lines).toEqual([
+      'FailedCreatePodContainer: unable to ensure pod container exists: no pids controller',
+    ]);
+  });
+
+  test('that is not there ends the containers that run without it, and they begin anew in it', async () => {
+    const { syncer, pod, calls, behaviour } = setUp({ withCgroups: true });
+    const seen: RuntimePodStatus[] = [];
+    behaviour.onSync = (status) => void seen.push(status);
+    await syncer.syncPod('sync', pod, undefined, running(pod), signal);
+    expect(calls).toEqual(['kill', 'ensure uid-a', 'qos uid-a', 'dirs', 'mount', 'sync']);
+    expect(behaviour.kills).toMatchObject([{ grace: undefined }]);
+    expect(seen).toEqual([emptyStatus(pod)]);
+  });
+
+  test('is not made for a pod that runs once and was ended so', async () => {
+    const { syncer, pod, calls } = setUp({ withCgroups: true });
+    const once = { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' as const } };
+    await syncer.syncPod('sync', once, undefined, running(pod), signal);
+    expect(calls).toEqual(['kill', 'dirs', 'mount', 'sync']);
+  });
+
+  test('N5, S5: goes after the volumes, and before the pod is called gone', async () => {
+    const { syncer, pod, cgroups, calls, status } = setUp({ withCgroups: true });
+    cgroups.groups.add('uid-a');
+    cgroups.failure = new Error('a process is left');
+    await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toThrow('a process is left');
+    expect(status.terminated).toEqual([]);
+    cgroups.failure = undefined;
+    await syncer.syncTerminatedPod(pod, emptyStatus(pod), signal);
+    expect(calls).toEqual(['unmount', 'destroy uid-a', 'unmount', 'destroy uid-a']);
+    expect(status.terminated).toEqual(['uid-a']);
+  });
+
+  test('N5: stays while volumes of the pod do', async () => {
+    const { syncer, pod, behaviour, calls } = setUp({ withCgroups: true });
+    behaviour.volumesLeft = true;
+    await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toMatchObject({
+      code: 'VolumesLeft',
+    });
+    expect(calls).toEqual(['unmount']);
   });
 });

@@ -1,9 +1,11 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { pastActiveDeadline } from '../src/active-deadline.ts';
-import { admitPod, unsupportedFeatureHandler } from '../src/admission.ts';
+import { admitPod } from '../src/admit-pod.ts';
+import { syncLoopFault } from '../src/loop-health.ts';
 import type { RuntimeReadiness } from '../src/ports.ts';
 import { RuntimeState } from '../src/runtime-state.ts';
+import { unsupportedFeatureHandler } from '../src/unsupported-features.ts';
 import { makePod } from './fakes.ts';
 
 describe('pastActiveDeadline', () => {
@@ -32,7 +34,9 @@ describe('admission', () => {
         throw new Error('asked');
       },
     };
-    expect(admitPod([{ admit: () => ({ admit: true }) }, refuse, never], makePod('a'), [])).toEqual({
+    expect(
+      admitPod([{ admit: () => ({ admit: true }) }, refuse, never], makePod('a'), [], new AbortController().signal),
+    ).toEqual({
       admit: false,
       reason: 'First',
       message: 'no',
@@ -46,7 +50,7 @@ describe('admission', () => {
         containers: [{ name: 'a' }, { name: 'b', livenessProbe: {}, lifecycle: { preStop: {} } }],
       },
     });
-    const result = unsupportedFeatureHandler(features).admit(pod, []);
+    const result = unsupportedFeatureHandler(features).admit(pod);
     expect(result).toEqual({
       admit: false,
       reason: 'UnsupportedFeature',
@@ -54,7 +58,7 @@ describe('admission', () => {
         'this kubelet does not support spec.containers[1].livenessProbe, spec.containers[1].lifecycle.preStop, spec.hostUsers=false',
     });
     const all = { probes: true, lifecycleHooks: true, userNamespaces: true, resourceClaims: true };
-    expect(unsupportedFeatureHandler(all).admit(pod, [])).toEqual({ admit: true });
+    expect(unsupportedFeatureHandler(all).admit(pod)).toEqual({ admit: true });
   });
 });
 
@@ -103,4 +107,16 @@ describe('RuntimeState', () => {
     fault = undefined;
     expect(state.errors()).toEqual([]);
   });
+});
+
+test.each([
+  [10_000, 300_000],
+  [60_000, 300_000],
+  [150_000, 300_000],
+  [240_000, 480_000],
+])('K5: with a sync frequency of %d ms a loop may be silent for %d ms', (syncFrequencyMs, thresholdMs) => {
+  expect(syncLoopFault(thresholdMs, syncFrequencyMs)).toBeUndefined();
+  expect(syncLoopFault(thresholdMs + 1, syncFrequencyMs)).toBe(
+    `sync Loop took longer than expected: last entered ${thresholdMs / 1000} s ago`,
+  );
 });

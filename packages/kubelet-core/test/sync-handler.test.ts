@@ -1,10 +1,20 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
-import { makePod, makeRuntimePod, PlainPodManager, PlainStatuses, RecordingWorkers, recordEvents } from './fakes.ts';
+import {
+  makePod,
+  makeRuntimePod,
+  PlainPodManager,
+  PlainProbes,
+  PlainStatuses,
+  RecordingWorkers,
+  recordEvents,
+} from './fakes.ts';
+
+const { signal } = new AbortController();
 
 function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
   const parts = {
@@ -14,14 +24,25 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     events: recordEvents(),
     clock: new FakeClock(),
     sourcesReady: true,
+    readySources: new Set<PodSource>(),
     keptDirs: [] as string[],
+    disk: undefined as Promise<void> | undefined,
     deletedContainers: [] as string[],
     forgotten: [] as string[],
     mirrorsSeen: [] as string[],
     statusesSeen: [] as string[],
     startup: [] as string[],
+    isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
+  };
+  const probes = new PlainProbes();
+  const groups = {
+    removeOrphans(isKnown: (uid: string) => boolean): void {
+      parts.isKnownGroup = isKnown;
+    },
   };
   const handler = new SyncHandler({
+    groups,
+    probes,
     clock: parts.clock,
     logger: silentLogger,
     metrics: noMetrics,
@@ -29,7 +50,12 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     workers: parts.workers,
     status: parts.status,
     podManager: parts.podManager,
-    podConfig: { updates: (async function* () {})(), seenAllSources: () => parts.sourcesReady },
+    podConfig: {
+      updates: (async function* () {})(),
+      seenAllSources: () => parts.sourcesReady,
+      sourceReady: (source) => parts.sourcesReady || parts.readySources.has(source),
+      allSourcesSeen: () => Promise.reject(new Error('not asked for')),
+    },
     admitHandlers: options.admitHandlers ?? [],
     statusSeen: (uid) => void parts.statusesSeen.push(uid),
     startup: {
@@ -60,14 +86,19 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
       waitForUnmount: async () => {},
       podVolumesExist: async () => false,
       cleanupOrphanedPodDirs: async (isKnown) => {
+        await parts.disk;
         parts.keptDirs.push(...['uid-a', 'uid-b', 'orphan', 'stranger'].filter(isKnown));
       },
     },
   });
+  const setDisk = (disk: Promise<void>): void => {
+    parts.disk = disk;
+  };
   const setSourcesReady = (ready: boolean): void => {
     parts.sourcesReady = ready;
   };
-  return { handler, ...parts, setSourcesReady };
+  const groupsOf = (): typeof parts.isKnownGroup => parts.isKnownGroup;
+  return { handler, ...parts, probes, setSourcesReady, setDisk, groupsOf };
 }
 
 const told = (workers: RecordingWorkers): string[] =>
@@ -76,7 +107,7 @@ const told = (workers: RecordingWorkers): string[] =>
 test('whoever measures the start of pods is shown each as its source shows it, and told when it is gone (K4)', async () => {
   const { handler, startup, workers, setSourcesReady } = setUp();
   setSourcesReady(true);
-  handler.handlePodAdditions([makePod('a', { status: { phase: 'Pending' } })]);
+  handler.handlePodAdditions([makePod('a', { status: { phase: 'Pending' } })], signal);
   await handler.handlePodCleanups([], new AbortController().signal);
   handler.handlePodReconcile([makePod('a', { status: { phase: 'Running' } })]);
   handler.handlePodUpdates([makePod('a', { status: { phase: 'Running' } })]);
@@ -92,7 +123,7 @@ describe('additions', () => {
     const { handler, workers } = setUp();
     const young = makePod('young', { metadata: { creationTimestamp: '2026-01-02T00:00:00Z' } });
     const old = makePod('old', { metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } });
-    handler.handlePodAdditions([young, old]);
+    handler.handlePodAdditions([young, old], signal);
     expect(told(workers)).toEqual(['create old', 'create young']);
   });
 
@@ -107,12 +138,24 @@ describe('additions', () => {
       },
     ];
     const { handler, workers, status } = setUp({ admitHandlers: handlers });
-    handler.handlePodAdditions([makePod('a')]);
-    handler.handlePodAdditions([makePod('done')]);
+    handler.handlePodAdditions([makePod('a')], signal);
+    handler.handlePodAdditions([makePod('done')], signal);
     status.statuses.set('uid-done', { phase: 'Succeeded' });
     workers.terminated.add('uid-a');
-    handler.handlePodAdditions([makePod('b')]);
+    handler.handlePodAdditions([makePod('b')], signal);
     expect(seen).toEqual([[], ['a'], []]);
+  });
+
+  test('N1: a pod that has failed holds what it has until its containers are stopped', () => {
+    const { handler, podManager, status, workers } = setUp();
+    const active = (): string[] => handler.activePods().map(({ metadata }) => metadata.name);
+    podManager.addPod(makePod('evicted'));
+    podManager.addPod(makePod('refused', { status: { phase: 'Failed' } }));
+    status.statuses.set('uid-evicted', { phase: 'Failed', reason: 'Evicted' });
+    workers.terminationRequested.add('uid-evicted');
+    expect(active()).toEqual(['evicted']);
+    workers.terminated.add('uid-evicted');
+    expect(active()).toEqual([]);
   });
 
   test('N1: a pod that ran before a restart of the kubelet keeps its place, whatever came meanwhile', () => {
@@ -122,13 +165,13 @@ describe('additions', () => {
     };
     const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
     const { handler, workers, status } = setUp({ admitHandlers: [room], running });
-    handler.handlePodAdditions([makePod('new'), makePod('runs'), makePod('runs', { uid: 'other' })]);
+    handler.handlePodAdditions([makePod('new'), makePod('runs'), makePod('runs', { uid: 'other' })], signal);
     expect(told(workers)).toEqual(['create runs']);
     expect([...status.statuses.keys()]).toEqual(['uid-new', 'other']);
 
     const full = setUp({ admitHandlers: [room], running });
-    full.handler.handlePodAdditions([makePod('new')]);
-    full.handler.handlePodAdditions([makePod('runs')]);
+    full.handler.handlePodAdditions([makePod('new')], signal);
+    full.handler.handlePodAdditions([makePod('runs')], signal);
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
@@ -136,7 +179,7 @@ describe('additions', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
     const pod = makePod('a');
-    handler.handlePodAdditions([{ ...pod, metadata: { ...pod.metadata, generation: 2 } }]);
+    handler.handlePodAdditions([{ ...pod, metadata: { ...pod.metadata, generation: 2 } }], signal);
     expect(workers.updates).toEqual([]);
     expect(status.statuses.get('uid-a')).toEqual({
       observedGeneration: 2,
@@ -152,8 +195,60 @@ describe('additions', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers } = setUp({ admitHandlers: [refuse] });
     workers.terminationRequested.add('uid-a');
-    handler.handlePodAdditions([makePod('a')]);
+    handler.handlePodAdditions([makePod('a')], signal);
     expect(told(workers)).toEqual(['create a']);
+  });
+});
+
+describe('a pod about which nothing is decided', () => {
+  function asked() {
+    let answer: (result: AdmitResult) => void = () => {};
+    const released: string[] = [];
+    let stop: AbortSignal | undefined;
+    const slow: AdmitHandler = {
+      admit: (_pod, _others, ending) => {
+        stop = ending;
+        return new Promise((resolve) => {
+          answer = resolve;
+        });
+      },
+      release: ({ metadata }) => void released.push(metadata.name),
+    };
+    const parts = setUp({ admitHandlers: [slow] });
+    parts.handler.handlePodAdditions([makePod('a')], signal);
+    return { ...parts, released, isStopped: () => stop?.aborted, answer: (result: AdmitResult) => answer(result) };
+  }
+
+  test('P1: has no worker, whatever happens to it, until it is admitted; then it is what it has become', async () => {
+    const { handler, workers, answer } = asked();
+    const changed = makePod('a', { metadata: { labels: { changed: 'yes' } } });
+    handler.handlePodUpdates([changed]);
+    handler.handlePodSyncs([changed]);
+    await cleanUp(handler);
+    expect(told(workers)).toEqual([]);
+    expect(handler.activePods()).toEqual([]);
+    answer({ admit: true });
+    await expect.poll(() => told(workers)).toEqual(['create a']);
+    expect(workers.updates[0]?.pod).toEqual(changed);
+    expect(handler.activePods()).toEqual([changed]);
+  });
+
+  test('is not asked for any more when it is deleted: its worker ends what there is of it', async () => {
+    const { handler, workers, answer, released, isStopped, status } = asked();
+    handler.handlePodUpdates([makePod('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]);
+    expect(isStopped()).toBe(true);
+    expect(told(workers)).toEqual(['update a']);
+    answer({ admit: true });
+    await expect.poll(() => released).toEqual(['a']);
+    expect(told(workers)).toEqual(['update a']);
+    expect(status.statuses.size).toBe(0);
+  });
+
+  test('is not asked for any more when its source no longer has it', () => {
+    const { handler, isStopped } = asked();
+    handler.handlePodRemoves([makePod('a')]);
+    expect(isStopped()).toBe(true);
+    expect(handler.isUndecided('uid-a')).toBe(false);
   });
 });
 
@@ -173,6 +268,16 @@ describe('removals', () => {
     handler.handlePodRemoves([makePod('a')]);
     expect(workers.updates).toEqual([]);
   });
+
+  test('P1: a pod removed before that is not ended once more where a clean-up has seen to it', async () => {
+    const { handler, workers, setSourcesReady } = setUp();
+    setSourcesReady(false);
+    handler.handlePodRemoves([makePod('a')]);
+    setSourcesReady(true);
+    await cleanUp(handler);
+    handler.early.endAll();
+    expect(told(workers)).toEqual([]);
+  });
 });
 
 function cleanUp(handler: SyncHandler, listed: readonly RuntimePod[] = []): Promise<void> {
@@ -180,6 +285,36 @@ function cleanUp(handler: SyncHandler, listed: readonly RuntimePod[] = []): Prom
 }
 
 describe('cleanups', () => {
+  test("N5: the groups of pods that are wanted, end or run stay, also of those that come later; others' go", async () => {
+    const { handler, podManager, groupsOf } = setUp();
+    podManager.addPod(makePod('a'));
+    expect(groupsOf()).toBeUndefined();
+    await cleanUp(handler, [makeRuntimePod('orphan')]);
+    podManager.addPod(makePod('later'));
+    const isKnown = groupsOf();
+    expect(['uid-a', 'orphan', 'uid-later', 'stranger'].map((uid) => isKnown?.(uid))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('W6: the loop does not wait for the disk, and what has come by then is not taken away', async () => {
+    const { handler, workers, keptDirs, podManager, setDisk } = setUp();
+    const disk = Promise.withResolvers<void>();
+    setDisk(disk.promise);
+    podManager.addPod(makePod('a'));
+    workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
+    await cleanUp(handler, [makeRuntimePod('orphan')]);
+    expect(told(workers)).toEqual(['kill orphan']);
+    handler.handlePodAdditions([makePod('b')], new AbortController().signal);
+    expect(keptDirs).toEqual([]);
+    disk.resolve();
+    await vi.waitUntil(() => keptDirs.length > 0);
+    expect(keptDirs).toEqual(['uid-a', 'uid-b', 'orphan']);
+  });
+
   test('P6: what only the runtime knows is killed within a second, and its directory stays until then', async () => {
     const { handler, workers, keptDirs, podManager } = setUp();
     podManager.addPod(makePod('a'));
@@ -221,7 +356,7 @@ describe('cleanups', () => {
   test('P3, K4: what came and went, or came again, since the last time is forgotten, too', async () => {
     const { handler, podManager, workers, forgotten } = setUp();
     const [gone, again] = [makePod('gone'), makePod('again')];
-    handler.handlePodAdditions([gone, again]);
+    handler.handlePodAdditions([gone, again], signal);
     podManager.removePod(gone);
     workers.known.clear();
     await cleanUp(handler);
@@ -266,7 +401,7 @@ describe('what the API server shows', () => {
 
   test('F3: a static pod that comes has its mirror pod looked at, another pod has none', () => {
     const { handler, mirrorsSeen, statusesSeen } = setUp();
-    handler.handlePodAdditions([makePod('etcd', { metadata: { annotations } }), makePod('web')]);
+    handler.handlePodAdditions([makePod('etcd', { metadata: { annotations } }), makePod('web')], signal);
     expect(mirrorsSeen).toEqual(['etcd_default']);
     expect(statusesSeen).toEqual(['uid-etcd', 'uid-web']);
   });
@@ -286,4 +421,14 @@ describe('what the API server shows', () => {
     handler.handlePodReconcile([makePod('gated', { spec: { readinessGates: [{ conditionType: 'example.com/up' }] } })]);
     expect(told(workers)).toEqual(['sync gated']);
   });
+});
+
+test('K4: housekeeping ends the probes of pods that nothing can run of', async () => {
+  const { handler, workers, probes } = setUp();
+  const worker = { orphan: false, hasConfig: true, static: false };
+  workers.known.set('uid-a', { ...worker, state: 'sync' });
+  workers.known.set('uid-b', { ...worker, state: 'terminating' });
+  workers.known.set('uid-c', { ...worker, state: 'terminated' });
+  await handler.handlePodCleanups([], new AbortController().signal);
+  expect(probes.calls).toEqual(['keep uid-a uid-b']);
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing, readBounded, readFileBounded } from '@node-agent/host';
 import { type Container, type Mount, type Pod, podReference } from '@node-agent/pod-spec';
-import type { EventRecorder, Logger, ObjectReference } from '@node-agent/telemetry';
+import { type EventRecorder, type Logger, type ObjectReference, withDefaults } from '@node-agent/telemetry';
 import { resolvConfProblem } from './dns-limits.ts';
 import { NetworkError } from './errors.ts';
 import { podHostname } from './hostname.ts';
@@ -10,9 +10,11 @@ import { podDns } from './pod-dns.ts';
 import { type DnsConfig, MAX_RESOLV_CONF_BYTES, parseResolvConf } from './resolv-conf.ts';
 
 export interface PodNetworkComponents {
-  readonly fs: Pick<FileSystem, 'readFile' | 'stat' | 'writeFile' | 'mkdir' | 'chmod'>;
-  readonly recorder: EventRecorder;
-  readonly logger: Logger;
+  readonly fs: Pick<FileSystem, 'open' | 'openBeneath' | 'stat' | 'writeFile' | 'mkdir' | 'chmod'>;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 export interface PodNetworkOptions {
@@ -29,6 +31,9 @@ export interface PodNetworkOptions {
   readonly nodeIps?: readonly string[];
 }
 
+/** How much of the node's own hosts file is taken over: more than lists of blocked hosts have. */
+const MAX_NODE_HOSTS_BYTES = 16 * 2 ** 20;
+
 /**
  * How pods see the network by name: resolver settings, host name and hosts file. Keeps no state but the last complaint
  * about the node's resolver file; files are read when a pod needs them, so that a change is seen at once.
@@ -43,9 +48,10 @@ export class PodNetwork {
   #lastProblem: string | undefined;
 
   constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
-    this.#fs = components.fs;
-    this.#recorder = components.recorder;
-    this.#logger = components.logger;
+    const { fs, recorder, logger } = withDefaults(components);
+    this.#fs = fs;
+    this.#recorder = recorder;
+    this.#logger = logger;
     this.#options = {
       resolvConfPath: '/etc/resolv.conf',
       clusterDns: [],
@@ -96,7 +102,7 @@ export class PodNetwork {
     const path = join(directory, 'etc-hosts');
     try {
       const content = await this.#hostsFile(pod, podIps);
-      if (await this.#holds(path, content)) {
+      if (await this.#holds(directory, 'etc-hosts', content)) {
         // The mode may have been changed by a container, or be that of a file an older kubelet left.
         await this.#fs.chmod(path, 0o644);
       } else {
@@ -143,7 +149,8 @@ export class PodNetwork {
       }
       const version = `${device} ${inode} ${modifiedAtMs} ${sizeBytes}`;
       if (this.#hostResolver?.version !== version) {
-        this.#hostResolver = { version, config: parseResolvConf(decode(await this.#fs.readFile(path))) };
+        const bytes = await readFileBounded(this.#fs, path, MAX_RESOLV_CONF_BYTES);
+        this.#hostResolver = { version, config: parseResolvConf(decode(bytes)) };
       }
       return this.#hostResolver.config;
     } catch (error) {
@@ -153,16 +160,29 @@ export class PodNetwork {
   }
 
   async #hostsFile(pod: Pod, podIps: readonly string[]): Promise<string> {
-    if (pod.spec.hostNetwork) return hostNetworkHostsFile(pod, decode(await this.#fs.readFile(HOSTS_PATH)));
+    if (pod.spec.hostNetwork) {
+      const bytes = await readFileBounded(this.#fs, HOSTS_PATH, MAX_NODE_HOSTS_BYTES);
+      return hostNetworkHostsFile(pod, decode(bytes));
+    }
     const { hostname, domain } = this.hostname(pod);
     return managedHostsFile(pod, podIps, hostname, domain);
   }
 
-  async #holds(path: string, content: string): Promise<boolean> {
+  /**
+   * Whether a file has this content already: then it is not written, which would show half of it for a moment to who reads it.
+   * Its containers write it as they like, a sparse one of any size: never more of it is read than it should have (W5).
+   */
+  async #holds(directory: string, name: string, content: string): Promise<boolean> {
+    const wanted = Buffer.from(content);
     try {
-      return decode(await this.#fs.readFile(path)) === content;
+      const file = await this.#fs.openBeneath(directory, name);
+      try {
+        return wanted.equals(await readBounded(file, wanted.length, `${directory}/${name}`));
+      } finally {
+        await file.close();
+      }
     } catch (error) {
-      if (isMissing(error)) return false;
+      if (isMissing(error) || errorCode(error) === 'EFBIG') return false;
       throw error;
     }
   }

@@ -31,6 +31,62 @@ async function read(path: string): Promise<string> {
   return new TextDecoder().decode(await fs.readFile(path));
 }
 
+describe('W5: a hosts file that its containers write', () => {
+  /** How many bytes are read of files while something is done, and held at once. */
+  async function bytesRead(network: (fs: MemoryFileSystem) => Promise<unknown>): Promise<number> {
+    let bytes = 0;
+    const counted = new Proxy(fs, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        return async (...args: unknown[]) => {
+          const result: unknown = await Reflect.apply(value, target, args);
+          if (result instanceof Uint8Array) bytes += result.length;
+          if (typeof result !== 'object' || result === null || !('read' in result)) return result;
+          const file = result as Awaited<ReturnType<MemoryFileSystem['open']>>;
+          return {
+            stat: () => file.stat(),
+            close: () => file.close(),
+            async read(position: number, length: number) {
+              const part = await file.read(position, length);
+              bytes += part.length;
+              return part;
+            },
+          };
+        };
+      },
+    });
+    await network(counted);
+    return bytes;
+  }
+  const path = '/root/pods/uid-1/etc-hosts';
+  const mount = (files: MemoryFileSystem) =>
+    new PodNetwork(
+      { fs: files, recorder: { event: () => {} }, logger: silentLogger },
+      { rootDirectory: '/root', nodeName: 'node-1' },
+    ).hostsMount(makePod(), { name: 'app' }, ['10.0.0.1']);
+
+  it('is never read any further than it should go, and is made right in place', async () => {
+    await mount(fs);
+    const right = await read(path);
+    const { inode } = await fs.stat(path);
+    await fs.writeFile(path, `${right}${'#'.repeat(1_000_000)}`);
+    expect(await bytesRead(mount)).toBeLessThanOrEqual(right.length + 1);
+    expect([await read(path), (await fs.stat(path)).inode]).toEqual([right, inode]);
+    await fs.writeFile(path, 'x'.repeat(right.length));
+    await mount(fs);
+    expect(await read(path)).toBe(right);
+  });
+
+  it('of the node itself, on its network, has a limit too', async () => {
+    await fs.writeFile('/etc/hosts', 'x'.repeat(16 * 2 ** 20 + 1));
+    const pod = makePod({ hostNetwork: true });
+    await expect(makeNetwork().hostsMount(pod, { name: 'app' }, [])).rejects.toThrow(
+      "EFBIG: more than 16777216 bytes, read '/etc/hosts'",
+    );
+  });
+});
+
 describe('podDns', () => {
   it("starts from the node's resolver file as it is now", async () => {
     const network = makeNetwork();

@@ -1,3 +1,5 @@
+import { brand, hasBrand } from '@node-agent/async';
+
 /**
  * What went wrong. `InvalidNodeIp`: --node-ip cannot be used. `InvalidThreshold`, `InvalidReservation`: a setting of resources
  * cannot be read. `MachineUnreadable`: a file about the machine is missing or makes no sense. `NoAddress`: no IP address for the
@@ -12,8 +14,14 @@ export type NodeStatusErrorCode =
   | 'UpdateFailed'
   | 'Unknown';
 
+const BRAND = '@node-agent/node-status.NodeStatusError';
+
 /** Something about the node's status that cannot be had, or cannot be written. */
 export class NodeStatusError extends Error {
+  static {
+    brand(NodeStatusError, BRAND);
+  }
+
   readonly code: NodeStatusErrorCode;
 
   constructor(code: NodeStatusErrorCode, message: string, options?: ErrorOptions) {
@@ -22,9 +30,14 @@ export class NodeStatusError extends Error {
     this.code = code;
   }
 
+  /** Whether a value is a `NodeStatusError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is NodeStatusError {
+    return hasBrand(value, BRAND);
+  }
+
   /** The error itself where it is one of this package, else one with the code `Unknown` and the same message. */
   static from(error: unknown): NodeStatusError {
-    if (error instanceof NodeStatusError) return error;
+    if (NodeStatusError.is(error)) return error;
     return new NodeStatusError('Unknown', error instanceof Error ? error.message : String(error), { cause: error });
   }
 }

@@ -1,10 +1,16 @@
 export type { NetworkFacts } from './addresses.ts';
 export { nodeAllocatable } from './allocatable.ts';
-export { type DevicePluginResources, machineCapacity, nodeCapacity } from './capacity.ts';
+export {
+  type CapacityFacts,
+  type CapacitySettings,
+  type DevicePluginResources,
+  machineCapacity,
+  nodeCapacity,
+} from './capacity.ts';
 export type { ListedInterfaces } from './default-ip.ts';
 export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
 export { type HostNetwork, readNetworkFacts } from './host-network.ts';
-export { initialLabels } from './initial-node.ts';
+export { initialLabels, type RegistrationSettings } from './initial-node.ts';
 export { InterfaceList } from './interface-list.ts';
 export { type IpAddress, parseIp } from './ip.ts';
 export { NODE_LEASE_NAMESPACE } from './lease.ts';

@@ -13,9 +13,9 @@ export class InterfaceList {
   readonly #networkInterfaces: () => ListedInterfaces;
   #known: { readonly tables: string; readonly list: ListedInterfaces } | undefined;
 
-  /** @param networkInterfaces `os.networkInterfaces` */
   constructor(components: {
     readonly fs: Pick<FileSystem, 'readFile'>;
+    /** `os.networkInterfaces`. */
     readonly networkInterfaces: () => ListedInterfaces;
   }) {
     this.#fs = components.fs;

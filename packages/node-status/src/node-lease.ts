@@ -1,5 +1,5 @@
 import { type Clock, every, type Random, sleep, withTimeout } from '@node-agent/async';
-import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
+import { type Counter, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { reasonOf } from './errors.ts';
 import { type LeaseContent, newLease, renewedLease } from './lease.ts';
 import type { Lease } from './node.ts';
@@ -9,10 +9,14 @@ import type { LeaseClient, NodeClient } from './ports.ts';
 export interface NodeLeaseComponents {
   readonly leases: LeaseClient;
   readonly nodes: Pick<NodeClient, 'getNode'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
   /** Called from the second failed renewal in a row on: connections that hang should be closed. */
   readonly onRepeatedHeartbeatFailure?: () => void;
   /** Called when the lease was made, and after each renewal: the API server is there. */
@@ -40,7 +44,7 @@ const MAX_DELAY_MS = 7_000;
  * is none, with the node as its owner. (`component-helpers/apimachinery/lease/controller.go`, KEP-589)
  */
 export class NodeLease {
-  readonly #components: NodeLeaseComponents;
+  readonly #components: WithDefaults<NodeLeaseComponents>;
   readonly #options: Required<NodeLeaseOptions>;
   readonly #failures: Counter;
   #latest: Lease | undefined;
@@ -49,7 +53,8 @@ export class NodeLease {
   #renewedAtMs: number | undefined;
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(components: NodeLeaseComponents, options: NodeLeaseOptions) {
+  constructor(given: NodeLeaseComponents, options: NodeLeaseOptions) {
+    const components = withDefaults(given);
     const { metrics } = components;
     this.#components = components;
     this.#options = { leaseDurationSeconds: 40, requestTimeoutMs: 10_000, ...options };

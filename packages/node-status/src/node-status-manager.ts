@@ -1,5 +1,5 @@
 import { abortable, type Clock, jitter, type Random, sleep, type Timer, withTimeout } from '@node-agent/async';
-import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { NodeStatusError, reasonOf } from './errors.ts';
 import { foreignWriter } from './identity.ts';
 import { initialNode, withRequiredLabels } from './initial-node.ts';
@@ -18,11 +18,16 @@ import { StartupMetrics } from './startup-metrics.ts';
 export interface NodeStatusComponents {
   readonly nodes: NodeClient;
   readonly sources: NodeFactSources;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly recorder: EventRecorder;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
   /** Tells the runtime the node's range of pod addresses, several with a comma. */
   readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** Tells the volume manager which volumes the API server knows to be in use. */
@@ -48,7 +53,7 @@ const SETTLE_MS = 10_000;
  * and the lease is not its business: see `NodeLease`. (`kubelet_node_status.go`)
  */
 export class NodeStatusManager {
-  readonly #components: NodeStatusComponents;
+  readonly #components: WithDefaults<NodeStatusComponents>;
   readonly #settings: NodeStatusSettings;
   readonly #facts: NodeFactCollector;
   readonly #registrar: NodeRegistrar;
@@ -68,7 +73,8 @@ export class NodeStatusManager {
   #podCidr = '';
   #conflict: string | undefined;
 
-  constructor(components: NodeStatusComponents, options: NodeStatusOptions) {
+  constructor(given: NodeStatusComponents, options: NodeStatusOptions) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#settings = settingsOf(options);
     const { clock, logger, metrics } = components;

@@ -1,6 +1,6 @@
 import { type Clock, type Random, withTimeout } from '@node-agent/async';
 import { Discovery, Reflector, type Resource, type RestClient, resources } from '@node-agent/kube-client';
-import { errorText, type Logger } from '@node-agent/telemetry';
+import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
 import { type LabelSelector, labelRule } from './label-selector.ts';
 import { normalizeTrustAnchors } from './trust-anchors.ts';
@@ -8,9 +8,12 @@ import { normalizeTrustAnchors } from './trust-anchors.ts';
 /** What {@link ClusterTrustBundles} works with. */
 export interface ClusterTrustBundlesComponents {
   readonly client: Pick<RestClient, 'list' | 'watch' | 'getPath'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 type ClusterTrustBundle = NonNullable<(typeof resources.clusterTrustBundles)['object']>;
@@ -29,13 +32,14 @@ const SYNC_TIMEOUT_MS = 10_000;
  * nodes need none. Source: `pkg/kubelet/clustertrustbundle/clustertrustbundle_manager.go`.
  */
 export class ClusterTrustBundles {
-  readonly #components: ClusterTrustBundlesComponents;
+  readonly #components: WithDefaults<ClusterTrustBundlesComponents>;
   readonly #salt: string;
   readonly #running = new Set<Promise<void>>();
   #life: AbortSignal | undefined;
   #reflector: Reflector<ClusterTrustBundle> | undefined;
 
-  constructor(components: ClusterTrustBundlesComponents) {
+  constructor(given: ClusterTrustBundlesComponents) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#salt = String(components.random.next());
   }

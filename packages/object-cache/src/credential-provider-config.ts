@@ -1,8 +1,8 @@
 import { nanosecondsToMs, parseDuration } from '@node-agent/config';
-import { parse } from 'yaml';
 import { fieldsOf, listOf, onlyFields, textOf, textsOf } from './fields.ts';
 import { parseRegistryUrl } from './registry-url.ts';
 import { type TokenAttributes, tokenAttributesOf } from './token-attributes.ts';
+import { parseYamlText } from './yaml-text.ts';
 
 /** A plugin that gives credentials for some registries (`kubelet.config.k8s.io`, CredentialProvider). */
 export interface CredentialProvider {
@@ -30,7 +30,7 @@ const PROVIDER_FIELDS = ['name', 'matchImages', 'defaultCacheDuration', 'apiVers
  * @throws Error that names the field
  */
 export function parseCredentialProviderConfig(text: string): readonly CredentialProvider[] {
-  const document = fieldsOf(parse(text, { version: '1.1', uniqueKeys: true }), 'the document');
+  const document = fieldsOf(parseYamlText(text), 'the document');
   const apiVersion = textOf(document, 'apiVersion', 'the document');
   if (!CONFIG_VERSIONS.includes(apiVersion)) throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} is not known`);
   const kind = textOf(document, 'kind', 'the document');

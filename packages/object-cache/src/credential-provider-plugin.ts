@@ -1,6 +1,13 @@
 import { abortable, type Clock, withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import { type Counter, errorText, type Histogram, type Metrics } from '@node-agent/telemetry';
+import {
+  type Counter,
+  errorText,
+  type Histogram,
+  type Metrics,
+  type WithDefaults,
+  withDefaults,
+} from '@node-agent/telemetry';
 import type { CredentialProvider } from './credential-provider-config.ts';
 import { type CacheKeyType, parseProviderResponse, providerRequest } from './credential-provider-response.ts';
 import type { DockerConfig, ObjectCoordinates } from './docker-config.ts';
@@ -8,11 +15,11 @@ import { type AccountSource, type PluginAccount, pluginAccount } from './plugin-
 import type { PluginRunner } from './plugin-runner.ts';
 import { registryMatches } from './registry-url.ts';
 
-/** What {@link CredentialProviderPlugin} works with. */
+/** What `CredentialProviderPlugin` works with. */
 export interface PluginComponents {
   readonly run: PluginRunner;
-  readonly clock: Clock;
-  readonly metrics: Metrics;
+  readonly clock?: Clock;
+  readonly metrics?: Metrics;
   /** Of this process: plugins inherit it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** For plugins that are given tokens of service accounts: without it they fail. */
@@ -34,7 +41,7 @@ const ECHOED_TOKEN =
 
 /** One plugin, and what it gave that is still good. Source: `pkg/credentialprovider/plugin/plugin.go`. */
 export class CredentialProviderPlugin {
-  readonly #components: PluginComponents;
+  readonly #components: WithDefaults<PluginComponents>;
   readonly #provider: CredentialProvider;
   readonly #command: string;
   readonly #cache = new Map<string, { readonly logins: DockerConfig; readonly expiresAtMs: number }>();
@@ -43,7 +50,8 @@ export class CredentialProviderPlugin {
   readonly #errors: Counter<'plugin_name'>;
   readonly #duration: Histogram<'plugin_name'>;
 
-  constructor(components: PluginComponents, provider: CredentialProvider, binDir: string) {
+  constructor(given: PluginComponents, provider: CredentialProvider, binDir: string) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#provider = provider;
     this.#command = `${binDir}/${provider.name}`;

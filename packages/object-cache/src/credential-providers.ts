@@ -1,5 +1,6 @@
+import type { Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { CredentialProviderPlugin, type PluginComponents, type PluginLogins } from './credential-provider-plugin.ts';
 import type { RegistryLogin } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
@@ -8,8 +9,13 @@ import type { NodeCredentials } from './pull-secrets.ts';
 import type { CredentialProvidersConfig } from './read-credential-providers.ts';
 
 /** What {@link CredentialProviders} works with. */
-export interface CredentialProvidersComponents extends PluginComponents {
-  readonly logger: Logger;
+export interface CredentialProvidersComponents extends Omit<PluginComponents, 'clock' | 'metrics'> {
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /**
@@ -20,7 +26,8 @@ export class CredentialProviders implements NodeCredentials {
   readonly #logger: Logger;
   readonly #plugins: readonly CredentialProviderPlugin[];
 
-  constructor(components: CredentialProvidersComponents, { providers, binDir, hash }: CredentialProvidersConfig) {
+  constructor(given: CredentialProvidersComponents, { providers, binDir, hash }: CredentialProvidersConfig) {
+    const components = withDefaults(given);
     this.#logger = components.logger;
     this.#plugins = providers.map((provider) => new CredentialProviderPlugin(components, provider, binDir));
     const info = components.metrics.gauge({

@@ -1,3 +1,5 @@
+import { brand, hasBrand } from '@node-agent/async';
+
 /**
  * What went wrong. `NotRegistered`: no pod of this node refers to the object, so it is not read. `NotSynced`: the API server
  * has not said yet what the object is. `TokenUnavailable`: a token could not be had, and there is none that still holds.
@@ -18,8 +20,14 @@ export type ObjectCacheErrorCode =
   | 'InvalidProviderConfig'
   | 'Unknown';
 
+const BRAND = '@node-agent/object-cache.ObjectCacheError';
+
 /** Something that a pod refers to cannot be had. */
 export class ObjectCacheError extends Error {
+  static {
+    brand(ObjectCacheError, BRAND);
+  }
+
   readonly code: ObjectCacheErrorCode;
 
   constructor(code: ObjectCacheErrorCode, message: string, options?: ErrorOptions) {
@@ -28,9 +36,14 @@ export class ObjectCacheError extends Error {
     this.code = code;
   }
 
+  /** Whether a value is a `ObjectCacheError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is ObjectCacheError {
+    return hasBrand(value, BRAND);
+  }
+
   /** The error itself where it is one of this package, else one with the code `Unknown` and the same message. */
   static from(error: unknown): ObjectCacheError {
-    if (error instanceof ObjectCacheError) return error;
+    if (ObjectCacheError.is(error)) return error;
     return new ObjectCacheError('Unknown', error instanceof Error ? error.message : String(error), { cause: error });
   }
 }

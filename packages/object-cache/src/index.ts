@@ -1,5 +1,6 @@
 export { ClusterTrustBundles, type ClusterTrustBundlesComponents } from './cluster-trust-bundles.ts';
 export type { CredentialProvider } from './credential-provider-config.ts';
+export type { PluginComponents } from './credential-provider-plugin.ts';
 export { CredentialProviders, type CredentialProvidersComponents } from './credential-providers.ts';
 export type { LoginSource, ObjectCoordinates, RegistryLogin } from './docker-config.ts';
 export { ObjectCacheError, type ObjectCacheErrorCode } from './errors.ts';

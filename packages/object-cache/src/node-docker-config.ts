@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type DockerConfig, parseDockerConfigJson, parseDockercfg, type RegistryLogin } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
 import { loginsWithSource } from './login-source.ts';
@@ -11,8 +11,10 @@ import type { NodeCredentials } from './pull-secrets.ts';
 /** What {@link NodeDockerConfig} works with. */
 export interface NodeDockerConfigComponents {
   readonly fs: Pick<FileSystem, 'readFile'>;
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Pick<Clock, 'monotonic'>;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /** Where {@link NodeDockerConfig} looks. */
@@ -34,12 +36,12 @@ const LIFETIME_MS = 300_000;
  * every five minutes. Source: `pkg/credentialprovider/config.go`, `provider.go`.
  */
 export class NodeDockerConfig implements NodeCredentials {
-  readonly #components: NodeDockerConfigComponents;
+  readonly #components: WithDefaults<NodeDockerConfigComponents>;
   readonly #candidates: readonly (readonly [path: string, parse: (text: string) => DockerConfig])[];
   #read: { readonly keyring: Promise<Keyring>; readonly untilMs: number } | undefined;
 
   constructor(components: NodeDockerConfigComponents, options: NodeDockerConfigOptions) {
-    this.#components = components;
+    this.#components = withDefaults(components);
     const { rootDirectory, workingDirectory, homeDirectory } = options;
     const first = [rootDirectory, workingDirectory];
     const homes = homeDirectory === undefined ? [] : [homeDirectory];

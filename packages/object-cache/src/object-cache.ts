@@ -1,7 +1,7 @@
 import { type Clock, type Random, TaskGroup } from '@node-agent/async';
 import { type Resource, resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { GetStore } from './get-store.ts';
 import type {
   ChangeDetectionStrategy,
@@ -20,9 +20,12 @@ import { WatchStore } from './watch-store.ts';
 /** What {@link ObjectCache} works with. */
 export interface ObjectCacheComponents {
   readonly client: ObjectClient;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   /**
    * Told of the pods that refer to an object that has changed, come or gone, as soon as the API server says so: with the
    * strategy `Watch` alone. What a pod finds when it first asks is no change.
@@ -50,7 +53,8 @@ export class ObjectCache {
   readonly #secretPods: RegisteredPods;
   readonly #configMapPods: RegisteredPods;
 
-  constructor(components: ObjectCacheComponents, options: ObjectCacheOptions = {}) {
+  constructor(given: ObjectCacheComponents, options: ObjectCacheOptions = {}) {
+    const components = withDefaults(given);
     this.#secrets = makeStore(components, options, resources.secrets);
     this.#configMaps = makeStore(components, options, resources.configMaps);
     this.#secretPods = new RegisteredPods(this.#secrets, secretNames);
@@ -89,7 +93,7 @@ export class ObjectCache {
 }
 
 function makeStore<T extends ConfigObject>(
-  components: ObjectCacheComponents,
+  components: WithDefaults<ObjectCacheComponents>,
   { strategy = 'Watch', syncFrequencyMs = 60_000, ttlMs }: ObjectCacheOptions,
   resource: Resource<T>,
 ): ObjectStore<T> {

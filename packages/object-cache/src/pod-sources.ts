@@ -44,7 +44,7 @@ async function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (error instanceof KubeError && error.code === 'NotFound') return undefined;
+    if (KubeError.is(error) && error.code === 'NotFound') return undefined;
     throw error;
   }
 }

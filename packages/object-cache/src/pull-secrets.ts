@@ -1,5 +1,5 @@
 import { imageRepository, type Pod, parseImageReference, podReference } from '@node-agent/pod-spec';
-import { type EventRecorder, errorText, type Logger } from '@node-agent/telemetry';
+import { type EventRecorder, errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type DockerConfig, parseDockerConfigJson, parseDockercfg, type RegistryLogin } from './docker-config.ts';
 import { ObjectCacheError } from './errors.ts';
 import { Keyring } from './keyring.ts';
@@ -17,8 +17,10 @@ export interface NodeCredentials {
 export interface PullSecretsComponents {
   /** Absent where there is no API server: pods are told then that their secrets cannot be had. */
   readonly secrets?: Pick<ObjectCache, 'getSecret'>;
-  readonly recorder: EventRecorder;
-  readonly logger: Logger;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   /** Tried after the pod's own. */
   readonly node?: NodeCredentials;
 }
@@ -28,10 +30,10 @@ export interface PullSecretsComponents {
  * `PullCredentials` of `images`. Source: `pkg/credentialprovider/secrets`, `pkg/kubelet/kubelet_pods.go`, getPullSecretsForPod.
  */
 export class PullSecrets {
-  readonly #components: PullSecretsComponents;
+  readonly #components: WithDefaults<PullSecretsComponents>;
 
   constructor(components: PullSecretsComponents) {
-    this.#components = components;
+    this.#components = withDefaults(components);
   }
 
   /**

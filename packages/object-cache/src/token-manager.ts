@@ -1,6 +1,6 @@
 import { type Clock, every, KeyedMutex, type Random, sleep } from '@node-agent/async';
 import { KubeError, type RestClient, resources } from '@node-agent/kube-client';
-import { errorText, type Logger } from '@node-agent/telemetry';
+import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
 import {
   type Instant,
@@ -15,9 +15,12 @@ import {
 /** What {@link TokenManager} works with. */
 export interface TokenManagerComponents {
   readonly client: Pick<RestClient, 'createSubresource'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /** A token of a service account. It is a secret: not to be logged. */
@@ -52,13 +55,13 @@ const AGAIN_MS = [20, 50, 100, 200];
  * be replaced yet is given for as long as it holds (K3). Source: `pkg/kubelet/token/token_manager.go`.
  */
 export class TokenManager {
-  readonly #components: TokenManagerComponents;
+  readonly #components: WithDefaults<TokenManagerComponents>;
   readonly #tokens = new Map<string, Entry>();
   /** Two volumes of a pod ask for the same token once. */
   readonly #mutex = new KeyedMutex<string>();
 
   constructor(components: TokenManagerComponents) {
-    this.#components = components;
+    this.#components = withDefaults(components);
   }
 
   /** How many tokens it holds. */

@@ -93,7 +93,7 @@ export class TtlStore<T extends ConfigObject> implements ObjectStore<T> {
       const known = data.object ?? data.notFound;
       if (known === undefined) throw error;
       logger.debug({ err: error, ...at }, 'An object cannot be read; what was last known of it is used');
-      if (known instanceof KubeError) throw known;
+      if (KubeError.is(known)) throw known;
       return known;
     }
   }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import fc from 'fast-check';
@@ -29,6 +30,31 @@ const tokens = (more: object) =>
   );
 
 describe('a configuration of credential providers', () => {
+  test.each([
+    [
+      'a line that is indented wrongly',
+      'env:\n- {name: TOKEN, value: hunter2}\n   - hunter2: [',
+      /^line 3, column \d+: /,
+    ],
+    ['a list without its end', 'env: [{name: TOKEN, value: hunter2', /^line 1, column \d+: /],
+    ['a token that is none', 'env: "a"\n@hunter2', /^line 2, column \d+: /],
+    ['a key that is there twice', 'hunter2: 1\nhunter2: 2', /^line 2, column 1: Map keys must be unique$/],
+    ['an escape that is none', 'env: "hunter2\\q"', /^line 1, column \d+: not YAML \(BAD_DQ_ESCAPE\)$/],
+    ['an alias that leads nowhere', 'env: *hunter2', /alias/],
+    ['a value in the place of the document', 'hunter2', /must be an object/],
+    ['JSON that is cut off', '{"env": [{"name": "TOKEN", "value": "hunter2"', /^line 1, column \d+: /],
+  ])('W4: %s is told by its place, and nothing of the text with it', async (_name, text, message) => {
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    await fs.mkdir('/bin');
+    await fs.writeFile('/config.yaml', new TextEncoder().encode(text));
+    const error = await readCredentialProviders({ fs }, { configPath: '/config.yaml', binDir: '/bin' }).catch(
+      (cause: unknown) => cause,
+    );
+    expect(error).toMatchObject({ code: 'InvalidProviderConfig' });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
+    expect(error instanceof Error && error.cause instanceof Error && error.cause.message).toMatch(message);
+  });
+
   test('is read from YAML', () => {
     const text = `
 apiVersion: kubelet.config.k8s.io/v1beta1

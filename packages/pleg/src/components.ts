@@ -7,11 +7,15 @@ import type { PlegRuntime } from './types.ts';
 export interface PlegComponents {
   readonly runtime: PlegRuntime;
   /** Nobody else writes to it. */
-  readonly cache: PodCache;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly cache: Pick<PodCache, keyof PodCache>;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
 }
 
 /** Settings of `Pleg`. */

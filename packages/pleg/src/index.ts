@@ -7,6 +7,7 @@ export { type PodSnapshot, snapshotOf } from './snapshot.ts';
 export type {
   PlegRuntime,
   PlegRuntimeEvent,
+  PlegRuntimeEventKind,
   PodLifecycleEvent,
   PodLifecycleEventType,
 } from './types.ts';

@@ -1,5 +1,6 @@
 import { abortable, sleep } from '@node-agent/async';
 import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PlegComponents, PlegOptions } from './components.ts';
 import { PlegError } from './errors.ts';
 import { EventQueue } from './event-queue.ts';
@@ -21,7 +22,7 @@ import type { PlegRuntimeEvent, PodLifecycleEvent } from './types.ts';
  * be proved to be newer than what was read, and a reading costs little.
  */
 export class Pleg implements AsyncDisposable {
-  readonly #components: PlegComponents;
+  readonly #components: WithDefaults<PlegComponents>;
   readonly #options: Required<PlegOptions>;
   readonly #metrics: PlegMetrics;
   readonly #looks: Looks;
@@ -46,7 +47,8 @@ export class Pleg implements AsyncDisposable {
   #stop: AbortController | undefined;
   #ended: Promise<unknown> = Promise.resolve();
 
-  constructor(components: PlegComponents, options: PlegOptions = {}) {
+  constructor(given: PlegComponents, options: PlegOptions = {}) {
+    const components = withDefaults(given);
     const { clock, cache, metrics } = components;
     this.#components = components;
     this.#options = {

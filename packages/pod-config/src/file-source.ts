@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
@@ -18,8 +18,10 @@ const CONCURRENT_READS = 8;
 /** What {@link FileSource} works with. */
 export interface FileSourceComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'readdir' | 'open' | 'watch'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
   readonly schema?: PodSchema;
   /** Takes all pods whenever they changed: `podConfig.addSource('file')`. */
@@ -53,7 +55,7 @@ const WATCH_RETRY_MS = 1000;
  * pods. While a path cannot be looked at for any other reason, the source has not spoken (F1).
  */
 export class FileSource {
-  readonly #components: FileSourceComponents;
+  readonly #components: WithDefaults<FileSourceComponents>;
   readonly #options: FileSourceOptions & typeof DEFAULTS;
   readonly #log: ProblemLog;
   readonly #wakeUp: WakeUp;
@@ -65,7 +67,8 @@ export class FileSource {
   #watched: { readonly directory: string; readonly link: LinkedAbort } | undefined;
   #told: ManifestState['pods'] | undefined;
 
-  constructor(components: FileSourceComponents, options: FileSourceOptions) {
+  constructor(given: FileSourceComponents, options: FileSourceOptions) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options, path: options.path.replace(/(?<=.)\/+$/, '') };
     this.#log = new ProblemLog(components.logger);

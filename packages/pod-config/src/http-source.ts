@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { isGood, keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
@@ -26,8 +26,10 @@ export type Fetch = (
 /** What {@link HttpSource} works with. */
 export interface HttpSourceComponents {
   readonly fetch: Fetch;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
   readonly schema?: PodSchema;
   /** Takes all pods whenever they changed: `podConfig.addSource('http')`. */
@@ -59,7 +61,7 @@ const DEFAULTS = { periodMs: 20_000, timeoutMs: 10_000, limitBytes: 1 << 20 };
  * answer, which says that there are no pods yet.
  */
 export class HttpSource {
-  readonly #components: HttpSourceComponents;
+  readonly #components: WithDefaults<HttpSourceComponents>;
   readonly #options: HttpSourceOptions & typeof DEFAULTS;
   readonly #log: ProblemLog;
   readonly #target: ManifestUrl;
@@ -68,7 +70,8 @@ export class HttpSource {
   #bytes: Uint8Array | undefined;
   #state: ManifestState | undefined;
 
-  constructor(components: HttpSourceComponents, options: HttpSourceOptions) {
+  constructor(given: HttpSourceComponents, options: HttpSourceOptions) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options };
     this.#log = new ProblemLog(components.logger);

@@ -1,14 +1,17 @@
-import type { Clock } from '@node-agent/async';
+import { abortable, type Clock } from '@node-agent/async';
 import { type Pod, type PodSource, podReference } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { diffPods, type PodDiff } from './diff-pods.ts';
 import type { PodOperation, PodUpdate } from './pod-update.ts';
 
 /** What {@link PodConfig} works with. */
 export interface PodConfigComponents {
-  readonly clock: Pick<Clock, 'now'>;
-  readonly logger: Logger;
-  readonly recorder: EventRecorder;
+  /** The machine's own where absent. */
+  readonly clock?: Pick<Clock, 'now'>;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
 }
 
 /**
@@ -35,14 +38,16 @@ export type SetPods = (pods: readonly Pod[]) => void;
 export class PodConfig {
   /** The changes, in order, for one consumer. Ends after {@link close}. */
   readonly updates: AsyncIterable<PodUpdate>;
-  readonly #components: PodConfigComponents;
+  readonly #components: WithDefaults<PodConfigComponents>;
   readonly #mode: PodConfigMode;
   readonly #sources = new Map<PodSource, SourceState>();
+  /** Resolved whenever a source is seen for the first time. */
+  #nextSeen = Promise.withResolvers<void>();
   #closed = false;
   #wake: () => void = () => {};
 
-  constructor(components: PodConfigComponents, options: PodConfigOptions = {}) {
-    this.#components = components;
+  constructor(components: PodConfigComponents = {}, options: PodConfigOptions = {}) {
+    this.#components = withDefaults(components);
     this.#mode = options.mode ?? 'incremental';
     const stream = this.#stream();
     this.updates = { [Symbol.asyncIterator]: () => stream };
@@ -82,6 +87,11 @@ export class PodConfig {
     return [...this.#sources.values()].every((source) => source.seen);
   }
 
+  /** Resolves as soon as {@link seenAllSources} holds. @throws the signal's reason */
+  async allSourcesSeen(signal?: AbortSignal): Promise<void> {
+    while (!this.seenAllSources()) await abortable(this.#nextSeen.promise, signal);
+  }
+
   /** Ends {@link updates}; what was not asked for yet is dropped. */
   close(): void {
     this.#closed = true;
@@ -99,7 +109,12 @@ export class PodConfig {
       }
       const [name, state] = next;
       yield* this.#merge(name, state);
-      state.seen = true;
+      if (!state.seen) {
+        state.seen = true;
+        const { resolve } = this.#nextSeen;
+        this.#nextSeen = Promise.withResolvers();
+        resolve();
+      }
     }
   }
 

@@ -90,13 +90,24 @@ describe('PodConfig', () => {
       false,
       false,
     ]);
+    const seen: string[] = [];
+    void config.allSourcesSeen().then(() => seen.push('all'));
+    const stop = new AbortController();
+    const given = config.allSourcesSeen(stop.signal);
+    stop.abort(new Error('no longer of interest'));
+    await expect(given).rejects.toThrow('no longer of interest');
+    expect(seen).toEqual([]);
     void updates.next();
     await clock.settle();
     expect(config.seenAllSources()).toBe(true);
+    expect(seen).toEqual(['all']);
+    await config.allSourcesSeen();
   });
 
-  it('has seen all sources where there is none', () => {
-    expect(setUp().config.seenAllSources()).toBe(true);
+  it('has seen all sources where there is none', async () => {
+    const { config } = setUp();
+    expect(config.seenAllSources()).toBe(true);
+    await config.allSourcesSeen();
   });
 
   it('gives a slow consumer the newest state only, and holds nothing else for it', async () => {

@@ -1,6 +1,6 @@
 import { type Clock, linkAbort, WorkQueue } from '@node-agent/async';
 import { type Pod, podFullName } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
 
 /** The requests of the API server that mirror pods take. They throw errors whose `code` is the server's reason. */
@@ -32,8 +32,10 @@ export interface MirrorPodsComponents {
   readonly isTerminating: (fullName: string, next: string | undefined) => boolean;
   /** Whether all pod sources have spoken (F1). */
   readonly sourcesReady: () => boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
 }
 
 /** What the node waits for passes soon: its registration, the end of a pod. */
@@ -52,13 +54,14 @@ type Outcome = 'settled' | 'done' | 'behind' | 'waiting';
  * and `tryReconcileMirrorPods` in `pkg/kubelet/kubelet.go`.
  */
 export class MirrorPods {
-  readonly #components: MirrorPodsComponents;
+  readonly #components: WithDefaults<MirrorPodsComponents>;
   readonly #queue: WorkQueue<string>;
   /** Tries that failed, and tries that found the watch behind, each in a row, by full name. */
   readonly #failures = new Map<string, number>();
   readonly #behind = new Map<string, number>();
 
-  constructor(components: MirrorPodsComponents) {
+  constructor(given: MirrorPodsComponents) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#queue = new WorkQueue(components);
   }

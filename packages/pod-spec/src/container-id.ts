@@ -20,3 +20,9 @@ export function parseContainerId(text: string): ContainerId {
 export function formatContainerId(id: ContainerId): string {
   return `${id.runtime}://${id.id}`;
 }
+
+/** What the runtime calls the container, of an id as a pod's status has it; '' where it has none. Never throws. */
+export function bareContainerId(text: string | undefined): string {
+  const at = text?.indexOf('://') ?? -1;
+  return text === undefined || at < 0 ? '' : text.slice(at + 3);
+}

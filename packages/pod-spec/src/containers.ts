@@ -16,15 +16,13 @@ export interface PodContainer {
   readonly fieldPath: string;
 }
 
-type PodWithSpec = Pick<Pod, 'spec'>;
-
 /** Whether an init container is a sidecar: it goes on running beside those that follow it. */
 export function isRestartableInit(container: AnyContainer): boolean {
   return container.restartPolicy === 'Always';
 }
 
 /** All containers of a pod: init containers and sidecars, then main containers, then ephemeral ones. */
-export function* allContainers(pod: PodWithSpec): Generator<PodContainer, void, undefined> {
+export function* allContainers(pod: Pick<Pod, 'spec'>): Generator<PodContainer, void, undefined> {
   for (const [index, container] of (pod.spec.initContainers ?? []).entries()) {
     const type = isRestartableInit(container) ? 'sidecar' : 'init';
     yield { container, type, index, fieldPath: `spec.initContainers{${container.name}}` };
@@ -39,7 +37,7 @@ export function* allContainers(pod: PodWithSpec): Generator<PodContainer, void, 
 }
 
 /** The container of this name, of whatever type. */
-export function findContainer(pod: PodWithSpec, name: string): PodContainer | undefined {
+export function findContainer(pod: Pick<Pod, 'spec'>, name: string): PodContainer | undefined {
   for (const entry of allContainers(pod)) {
     if (entry.container.name === name) return entry;
   }

@@ -14,7 +14,7 @@ export type {
   ObjectMeta,
   Pod,
   PodCondition,
-  PodDnsConfig,
+  PodDNSConfig as PodDnsConfig,
   PodPhase,
   PodSecurityContext,
   PodSpec,
@@ -25,11 +25,10 @@ export type {
   Toleration,
   Volume,
   VolumeMount,
-  Wire,
 } from './api.ts';
 export { appArmorProfileOf, asksForAppArmor } from './app-armor.ts';
 export { checkPod } from './check-pod.ts';
-export { type ContainerId, formatContainerId, parseContainerId } from './container-id.ts';
+export { bareContainerId, type ContainerId, formatContainerId, parseContainerId } from './container-id.ts';
 export {
   type AnyContainer,
   allContainers,
@@ -60,12 +59,14 @@ export {
   dns1123SubdomainProblem,
   envNameProblem,
   labelValueProblem,
+  type NameRule,
   qualifiedNameProblem,
 } from './names.ts';
 export { containerReference, type PodReference, podReference } from './object-reference.ts';
 export { formatPod, isCriticalPod, isTerminalPhase, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';
 export {
+  annotatedSource,
   CONFIG_HASH_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,
   CONFIG_SEEN_ANNOTATION,
@@ -94,6 +95,7 @@ export {
   asksToRestartAll,
   canRestartAll,
   defaultRestartFeatures,
+  type EndedContainer,
   failed,
   type RestartFeatures,
   restartsAfterKill,
@@ -114,3 +116,4 @@ export {
 } from './runtime-status.ts';
 export { sysctlNamespace } from './sysctls.ts';
 export { validatePod } from './validate-pod.ts';
+export { toWire, type Wire } from './wire.ts';

@@ -1,5 +1,5 @@
 /** Rules of names: each gives what is wrong with a value, worded as `k8s.io/apimachinery/pkg/util/validation` does. */
-type NameRule = (value: string) => readonly string[];
+export type NameRule = (value: string) => readonly string[];
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;

@@ -22,7 +22,6 @@ export interface PodResourcesOptions {
   readonly override?: (container: AnyContainer) => ResourceList | undefined;
 }
 
-type PodWithSpec = Pick<Pod, 'spec'>;
 type Side = 'requests' | 'limits';
 
 /**
@@ -31,7 +30,7 @@ type Side = 'requests' | 'limits';
  * (KEP-688). As `PodRequests` of k8s.io/component-helpers/resource.
  * @throws PodSpecError `InvalidQuantity` for a pod that was not validated
  */
-export function podRequests(pod: PodWithSpec, options: PodResourcesOptions = {}): ResourceList {
+export function podRequests(pod: Pick<Pod, 'spec'>, options: PodResourcesOptions = {}): ResourceList {
   const requests = withPodLevel(pod, 'requests', containersTotal(pod, 'requests', options.override), options);
   return options.excludeOverhead ? requests : addResources(requests, parseResourceList(pod.spec.overhead));
 }
@@ -41,7 +40,7 @@ export function podRequests(pod: PodWithSpec, options: PodResourcesOptions = {})
  * one container leaves unlimited is in the sum of the others all the same.
  * @throws PodSpecError `InvalidQuantity` for a pod that was not validated
  */
-export function podLimits(pod: PodWithSpec, options: PodResourcesOptions = {}): ResourceList {
+export function podLimits(pod: Pick<Pod, 'spec'>, options: PodResourcesOptions = {}): ResourceList {
   const limits = withPodLevel(pod, 'limits', containersTotal(pod, 'limits', options.override), options);
   if (options.excludeOverhead) return limits;
   const overhead = [...parseResourceList(pod.spec.overhead)].filter(([name]) => limits.get(name)?.isZero === false);
@@ -53,7 +52,7 @@ export function podLimits(pod: PodWithSpec, options: PodResourcesOptions = {}): 
  * (`AggregateContainerRequests`, `AggregateContainerLimits`).
  */
 export function containersTotal(
-  pod: PodWithSpec,
+  pod: Pick<Pod, 'spec'>,
   side: Side,
   override?: PodResourcesOptions['override'],
 ): Map<string, Quantity> {
@@ -75,13 +74,13 @@ export function containersTotal(
 }
 
 /** Whether the pod asks for resources as a whole (KEP-2837). */
-export function hasPodLevelResources(pod: PodWithSpec): boolean {
+export function hasPodLevelResources(pod: Pick<Pod, 'spec'>): boolean {
   const { requests, limits } = pod.spec.resources ?? {};
   return [...Object.keys(requests ?? {}), ...Object.keys(limits ?? {})].some(isPodLevelResource);
 }
 
 function withPodLevel(
-  pod: PodWithSpec,
+  pod: Pick<Pod, 'spec'>,
   side: Side,
   containers: ResourceList,
   options: PodResourcesOptions,

@@ -10,8 +10,13 @@ export const CONFIG_SEEN_ANNOTATION = 'kubernetes.io/config.seen';
 
 /** The source of a pod; `api` where the annotation is missing. */
 export function podSource(pod: Pod): PodSource {
-  const source = pod.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION];
-  return source === 'file' || source === 'http' ? source : 'api';
+  return annotatedSource(pod.metadata.annotations) ?? 'api';
+}
+
+/** The source that annotations name, those of a sandbox too; `undefined` where they name none. */
+export function annotatedSource(annotations: Readonly<Record<string, string>> | undefined): PodSource | undefined {
+  const source = annotations?.[CONFIG_SOURCE_ANNOTATION];
+  return source === 'file' || source === 'http' || source === 'api' ? source : undefined;
 }
 
 /** Whether the pod is the API server's shadow of a static pod. */

@@ -2,7 +2,7 @@ import type { Container, ContainerRestartRule, Pod } from './api.ts';
 import type { RuntimeContainerStatus } from './runtime-status.ts';
 
 /** How a container ended, as far as it bears on whether it runs again. */
-type Ended = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'>;
+export type EndedContainer = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'>;
 
 /** The feature gates that bear on restarts; both are on by default since 1.36. */
 export interface RestartFeatures {
@@ -16,12 +16,12 @@ export interface RestartFeatures {
 export const defaultRestartFeatures: RestartFeatures = { containerRestartRules: true, restartAllContainers: true };
 
 /** Whether it ended well. A container of which a process was killed for its memory has not, whatever its exit code. */
-export function succeeded(status: Ended): boolean {
+export function succeeded(status: EndedContainer): boolean {
   return status.state === 'exited' && status.exitCode === 0 && status.reason !== 'OOMKilled';
 }
 
 /** Whether it ended badly, or nothing is known of its end. */
-export function failed(status: Ended): boolean {
+export function failed(status: EndedContainer): boolean {
   return (status.state === 'exited' && !succeeded(status)) || status.state === 'unknown';
 }
 
@@ -43,7 +43,7 @@ function matchingRestartRule(
  */
 export function asksToRestartAll(
   container: Pick<Container, 'restartPolicyRules'>,
-  { state, exitCode }: Pick<Ended, 'state' | 'exitCode'>,
+  { state, exitCode }: Pick<EndedContainer, 'state' | 'exitCode'>,
 ): boolean {
   return state === 'exited' && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
 }
@@ -54,7 +54,7 @@ export function asksToRestartAll(
  */
 export function anyAsksToRestartAll(
   pod: Pick<Pod, 'spec'>,
-  ended: (name: string) => Pick<Ended, 'state' | 'exitCode'> | undefined,
+  ended: (name: string) => Pick<EndedContainer, 'state' | 'exitCode'> | undefined,
 ): boolean {
   return withRules(pod).some((container) => {
     const newest = ended(container.name);
@@ -78,7 +78,12 @@ function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
  * Whether a container that exited is to run again: its own rules first, then its own policy, then the pod's
  * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`).
  */
-export function shouldRestartExited(pod: Pod, container: Container, status: Ended, features: RestartFeatures): boolean {
+export function shouldRestartExited(
+  pod: Pod,
+  container: Container,
+  status: EndedContainer,
+  features: RestartFeatures,
+): boolean {
   if (features.containerRestartRules && container.restartPolicy != null) {
     const action = matchingRestartRule(container, status.exitCode)?.action;
     if (action === 'Restart') return true;
@@ -97,7 +102,7 @@ export function shouldRestartExited(pod: Pod, container: Container, status: Ende
 export function shouldStart(
   pod: Pod,
   container: Container,
-  status: Ended | undefined,
+  status: EndedContainer | undefined,
   features: RestartFeatures,
 ): boolean {
   if (pod.metadata.deletionTimestamp != null) return false;
@@ -115,7 +120,7 @@ export function restartsAfterKill(pod: Pod, container: Container, features: Rest
   return (own ?? pod.spec.restartPolicy) !== 'Never';
 }
 
-function byPolicy(policy: string | undefined, status: Ended): boolean | undefined {
+function byPolicy(policy: string | undefined, status: EndedContainer): boolean | undefined {
   switch (policy) {
     case 'Always':
       return true;

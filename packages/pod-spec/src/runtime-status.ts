@@ -1,3 +1,5 @@
+import type { PodSource } from './pod-source.ts';
+
 /** What the runtime says of a container. `unknown` also stands for answers that make no sense. */
 export type RuntimeContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
@@ -101,6 +103,8 @@ export interface RuntimePod {
   readonly namespace: string;
   /** Creation of the oldest of its parts. */
   readonly createdAtMs: number;
+  /** Where it came from, as its newest sandbox has it; absent where that says nothing, as of pods that no kubelet made. */
+  readonly source?: PodSource;
   readonly containers: readonly RuntimeContainer[];
   readonly sandboxes: readonly RuntimeSandbox[];
 }

@@ -1,4 +1,4 @@
-import { podTypes } from './pod-types.ts';
+import { podTypes } from './generated/pod-types.ts';
 
 /** The fields of a type by their names, each with its own type in the letters of the table. */
 export type Fields = ReadonlyMap<string, string>;

@@ -19,6 +19,7 @@ describe('checkPod', () => {
       spec: {
         terminationGracePeriodSeconds: 2 ** 40,
         hostNetwork: true,
+        securityContext: { supplementalGroups: [2 ** 31] },
         volumes: [
           { name: 'v', emptyDir: null },
           { name: 'w', emptyDir: { sizeLimit: 1.5 } },
@@ -32,7 +33,7 @@ describe('checkPod', () => {
           },
         ],
       },
-      status: {},
+      status: { nodeAllocatableResourceClaimStatuses: [{ resources: { cpu: 1 } }] },
     };
     expect(messages(pod)).toEqual([]);
   });

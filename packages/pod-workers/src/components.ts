@@ -6,11 +6,16 @@ import type { PodCacheReader, PodSyncer } from './types.ts';
 export interface PodWorkersComponents {
   readonly syncer: PodSyncer;
   readonly podCache: PodCacheReader;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly recorder: EventRecorder;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
 }
 
 /** Settings of `PodWorkers`. */

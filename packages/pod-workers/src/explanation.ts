@@ -7,7 +7,10 @@ export type PodWorkerPhase = 'syncing' | 'terminating' | 'terminated' | 'finishe
 export type PodWorkerActivity =
   /** An update waits for its turn of the event loop, or for the workers to be started. */
   | { readonly kind: 'queued'; readonly sinceMs: number }
-  /** A static pod waits until the pod `holderUid` of the same full name, or those before it in line, are done (P4). */
+  /**
+   * A static pod waits until the pod `holderUid` of the same full name, which has it or runs from before a restart, or those before it in
+   * line, are done (P4); `undefined` while nobody knows what runs.
+   */
   | { readonly kind: 'waitingForFullName'; readonly sinceMs: number; readonly holderUid: string | undefined }
   /** Updates follow each other fast: the newest of them is acted upon at `untilMs`. */
   | { readonly kind: 'coalescing'; readonly sinceMs: number; readonly untilMs: number }

@@ -31,7 +31,16 @@ export function isKeptFrom(
   running: readonly string[] | undefined,
   stateOf: (uid: string) => PodWorkerState | undefined,
 ): boolean {
-  return running === undefined || running.some((other) => other !== uid && keepsName(stateOf(other)));
+  return running === undefined || blockerOf(uid, running, stateOf) !== undefined;
+}
+
+/** The UID of a pod that keeps a full name from `uid`, which no worker holds; `undefined` where none does. Parameters as of {@link fullNameClaim}. */
+export function blockerOf(
+  uid: string | undefined,
+  running: readonly string[] | undefined,
+  stateOf: (uid: string) => PodWorkerState | undefined,
+): string | undefined {
+  return running?.find((other) => other !== uid && keepsName(stateOf(other)));
 }
 
 /**

@@ -4,7 +4,7 @@ export type { PodWorkerActivity, PodWorkerExplanation, PodWorkerHistoryEntry, Po
 export { PodWorkers } from './pod-workers.ts';
 export type {
   PodStepOutcome,
-  PodUpdate,
+  PodWork,
   PodWorkerEffect,
   PodWorkerEvent,
   PodWorkerState,

@@ -1,6 +1,6 @@
 import { CONFIG_SEEN_ANNOTATION } from '@node-agent/pod-spec';
 import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
-import type { PodUpdate } from './record.ts';
+import type { PodWork } from './record.ts';
 import type { PodWorkerSync } from './types.ts';
 
 /** The workers' metrics, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
@@ -82,7 +82,7 @@ export function countWorkingPods(pods: Iterable<PodWorkerSync>): readonly Workin
 }
 
 /** A pod is let start. `nowMs` is the wall clock, as the annotation is that says when the kubelet first saw the pod. */
-export function observeStart(metrics: PodWorkersMetrics, { pod }: PodUpdate, nowMs: number): void {
+export function observeStart(metrics: PodWorkersMetrics, { pod }: PodWork, nowMs: number): void {
   if (pod === undefined) return;
   metrics.containersPerPod.observe({}, pod.spec.containers.length);
   const seenAtMs = Date.parse(pod.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? '');
@@ -90,7 +90,7 @@ export function observeStart(metrics: PodWorkersMetrics, { pod }: PodUpdate, now
 }
 
 /** An update has been acted upon. `nowMs` is the monotonic clock. */
-export function observeDuration(metrics: PodWorkersMetrics, update: PodUpdate, finished: boolean, nowMs: number): void {
+export function observeDuration(metrics: PodWorkersMetrics, update: PodWork, finished: boolean, nowMs: number): void {
   if (update.startTimeMs === undefined) return;
   const seconds = (nowMs - update.startTimeMs) / 1000;
   metrics.duration.observe({ operation_type: finished ? 'terminated' : update.updateType }, seconds);

@@ -1,9 +1,9 @@
 import type { Pod } from '@node-agent/pod-spec';
-import { errorText } from '@node-agent/telemetry';
+import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
 import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
-import { fullNameClaim, isKeptFrom } from './full-name-claim.ts';
+import { blockerOf, fullNameClaim, isKeptFrom } from './full-name-claim.ts';
 import { FullNameTurns } from './full-name-turns.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import { countWorkingPods, createPodWorkersMetrics, type PodWorkersMetrics } from './metrics.ts';
@@ -26,7 +26,7 @@ const FULL_NAME_CHECK_MS = 500;
  * runs its effects: one step of a pod at a time (P2), retries, turns. Source: `pkg/kubelet/pod_workers.go`.
  */
 export class PodWorkers implements AsyncDisposable {
-  readonly #components: PodWorkersComponents;
+  readonly #components: WithDefaults<PodWorkersComponents>;
   readonly #options: Required<PodWorkersOptions>;
   readonly #metrics: PodWorkersMetrics;
   readonly #workers = new Map<string, Worker>();
@@ -35,7 +35,8 @@ export class PodWorkers implements AsyncDisposable {
   #podsSynced = false;
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
-  constructor(components: PodWorkersComponents, options: PodWorkersOptions = {}) {
+  constructor(given: PodWorkersComponents, options: PodWorkersOptions = {}) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, updateSpacingMs: 100, ...options };
     this.#metrics = createPodWorkersMetrics(components.metrics);
@@ -186,7 +187,10 @@ export class PodWorkers implements AsyncDisposable {
   /** What a pod's worker does, waits for and since when, and what happened before; `undefined` for unknown pods. */
   explain(uid: string): PodWorkerExplanation | undefined {
     const worker = this.#workers.get(uid);
-    return worker?.explain(this.#turns.holder(worker.state.fullName));
+    if (worker === undefined) return undefined;
+    const { fullName, name, namespace } = worker.state;
+    const running = this.#components.podCache.runningPods(name, namespace);
+    return worker.explain(this.#turns.holder(fullName) ?? blockerOf(uid, running, (other) => this.#state(other)));
   }
 
   #state(uid: string): Worker['state'] | undefined {

@@ -2,8 +2,8 @@ import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import type { PodWorkerPhase } from './explanation.ts';
 import type { PodStatusFn, PodUpdateType, PodWorkerStep, UpdatePodOptions } from './types.ts';
 
-/** An update as a worker keeps it: what a step needs of it, and nothing that must outlive it (see {@link PodWorkerState}). */
-export interface PodUpdate {
+/** What a step is given to work with: of the newest updates what a step needs, and nothing that must outlive it (see {@link PodWorkerState}). */
+export interface PodWork {
   readonly updateType: PodUpdateType;
   readonly pod: Pod | undefined;
   readonly mirrorPod: Pod | undefined;
@@ -26,9 +26,9 @@ export interface PodWorkerState {
   /** The step that runs now. */
   readonly running: PodWorkerStep | undefined;
   /** The newest update that no step has been given yet: a newer one replaces it (P2). */
-  readonly pending: PodUpdate | undefined;
+  readonly pending: PodWork | undefined;
   /** What the last step was given: it is replayed when nothing newer is there. */
-  readonly active: PodUpdate | undefined;
+  readonly active: PodWork | undefined;
   readonly seenAtMs: number;
   /** When it was let start; absent while it waits for its full name, or for its first step. */
   readonly startedAtMs: number | undefined;
@@ -49,6 +49,8 @@ export interface PodWorkerState {
   /** Of all kills so far, in their order; all are kept until the pod has terminated (P2). */
   readonly completions: readonly (() => void)[];
   readonly podStatusFns: readonly PodStatusFn[];
+  /** One of `podStatusFns` came while the step ran that they are given to: it runs once more with all of them (P2). */
+  readonly podStatusFnIsLate: boolean;
 }
 
 /** What can happen to a pod's record. `nowMs` is the wall clock. */
@@ -81,7 +83,7 @@ export type PodWorkerEffect =
   /** A static pod must wait for its full name; what is pending stays so. */
   | { readonly kind: 'wait' }
   /** Let the step run. `first`: it is the pod's first. */
-  | { readonly kind: 'run'; readonly step: PodWorkerStep; readonly update: PodUpdate; readonly first: boolean }
+  | { readonly kind: 'run'; readonly step: PodWorkerStep; readonly update: PodWork; readonly first: boolean }
   /** Look again after a while that depends on how the step ended. */
   | { readonly kind: 'requeue' }
   /** The update is not acted upon. */

@@ -1,7 +1,7 @@
 import { effectiveGracePeriodSeconds } from './grace-period.ts';
 import {
   complete,
-  type PodUpdate,
+  type PodWork,
   type PodWorkerEffect,
   type PodWorkerEvent,
   type PodWorkerState,
@@ -39,6 +39,7 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
       // What ends without having had its turn, or is known by its containers alone, was never started by us.
       startedAtMs: state.startedAtMs ?? (step === 'syncPod' || ours ? event.nowMs : undefined),
       terminationStarted: state.terminationStarted || state.phase !== 'syncing',
+      podStatusFnIsLate: false,
     },
     effects: [{ kind: 'run', step, update: pending, first }],
   };
@@ -57,6 +58,7 @@ export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
       // It has no place in the configuration, and so nothing that would be remembered of it.
       return { state: undefined, effects: complete(idle.completions) };
     case 'syncTerminatingPod':
+      if (idle.podStatusFnIsLate) return goOn(replay(idle));
       return withEffects(
         goOn(replay({ ...idle, phase: 'terminated', terminatedAtMs: event.nowMs, completions: [], podStatusFns: [] })),
         complete(idle.completions),
@@ -78,7 +80,7 @@ export function toTerminating(state: PodWorkerState, nowMs: number): PodWorkerSt
   };
 }
 
-function stepOf(state: PodWorkerState, update: PodUpdate): PodWorkerStep {
+function stepOf(state: PodWorkerState, update: PodWork): PodWorkerStep {
   if (state.phase === 'terminated') return 'syncTerminatedPod';
   if (state.phase === 'syncing') return 'syncPod';
   return update.pod === undefined ? 'syncTerminatingRuntimePod' : 'syncTerminatingPod';

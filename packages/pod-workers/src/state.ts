@@ -13,6 +13,7 @@
  * | terminating | begin, static and never started               | finished    | it waited in vain for its full name (P4)           |
  * | terminating | update (each counts as a kill)                | terminating | a shorter grace period cancels the running step    |
  * | terminating | `syncTerminatingPod` ended well               | terminated  | kills are completed                                |
+ * | terminating | the same, but a status function came meanwhile | terminating | the step runs again with it (P2)                   |
  * | terminating | `syncTerminatingRuntimePod` ended well        | (forgotten) | kills are completed                                |
  * | terminated  | `syncTerminatedPod` ended well                | finished    |                                                    |
  * | any but syncing | update of type create                     | the same    | a restart under the same UID is noted (P3)         |

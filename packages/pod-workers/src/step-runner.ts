@@ -1,7 +1,7 @@
-import { errorText } from '@node-agent/telemetry';
+import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PodWorkersComponents } from './components.ts';
 import { observeDuration, observeStart, type PodWorkersMetrics } from './metrics.ts';
-import type { PodStepOutcome, PodUpdate, PodWorkerEffect } from './record.ts';
+import type { PodStepOutcome, PodWork, PodWorkerEffect } from './record.ts';
 import { runStep } from './step.ts';
 import type { PodWorkerStep } from './types.ts';
 import type { Worker } from './worker.ts';
@@ -17,7 +17,7 @@ export interface StepEnd {
  * history and the metrics what it did, to `onEnd` what its record's next event is. It decides nothing.
  */
 export class StepRunner {
-  readonly #components: PodWorkersComponents;
+  readonly #components: WithDefaults<PodWorkersComponents>;
   readonly #metrics: PodWorkersMetrics;
   readonly #onEnd: (worker: Worker, end: StepEnd) => void;
   readonly #running = new Set<Promise<void>>();
@@ -27,7 +27,7 @@ export class StepRunner {
     metrics: PodWorkersMetrics,
     onEnd: (worker: Worker, end: StepEnd) => void,
   ) {
-    this.#components = components;
+    this.#components = withDefaults(components);
     this.#metrics = metrics;
     this.#onEnd = onEnd;
   }
@@ -44,7 +44,7 @@ export class StepRunner {
     await Promise.all(this.#running);
   }
 
-  async #runToEnd(worker: Worker, step: PodWorkerStep, update: PodUpdate): Promise<void> {
+  async #runToEnd(worker: Worker, step: PodWorkerStep, update: PodWork): Promise<void> {
     const { clock } = this.#components;
     const startMs = clock.monotonic();
     const abort = new AbortController();

@@ -1,6 +1,6 @@
 import { type Pod, podReference, type RuntimePodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons } from '@node-agent/telemetry';
-import type { PodUpdate, PodWorkerState } from './record.ts';
+import type { PodWork, PodWorkerState } from './record.ts';
 import type { PodCacheReader, PodStatusFn, PodSyncer, PodWorkerStep } from './types.ts';
 
 /** What a step is run with. */
@@ -28,7 +28,7 @@ const DONE: StepResult = { isTerminal: false };
 /** Reads the pod's status and lets the syncer do one step. Throws what the step throws. */
 export async function runStep(
   step: PodWorkerStep,
-  update: PodUpdate,
+  update: PodWork,
   context: StepContext,
   signal: AbortSignal,
 ): Promise<StepResult> {

@@ -2,7 +2,7 @@ import { isStaticPod, isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 import { effectiveGracePeriodSeconds } from './grace-period.ts';
 import {
   complete,
-  type PodUpdate,
+  type PodWork,
   type PodWorkerEffect,
   type PodWorkerEvent,
   type PodWorkerState,
@@ -34,7 +34,7 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   const kill: KillPodOptions = options.killPodOptions ?? {};
   const claimed =
     observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options, nowMs) : observed;
-  const pending: PodUpdate = {
+  const pending: PodWork = {
     ...news,
     startTimeMs: oldest(known.pending?.startTimeMs, options.startTimeMs),
     patient: news.patient && claimed.phase === 'syncing' && (known.pending?.patient ?? true),
@@ -60,6 +60,8 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
       gracePeriodSeconds: seconds,
       completions: kill.completed ? [...claimed.completions, kill.completed] : claimed.completions,
       podStatusFns: kill.podStatusFn ? [...claimed.podStatusFns, kill.podStatusFn] : claimed.podStatusFns,
+      podStatusFnIsLate:
+        claimed.podStatusFnIsLate || (kill.podStatusFn !== undefined && claimed.running === 'syncTerminatingPod'),
     },
     effects,
   };
@@ -107,11 +109,12 @@ function newRecord({ options, nothingRunning, nowMs }: UpdateEvent): PodWorkerSt
     gracePeriodSeconds: undefined,
     completions: [],
     podStatusFns: [],
+    podStatusFnIsLate: false,
   };
 }
 
 /** What the worker keeps of an update. A pod that is known by its spec stays so when the runtime's word of it comes. */
-function toUpdate(state: PodWorkerState, options: UpdatePodOptions): PodUpdate {
+function toUpdate(state: PodWorkerState, options: UpdatePodOptions): PodWork {
   const pod = options.pod ?? state.pending?.pod ?? state.active?.pod;
   return {
     updateType: options.updateType,

@@ -53,6 +53,9 @@ interface Life {
   terminating: 'no' | 'done';
   terminated: 'no' | 'done';
   graceSeconds: number | undefined;
+  /** The status functions that came while the pod was to be ended, and those that the last good step of that was given. */
+  asked: string[];
+  applied: string;
 }
 
 class World {
@@ -112,6 +115,8 @@ class World {
       terminating: 'no',
       terminated: 'no',
       graceSeconds: undefined,
+      asked: [],
+      applied: '',
     };
     this.lives.set(of, life);
     return life;
@@ -166,11 +171,14 @@ class World {
             completed: () => {
               this.completed[index] = (this.completed[index] ?? 0) + 1;
             },
+            podStatusFn: (status) => ({ ...status, reason: `${status.reason ?? ''}<${index}>` }),
             evict: operation.evict,
             ...(operation.grace !== undefined && { gracePeriodSecondsOverride: operation.grace }),
           },
         });
         this.kill(operation.uid, operation.grace);
+        const terminating = this.workers.explain(operation.uid)?.phase === 'terminating';
+        if (terminating) this.life(operation.uid).asked.push(`<${index}>`);
         break;
       }
       case 'runtimeKill':
@@ -222,7 +230,10 @@ class World {
     // P2: one step of a pod at a time.
     expect(now).toBeLessThanOrEqual(1);
     if (!started) {
-      if (call.ok && call.step === 'syncTerminatingPod') life.terminating = 'done';
+      if (call.ok && call.step === 'syncTerminatingPod') {
+        life.terminating = 'done';
+        life.applied = call.podStatusFn?.({}).reason ?? '';
+      }
       if (call.ok && call.step === 'syncTerminatedPod') life.terminated = 'done';
       return;
     }
@@ -241,7 +252,11 @@ class World {
     }
     // P2: with the shortest grace period that was asked for, never more.
     if (call.step === 'syncTerminatingPod') expect(call.graceSeconds).toBeLessThanOrEqual(life.graceSeconds ?? 30);
-    if (call.step === 'syncTerminatedPod') expect(life.terminating).toBe('done');
+    if (call.step === 'syncTerminatedPod') {
+      expect(life.terminating).toBe('done');
+      // P2: no status function is lost, and they apply in the order of the kills.
+      expect(life.applied).toBe(life.asked.join(''));
+    }
   }
 
   /** What must hold whenever nothing moves. */

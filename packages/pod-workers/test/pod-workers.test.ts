@@ -279,6 +279,27 @@ describe('retries', () => {
     expect(syncer.calls[1]?.atMs).toBeGreaterThan(10_000);
   });
 
+  it('P2: a status function that comes while the pod is ended is applied, before anybody is told that it has', async () => {
+    const log: string[] = [];
+    const reasons = (): (string | undefined)[] =>
+      syncer.calls
+        .filter(({ step }) => step === 'syncTerminatingPod')
+        .map(({ podStatusFn }) => podStatusFn?.({ phase: 'Running' }).reason);
+    syncer.script = ({ step }) => ({ durationMs: step === 'syncTerminatingPod' ? 5_000 : 0 });
+    workers.updatePod({ updateType: 'kill', pod: pod() });
+    await clock.advance(1_000);
+    const podStatusFn = (status: object): object => ({ ...status, reason: 'Evicted' });
+    workers.updatePod({
+      updateType: 'kill',
+      pod: pod(),
+      killPodOptions: { podStatusFn, completed: () => void log.push(`ended after ${reasons().join()}`) },
+    });
+    await finish();
+    expect(reasons()).toEqual([undefined, 'Evicted']);
+    expect(log).toEqual(['ended after ,Evicted']);
+    expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatingPod', 'syncTerminatedPod']);
+  });
+
   it('P7: a wake does not wait for the back-off', async () => {
     syncer.script = () => ({ fail: new Error('x') });
     workers.updatePod({ updateType: 'create', pod: pod() });
@@ -394,9 +415,11 @@ describe('static pods of one full name', () => {
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
     await clock.advance(5000);
     expect(syncer.steps('new')).toEqual([]);
+    expect(workers.explain('new')?.activity).toMatchObject({ kind: 'waitingForFullName', holderUid: undefined });
     cache.running = ['old'];
     await clock.advance(5000);
     expect(syncer.steps('new')).toEqual([]);
+    expect(workers.explain('new')?.activity).toMatchObject({ kind: 'waitingForFullName', holderUid: 'old' });
     expect(workers.explain('new')?.activity.kind).toBe('waitingForFullName');
     workers.updatePod({ updateType: 'kill', runningPod: runtimePod('old') });
     await clock.advance(100);

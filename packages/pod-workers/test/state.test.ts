@@ -72,6 +72,18 @@ describe('the table of transitions', () => {
       ['begin'],
     ],
     ['P7: a wake while a sync runs is next', [...syncingRow, wake, ended('done')], 'syncing', ['begin']],
+    [
+      'P2: a status function that comes while the pod is ended has the step run once more',
+      [...terminatingRow, begin, kill({ podStatusFn: (status: object) => status }), ended('done')],
+      'terminating',
+      ['begin'],
+    ],
+    [
+      'P2: a status function that the step was given does not',
+      [...terminatingRow, kill({ podStatusFn: (status: object) => status }), begin, ended('done')],
+      'terminated',
+      ['begin'],
+    ],
     ['P7: a wake of an idle pod begins at once', [...syncingRow, ended('done'), wake], 'syncing', ['begin']],
     [
       'a terminal sync is followed by the terminating step',

@@ -33,8 +33,8 @@ export function ranLong({ createdAtMs, startedAtMs, finishedAtMs }: Run): boolea
  * what a kubelet that has just started goes by, so that its own restart is no reason for a crashing container's.
  *
  * The first death is followed by a restart without delay, each further short run in a row doubles the delay; a long
- * run, or one of another spec, ends the row. Where the records end before the row does, the attempts before them are
- * taken for short runs too.
+ * run, or one of another spec, ends the row. Where the records end before the row does, or one is missing in it, the
+ * attempts that nothing is known of are taken for short runs too.
  * @param runs all attempts of one container
  * @returns 0 where it may start at once
  */
@@ -42,15 +42,17 @@ export function delayFromRuns(runs: readonly Run[], hash: string, limits: BackOf
   const exited = runs.filter((run) => run.state === 'exited').sort(byPrecedence);
   const newest = exited[0];
   if (newest === undefined) return 0;
-  let shortRestarts = 0;
-  let oldest = newest;
+  let restarts = 0;
+  let later = newest;
   for (const run of exited) {
-    if (run.hash !== hash) return delayAfter(shortRestarts, limits);
-    if (ranLong(run)) return delayAfter(run === newest ? 0 : shortRestarts + 1, limits);
-    if (run !== newest) shortRestarts++;
-    oldest = run;
+    // Records may be missing between two: the one before was slow to be removed. Those attempts were restarts too.
+    const between = run === newest ? 0 : Math.max(later.restartCount - run.restartCount, 1);
+    if (run.hash !== hash) return delayAfter(restarts + Math.max(between - 1, 0), limits);
+    restarts += between;
+    if (ranLong(run)) return delayAfter(restarts, limits);
+    later = run;
   }
-  return delayAfter(shortRestarts + oldest.restartCount, limits);
+  return delayAfter(restarts + later.restartCount, limits);
 }
 
 /** The delay after so many restarts of which each was short. */

@@ -1,4 +1,5 @@
 import type { RuntimeContainer, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import { attemptAfter } from './prune-rule.ts';
 
 /** A container of the pod, as it is listed just now. */
 export interface ListedContainer extends RuntimeContainer {
@@ -58,7 +59,7 @@ export function beforeCreate(
   const running = sameName.find(({ state }) => state === 'running');
   if (running !== undefined) return { kind: 'running', id: running.id };
   const stop = sameName.filter(({ state }) => state === 'unknown').map(({ id }) => id);
-  const least = sameName.map(({ state, restartCount }) => (state === 'created' ? restartCount : restartCount + 1));
+  const least = sameName.map(attemptAfter);
   const attempt = least.length > 0 ? Math.max(...least, tried ?? 0) : tried;
   const remove = sameName
     .filter(({ state, restartCount }) => state === 'created' && restartCount >= (tried ?? 0))

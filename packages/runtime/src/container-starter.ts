@@ -76,7 +76,7 @@ class StepError extends Error {
   readonly reason: string;
 
   constructor(reason: string, cause: unknown) {
-    super(cause instanceof CriError ? cause.details : errorText(cause), { cause });
+    super(CriError.is(cause) ? cause.details : errorText(cause), { cause });
     this.reason = reason;
   }
 }

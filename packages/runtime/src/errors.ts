@@ -1,3 +1,5 @@
+import { brand, hasBrand } from '@node-agent/async';
+
 /**
  * - `SyncPod`: some steps of a sync failed, or have to wait; the message names them all.
  * - `KillPod`: some containers or sandboxes could not be stopped.
@@ -21,8 +23,14 @@ export type PodRuntimeErrorCode =
   | 'NonRootViolation'
   | 'MissingObject';
 
+const BRAND = '@node-agent/runtime.PodRuntimeError';
+
 /** What goes wrong in this package, beside the `CriError`s that it hands on. */
 export class PodRuntimeError extends Error {
+  static {
+    brand(PodRuntimeError, BRAND);
+  }
+
   override readonly name = 'PodRuntimeError';
   readonly code: PodRuntimeErrorCode;
   /** When it is worth trying again, by the monotonic clock; absent where nothing is known of it. */
@@ -36,5 +44,10 @@ export class PodRuntimeError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     if (options.retryAtMs !== undefined) this.retryAtMs = options.retryAtMs;
+  }
+
+  /** Whether a value is a `PodRuntimeError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is PodRuntimeError {
+    return hasBrand(value, BRAND);
   }
 }

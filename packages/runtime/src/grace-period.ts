@@ -22,7 +22,7 @@ export function terminationGracePeriodSeconds(pod: Pod, container: Container, re
   return probe?.terminationGracePeriodSeconds ?? spec;
 }
 
-/** What is left of a grace period for StopContainer, in whole seconds rounded up, and never under the minimum. */
-export function remainingGraceSeconds(gracePeriodSeconds: number, elapsedMs: number): number {
-  return Math.max(Math.ceil(gracePeriodSeconds - elapsedMs / 1000), MINIMUM_GRACE_PERIOD_SECONDS);
+/** What StopContainer is given of what is left of a grace period: whole seconds, rounded up, and never under the minimum. */
+export function stopTimeoutSeconds(leftMs: number): number {
+  return Math.max(Math.ceil(leftMs / 1000), MINIMUM_GRACE_PERIOD_SECONDS);
 }

@@ -9,6 +9,7 @@ export type {
   SandboxContext,
 } from './config/context.ts';
 export { type EnvironmentContext, type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
+export type { PodAddresses } from './config/field-path.ts';
 export {
   criAnnotations,
   criLabels,
@@ -18,11 +19,18 @@ export {
   parseContainerLabels,
 } from './config/labels.ts';
 export { imageUser } from './config/non-root.ts';
-export { type EnvironmentObjects, type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
+export {
+  type EnvironmentObjects,
+  type ObjectReference,
+  type ObjectSource,
+  readEnvironmentObjects,
+} from './config/object-source.ts';
 export type { MemoryQosSettings, ResourceSettings } from './config/resource-settings.ts';
 export { generateSandboxConfig } from './config/sandbox-config.ts';
 export type { ServiceData } from './config/service-variables.ts';
 export type { PodCgroups } from './container-context.ts';
+export { type ContainerNews, type CriPods, criPods, type PodCalls } from './cri-pods.ts';
+export type { EnvironmentFiles } from './env-files.ts';
 export { PodRuntimeError, type PodRuntimeErrorCode } from './errors.ts';
 export type {
   ContainerToKill,
@@ -34,13 +42,17 @@ export type {
   ProbeResults,
 } from './pod-actions.ts';
 export {
-  type ContainerNews,
   PodRuntime,
   type PodRuntimeComponents,
   type PodRuntimeOptions,
   type RuntimeCalls,
 } from './pod-runtime.ts';
 export { type ImagePuller, type LifecycleHooks, noHooks, type PodMounts, type PodNetworkPort } from './ports.ts';
-export type { RuntimeCondition, RuntimeHandlerInfo, RuntimeState } from './runtime-state.ts';
+export {
+  type RuntimeCondition,
+  type RuntimeHandlerInfo,
+  type RuntimeStatus,
+  readRuntimeStatus,
+} from './runtime-status.ts';
 export { podSandboxChanged, type SandboxVerdict } from './sandbox-changed.ts';
 export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './sync-result.ts';

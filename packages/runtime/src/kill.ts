@@ -1,17 +1,19 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, linkAbort, sleep } from '@node-agent/async';
 import { CriError, type RuntimeService } from '@node-agent/cri-client';
 import {
   type AnyContainer,
   containerReference,
   findContainer,
   isRestartableInit,
+  type LifecycleHandler,
   type Pod,
   type RuntimePod,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
 import { PodRuntimeError } from './errors.ts';
-import { remainingGraceSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
+import { stopTimeoutSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
+import { type Killing, Killings } from './killings.ts';
 import type { KillReason } from './pod-actions.ts';
 import type { LifecycleHooks } from './ports.ts';
 import type { SyncResults } from './sync-result.ts';
@@ -44,6 +46,7 @@ export interface KillRequest {
  */
 export class Killer {
   readonly #components: KillerComponents;
+  readonly #killings = new Killings();
 
   constructor(components: KillerComponents) {
     this.#components = components;
@@ -123,40 +126,66 @@ export class Killer {
     const message = (request.message || `Stopping container ${name}`).replaceAll(id, name);
     recorder.event(containerReference(spec.pod, name), 'Normal', eventReasons.killingContainer, message);
 
-    const startMs = clock.monotonic();
-    if (graceSeconds > 0) await this.#preStop(spec, id, graceSeconds * 1000, signal);
-    const leftMs = graceSeconds * 1000 - (clock.monotonic() - startMs);
+    const { uid } = spec.pod.metadata;
+    const killing = this.#killings.of(uid, id);
+    killing.begin(clock.monotonic(), graceSeconds * 1000);
+    await this.#preStop(spec, id, killing, signal);
+    const leftMs = killing.leftMs(clock.monotonic());
     if (turns !== undefined && leftMs > 0) await turns.wait(name, leftMs, signal);
 
-    const timeout = remainingGraceSeconds(graceSeconds, clock.monotonic() - startMs);
-    logger.info({ podUid: spec.pod.metadata.uid, container: name, containerId: id, timeout }, 'Killing container');
-    await ignoreMissing(cri.stopContainer({ containerId: id, timeout }, signal));
+    const timeout = stopTimeoutSeconds(killing.leftMs(clock.monotonic()));
+    logger.info({ podUid: uid, container: name, containerId: id, timeout }, 'Killing container');
+    try {
+      await ignoreMissing(cri.stopContainer({ containerId: id, timeout }, signal));
+    } catch (err) {
+      if (!signal.aborted) killing.notTold();
+      throw err;
+    }
+    this.#killings.ended(uid, id);
     turns?.ended(name);
   }
 
-  /** Runs the hook, if there is one, for as long as the grace period allows; how it ends does not matter. */
-  async #preStop({ pod, container }: Spec, id: string, graceMs: number, signal: AbortSignal): Promise<void> {
+  /** Forgets a pod that is gone. */
+  forget(podUid: string): void {
+    this.#killings.forget(podUid);
+  }
+
+  /**
+   * Runs the hook, if there is one, and waits for as long as the grace period allows; how it ends does not matter. One that takes
+   * longer runs on until the container has stopped. A try that is broken off leaves it running: the next one waits for it.
+   */
+  async #preStop({ pod, container }: Spec, id: string, killing: Killing, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
     const handler = container.lifecycle?.preStop;
-    if (handler == null) return;
-    const { clock, logger, recorder, hooks } = this.#components;
-    const stop = new AbortController();
-    const onAbort = (): void => stop.abort(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
-    const hook = hooks.preStop(pod, container, id, handler, graceMs, stop.signal).catch((err: unknown) => {
-      if (stop.signal.aborted) return;
+    const leftMs = killing.leftMs(clock.monotonic());
+    if (handler != null && leftMs > 0) killing.preStop ??= this.#hook({ pod, container }, id, handler, leftMs, killing);
+    if (killing.preStop === undefined) return;
+    const ended = new AbortController();
+    using waiting = linkAbort(signal, ended.signal);
+    const hook = killing.preStop.finally(() => ended.abort());
+    await Promise.race([hook, sleep(clock, Math.max(0, leftMs), waiting.signal).catch(() => {})]);
+    signal.throwIfAborted();
+  }
+
+  async #hook(
+    { pod, container }: Spec,
+    id: string,
+    handler: LifecycleHandler,
+    graceMs: number,
+    killing: Killing,
+  ): Promise<void> {
+    const { logger, recorder, hooks } = this.#components;
+    const { signal } = killing.hook;
+    try {
+      await hooks.preStop(pod, container, id, handler, graceMs, signal);
+    } catch (err) {
+      if (signal.aborted && !killing.stopped) return;
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
       logger.warn({ ...fields, err }, 'PreStop hook failed');
       // Not its words: they may be what a server answered, and hold secrets.
       const reference = containerReference(pod, container.name);
       recorder.event(reference, 'Warning', eventReasons.failedPreStopHook, 'PreStopHook failed');
-    });
-    try {
-      await Promise.race([hook, sleep(clock, graceMs, stop.signal).catch(() => {})]);
-    } finally {
-      stop.abort(new PodRuntimeError('KillPod', 'the grace period is over'));
-      signal.removeEventListener('abort', onAbort);
     }
-    signal.throwIfAborted();
   }
 
   /**

@@ -9,11 +9,10 @@ import {
   type Pod,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import { type EventRecorder, errorText, eventReasons } from '@node-agent/telemetry';
+import { type EventRecorder, errorText, eventReasons, goDuration } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerStarter, PullOutcome } from './container-starter.ts';
-import { goDuration } from './go-duration.ts';
 import type { ImagePuller } from './ports.ts';
 import type { SyncFailure, SyncResults } from './sync-result.ts';
 

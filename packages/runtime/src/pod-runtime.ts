@@ -1,5 +1,5 @@
 import { type Clock, LendingGate, type Random } from '@node-agent/async';
-import { ContainerEventType, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import {
   defaultRestartFeatures,
@@ -8,7 +8,7 @@ import {
   type RuntimePod,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { RestartBackOff } from './backoff.ts';
 import type { BackOffLimits } from './backoff-delay.ts';
 import type { NodeSettings } from './config/context.ts';
@@ -19,27 +19,23 @@ import { ConfigContexts, type PodCgroups } from './container-context.ts';
 import { ContainerFiles } from './container-files.ts';
 import { ContainerRemover } from './container-remover.ts';
 import { ContainerStarter } from './container-starter.ts';
+import { type ContainerNews, containerNews, listPods } from './cri-pods.ts';
 import { PodRuntimeError } from './errors.ts';
 import { Killer } from './kill.ts';
 import { LastErrors } from './last-errors.ts';
 import { makeRuntimeMetrics } from './metrics.ts';
 import type { ProbeResults } from './pod-actions.ts';
 import { PodContainers } from './pod-containers.ts';
+import { PodReconciler } from './pod-reconciler.ts';
 import { PodStatusReader } from './pod-status-reader.ts';
-import { PodSyncer } from './pod-syncer.ts';
 import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort } from './ports.ts';
-import { toRuntimePods } from './runtime-pods.ts';
-import { type RuntimeState, toRuntimeState } from './runtime-state.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
-import { criTimeMs } from './status.ts';
 import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
 import { TriedAttempts } from './tried-attempts.ts';
 
 /** The calls of the runtime that this package makes. */
 export type RuntimeCalls = Pick<
   RuntimeService,
-  | 'version'
-  | 'status'
   | 'listPodSandbox'
   | 'podSandboxStatus'
   | 'runPodSandbox'
@@ -58,23 +54,18 @@ export interface PodRuntimeComponents {
   readonly cri: RuntimeCalls & Pick<ImageService, 'imageStatus'>;
   readonly fs: Pick<
     FileSystem,
-    | 'open'
-    | 'mkdir'
-    | 'readdir'
-    | 'writeFile'
-    | 'symlink'
-    | 'remove'
-    | 'exists'
-    | 'lstat'
-    | 'readFile'
-    | 'readlink'
-    | 'realpath'
+    'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'
   >;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly recorder: EventRecorder;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
   readonly images: ImagePuller;
   readonly network: PodNetworkPort;
   readonly mounts: PodMounts;
@@ -119,13 +110,6 @@ export interface PodRuntimeOptions {
   readonly selinuxEnabled?: boolean;
 }
 
-const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
-  [ContainerEventType.CONTAINER_CREATED_EVENT]: 'created',
-  [ContainerEventType.CONTAINER_STARTED_EVENT]: 'started',
-  [ContainerEventType.CONTAINER_STOPPED_EVENT]: 'stopped',
-  [ContainerEventType.CONTAINER_DELETED_EVENT]: 'deleted',
-};
-
 const DEFAULT_BACK_OFF: BackOffLimits = { initialMs: 10_000, maxMs: 300_000 };
 const DEFAULT_START_CONCURRENCY = 4;
 /** A runtime that hangs on one pod delays no other for longer (C7). */
@@ -133,16 +117,17 @@ const START_OVERDUE_MS = 5_000;
 
 /** The pods of a container runtime: read, made to agree with their specs, and killed. */
 export class PodRuntime {
-  readonly #components: PodRuntimeComponents;
+  readonly #components: WithDefaults<PodRuntimeComponents>;
   readonly #backOff: RestartBackOff;
   readonly #tried: TriedAttempts;
   readonly #lastErrors = new LastErrors();
   readonly #remover: ContainerRemover;
   readonly #killer: Killer;
   readonly #reader: PodStatusReader;
-  readonly #syncer: PodSyncer;
+  readonly #reconciler: PodReconciler;
 
-  constructor(components: PodRuntimeComponents, options: PodRuntimeOptions) {
+  constructor(given: PodRuntimeComponents, options: PodRuntimeOptions) {
+    const components = withDefaults(given);
     const { cri, clock, logger, recorder } = components;
     this.#components = components;
     const metrics = makeRuntimeMetrics(components.metrics);
@@ -172,7 +157,7 @@ export class PodRuntime {
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
     const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks });
     const runtimeHandler = components.runtimeHandler ?? (async () => '');
-    this.#syncer = new PodSyncer({
+    this.#reconciler = new PodReconciler({
       ...shared,
       ...parts,
       probes: components.probes,
@@ -186,13 +171,8 @@ export class PodRuntime {
   }
 
   /** All pods of which the runtime has anything left, dead parts included; the newest first. */
-  async getPods(signal?: AbortSignal): Promise<RuntimePod[]> {
-    const { cri } = this.#components;
-    const [{ items }, { containers }] = await Promise.all([
-      cri.listPodSandbox({}, signal),
-      cri.listContainers({}, signal),
-    ]);
-    return toRuntimePods(items, containers);
+  getPods(signal?: AbortSignal): Promise<RuntimePod[]> {
+    return listPods(this.#components.cri, this.#reader, signal);
   }
 
   /**
@@ -208,15 +188,8 @@ export class PodRuntime {
    * News of the runtime, from now on: which pod something happened to. Ends or throws when the stream is lost.
    * @throws CriError `UNIMPLEMENTED` where the runtime has no events
    */
-  async *containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
-    for await (const event of this.#components.cri.getContainerEvents({}, signal)) {
-      const { podSandboxStatus, createdAt, containerEventType, containerId } = event;
-      const metadata = podSandboxStatus?.metadata;
-      if (!metadata?.uid) continue;
-      const { uid: podUid, name: podName, namespace: podNamespace } = metadata;
-      const kind = EVENT_KINDS[containerEventType];
-      yield { podUid, podName, podNamespace, kind, containerId, createdAtMs: criTimeMs(createdAt) };
-    }
+  containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
+    return containerNews(this.#components.cri, signal);
   }
 
   /**
@@ -225,7 +198,7 @@ export class PodRuntime {
    * @param status no older than the end of the last sync of this pod
    */
   async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult> {
-    const result = await this.#syncer.sync(pod, status, signal);
+    const result = await this.#reconciler.sync(pod, status, signal);
     // What was broken off says nothing about the containers.
     if (!signal.aborted) this.#lastErrors.update(pod.metadata.uid, result);
     return result;
@@ -265,31 +238,6 @@ export class PodRuntime {
     this.#backOff.forget(podUid);
     this.#tried.forget(podUid);
     this.#reader.forget(podUid);
+    this.#killer.forget(podUid);
   }
-
-  /** @throws CriError, PodRuntimeError `BadAnswer` */
-  async status(signal?: AbortSignal): Promise<RuntimeState> {
-    return toRuntimeState(await this.#components.cri.status({}, signal));
-  }
-
-  /** Which runtime it is, and its version. */
-  async version(
-    signal?: AbortSignal,
-  ): Promise<{ readonly name: string; readonly version: string; readonly apiVersion: string }> {
-    const { runtimeName, runtimeVersion, runtimeApiVersion } = await this.#components.cri.version({}, signal);
-    return { name: runtimeName, version: runtimeVersion, apiVersion: runtimeApiVersion };
-  }
-}
-
-/** Something happened to a pod in the runtime. */
-export interface ContainerNews {
-  readonly podUid: string;
-  /** What happened to a container or sandbox of it; `undefined` where the runtime says something unknown. */
-  readonly kind: 'created' | 'started' | 'stopped' | 'deleted' | undefined;
-  /** Which container or sandbox; '' where the runtime does not say. */
-  readonly containerId: string;
-  readonly podName: string;
-  readonly podNamespace: string;
-  /** By the runtime's wall clock. */
-  readonly createdAtMs: number;
 }

@@ -1,16 +1,27 @@
 import type { Clock } from '@node-agent/async';
-import { CriError, type PodSandbox, PodSandboxState, type RuntimeService } from '@node-agent/cri-client';
+import {
+  type Container,
+  CriError,
+  type PodSandbox,
+  PodSandboxState,
+  type RuntimeService,
+} from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
-import type { RuntimeContainerStatus, RuntimePodStatus, RuntimeSandboxStatus } from '@node-agent/pod-spec';
+import type {
+  RuntimeContainer,
+  RuntimeContainerStatus,
+  RuntimePodStatus,
+  RuntimeSandboxStatus,
+} from '@node-agent/pod-spec';
 import { criLabels } from './config/labels.ts';
 import { PodRuntimeError } from './errors.ts';
-import { toRuntimePods } from './runtime-pods.ts';
+import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
 import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
-import { joinMessages, readTerminationMessage } from './termination-message.ts';
+import { isFinalMessage, joinMessages, readTerminationMessage } from './termination-message.ts';
 
 export interface PodStatusReaderComponents {
   readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
-  readonly fs: Pick<FileSystem, 'open'>;
+  readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
@@ -19,6 +30,11 @@ export class PodStatusReader {
   readonly #components: PodStatusReaderComponents;
   /** By pod, then by id: sandboxes that were ready and had their addresses. Nothing changes of one until it is not ready. */
   readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
+  /** The pods that a list by label does not show whole. */
+  readonly #beyondLabels = new Set<string>();
+
+  /** By pod, then by id: containers that have ended, with all that they had to say. Nothing changes of one any more. */
+  readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
 
   constructor(components: PodStatusReaderComponents) {
     this.#components = components;
@@ -29,22 +45,32 @@ export class PodStatusReader {
     const { cri, clock } = this.#components;
     // What is read is at least as new as this instant.
     const observedAtMs = clock.monotonic();
-    const filter = { labelSelector: { [criLabels.podUid]: uid } };
-    const [{ items }, { containers }] = await Promise.all([
-      cri.listPodSandbox({ filter }, signal),
-      cri.listContainers({ filter }, signal),
+    const whole = this.#beyondLabels.has(uid);
+    const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
+    const [{ items: listed }, { containers }] = await Promise.all([
+      cri.listPodSandbox(request, signal),
+      cri.listContainers(request, signal),
     ]);
+    if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
     // Without them its containers would look as if they had no sandbox, and be killed for that.
-    if (items.some(({ id, metadata }) => id === '' || !metadata?.uid)) {
+    const isNameless = ({ id, metadata }: PodSandbox): boolean => id === '' || !metadata?.uid;
+    if (listed.some((sandbox) => isNameless(sandbox) && (!whole || sandbox.labels[criLabels.podUid] === uid))) {
       throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without its id or its metadata`);
     }
+    const items = listed.filter(({ metadata }) => metadata?.uid === uid);
     const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
     const [sandboxes, statuses] = await Promise.all([
       this.#sandboxes(uid, items, signal),
-      Promise.all((pod?.containers ?? []).map(({ id, sandboxId }) => this.#container(id, sandboxId, signal))),
+      Promise.all((pod?.containers ?? []).map((container) => this.#container(uid, container, signal))),
     ]);
+    this.#forgetAllBut(uid, containers);
     const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
     return toRuntimePodStatus(identity, sandboxes, statuses.flat(), observedAtMs);
+  }
+
+  /** Takes in what a list of everything shows, so that a pod that is not all the kubelet's work is read as that list shows it. */
+  listed(sandboxes: readonly PodSandbox[], containers: readonly Container[]): void {
+    for (const uid of podsBeyondLabels(sandboxes, containers)) this.#beyondLabels.add(uid);
   }
 
   /** A sandbox of a pod that was just made. @throws CriError, and PodRuntimeError `BadAnswer` */
@@ -57,6 +83,8 @@ export class PodStatusReader {
   /** Forgets what is remembered of a pod that is gone. */
   forget(uid: string): void {
     this.#ready.delete(uid);
+    this.#beyondLabels.delete(uid);
+    this.#ended.delete(uid);
   }
 
   async #sandboxes(uid: string, items: readonly PodSandbox[], signal?: AbortSignal): Promise<RuntimeSandboxStatus[]> {
@@ -88,14 +116,35 @@ export class PodStatusReader {
     return toSandboxStatus(status);
   }
 
-  async #container(id: string, sandboxId: string, signal?: AbortSignal): Promise<RuntimeContainerStatus[]> {
+  async #container(
+    uid: string,
+    { id, sandboxId, state }: RuntimeContainer,
+    signal?: AbortSignal,
+  ): Promise<RuntimeContainerStatus[]> {
     const { cri, fs } = this.#components;
+    const known = state === 'exited' ? this.#ended.get(uid)?.get(id) : undefined;
+    if (known !== undefined) return [known];
     const answer = await unlessGone(cri.containerStatus({ containerId: id }, signal));
     if (answer === undefined) return [];
     if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
     const status = toContainerStatus(answer.status, sandboxId);
     if (status.state !== 'exited') return [status];
-    return [{ ...status, message: joinMessages(status.message, await readTerminationMessage(fs, answer.status)) }];
+    const said = await readTerminationMessage(fs, answer.status);
+    const ended = { ...status, message: joinMessages(status.message, said) };
+    if (isFinalMessage(said, answer.status)) {
+      const all = this.#ended.get(uid) ?? new Map<string, RuntimeContainerStatus>();
+      this.#ended.set(uid, all.set(id, ended));
+    }
+    return [ended];
+  }
+
+  /** What the runtime no longer lists is not kept (K4). */
+  #forgetAllBut(uid: string, listed: readonly { readonly id: string }[]): void {
+    const ended = this.#ended.get(uid);
+    if (ended === undefined) return;
+    const ids = new Set(listed.map(({ id }) => id));
+    for (const id of ended.keys()) if (!ids.has(id)) ended.delete(id);
+    if (ended.size === 0) this.#ended.delete(uid);
   }
 }
 

@@ -17,3 +17,8 @@ export function surplusInitContainers(
     return ended.sort(byPrecedence).slice(1);
   });
 }
+
+/** The number of the attempt that follows a record: what never started is created again under the same. */
+export function attemptAfter({ state, restartCount }: Pick<RuntimeContainerStatus, 'state' | 'restartCount'>): number {
+  return state === 'created' ? restartCount : restartCount + 1;
+}

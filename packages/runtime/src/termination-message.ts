@@ -1,5 +1,6 @@
+import { basename, dirname } from 'node:path';
 import type { ContainerStatus } from '@node-agent/cri-client';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileHandle, type FileSystem, isMissing } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { parseContainerAnnotations } from './config/labels.ts';
 import { tailOfCriLog } from './cri-log-tail.ts';
@@ -10,10 +11,13 @@ const MAX_MESSAGE_BYTES = 4096;
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 
+/** How each message begins that says why there is none. */
+const UNREADABLE = 'Error on reading termination';
+
 const FIRST_LOG_WINDOW_BYTES = 16 * 1024;
 const LAST_LOG_WINDOW_BYTES = 1024 * 1024;
 
-type Files = Pick<FileSystem, 'open'>;
+type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 
 /**
  * What an exited container had to say at its end: its termination message file or, where that is empty, its policy
@@ -33,13 +37,23 @@ export async function readTerminationMessage(fs: Files, status: ContainerStatus)
       : status.mounts.find(({ containerPath }) => containerPath === terminationMessagePath);
   if (mount !== undefined) {
     try {
-      const message = new TextDecoder().decode((await readTail(fs, mount.hostPath, MAX_MESSAGE_BYTES)).bytes);
+      const message = new TextDecoder().decode((await readMessage(fs, mount.hostPath)).bytes);
       if (message !== '') return message;
     } catch (err) {
-      if (!isMissing(err)) return `Error on reading termination log ${mount.hostPath}: ${errorText(err)}`;
+      if (!isMissing(err)) return `${UNREADABLE} log ${mount.hostPath}: ${errorText(err)}`;
     }
   }
   return fallback && status.logPath !== '' ? readLogTail(fs, status.logPath) : '';
+}
+
+/**
+ * Whether what {@link readTerminationMessage} gave will be the same next time: a container that has ended writes no more. Its log
+ * may still be on its way to the disk, and what could not be read may be read later.
+ */
+export function isFinalMessage(message: string, { annotations, exitCode }: ContainerStatus): boolean {
+  const { terminationMessagePolicy } = parseContainerAnnotations(annotations);
+  const mayBeLog = terminationMessagePolicy === 'FallbackToLogsOnError' && exitCode !== 0;
+  return !mayBeLog && !message.startsWith(UNREADABLE);
 }
 
 /** The runtime's message and the container's own one as one. */
@@ -50,17 +64,28 @@ export function joinMessages(fromRuntime: string, fromContainer: string): string
 async function readLogTail(fs: Files, path: string): Promise<string> {
   try {
     for (let window = FIRST_LOG_WINDOW_BYTES; ; window *= 4) {
-      const { bytes, fromStart } = await readTail(fs, path, window);
+      // A link is followed: there are runtimes that make one. What is no file is not opened.
+      const { bytes, fromStart } = await readTail(await fs.open(path, 'r'), window);
       const tail = tailOfCriLog(bytes, fromStart, MAX_LOG_LINES, MAX_LOG_BYTES);
       if (tail.complete || window >= LAST_LOG_WINDOW_BYTES) return tail.text;
     }
   } catch (err) {
-    return `Error on reading termination message from logs: ${errorText(err)}`;
+    return `${UNREADABLE} message from logs: ${errorText(err)}`;
   }
 }
 
-async function readTail(fs: Files, path: string, maxBytes: number): Promise<{ bytes: Uint8Array; fromStart: boolean }> {
-  const file = await fs.open(path, 'r');
+/** The file may be of a volume, where a container may have put anything in its place (W5). */
+async function readMessage(fs: Files, path: string): Promise<Tail> {
+  return await readTail(await fs.openBeneath(dirname(path), basename(path)), MAX_MESSAGE_BYTES);
+}
+
+interface Tail {
+  readonly bytes: Uint8Array;
+  readonly fromStart: boolean;
+}
+
+/** Closes the file. */
+async function readTail(file: FileHandle, maxBytes: number): Promise<Tail> {
   try {
     const { sizeBytes } = await file.stat();
     const start = Math.max(sizeBytes - maxBytes, 0);

@@ -15,7 +15,7 @@ export function isNameTaken(err: unknown): boolean {
 }
 
 /**
- * The attempt numbers that were tried and did not succeed, by container. A CreateContainer may go through after its
+ * The attempt numbers that come next and that no record tells, by container: those that were tried and did not succeed. A CreateContainer may go through after its
  * answer was lost: its successor takes the same number, so that the runtime refuses it (C1). Only a name that stays
  * taken, or a container that will not be removed, is given up after five minutes (containerd#4604, cri-o#9097).
  */
@@ -36,6 +36,12 @@ export class TriedAttempts {
   failed(podUid: string, container: string, attempt: number, err: unknown): void {
     if (isNameTaken(err)) this.inTheWay(podUid, container, attempt);
     else this.#tried.set(`${podUid}/${container}`, { attempt });
+  }
+
+  /** The record that tells the number of the next attempt is being removed: it is kept in mind instead. */
+  next(podUid: string, container: string, attempt: number): void {
+    const known = this.get(podUid, container);
+    if (known === undefined || known < attempt) this.#tried.set(`${podUid}/${container}`, { attempt });
   }
 
   /** Something that has this number is in the way, and will not go. */

@@ -28,6 +28,16 @@ describe('readEnvironmentFiles', () => {
     for (const path of ['sub/env', './sub//env', 'relative', 'absolute']) expect(await read(path)).toBe("A='a'");
   });
 
+  it('W5: a FIFO, a socket or a device in its place is not opened', async () => {
+    for (const kind of ['fifo', 'socket', 'charDevice'] as const) {
+      fs.makeSpecial(`${VOLUME}/${kind}`, kind);
+      await fs.symlink(kind, `${VOLUME}/to-${kind}`);
+      for (const path of [kind, `to-${kind}`]) {
+        await expect(read(path)).rejects.toThrow(`couldn't parse env file: ${path} is not a regular file`);
+      }
+    }
+  });
+
   it('W3: no link leads out of the volume', async () => {
     await fs.symlink('/etc/shadow', `${VOLUME}/absolute`);
     await fs.symlink('../../../../../../../etc/shadow', `${VOLUME}/relative`);
@@ -45,7 +55,7 @@ describe('readEnvironmentFiles', () => {
     await fs.writeFile(`${VOLUME}/huge`, new Uint8Array((1 << 20) + 1));
     await expect(read('sub')).rejects.toThrow("couldn't parse env file: sub is not a regular file");
     await expect(read('loop')).rejects.toThrow('loop has too many links');
-    await expect(read('huge')).rejects.toThrow('at most 1048576 are read');
+    await expect(read('huge')).rejects.toThrow('huge has more than 1048576 bytes');
     await expect(read('x', 'w')).rejects.toThrow('cannot find the volume "w" referenced by FileKeyRef');
   });
 });

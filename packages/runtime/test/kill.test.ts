@@ -1,6 +1,6 @@
 import type { LifecycleHandler, Pod, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { remainingGraceSeconds, terminationGracePeriodSeconds } from '../src/grace-period.ts';
+import { stopTimeoutSeconds, terminationGracePeriodSeconds } from '../src/grace-period.ts';
 import type { KillReason } from '../src/pod-actions.ts';
 import { terminationPrerequisites } from '../src/termination-order.ts';
 import { container, pod, sidecar } from './builders.ts';
@@ -26,14 +26,14 @@ describe('C5: the grace period', () => {
   });
 
   test.each([
-    [30, 0, 30],
-    [30, 1_000, 29],
-    [30, 1_001, 29],
-    [30, 29_500, 2],
-    [0, 0, 2],
-    [5, 60_000, 2],
-  ])('of %d s, %d ms after its begin, the runtime is given %d s', (grace, elapsedMs, expected) => {
-    expect(remainingGraceSeconds(grace, elapsedMs)).toBe(expected);
+    [30_000, 30],
+    [29_000, 29],
+    [28_999, 29],
+    [500, 2],
+    [0, 2],
+    [-55_000, 2],
+  ])('with %d ms of it left the runtime is given %d s', (leftMs, expected) => {
+    expect(stopTimeoutSeconds(leftMs)).toBe(expected);
   });
 });
 
@@ -120,6 +120,32 @@ describe('killing a pod', () => {
     expect(machine.live()).toEqual([]);
   });
 
+  test.each([
+    ['longer than what is left', 25, 30_000],
+    ['shorter than what is left', 5, 25_000],
+  ])('C5: a second kill that is %s never lengthens the first', async (_name, graceSeconds, expectedMs) => {
+    const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
+    const { machine, kubelet, runningPod, kill } = await running(web, stubborn);
+    const stop = new AbortController();
+    const first = kubelet.killPod(web, runningPod, undefined, stop.signal).catch(() => 'aborted');
+    const startMs = machine.clock.monotonic();
+    await machine.clock.advance(20_000);
+    stop.abort(new Error('a shorter grace period came'));
+    expect(await machine.settle(first)).toBe('aborted');
+    await kill(web, graceSeconds);
+    expect(machine.clock.monotonic() - startMs).toBe(expectedMs);
+  });
+
+  test('C5: a runtime that could not be asked has told nobody to stop: all of the grace period is given again', async () => {
+    const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
+    const { machine, kubelet, runningPod, kill } = await running(web, stubborn);
+    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    const killing = kubelet.killPod(web, runningPod, undefined, new AbortController().signal);
+    await expect(machine.settle(killing)).rejects.toMatchObject({ code: 'KillPod' });
+    await machine.clock.advance(25_000);
+    expect(await kill()).toBe(30_000);
+  });
+
   test('C5: what cannot be stopped is named in the error, and is not killed with its sandbox before its time', async () => {
     const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
     machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
@@ -199,12 +225,93 @@ describe('C5: preStop', () => {
     expect(log[0]).toBe('bye 5000');
   });
 
+  test('C5: never runs twice: a kill that takes over from one that was broken off waits for the hook that runs', async () => {
+    const log: string[] = [];
+    const { machine, kubelet, runningPod, kill } = await start(hooked(8_000, log));
+    const stop = new AbortController();
+    const first = kubelet.killPod(web, runningPod, undefined, stop.signal).catch(() => 'aborted');
+    const startMs = machine.clock.monotonic();
+    await machine.clock.advance(5_000);
+    stop.abort(new Error('a shorter grace period came'));
+    expect(await machine.settle(first)).toBe('aborted');
+    expect(log).toEqual(['bye 10000']);
+    await kill(web, 4);
+    // The hook had its 8 s, the container what was left of the 9 s then, but 2 s at least.
+    expect(machine.clock.monotonic() - startMs).toBe(10_000);
+    expect(log).toEqual(['bye 10000', 'aborted']);
+  });
+
+  test('C5: never runs twice: a kill that is tried again goes on behind the hook', async () => {
+    const log: string[] = [];
+    const { machine, kubelet, runningPod, kill } = await start(hooked(4_000, log));
+    machine.cri.faults.add({ rpc: 'stopContainer', times: 2, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const killing = kubelet.killPod(web, runningPod, undefined, new AbortController().signal);
+      await expect(machine.settle(killing)).rejects.toMatchObject({ code: 'KillPod' });
+    }
+    await kill();
+    expect(machine.live()).toEqual([]);
+    expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000']);
+  });
+
+  test('C5: runs again for the next container of the name', async () => {
+    const log: string[] = [];
+    const { machine, kubelet, kill } = await start(hooked(1_000, log));
+    await kill();
+    await machine.clock.advance(60_000);
+    for (let sync = 0; sync < 2; sync++) await machine.sync(kubelet, web);
+    const [next] = await machine.settle(kubelet.getPods());
+    await kill(web, undefined, next);
+    expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000', 'bye 10000']);
+  });
+
+  test('K4: the hook of a pod that is gone, and was never seen to end, is given up', async () => {
+    const log: string[] = [];
+    const { machine, kubelet, runningPod } = await start(hooked(8_000, log));
+    const stop = new AbortController();
+    const first = kubelet.killPod(web, runningPod, undefined, stop.signal).catch(() => 'aborted');
+    await machine.clock.advance(1_000);
+    stop.abort(new Error('a shorter grace period came'));
+    expect(await machine.settle(first)).toBe('aborted');
+    kubelet.forget('uid-1');
+    expect(log).toEqual(['bye 10000', 'aborted']);
+  });
+
   test('one that fails is an event without its words, and the container is stopped', async () => {
     const { machine, kill } = await start(hooked(1_000, [], 'fail'));
     await kill();
     expect(machine.live()).toEqual([]);
     expect(machine.events).toContain('Warning FailedPreStopHook containers{a}: PreStopHook failed');
     expect(machine.events.join()).not.toContain('1234');
+  });
+
+  test('C5: one that outlasts its grace period runs on until the container has stopped, and is an event', async () => {
+    const ends: number[] = [];
+    const { machine, kill } = await running(web, {
+      ...stubborn,
+      hooks: {
+        postStart: async () => {},
+        preStop: (_pod, _container, _id, _handler, _gracePeriodMs, signal) =>
+          new Promise((_resolve, reject) => {
+            const startMs = clockOf.current?.monotonic() ?? 0;
+            signal.addEventListener('abort', () => {
+              ends.push((clockOf.current?.monotonic() ?? 0) - startMs);
+              reject(new Error('gone'));
+            });
+          }),
+      },
+    });
+    clockOf.current = machine.clock;
+    expect(await kill()).toBe(12_000);
+    expect(ends).toEqual([12_000]);
+    const told = machine.events.filter((event) => event.includes('PreStopHook failed'));
+    expect(told).toEqual(['Warning FailedPreStopHook containers{a}: PreStopHook failed']);
+  });
+
+  test('C5: one that ends in the extension of its grace period has not failed', async () => {
+    const { machine, kill } = await start(hooked(11_000));
+    expect(await kill()).toBe(12_000);
+    expect(machine.events.join()).not.toContain('FailedPreStopHook');
   });
 
   test('does not run where there is no time at all', async () => {

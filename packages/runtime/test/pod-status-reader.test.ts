@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest';
+import type { RuntimePod } from '@node-agent/pod-spec';
+import { describe, expect, test, vi } from 'vitest';
 import { pod } from './builders.ts';
-import { Machine, sleeper } from './machine.ts';
+import { Machine, once, sleeper } from './machine.ts';
 
-/** A kubelet on a machine whose readings of sandboxes are counted. */
-function counting(): {
+/** A kubelet on a machine whose readings of sandboxes, or by another call, are counted. */
+function counting(call = 'podSandboxStatus'): {
   readonly machine: Machine;
   readonly kubelet: ReturnType<Machine['kubelet']>;
   readonly read: () => number;
@@ -14,7 +15,7 @@ function counting(): {
   const kubelet = machine.kubelet(
     new Proxy(cri, {
       get(target, name) {
-        if (name === 'podSandboxStatus') count++;
+        if (name === call) count++;
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
@@ -62,4 +63,115 @@ test('a sandbox without addresses is read again: they may be on their way', asyn
   await machine.sync(kubelet, web);
   await machine.status(kubelet, web);
   expect(read()).toBe(2);
+});
+
+test('a container that has ended is read once, with its message; one that runs each time', async () => {
+  const { machine, kubelet, read } = counting('containerStatus');
+  const web = pod({ restartPolicy: 'Never', containers: [sleeper('a'), once('b', 3)] });
+  await machine.sync(kubelet, web);
+  await machine.clock.advance(1000);
+  const status = await machine.status(kubelet, web);
+  expect(new Map(status.containers.map(({ name, state }) => [name, state]))).toEqual(
+    new Map([
+      ['a', 'running'],
+      ['b', 'exited'],
+    ]),
+  );
+  read();
+  expect((await machine.status(kubelet, web)).containers).toEqual(status.containers);
+  expect(read()).toBe(1);
+  kubelet.forget(web.metadata.uid);
+  expect((await machine.status(kubelet, web)).containers).toEqual(status.containers);
+  expect(read()).toBe(2);
+});
+
+test('K4: a container that has ended and is removed is not kept', async () => {
+  const { machine, kubelet, read } = counting('containerStatus');
+  const web = pod({ restartPolicy: 'Never', containers: [sleeper('a'), once('b')] });
+  await machine.sync(kubelet, web);
+  await machine.clock.advance(1000);
+  const id = (await machine.status(kubelet, web)).containers.find(({ name }) => name === 'b')?.id ?? '';
+  await machine.cri.removeContainer({ containerId: id });
+  expect((await machine.status(kubelet, web)).containers.map(({ name }) => name)).toEqual(['a']);
+  expect(read()).toBeGreaterThan(0);
+});
+
+test('a container whose end may be told by its log, which may be late, is read again', async () => {
+  const { machine, kubelet, read } = counting('containerStatus');
+  const terminationMessagePolicy = 'FallbackToLogsOnError';
+  const web = pod({ restartPolicy: 'Never', containers: [once('b', 3, { terminationMessagePolicy })] });
+  await machine.sync(kubelet, web);
+  await machine.clock.advance(1000);
+  await machine.status(kubelet, web);
+  read();
+  await machine.status(kubelet, web);
+  expect(read()).toBe(1);
+});
+
+describe('what others made with the runtime’s own tools, without the kubelet’s labels', () => {
+  const sandboxConfig = (uid: string) => ({
+    metadata: { name: 'stranger', uid, namespace: 'default', attempt: 0 },
+    logDirectory: '/var/log/pods/stranger',
+  });
+  const addContainer = async (machine: Machine, podSandboxId: string, name: string, uid: string): Promise<string> => {
+    const { cri } = machine;
+    const config = { metadata: { name, attempt: 0 }, image: { image: 'busybox' }, command: ['sleep', '3600'] };
+    const { containerId } = await machine.settle(
+      cri.createContainer({ podSandboxId, config, sandboxConfig: sandboxConfig(uid) }),
+    );
+    await machine.settle(cri.startContainer({ containerId }));
+    return containerId;
+  };
+  const listed = async (machine: Machine, kubelet: ReturnType<Machine['kubelet']>, uid: string) => {
+    const found = (await machine.settle(kubelet.getPods())).find((candidate) => candidate.uid === uid);
+    const of = ({ sandboxes, containers }: Pick<RuntimePod, 'sandboxes' | 'containers'>) => ({
+      sandboxes: sandboxes.map(({ id, state }) => `${id} ${state}`),
+      containers: containers.map(({ id, name, state }) => `${id} ${name} ${state}`),
+    });
+    return {
+      inList: of(found ?? { sandboxes: [], containers: [] }),
+      inLook: of(await machine.settle(kubelet.getPodStatus(uid, '', ''))),
+    };
+  };
+
+  test('a pod of theirs is the same in a look at it as in the list of all', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const { podSandboxId } = await machine.settle(machine.cri.runPodSandbox({ config: sandboxConfig('u-2') }));
+    const id = await addContainer(machine, podSandboxId, 'c', 'u-2');
+    const { inList, inLook } = await listed(machine, kubelet, 'u-2');
+    expect(inList).toEqual({ sandboxes: [`${podSandboxId} ready`], containers: [`${id} c running`] });
+    expect(inLook).toEqual(inList);
+    await machine.settle(machine.cri.stopPodSandbox({ podSandboxId }));
+    expect((await listed(machine, kubelet, 'u-2')).inLook.containers).toEqual([`${id} c exited`]);
+    await machine.settle(machine.cri.removePodSandbox({ podSandboxId }));
+    expect((await listed(machine, kubelet, 'u-2')).inLook).toEqual({ sandboxes: [], containers: [] });
+  });
+
+  test('so is a container of theirs in a pod of ours', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    const podSandboxId = (await machine.status(kubelet, web)).sandboxes[0]?.id ?? '';
+    await addContainer(machine, podSandboxId, 'theirs', 'uid-1');
+    const { inList, inLook } = await listed(machine, kubelet, 'uid-1');
+    expect(inList.containers).toHaveLength(2);
+    expect(inLook).toEqual(inList);
+  });
+
+  test('pods of ours are looked at by their label alone, for as long as theirs are there, and after', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const { cri } = machine;
+    const list = vi.spyOn(cri, 'listContainers');
+    const { podSandboxId } = await machine.settle(cri.runPodSandbox({ config: sandboxConfig('u-2') }));
+    await machine.settle(kubelet.getPods());
+    await machine.settle(cri.stopPodSandbox({ podSandboxId }));
+    await machine.settle(cri.removePodSandbox({ podSandboxId }));
+    for (const uid of ['uid-1', 'u-2', 'u-2']) await machine.settle(kubelet.getPodStatus(uid, '', ''));
+    const labelled = (uid: string) => ({ 'io.kubernetes.pod.uid': uid });
+    const filters = list.mock.calls.map(([request]) => request.filter?.labelSelector);
+    expect(filters).toEqual([undefined, labelled('uid-1'), undefined, labelled('u-2')]);
+  });
 });

@@ -1,7 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { restartCountFromLogs } from '../src/container-files.ts';
-import { goDuration } from '../src/go-duration.ts';
 import { LastErrors } from '../src/last-errors.ts';
 import { surplusInitContainers } from '../src/prune-rule.ts';
 import { SyncResults } from '../src/sync-result.ts';
@@ -17,20 +16,6 @@ test.each([
   [['99999999999999999999.log'], 0],
 ])('the log files %j tell of %d starts', (names, expected) => {
   expect(restartCountFromLogs(names)).toBe(expected);
-});
-
-test.each([
-  [0, '0s'],
-  [500, '500ms'],
-  [1_000, '1s'],
-  [10_000, '10s'],
-  [80_000, '1m20s'],
-  [160_000, '2m40s'],
-  [300_000, '5m0s'],
-  [1_500, '1.5s'],
-  [3_600_000, '1h0m0s'],
-])('%d ms is %s in Go’s words', (ms, expected) => {
-  expect(goDuration(ms)).toBe(expected);
 });
 
 describe('C3: records of init containers', () => {

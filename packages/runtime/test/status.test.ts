@@ -9,7 +9,7 @@ import {
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { byPrecedence } from '../src/current-status.ts';
-import { toRuntimePods } from '../src/runtime-pods.ts';
+import { podsBeyondLabels, toRuntimePods } from '../src/runtime-pods.ts';
 import {
   newestContainersFirst,
   sandboxIps,
@@ -195,6 +195,34 @@ describe('the lists of a runtime', () => {
     expect(pod?.containers).toMatchObject([{ id: 'c1', name: 'app', hash: 'abc', restartCount: 3, sandboxId: 's1' }]);
   });
 
+  test.each([
+    ['file', [['file', 0]]],
+    [
+      'http',
+      [
+        ['file', 0],
+        ['http', 1],
+      ],
+    ],
+    [undefined, [['nonsense', 0]]],
+    [
+      undefined,
+      [
+        ['file', 0],
+        [undefined, 1],
+      ],
+    ],
+    [undefined, []],
+  ] as const)('F2: a pod is of the source that its newest sandbox names: %s', (expected, given) => {
+    const sandboxes = given.map(([source, attempt]) =>
+      aSandbox(`s${attempt}`, 'uid-1', {
+        annotations: source === undefined ? {} : { 'kubernetes.io/config.source': source },
+        metadata: { name: 'web', namespace: 'default', uid: 'uid-1', attempt },
+      }),
+    );
+    expect(toRuntimePods(sandboxes, [aContainer('c1')])[0]?.source).toBe(expected);
+  });
+
   test('a container whose sandbox is gone still has its pod', () => {
     expect(toRuntimePods([], [aContainer('c1')])).toMatchObject([{ uid: 'uid-1', name: 'web', sandboxes: [] }]);
   });
@@ -202,6 +230,31 @@ describe('the lists of a runtime', () => {
   test('a container whose labels are lost belongs to the pod of its sandbox', () => {
     const [pod] = toRuntimePods([aSandbox('s1', 'uid-1')], [aContainer('c1', { labels: {} })]);
     expect(pod?.containers).toHaveLength(1);
+  });
+
+  test('a pod is shown whole by a list of its label, unless it is told to be more than that', () => {
+    const uids = fc.constantFrom('', 'u1', 'u2');
+    const labelsOf = (uid: string) => (uid === '' ? {} : { ...labels, 'io.kubernetes.pod.uid': uid });
+    const sandboxes = fc.array(fc.record({ uid: uids, label: uids }), { maxLength: 4 });
+    const containers = fc.array(fc.record({ label: uids, sandbox: fc.nat(4) }), { maxLength: 5 });
+    fc.assert(
+      fc.property(sandboxes, containers, (ss, cs) => {
+        const allSandboxes = ss.map(({ uid, label }, n) => aSandbox(`s${n}`, uid, { labels: labelsOf(label) }));
+        const allContainers = cs.map(({ label, sandbox }, n) =>
+          aContainer(`c${n}`, { labels: labelsOf(label), podSandboxId: `s${sandbox}` }),
+        );
+        const beyond = podsBeyondLabels(allSandboxes, allContainers);
+        const own = ({ labels: has }: Pick<PodSandbox, 'labels'>, uid: string) => has['io.kubernetes.pod.uid'] === uid;
+        for (const pod of toRuntimePods(allSandboxes, allContainers)) {
+          if (beyond.has(pod.uid)) continue;
+          const filtered = toRuntimePods(
+            allSandboxes.filter((sandbox) => own(sandbox, pod.uid)),
+            allContainers.filter((container) => own(container, pod.uid)),
+          ).find(({ uid }) => uid === pod.uid);
+          expect(filtered).toEqual(pod);
+        }
+      }),
+    );
   });
 
   test('what is nobody’s, or has no id, is left out', () => {

@@ -33,6 +33,34 @@ async function message(
   return readTerminationMessage(fs, status);
 }
 
+describe('W5: what a container put in the place of its file', () => {
+  const read = async (make: (fs: MemoryFileSystem) => Promise<void>): Promise<string> => {
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    await fs.mkdir('/var/lib/kubelet/pods/u/containers/a');
+    await fs.writeFile('/secret', 'of the node');
+    await make(fs);
+    const status = messages.ContainerStatus.create({
+      mounts: [{ containerPath: '/dev/termination-log', hostPath: FILE }],
+      annotations: { 'io.kubernetes.container.terminationMessagePath': '/dev/termination-log' },
+    });
+    return readTerminationMessage(fs, status);
+  };
+
+  test('a link is not followed', async () => {
+    expect(await read((fs) => fs.symlink('/secret', FILE))).toBe(
+      `Error on reading termination log ${FILE}: ELOOP: too many symbolic links encountered, open '${FILE}'`,
+    );
+  });
+
+  test.each(['fifo', 'socket', 'charDevice'] as const)('a %s is not opened', async (kind) => {
+    expect(await read(async (fs) => fs.makeSpecial(FILE, kind))).toMatch(/^Error on reading termination log .*ENXIO/);
+  });
+
+  test('of a large file the end is read, and no more', async () => {
+    expect(await read((fs) => fs.writeFile(FILE, `${'x'.repeat(100_000)}end`))).toHaveLength(4096);
+  });
+});
+
 describe('the termination message', () => {
   const log = `${stamp} F one\n${stamp} F two\n`;
   test.each([

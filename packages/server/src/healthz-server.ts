@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { answerHealthz, type HealthCheck, healthProblems, pingCheck } from './healthz.ts';
 import { HttpListener, type ListenAddress } from './http-listener.ts';
 import { type Reply, text } from './reply.ts';
@@ -7,8 +7,10 @@ import { type Endpoint, type Route, route } from './route.ts';
 
 /** What {@link HealthzServer} works with. */
 export interface HealthzServerComponents {
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
   /** What must be well; `ping` is always among them. */
   readonly checks: readonly HealthCheck[];
 }
@@ -28,11 +30,11 @@ const ENDPOINTS: ReadonlySet<Endpoint> = new Set(['healthz']);
 
 /** The port that tells whether the kubelet is well (`cmd/kubelet/app/server.go`): `/healthz`, `/healthz/<check>`. */
 export class HealthzServer {
-  readonly #components: HealthzServerComponents;
+  readonly #components: WithDefaults<HealthzServerComponents>;
   readonly #options: HealthzServerOptions;
 
   constructor(components: HealthzServerComponents, options: HealthzServerOptions = {}) {
-    this.#components = components;
+    this.#components = withDefaults(components);
     this.#options = options;
   }
 

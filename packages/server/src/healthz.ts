@@ -22,6 +22,9 @@ export interface HealthzQuery {
 /** The check that is well whenever anything answers at all. */
 export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 
+/** Upstream's check of its log's flusher; here each line is written as it comes, so that nothing can be held back. */
+export const logCheck: HealthCheck = { name: 'log', check: () => undefined };
+
 /**
  * Answers a health request the way `k8s.io/apiserver/pkg/server/healthz` does: 200 `ok`, or 500 with the list of all
  * checks. The list does not give reasons, for everyone may read it; `/healthz/<name>` does.

@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type HealthCheck, pingCheck } from './healthz.ts';
 import { answerFixed } from './healthz-server.ts';
 import { HttpListener, type ListenAddress } from './http-listener.ts';
@@ -11,9 +11,12 @@ import { type Endpoint, type Route, route } from './route.ts';
 
 /** What {@link ReadOnlyServer} works with: each value that it serves is a function. */
 export interface ReadOnlyServerComponents {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
   /** What must be well; `ping` is always among them. */
   readonly checks: readonly HealthCheck[];
   /** The pods that this node should run, each with the newest status. */
@@ -22,6 +25,8 @@ export interface ReadOnlyServerComponents {
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   /** All metrics, in the text format of Prometheus, with its content type. */
   renderMetrics(): MetricsText | Promise<MetricsText>;
+  /** The metrics of probes, which have a page of their own; none where absent. */
+  renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
   /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. */
   explain(namespace: string, name: string): unknown;
 }
@@ -40,19 +45,27 @@ export interface ReadOnlyServerOptions {
   readonly onListening?: (got: ListenAddress) => void;
 }
 
-const ENDPOINTS: ReadonlySet<Endpoint> = new Set(['healthz', 'pods', 'runningpods', 'metrics', 'explain']);
+const ENDPOINTS: ReadonlySet<Endpoint> = new Set([
+  'healthz',
+  'pods',
+  'runningpods',
+  'metrics',
+  'metrics/probes',
+  'explain',
+]);
 
 /**
  * The kubelet's read-only port (`ListenAndServeKubeletReadOnlyServer`): everyone who reaches it may read, and there is
- * no handler that changes or executes anything (W1). `/healthz`, `/pods`, `/runningpods/`, `/metrics`, and
- * `/explain/pod/<namespace>/<name>`.
+ * no handler that changes or executes anything (W1). `/healthz`, `/pods`, `/runningpods/`, `/metrics`,
+ * `/metrics/probes` and `/explain/pod/<namespace>/<name>`.
  */
 export class ReadOnlyServer {
-  readonly #components: ReadOnlyServerComponents;
+  readonly #components: WithDefaults<ReadOnlyServerComponents>;
   readonly #options: ReadOnlyServerOptions;
   readonly #metrics: RequestMetrics;
 
-  constructor(components: ReadOnlyServerComponents, options: ReadOnlyServerOptions) {
+  constructor(given: ReadOnlyServerComponents, options: ReadOnlyServerOptions) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
     this.#metrics = new RequestMetrics(components);
@@ -82,8 +95,11 @@ export class ReadOnlyServer {
       case 'runningpods':
         return json(runningPodList(await this.#components.getRunningPods(signal)));
       case 'metrics': {
-        const { contentType, text: body } = await this.#components.renderMetrics();
-        return { status: 200, headers: { 'Content-Type': contentType }, body };
+        return metricsReply(await this.#components.renderMetrics());
+      }
+      case 'metrics/probes': {
+        const { renderProbeMetrics } = this.#components;
+        return metricsReply((await renderProbeMetrics?.()) ?? { contentType: 'text/plain', text: '' });
       }
       case 'explain': {
         const { namespace, name } = found;
@@ -96,4 +112,8 @@ export class ReadOnlyServer {
         return answerFixed(found, [pingCheck, ...checks], logger);
     }
   }
+}
+
+function metricsReply({ contentType, text: body }: MetricsText): Reply {
+  return { status: 200, headers: { 'Content-Type': contentType }, body };
 }

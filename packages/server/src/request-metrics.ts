@@ -3,7 +3,7 @@ import type { Counter, Gauge, Histogram, Labels, Metrics } from '@node-agent/tel
 
 type RequestLabel = 'method' | 'path' | 'server_type' | 'long_running';
 const LABELS: readonly RequestLabel[] = ['method', 'path', 'server_type', 'long_running'];
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'OPTIONS']);
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'OPTIONS', 'CONNECT']);
 
 /** Counts requests under upstream's names (`pkg/kubelet/server/metrics`). */
 export class RequestMetrics {
@@ -37,12 +37,12 @@ export class RequestMetrics {
    * Counts a request in; the returned function counts it out.
    * @param path the endpoint's name; `other` where there is none, so that no caller makes labels up
    */
-  begin(method: string, path: string, serverType: string): () => void {
+  begin(method: string, path: string, serverType: string, isLongRunning = false): () => void {
     const labels: Labels<RequestLabel> = {
       method: METHODS.has(method) ? method : 'other',
       path,
       server_type: serverType,
-      long_running: 'false',
+      long_running: String(isLongRunning),
     };
     const startedMs = this.#clock.monotonic();
     this.#total.inc(labels);

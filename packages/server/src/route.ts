@@ -3,12 +3,12 @@ import type { HealthzQuery } from './healthz.ts';
 /** What a request asks for. */
 export type Route =
   | { readonly endpoint: 'healthz'; readonly query: HealthzQuery }
-  | { readonly endpoint: 'pods' | 'runningpods' | 'metrics' }
+  | { readonly endpoint: 'pods' | 'runningpods' | 'metrics' | 'metrics/probes' }
   | { readonly endpoint: 'explain'; readonly namespace: string; readonly name: string }
   | { readonly endpoint: 'notFound' | 'methodNotAllowed' | 'badRequest' };
 
 /** The endpoints that a server may have. */
-export type Endpoint = 'healthz' | 'pods' | 'runningpods' | 'metrics' | 'explain';
+export type Endpoint = 'healthz' | 'pods' | 'runningpods' | 'metrics' | 'metrics/probes' | 'explain';
 
 /**
  * Finds what a request asks for among the endpoints that a server has. Every endpoint is read only: any method but
@@ -48,7 +48,8 @@ function find(
       // Upstream has `/pods` and `/runningpods/`, and takes either form of both.
       return rest.length === 0 || (rest.length === 1 && first === '') ? { endpoint: root } : undefined;
     case 'metrics':
-      return rest.length === 0 ? { endpoint: root } : undefined;
+      if (rest.length === 0) return { endpoint: root };
+      return rest.length === 1 && first === 'probes' ? { endpoint: 'metrics/probes' } : undefined;
     case 'explain':
       if (rest.length !== 3 || first !== 'pod' || !second || !third) return undefined;
       return { endpoint: 'explain', namespace: second, name: third };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Endpoint, type Route, route } from '../src/route.ts';
 
-const ALL: ReadonlySet<Endpoint> = new Set(['healthz', 'pods', 'runningpods', 'metrics', 'explain']);
+const ALL: ReadonlySet<Endpoint> = new Set(['healthz', 'pods', 'runningpods', 'metrics', 'metrics/probes', 'explain']);
 const quiet = { verbose: false, exclude: [] };
 
 describe('route', () => {
@@ -16,6 +16,7 @@ describe('route', () => {
     ['/pods?pretty', { endpoint: 'pods' }],
     ['/runningpods/', { endpoint: 'runningpods' }],
     ['/metrics', { endpoint: 'metrics' }],
+    ['/metrics/probes', { endpoint: 'metrics/probes' }],
     ['/explain/pod/kube-system/etcd', { endpoint: 'explain', namespace: 'kube-system', name: 'etcd' }],
     ['/explain/pod/a%2Fb/c', { endpoint: 'explain', namespace: 'a/b', name: 'c' }],
     ...[

@@ -126,6 +126,14 @@ describe('ReadOnlyServer', () => {
     });
   });
 
+  it('gives the metrics of probes on a page of their own, and nothing where there is no prober', async () => {
+    const none = await startReadOnly();
+    expect(await ask(none, '/metrics/probes')).toMatchObject({ status: 200, body: '' });
+    const renderProbeMetrics = () => ({ contentType: 'text/plain; version=0.0.4', text: 'prober_probe_total 1\n' });
+    const port = await startReadOnly({ renderProbeMetrics });
+    expect(await ask(port, '/metrics/probes')).toMatchObject({ status: 200, body: 'prober_probe_total 1\n' });
+  });
+
   it('W1: has nothing that runs, attaches, forwards or changes', async () => {
     const port = await startReadOnly();
     const paths = [

@@ -1,17 +1,19 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { failureLines, Totals } from './report.ts';
-import { generateScenario } from './scenario/generate.ts';
-import { shrink } from './shrink.ts';
-import { simulate } from './simulate.ts';
+import { Totals } from './report.ts';
+import { runInWorkers } from './seed-pool.ts';
+import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    how many seeds to run; 1000 by default
   --from S     the first of them; 1 by default
   --seed S     this seed alone
   --events N   how many things are done to the node in each run; 12 by default
   --cluster    the node is one of a cluster, with an API server and its faults
-  --verbose    all that happens, line by line
+  --workers N  how many seeds run at a time, each on a core; as many as there are cores by default
+  --no-shrink  tells what is wrong with a seed that fails, and does not look for its shortest trace
+  --verbose    all that happens, line by line, one seed at a time
 
 Exits with 1 where an invariant is broken, after it has printed the seed and the shortest trace.`;
 
@@ -27,7 +29,9 @@ async function main(args: readonly string[]): Promise<number> {
       from: { type: 'string' },
       seed: { type: 'string' },
       events: { type: 'string' },
+      workers: { type: 'string' },
       verbose: { type: 'boolean' },
+      'no-shrink': { type: 'boolean', default: false },
       cluster: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
@@ -39,15 +43,21 @@ async function main(args: readonly string[]): Promise<number> {
   const from = wholeNumber('--seed', values.seed) ?? wholeNumber('--from', values.from) ?? 1;
   const seeds = values.seed === undefined ? (wholeNumber('--seeds', values.seeds) ?? 1000) : 1;
   const events = wholeNumber('--events', values.events) ?? 12;
-  const onObservation = values.verbose ? { onObservation: say } : {};
+  const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
+  if (workers < 1) throw new TypeError('--workers needs one at least');
+  const options = { events, cluster: values.cluster, shrink: !values['no-shrink'] };
   const totals = new Totals();
-  for (let seed = from; seed < from + seeds; seed++) {
-    const result = await simulate(generateScenario(seed, { events, cluster: values.cluster }), onObservation);
-    totals.add(result);
-    if (result.violation !== undefined) {
-      for (const line of failureLines(seed, await shrink(result))) say(line);
-    }
-    if (totals.seeds % PROGRESS === 0) say(`${totals.seeds} seeds, the last is ${seed}; ${totals.failed} failed`);
+  const onReport = (report: SeedReport): void => {
+    totals.add(report);
+    for (const line of report.lines) say(line);
+    if (totals.seeds % PROGRESS === 0)
+      say(`${totals.seeds} seeds, the last is ${report.seed}; ${totals.failed} failed`);
+  };
+  if (workers > 1 && seeds > 1) {
+    await runInWorkers({ from, count: seeds }, workers, options, { onFailure: say, onReport });
+  } else {
+    const listener = { onFailure: say, ...(values.verbose && { onObservation: say }) };
+    for (let seed = from; seed < from + seeds; seed++) onReport(await runSeed(seed, options, listener));
   }
   for (const line of totals.lines()) say(line);
   return totals.failed === 0 ? 0 : 1;

@@ -40,6 +40,8 @@ function body(observation: Observation): string | undefined {
       const { port, name: called, args } = observation.call;
       return port !== 'cri' || LOOKS.has(called) ? undefined : `${called} ${target(args[0])}`;
     }
+    case 'probed':
+      return `${name(observation.probed.life)} answers ${observation.probed.answer} to its ${observation.probed.kind} probe`;
     case 'stepBegan':
       return `${observation.step} ${observation.uid} begins`;
     case 'stepEnded':

@@ -1,4 +1,8 @@
+export type { ApiFacts } from './facts/api-facts.ts';
 export type { Facts } from './facts/facts.ts';
+export type { Lives } from './facts/lives.ts';
+export type { ObjectFacts } from './facts/object-facts.ts';
+export type { WantedPods } from './facts/wanted-pods.ts';
 export { allInvariants } from './invariants/all.ts';
 export {
   type Invariant,
@@ -9,13 +13,27 @@ export {
   type Watch,
 } from './invariants/invariant.ts';
 export type { PortCall, PortKind } from './node/lease.ts';
+export type { ProbeHttp } from './node/probe-port.ts';
 export type { ApiRequester, Decorations } from './node/simulated-node.ts';
-export type { Happening, LastLook, Observation, WorkerStep } from './observation.ts';
+export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from './observation.ts';
 export { failureLines, Totals } from './report.ts';
 export type { Action, NodePlan, Scenario } from './scenario/actions.ts';
 export { generateScenario, type ScenarioSize } from './scenario/generate.ts';
-export type { ContainerPlan, PodPlan, RestartRulePlan, RunPlan } from './scenario/plans.ts';
+export type {
+  ContainerPlan,
+  ObjectPlan,
+  PodPlan,
+  ProbeKind,
+  ProbePlan,
+  ProbePlans,
+  RestartRulePlan,
+  RunPlan,
+} from './scenario/plans.ts';
 export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
-export type { Life, LifeEnd } from './world/ledger.ts';
+export type { ApiRequest, ClusterApi, ShownPod } from './world/cluster-api.ts';
+export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
+export type { MemoryMounter } from './world/memory-mounter.ts';
+export type { MountedObject } from './world/mounted-objects.ts';
+export type { Probed, ProbeTargets } from './world/probe-targets.ts';
 export type { RuntimeTruth, World } from './world/world.ts';

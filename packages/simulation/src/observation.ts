@@ -5,6 +5,7 @@ import type { ObjectPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
 import type { MountedObject } from './world/mounted-objects.ts';
+import type { Probed } from './world/probe-targets.ts';
 
 /** The steps that a pod worker takes. */
 export type WorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRuntimePod' | 'syncTerminatedPod';
@@ -25,6 +26,8 @@ export type Happening =
   | { readonly kind: 'containerSignalled'; readonly life: Life }
   | { readonly kind: 'containerEnded'; readonly life: Life }
   | { readonly kind: 'call'; readonly call: PortCall }
+  /** A probe has reached its container, and this is what comes of it. */
+  | { readonly kind: 'probed'; readonly probed: Probed }
   | { readonly kind: 'stepBegan'; readonly step: WorkerStep; readonly uid: string }
   | {
       readonly kind: 'stepEnded';

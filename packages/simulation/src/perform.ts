@@ -118,6 +118,7 @@ function apiBack({ world, tell }: Stage): void {
 /** Ends every fault, and has everything up. The runtime is started again: nothing else rids it of tasks that were left behind. */
 export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
+  world.leaksOver = true;
   world.runtime.setCondition('NetworkReady', true);
   if (!world.runtime.down && world.runtime.hasLeakedTasks) {
     world.runtime.crash();

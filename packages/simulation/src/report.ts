@@ -13,7 +13,7 @@ export class Totals {
   readonly faults: Map<string, number> = new Map();
   readonly checks: Map<InvariantId, number> = new Map();
 
-  add(result: SimulationResult): void {
+  add(result: Pick<SimulationResult, 'violation' | 'elapsedMs' | 'faults' | 'checks'>): void {
     this.seeds++;
     if (result.violation !== undefined) this.failed++;
     this.virtualMs += result.elapsedMs;

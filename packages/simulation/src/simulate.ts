@@ -51,6 +51,12 @@ export interface SimulateOptions {
   readonly onObservation?: (text: string) => void;
 }
 
+interface OneWatch {
+  readonly id: InvariantId;
+  readonly kinds: Invariant['kinds'];
+  readonly watch: Watch;
+}
+
 const HISTORY = 60;
 /** More timers than the longest run needs, an hour without an API server at some 17 a second, and than one instant does. */
 const MAX_STEPS = 100_000;
@@ -70,7 +76,9 @@ class Run {
   readonly #world: World;
   readonly #node: SimulatedNode;
   readonly #facts: Facts;
-  readonly #watches: readonly { readonly id: InvariantId; readonly watch: Watch }[];
+  readonly #watches: readonly OneWatch[];
+  /** Who looks at observations of a kind: most of them are calls that nobody judges. */
+  readonly #watchesOf = new Map<Observation['kind'], OneWatch[]>();
   readonly #hash: Hash = createHash('sha1');
   readonly #history: string[] = [];
   readonly #faults = new Map<string, number>();
@@ -85,7 +93,14 @@ class Run {
     this.#scenario = scenario;
     this.#options = options;
     this.#facts = new Facts(scenario.node);
-    this.#watches = (options.invariants ?? allInvariants).map(({ id, watch }) => ({ id, watch: watch() }));
+    this.#watches = (options.invariants ?? allInvariants).map(({ id, kinds, watch }) => ({
+      id,
+      kinds,
+      watch: watch(),
+    }));
+    for (const one of this.#watches) {
+      for (const kind of one.kinds) this.#watchesOf.set(kind, [...(this.#watchesOf.get(kind) ?? []), one]);
+    }
     const tell = (happening: Happening): void => this.#tell(happening);
     this.#world = new World(
       scenario.seed,
@@ -230,7 +245,7 @@ class Run {
       this.#options.onObservation?.(text);
     }
     this.#facts.observe(observation);
-    for (const { id, watch } of this.#watches) {
+    for (const { id, watch } of this.#watchesOf.get(observation.kind) ?? []) {
       const wrong = watch.look(observation, this.#facts);
       if (wrong === undefined) continue;
       this.#violate(id, wrong);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ApiRequester, Decorations, InvariantId, PodPlan, Scenario } from '../src/index.ts';
 import { simulate } from '../src/index.ts';
+import { changed } from './mutants.ts';
 
 const pod: PodPlan = {
   name: 'a1',
@@ -30,6 +31,41 @@ const comeAndGo: Scenario = {
     { atMs: 20_000, do: 'apiDelete', name: 'a1', uid: 'a1-u', force: false },
   ],
 };
+
+/** The manifest of a static pod gets another UID while no kubelet runs, and the API server is away from then on. */
+const uidChangedUnseen: Scenario = {
+  ...cluster,
+  actions: [
+    { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: staticPod },
+    { atMs: 20_000, do: 'apiAway', forMs: 600_000 },
+    { atMs: 20_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 2000 },
+    { atMs: 21_000, do: 'writeManifest', file: 'p1.yaml', pod: { ...staticPod, uid: 'p1-u2' } },
+  ],
+  faultsEndMs: 621_000,
+};
+
+function sandboxesNeedTheApi(): Decorations {
+  let answers = true;
+  return {
+    api: (request) => async (asked, signal) => {
+      try {
+        const answer = await request(asked, signal);
+        answers = true;
+        return answer;
+      } catch (error) {
+        answers = false;
+        throw error;
+      }
+    },
+    cri: (cri) =>
+      changed(cri, {
+        runPodSandbox: async (asked, signal) => {
+          if (!answers) throw new Error('not without the API server');
+          return cri.runPodSandbox(asked, signal);
+        },
+      }),
+  };
+}
 
 /** The kubelet's requests, changed on their way. */
 function requests(change: (inner: ApiRequester) => ApiRequester): Decorations {
@@ -192,6 +228,7 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
       }
     }),
   ],
+  ['F4', 'no sandbox is made while the API server does not answer', uidChangedUnseen, sandboxesNeedTheApi()],
   [
     'N6',
     'the lease is read, and not renewed',
@@ -209,5 +246,5 @@ for (const [id, what, scenario, decorations] of BROKEN) {
     expect((await simulate(scenario)).violation).toBeUndefined();
     const { violation } = await simulate(scenario, { decorations });
     expect(violation?.invariant).toBe(id);
-  });
+  }, 120_000);
 }

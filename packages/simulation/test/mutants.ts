@@ -78,6 +78,6 @@ export function seenBroken(mutants: readonly Mutant[]): void {
         return;
       }
       expect.fail(`no seed of ${SEEDS} shows that ${id} is broken`);
-    });
+    }, 120_000);
   }
 }

@@ -26,14 +26,18 @@ export function isKubeletCondition(type: string): boolean {
 
 type Draft = Omit<PodCondition, 'type' | 'lastTransitionTime' | 'lastProbeTime' | 'observedGeneration'>;
 
-/** What the conditions are made from. */
-export interface ConditionInput {
+/** What the conditions of readiness are made from. */
+export interface ReadinessInput {
   readonly pod: Pod;
   readonly phase: PodPhase;
   /** Main and init containers together. */
   readonly statuses: readonly ContainerStatus[];
   /** Conditions of others, among them those that readiness gates name. */
   readonly otherConditions: readonly PodCondition[];
+}
+
+/** What the conditions are made from. */
+export interface ConditionInput extends ReadinessInput {
   /** The pod has a sandbox that serves it, with its network. */
   readonly sandboxReady: boolean;
   readonly oldStatus: PodStatus | undefined;
@@ -46,22 +50,28 @@ export interface ConditionInput {
 
 /** All conditions that the kubelet writes, in upstream's order, without times (`pkg/kubelet/status/generate.go`). */
 export function kubeletConditions(input: ConditionInput): readonly PodCondition[] {
-  const containersReady = containersReadyCondition(input);
-  const conditions: [string, Draft][] = [
-    ['PodReadyToStartContainers', { status: input.sandboxReady ? 'True' : 'False' }],
-    ['Initialized', initializedCondition(input)],
-    ['Ready', readyCondition(input, containersReady)],
-    ['ContainersReady', containersReady],
-    ['PodScheduled', { status: 'True' }],
+  const observed = [
+    ...observedBy(input.pod, {
+      PodReadyToStartContainers: { status: input.sandboxReady ? 'True' : 'False' },
+      Initialized: initializedCondition(input),
+    }),
+    ...readyConditions(input),
+    ...observedBy(input.pod, { PodScheduled: { status: 'True' } }),
   ];
-  const generation = input.pod.metadata.generation;
-  const observed = conditions.map(([type, draft]) => ({
-    type,
-    ...draft,
-    ...(generation !== undefined && { observedGeneration: generation }),
-  }));
   // Upstream tells this one without the generation.
   return input.restartsAll === undefined ? observed : [...observed, allContainersRestartingCondition(input)];
+}
+
+/** The two conditions that follow from whether containers are ready. */
+export function readyConditions(input: ReadinessInput): readonly PodCondition[] {
+  const containersReady = containersReadyCondition(input);
+  return observedBy(input.pod, { Ready: readyCondition(input, containersReady), ContainersReady: containersReady });
+}
+
+function observedBy({ metadata }: Pod, drafts: Readonly<Record<string, Draft>>): readonly PodCondition[] {
+  const { generation } = metadata;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return Object.entries(drafts).map(([type, draft]) => ({ type, ...draft, ...observed }));
 }
 
 /** KEP-5532: told of pods only that can ask for it. */
@@ -74,7 +84,7 @@ function allContainersRestartingCondition({ phase, restartsAll }: ConditionInput
   return { type, status: 'True', reason: 'RestartAllContainersStarted', message };
 }
 
-function containersReadyCondition({ pod, phase, statuses }: ConditionInput): Draft {
+function containersReadyCondition({ pod, phase, statuses }: ReadinessInput): Draft {
   const sidecars = (pod.spec.initContainers ?? []).filter(isRestartableInit);
   const names = [...sidecars, ...pod.spec.containers].map((container) => container.name);
   const { unknown, rest } = split(names, statuses);
@@ -86,7 +96,7 @@ function containersReadyCondition({ pod, phase, statuses }: ConditionInput): Dra
 }
 
 /** S7: every container ready and every readiness gate True; a gate that is missing is not. */
-function readyCondition({ pod, otherConditions }: ConditionInput, containersReady: Draft): Draft {
+function readyCondition({ pod, otherConditions }: ReadinessInput, containersReady: Draft): Draft {
   if (containersReady.status !== 'True') return containersReady;
   const faults = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
     const found = otherConditions.find((condition) => condition.type === conditionType);

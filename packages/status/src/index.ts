@@ -1,9 +1,9 @@
 export { StatusApiError, type StatusApiErrorCode } from './api-error.ts';
-export { isKubeletCondition } from './conditions.ts';
 export type { StartFailure } from './container-statuses.ts';
 export { generateApiPodStatus, type PodStatusContext } from './generate.ts';
 export { type MergeContext, mergePodStatus } from './merge.ts';
 export { noProbeResults, type ProbeResult, type ProbeResults } from './readiness.ts';
+export { type PodKey, type PodRestClient, type PodsResource, restStatusApi } from './rest-status-api.ts';
 export { StatusManager, type StatusManagerComponents, type VersionedStatus } from './status-manager.ts';
 export { type PodStatusPatch, podStatusPatch } from './status-patch.ts';
 export { StatusWriter, type StatusWriterComponents, type StatusWriterOptions } from './status-writer.ts';

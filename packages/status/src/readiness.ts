@@ -1,9 +1,15 @@
-import { type Container, type ContainerStatus, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+import {
+  bareContainerId,
+  type Container,
+  type ContainerStatus,
+  isRestartableInit,
+  type Pod,
+} from '@node-agent/pod-spec';
 
 /** The last result of a container's probe; `undefined` where none has run for this container yet. */
 export type ProbeResult = 'success' | 'failure' | 'unknown' | undefined;
 
-/** What the probes found, by the container's full id (`containerd://...`). */
+/** What the probes found, by the runtime's id of the container, without the `containerd://` in front. */
 export interface ProbeResults {
   startup(containerId: string): ProbeResult;
   readiness(containerId: string): ProbeResult;
@@ -56,7 +62,7 @@ function isStarted(
 ): boolean {
   if (status.state?.running == null) return false;
   if (spec?.startupProbe === undefined) return true;
-  const result = probes.startup(status.containerID ?? '');
+  const result = probes.startup(bareContainerId(status.containerID));
   return result === undefined ? before?.started === true : result === 'success';
 }
 
@@ -69,6 +75,6 @@ function isReady(
 ): boolean {
   if (!started || status.state?.running == null) return false;
   if (spec?.readinessProbe === undefined) return true;
-  const result = probes.readiness(status.containerID ?? '');
+  const result = probes.readiness(bareContainerId(status.containerID));
   return result === undefined ? before?.ready === true : result === 'success';
 }

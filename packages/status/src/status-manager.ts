@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@node-agent/async';
 import type { ContainerStatus, Pod, PodStatus, RestartFeatures } from '@node-agent/pod-spec';
-import type { Counter, Logger, Metrics } from '@node-agent/telemetry';
+import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { type ContainerChange, withContainerChange } from './container-change.ts';
 import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
@@ -17,9 +18,12 @@ export interface VersionedStatus {
 
 /** What a {@link StatusManager} is made from. */
 export interface StatusManagerComponents {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
   /** Told of each change, after it is in effect; must not block. */
   readonly onChange?: (change: VersionedStatus) => void;
   /** The mirror pod of a static pod, which shows its status before it has been seen here; none where absent. */
@@ -43,8 +47,14 @@ export class StatusManager {
 
   #version = 0;
 
-  constructor(components: StatusManagerComponents) {
-    const { clock, logger, metrics, onChange = () => {}, getMirrorPodByPod = () => undefined } = components;
+  constructor(components: StatusManagerComponents = {}) {
+    const {
+      clock,
+      logger,
+      metrics,
+      onChange = () => {},
+      getMirrorPodByPod = () => undefined,
+    } = withDefaults(components);
     this.#clock = clock;
     this.#logger = logger;
     this.#onChange = onChange;
@@ -62,6 +72,11 @@ export class StatusManager {
     return this.#statuses.get(uid)?.status;
   }
 
+  /** As {@link getPodStatus}; before the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). */
+  knownStatus(pod: Pod): PodStatus | undefined {
+    return this.getPodStatus(pod.metadata.uid) ?? this.#mirrored(pod) ?? pod.status;
+  }
+
   /** As {@link getPodStatus}, with its version. */
   getVersionedStatus(uid: string): VersionedStatus | undefined {
     return this.#statuses.get(uid);
@@ -75,6 +90,16 @@ export class StatusManager {
   /** Takes a generated status in; one that is impossible after the last one is dropped, and the log says so (S1). */
   setPodStatus(pod: Pod, status: PodStatus): void {
     this.#update(pod, status, this.#statuses.get(pod.metadata.uid)?.finished ?? false);
+  }
+
+  /** A probe says whether the container with this id (the runtime's, bare) is ready; an unknown one is let be (`SetContainerReadiness`). */
+  setContainerReadiness(uid: string, containerId: string, ready: boolean): void {
+    this.#setContainer(uid, containerId, { ready });
+  }
+
+  /** As {@link setContainerReadiness}, for whether it has started (`SetContainerStartup`). */
+  setContainerStartup(uid: string, containerId: string, started: boolean): void {
+    this.#setContainer(uid, containerId, { started });
   }
 
   /** Marks the pod as finished: all of it is gone, and what was not seen to end has failed. */
@@ -94,10 +119,16 @@ export class StatusManager {
     return mirrorPod !== undefined && writeTarget(pod, mirrorPod) !== undefined ? mirrorPod.status : undefined;
   }
 
+  #setContainer(uid: string, containerId: string, change: ContainerChange): void {
+    const known = this.#statuses.get(uid);
+    const status = known && withContainerChange(known.pod, known.status, containerId, change);
+    if (known !== undefined && status !== undefined) this.#update(known.pod, status, known.finished);
+  }
+
   #update(pod: Pod, status: PodStatus, finished: boolean): void {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
-    const old = cached?.status ?? this.#mirrored(pod) ?? pod.status;
+    const old = this.knownStatus(pod);
     const fault = illegalTransition(pod, old, status, this.#restartFeatures);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');

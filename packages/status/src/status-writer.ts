@@ -1,12 +1,20 @@
 import { type Clock, every, linkAbort, type Random, Semaphore, WorkQueue } from '@node-agent/async';
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
-import type { Histogram, Logger, Metrics } from '@node-agent/telemetry';
+import { type Histogram, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { StatusApiError } from './api-error.ts';
 import type { MergeContext } from './merge.ts';
 import type { VersionedStatus } from './status-manager.ts';
 import { needsReconcile } from './status-patch.ts';
 import type { PodDeletionSafety, StatusApi, StatusPods, StatusSource } from './status-writer-ports.ts';
-import { canBeDeleted, isNewer, newerOf, retryDelayMs, type WriteTarget, writeTarget } from './write-rules.ts';
+import {
+  canBeDeleted,
+  isFailureNews,
+  isNewer,
+  newerOf,
+  retryDelayMs,
+  type WriteTarget,
+  writeTarget,
+} from './write-rules.ts';
 import { newWriteState, type WriteState } from './write-state.ts';
 import { unlessGone, writeStatus } from './write-status.ts';
 
@@ -16,10 +24,14 @@ export interface StatusWriterComponents {
   readonly api: StatusApi;
   readonly pods: StatusPods;
   readonly safety: PodDeletionSafety;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** The machine's own where absent. */
+  readonly random?: Random;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
 }
 
 export interface StatusWriterOptions {
@@ -43,7 +55,7 @@ export interface StatusWriterOptions {
  * objects of pods that have ended (S5).
  */
 export class StatusWriter implements AsyncDisposable {
-  readonly #components: StatusWriterComponents;
+  readonly #components: WithDefaults<StatusWriterComponents>;
   readonly #options: Required<StatusWriterOptions>;
   readonly #queue: WorkQueue<string>;
   readonly #slots: Semaphore;
@@ -53,7 +65,8 @@ export class StatusWriter implements AsyncDisposable {
   readonly #duration: Histogram;
   #running: Promise<void> | undefined;
 
-  constructor(components: StatusWriterComponents, options: StatusWriterOptions = {}) {
+  constructor(given: StatusWriterComponents, options: StatusWriterOptions = {}) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#options = {
       syncPeriodMs: 10_000,
@@ -178,13 +191,15 @@ export class StatusWriter implements AsyncDisposable {
     const { changedAtMs } = state;
     state.changedAtMs = undefined;
     state.waitsFor = undefined;
+    const isWatched = (): boolean => this.#watched(newest.pod)?.metadata.uid === target.uid;
     const pod = await writeStatus(
       this.#components,
-      { newest, target, base, context: () => this.#mergeContext(uid) },
+      { newest, target, base, context: () => this.#mergeContext(uid), isWatched },
       signal,
     );
     state.written = { version: newest.version, uid: target.uid };
     state.answer = pod;
+    state.goneUid = pod === undefined ? target.uid : undefined;
     if (pod === undefined) return undefined;
     if (changedAtMs !== undefined) {
       this.#duration.observe({}, (this.#components.clock.monotonic() - changedAtMs) / 1000);
@@ -210,7 +225,8 @@ export class StatusWriter implements AsyncDisposable {
     // Also where the deletion fails: then the next try begins here.
     state.waitsFor = 'resources';
     if (!safety.podResourcesAreReclaimed(uid)) return this.#options.recheckMs;
-    await unlessGone(api.deletePod(namespace, name, { uid: pod.metadata.uid, gracePeriodSeconds: 0 }, signal));
+    const deletion = { uid: pod.metadata.uid, gracePeriodSeconds: 0 } as const;
+    await unlessGone(api.deletePod(namespace, name, deletion, signal), () => this.#watched(pod) !== undefined);
     state.deleted = true;
     logger.debug({ pod: `${namespace}/${name}`, podUid: uid }, 'Pod fully terminated and removed from etcd');
     return undefined;
@@ -227,9 +243,7 @@ export class StatusWriter implements AsyncDisposable {
       pod: `${metadata?.namespace}/${metadata?.name}`,
       failures: state.failures,
     };
-    // The first failure is news, and so is one that goes on; what lies between would fill the log.
-    const isNews = error.code === 'Failed' && (state.failures & (state.failures - 1)) === 0;
-    logger[isNews ? 'error' : 'debug'](fields, 'Failed to update status for pod');
+    logger[isFailureNews(error.code, state.failures) ? 'error' : 'debug'](fields, 'Failed to update status for pod');
     // A conflict says that the API server is well: the pod is read again soon, however often that happens.
     const back = { initialMs: initialBackOffMs, maxMs: error.code === 'Conflict' ? initialBackOffMs : maxBackOffMs };
     return retryDelayMs(state.failures, back, random.next(), error.retryAfterMs);
@@ -241,6 +255,7 @@ export class StatusWriter implements AsyncDisposable {
     const status = newest ?? statuses.getVersionedStatus(uid);
     const to = target ?? (status && this.#target(status.pod));
     if (status === undefined || to === undefined || state.deleted) return false;
+    if (state.goneUid === to.uid && this.#watched(status.pod)?.metadata.uid !== to.uid) return false;
     if (isNewer(status.version, to.uid, state.written)) return true;
     if (state.waitsFor === 'containers') return !safety.couldHaveRunningContainers(uid);
     if (state.waitsFor === 'resources') return safety.podResourcesAreReclaimed(uid);

@@ -7,6 +7,8 @@ import {
   type Pod,
 } from '@node-agent/pod-spec';
 
+import type { StatusApiErrorCode } from './api-error.ts';
+
 /** Which object of the API shows a pod's status. */
 export interface WriteTarget {
   readonly name: string;
@@ -36,6 +38,23 @@ export function writeTarget(pod: Pod, mirrorPod: Pod | undefined): WriteTarget |
 export function canBeDeleted(pod: Pod, finished: boolean): boolean {
   if (pod.metadata.deletionTimestamp == null || isMirrorPod(pod)) return false;
   return finished && isTerminalPhase(pod.status?.phase);
+}
+
+/**
+ * Whether an answer says that the pod is gone. The Node authorizer forbids a pod that it knows nothing of, and learns of a new one a little
+ * later than its node may: what the watch still shows is not gone yet.
+ */
+export function saysGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
+  return code === 'NotFound' || (code === 'Forbidden' && !isWatched);
+}
+
+/** How many refusals of one pod in a row are the Node authorizer's, which is behind, and no news. */
+const EXPECTED_REFUSALS = 3;
+
+/** Whether a failed write is worth a line that is seen: the first of a row, and one that goes on; what lies between would fill the log. */
+export function isFailureNews(code: StatusApiErrorCode, failures: number): boolean {
+  if (code === 'Conflict' || (failures & (failures - 1)) !== 0) return false;
+  return code !== 'Forbidden' || failures > EXPECTED_REFUSALS;
 }
 
 /** What is known of the last write of a pod's status. */

@@ -18,6 +18,8 @@ export interface WriteState {
   /** Nothing but this node's own state is waited for; the API need not be asked meanwhile. */
   waitsFor: 'containers' | 'resources' | undefined;
   deleted: boolean;
+  /** The UID of an object that the API has let go: nothing is written to it unless the watch shows it. */
+  goneUid: string | undefined;
 }
 
 /** Of a pod that was never written. */
@@ -32,5 +34,6 @@ export function newWriteState(): WriteState {
     failures: 0,
     waitsFor: undefined,
     deleted: false,
+    goneUid: undefined,
   };
 }

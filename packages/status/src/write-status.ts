@@ -5,7 +5,7 @@ import { type MergeContext, mergePodStatus } from './merge.ts';
 import type { VersionedStatus } from './status-manager.ts';
 import { podStatusPatch } from './status-patch.ts';
 import type { StatusApi } from './status-writer-ports.ts';
-import type { WriteTarget } from './write-rules.ts';
+import { saysGone, type WriteTarget } from './write-rules.ts';
 
 /** What {@link writeStatus} is to do. */
 export interface StatusWrite {
@@ -14,6 +14,7 @@ export interface StatusWrite {
   /** The object as it is known here; it is read from the API where absent. */
   readonly base: Pod | undefined;
   readonly context: () => MergeContext;
+  readonly isWatched: () => boolean;
 }
 
 /**
@@ -23,12 +24,12 @@ export interface StatusWrite {
  */
 export async function writeStatus(
   { api, logger }: { readonly api: StatusApi; readonly logger: Logger },
-  { newest, target, base, context }: StatusWrite,
+  { newest, target, base, context, isWatched }: StatusWrite,
   signal: AbortSignal,
 ): Promise<Pod | undefined> {
   const { namespace, name, uid } = target;
   const fields = { pod: `${namespace}/${name}`, podUid: newest.pod.metadata.uid, statusVersion: newest.version };
-  const pod = base ?? (await unlessGone(api.getPod(namespace, name, signal)));
+  const pod = base ?? (await unlessGone(api.getPod(namespace, name, signal), isWatched));
   if (pod === undefined) {
     logger.debug(fields, 'Pod does not exist on the server');
     return undefined;
@@ -41,17 +42,20 @@ export async function writeStatus(
   const merged = mergePodStatus(pod, newest.status, context());
   const patch = podStatusPatch(pod.metadata, pod.status ?? {}, merged);
   if (patch === undefined) return pod;
-  const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal));
-  logger.debug({ ...fields, patch }, 'Status for pod updated successfully');
+  const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal), isWatched);
+  logger.debug(
+    { ...fields, patch },
+    patched ? 'Status for pod updated successfully' : 'Pod does not exist on the server',
+  );
   return patched;
 }
 
-/** What a request gives; `undefined` where its object is not there. */
-export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
+/** What a request gives; `undefined` where its object is not there ({@link saysGone}). */
+export async function unlessGone<T>(request: Promise<T>, isWatched: () => boolean): Promise<T | undefined> {
   try {
     return await request;
   } catch (error) {
-    if (StatusApiError.from(error).code === 'NotFound') return undefined;
+    if (saysGone(StatusApiError.from(error).code, isWatched())) return undefined;
     throw error;
   }
 }

@@ -174,6 +174,13 @@ describe('readiness', () => {
     expect(started.containerStatuses?.[0]).toMatchObject({ started: true, ready: false });
   });
 
+  test('what a probe found is looked up by the runtime’s id of the container', () => {
+    const result = (id: string) => (id === 'c1' ? 'success' : 'failure');
+    const probes: ProbeResults = { startup: result, readiness: result };
+    const status = generateApiPodStatus(probed, running, makeContext({ probes }));
+    expect(status.containerStatuses?.[0]).toMatchObject({ started: true, ready: true });
+  });
+
   test('S6: a restart of the kubelet does not flip Ready before the first probe, one of the container does', () => {
     const oldStatus = generateApiPodStatus(probed, running, makeContext({ probes: succeeding }));
     const after = generateApiPodStatus(probed, running, makeContext({ oldStatus }));

@@ -1,5 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { PodStatus } from '@node-agent/pod-spec';
+import type { ContainerStatus, PodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
@@ -185,4 +185,85 @@ test('S1: a static pod takes over the status of its own mirror pod, not of that 
   };
   expect(phaseBeside('old')).toBe('Pending');
   expect(phaseBeside('new')).toBe('Failed');
+});
+
+describe('what a probe finds', () => {
+  const container = (name: string, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
+    ...{ name, image: 'x', imageID: 'x', restartCount: 0, ready: false, started: false },
+    ...{ containerID: `containerd://${name}-1`, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } },
+    ...fields,
+  });
+  const containers = [
+    { name: 'a', image: 'x' },
+    { name: 'b', image: 'x' },
+  ];
+  const pod = makePod({ containers, readinessGates: [{ conditionType: 'gate' }] });
+  const shown = (gate: string): PodStatus => ({
+    phase: 'Running',
+    conditions: [
+      { type: 'gate', status: gate },
+      { type: 'Ready', status: 'False', reason: 'ContainersNotReady' },
+      { type: 'ContainersReady', status: 'False', reason: 'ContainersNotReady' },
+    ],
+    containerStatuses: [container('a'), container('b', { ready: true })],
+  });
+  const conditionsOf = (status: PodStatus | undefined) =>
+    status?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]);
+
+  test('S7: that the last container is ready makes the pod ready, at once and with its time', async () => {
+    const { manager, clock, changes } = setUp();
+    manager.setPodStatus(pod, shown('True'));
+    await clock.advance(5000);
+    manager.setContainerReadiness('u1', 'a-1', true);
+    const status = manager.getPodStatus('u1');
+    expect(conditionsOf(status)).toEqual([
+      ['gate', 'True', undefined],
+      ['Ready', 'True', undefined],
+      ['ContainersReady', 'True', undefined],
+    ]);
+    expect(status?.conditions?.[1]?.lastTransitionTime).toBe('2026-01-01T00:00:05Z');
+    expect(status?.containerStatuses?.map(({ ready: value }) => value)).toEqual([true, true]);
+    expect(changes).toHaveLength(2);
+    manager.setContainerReadiness('u1', 'a-1', false);
+    expect(conditionsOf(manager.getPodStatus('u1'))?.[1]).toEqual(['Ready', 'False', 'ContainersNotReady']);
+  });
+
+  test('S7: a gate that is not open keeps the pod unready', () => {
+    const { manager } = setUp();
+    manager.setPodStatus(pod, shown('False'));
+    manager.setContainerReadiness('u1', 'a-1', true);
+    expect(conditionsOf(manager.getPodStatus('u1'))?.slice(1)).toEqual([
+      ['Ready', 'False', 'ReadinessGatesNotReady'],
+      ['ContainersReady', 'True', undefined],
+    ]);
+  });
+
+  test('that a container has started is told, of a sidecar too', () => {
+    const { manager } = setUp();
+    manager.setPodStatus(pod, { ...shown('True'), initContainerStatuses: [container('side')] });
+    manager.setContainerStartup('u1', 'side-1', true);
+    expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.started).toBe(true);
+  });
+
+  test('R2: of another container, of no pod, or what is shown already, changes nothing', () => {
+    const { manager, changes } = setUp();
+    manager.setContainerReadiness('u1', 'a-1', true);
+    manager.setPodStatus(pod, shown('True'));
+    manager.setContainerReadiness('u1', 'a-0', true);
+    manager.setContainerReadiness('u1', '', true);
+    manager.setContainerReadiness('u1', 'b-1', true);
+    manager.setContainerStartup('u1', 'a-1', false);
+    expect(changes).toHaveLength(1);
+  });
+});
+
+test('S6: before anything was generated a static pod is known by what its mirror pod shows', () => {
+  const staticPod = makeStaticPod();
+  const known = ready('True');
+  const mirror = makePod({}, { status: known });
+  const components = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics };
+  const manager = new StatusManager({ ...components, getMirrorPodByPod: () => mirror });
+  expect(manager.knownStatus(staticPod)).toEqual(known);
+  manager.setPodStatus(staticPod, ready('False'));
+  expect(manager.knownStatus(staticPod)?.conditions?.[0]?.status).toBe('False');
 });

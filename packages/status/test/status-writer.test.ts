@@ -245,6 +245,53 @@ describe('a pod that the API has no more', () => {
     expect(api.get('web')?.status).toBeUndefined();
   });
 
+  test('and that the Node authorizer therefore forbids is told of at debug alone, and asked for once, whatever its status becomes', async () => {
+    const { clock, api, manager, unseen, lines } = setUp();
+    api.put(web);
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(0);
+    unseen.add('uid-web');
+    api.fault = () => ({ error: apiError(403, "no relationship found between node 'a' and this object") });
+    const before = api.calls.length;
+    for (const podIP of ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4']) {
+      manager.setPodStatus(web, { phase: 'Running', podIP });
+      await clock.advance(10_000);
+    }
+    expect(api.calls.slice(before)).toEqual(['patch default/web']);
+    expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+    expect(lines.filter(({ message }) => message === 'Pod does not exist on the server').length).toBe(1);
+  });
+
+  test('and whose deletion is therefore forbidden has been deleted', async () => {
+    const { clock, api, manager, held, unseen, lines } = setUp();
+    const ending = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    api.put(ending);
+    held.add('uid-web');
+    manager.setPodStatus(ending, { phase: 'Succeeded' });
+    manager.terminatePod(ending);
+    await clock.advance(0);
+    unseen.add('uid-web');
+    api.fault = (call) => (call.startsWith('delete') ? { error: apiError(403) } : undefined);
+    held.delete('uid-web');
+    await clock.advance(60_000);
+    expect(api.calls.filter((call) => call.startsWith('delete')).length).toBe(1);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('but that the watch shows is tried again: the Node authorizer learns of a new pod later than its node, and may never', async () => {
+    const { clock, api, manager, lines } = setUp();
+    api.put(web);
+    api.fault = () => ({ error: apiError(403) });
+    manager.setPodStatus(web, { phase: 'Running' });
+    await clock.advance(300);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+    await clock.advance(60_000);
+    expect(lines.some(({ level }) => level === 'error')).toBe(true);
+    api.fault = () => undefined;
+    await clock.advance(5_000);
+    expect(api.get('web')?.status?.phase).toBe('Running');
+  });
+
   test('S4: one that is replaced between reading and patching is not touched', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);

@@ -88,6 +88,7 @@ test('retries come after 200 ms, doubling to 5 s, each in the upper half of that
 
 test.each([
   [404, 'NotFound'],
+  [403, 'Forbidden'],
   [409, 'Conflict'],
   [422, 'Failed'],
   [500, 'Failed'],

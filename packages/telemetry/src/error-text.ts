@@ -6,3 +6,22 @@ export function errorText(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return 'statusMessage' in thrown && typeof thrown.statusMessage === 'string' ? thrown.statusMessage : thrown.message;
 }
+
+/** Further down a chain of causes says nothing more to anybody. */
+const MAX_CAUSES = 4;
+
+/** What a thrown value and its causes say, each once: `cannot read: EACCES`. */
+export function errorChainText(thrown: unknown): string {
+  let text = errorText(thrown);
+  let cause = causeOf(thrown);
+  for (let depth = 0; depth < MAX_CAUSES && cause !== undefined; depth++) {
+    const more = errorText(cause);
+    if (!text.includes(more)) text = `${text}: ${more}`;
+    cause = causeOf(cause);
+  }
+  return text;
+}
+
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof Error ? thrown.cause : undefined;
+}

@@ -1,3 +1,4 @@
+import { systemClock } from '@node-agent/async';
 import type { EventRecorder, EventType, ObjectReference } from './events.ts';
 import type { Logger } from './logger.ts';
 
@@ -20,10 +21,10 @@ export class MemoryEventRecorder implements EventRecorder {
   readonly #events = new Map<string, RecordedEvent[]>();
 
   /**
-   * @param now the wall clock, in ms
+   * @param now the wall clock, in ms; the machine's own by default
    * @param perObject how many different events of one object are kept; 20 by default
    */
-  constructor(now: () => number, perObject = 20) {
+  constructor(now: () => number = systemClock.now, perObject = 20) {
     this.#now = now;
     this.#perObject = perObject;
   }

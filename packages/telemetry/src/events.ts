@@ -59,4 +59,5 @@ export const eventReasons = {
   freeDiskSpaceFailed: 'FreeDiskSpaceFailed',
   containerGcFailed: 'ContainerGCFailed',
   imageGcFailed: 'ImageGCFailed',
+  invalidDiskCapacity: 'InvalidDiskCapacity',
 } as const;

@@ -1,3 +1,5 @@
+export { type ConsoleLoggerOptions, consoleLogger } from './console-logger.ts';
+export { createLogger, type LoggerOptions } from './create-logger.ts';
 export { errorText } from './error-text.ts';
 export {
   fanOutEvents,
@@ -6,6 +8,8 @@ export {
   type RecordedEvent,
 } from './event-recorders.ts';
 export { type EventRecorder, type EventType, eventReasons, noEvents, type ObjectReference } from './events.ts';
+export { goDuration } from './go-duration.ts';
+export { type LogLevel, LogLevelSwitch, levelOfVerbosity } from './log-level.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export {
   type Counter,
@@ -18,6 +22,6 @@ export {
   noMetrics,
 } from './metrics.ts';
 export { MetricsRegistry } from './metrics-registry.ts';
-export { createLogger, type LoggerOptions, type LogLevel, levelOfVerbosity } from './pino-logger.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
 export { formatTraceparent, parseTraceparent, type SpanContext, Tracer } from './tracer.ts';
+export { type CommonPorts, type WithDefaults, withDefaults } from './with-defaults.ts';

@@ -84,10 +84,18 @@ class Series<T> {
   }
 
   update(labels: LabelValues, change: (before: T | undefined) => T): void {
-    const key = this.labelNames.map((name) => labels[name] ?? '').join('\u0000');
+    const key = this.#key(labels);
     const known = this.#values.get(key);
     if (known) known.value = change(known.value);
     else this.#values.set(key, { labels: this.#own(labels), value: change(undefined) });
+  }
+
+  remove(labels: LabelValues): void {
+    this.#values.delete(this.#key(labels));
+  }
+
+  #key(labels: LabelValues): string {
+    return this.labelNames.map((name) => labels[name] ?? '').join('\u0000');
   }
 
   protected entries(): Iterable<{ readonly labels: LabelValues; readonly value: T }> {

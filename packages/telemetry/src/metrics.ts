@@ -4,16 +4,22 @@ export type Labels<L extends string> = Readonly<Record<L, string>>;
 /** A number that only grows. `L` names its labels (`never`: none). */
 export interface Counter<L extends string = never> {
   inc(labels: Labels<L>, by?: number): void;
+  /** Forgets the series of these labels: what it counted is gone (K4). */
+  remove?(labels: Labels<L>): void;
 }
 
 /** A number that goes up and down. */
 export interface Gauge<L extends string = never> {
   set(labels: Labels<L>, value: number): void;
+  /** Forgets the series of these labels (K4). */
+  remove?(labels: Labels<L>): void;
 }
 
 /** A distribution. Upstream's histograms of time are in seconds: so are these. */
 export interface Histogram<L extends string = never> {
   observe(labels: Labels<L>, value: number): void;
+  /** Forgets the series of these labels (K4). */
+  remove?(labels: Labels<L>): void;
 }
 
 /** What a metric is called, what it says, and which labels it has. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Random } from '@node-agent/async';
+import { type Random, systemRandom } from '@node-agent/async';
 
 /** A span of a trace, as W3C's Trace Context has it. */
 export interface SpanContext {
@@ -36,9 +36,13 @@ export class Tracer {
   readonly #samplingRatePerMillion: number;
   readonly #storage = new AsyncLocalStorage<SpanContext>();
 
-  /** @param options.samplingRatePerMillion how many of a million new traces are sampled; 0 by default */
-  constructor(components: { readonly random: Random }, options: { readonly samplingRatePerMillion?: number } = {}) {
-    this.#random = components.random;
+  /** @param components the machine's randomness where absent
+   * @param options.samplingRatePerMillion how many of a million new traces are sampled; 0 by default */
+  constructor(
+    { random = systemRandom }: { readonly random?: Random } = {},
+    options: { readonly samplingRatePerMillion?: number } = {},
+  ) {
+    this.#random = random;
     this.#samplingRatePerMillion = options.samplingRatePerMillion ?? 0;
   }
 

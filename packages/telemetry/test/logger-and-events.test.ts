@@ -1,44 +1,75 @@
 import { describe, expect, test } from 'vitest';
 import { captureLogger } from '../src/capture-logger.ts';
+import { createLogger } from '../src/create-logger.ts';
 import { fanOutEvents, LoggingEventRecorder, MemoryEventRecorder } from '../src/event-recorders.ts';
-import { createLogger, levelOfVerbosity } from '../src/pino-logger.ts';
+import { LogLevelSwitch, levelOfVerbosity } from '../src/log-level.ts';
 
-function jsonLogger(level: 'debug' | 'info') {
+async function jsonLogger(level: 'debug' | 'info') {
   const lines: string[] = [];
-  const logger = createLogger({ level, now: () => 0, write: (line) => void lines.push(line) });
+  const logger = await createLogger({
+    format: 'json',
+    level,
+    now: () => 1580306777048.125,
+    write: (line) => void lines.push(line),
+  });
   return { logger, parsed: () => lines.map((line) => JSON.parse(line)) };
 }
 
 describe('the logger', () => {
-  test('writes one JSON object a line, with the fields of its parents', () => {
-    const { logger, parsed } = jsonLogger('info');
+  test('writes one JSON object a line, with the fields of its parents', async () => {
+    const { logger, parsed } = await jsonLogger('info');
     logger.child({ component: 'pleg' }).warn({ podUid: 'u1' }, 'Relist failed');
     expect(parsed()).toEqual([
-      { level: 'warn', time: '1970-01-01T00:00:00.000Z', component: 'pleg', podUid: 'u1', msg: 'Relist failed' },
+      { level: 'warn', v: 0, ts: 1580306777048.125, logger: 'pleg', podUid: 'u1', msg: 'Relist failed' },
     ]);
   });
 
-  test('leaves out what is below its level', () => {
-    const { logger, parsed } = jsonLogger('info');
+  test.each(['text', 'json'] as const)(
+    'of the format %s changes how much it logs while it runs, its children too',
+    async (format) => {
+      const lines: string[] = [];
+      const level = new LogLevelSwitch('info');
+      const logger = await createLogger({ format, level, now: () => 0, write: (line) => void lines.push(line) });
+      const child = logger.child({ component: 'x' });
+      const write = (word: string): void => {
+        child.debug({ password: 'hidden' }, word);
+        logger.trace({}, word);
+      };
+      write('too much');
+      level.level = 'debug';
+      write('enough');
+      level.level = 'error';
+      write('too much again');
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatch(/x.*"enough"/);
+      expect(lines[0]).not.toContain('hidden');
+    },
+  );
+
+  test('leaves out what is below its level', async () => {
+    const { logger, parsed } = await jsonLogger('info');
     logger.debug({}, 'quiet');
     expect(parsed()).toEqual([]);
   });
 
-  test('writes an error with its message', () => {
-    const { logger, parsed } = jsonLogger('info');
+  test('writes an error with its message', async () => {
+    const { logger, parsed } = await jsonLogger('info');
     logger.error({ err: new Error('boom') }, 'Failed');
-    expect(parsed()[0].err).toMatchObject({ type: 'Error', message: 'boom' });
+    expect(parsed()[0]).toMatchObject({ level: 'error', err: 'boom', errVerbose: { type: 'Error', message: 'boom' } });
+    expect(parsed()[0]).not.toHaveProperty('v');
   });
 
-  test('says once what an error and its cause say, and what else the error carries', () => {
-    const { logger, parsed } = jsonLogger('info');
+  test('says once what an error and its cause say, and what else the error carries', async () => {
+    const { logger, parsed } = await jsonLogger('info');
     const cause = Object.assign(new Error('EACCES'), { code: 'EACCES' });
     const told = Object.assign(new TypeError('cannot read: EACCES', { cause }), { file: '/x' });
     logger.error({ err: told }, 'Failed');
     logger.error({ err: new Error('cannot read', { cause }) }, 'Failed');
     logger.error({ err: new AggregateError([told, 'odd'], 'two failed') }, 'Failed');
     logger.error({ err: 'no error at all' }, 'Failed');
-    const [first, second, third, fourth] = parsed().map(({ err }) => err);
+    const [first, second, third] = parsed().map(({ errVerbose }) => errVerbose);
+    const [one, two, , fourth] = parsed().map(({ err }) => err);
+    expect([one, two]).toEqual(['cannot read: EACCES', 'cannot read: EACCES']);
     expect(first).toEqual({
       type: 'TypeError',
       message: 'cannot read: EACCES',
@@ -50,17 +81,17 @@ describe('the logger', () => {
     expect(fourth).toBe('no error at all');
   });
 
-  test('writes an error that is its own cause', () => {
-    const { logger, parsed } = jsonLogger('info');
+  test('writes an error that is its own cause', async () => {
+    const { logger, parsed } = await jsonLogger('info');
     const outer = new Error('a');
     const inner = new Error('b', { cause: outer });
     outer.cause = inner;
     logger.error({ err: outer }, 'Failed');
-    expect(JSON.stringify(parsed()[0].err).match(/"message"/g)).toHaveLength(5);
+    expect(JSON.stringify(parsed()[0].errVerbose).match(/"message"/g)).toHaveLength(5);
   });
 
-  test('W4: never writes a secret', () => {
-    const { logger, parsed } = jsonLogger('info');
+  test('W4: never writes a secret', async () => {
+    const { logger, parsed } = await jsonLogger('info');
     logger.info({ token: 's3cret', headers: { authorization: 's3cret' }, auth: { password: 's3cret' } }, 'Request');
     expect(JSON.stringify(parsed())).not.toContain('s3cret');
   });

@@ -131,3 +131,14 @@ test('the process is measured when it is asked for', () => {
   expect(text).toContain('\nprocess_resident_memory_bytes 9\n');
   expect(text).toContain('\nprocess_start_time_seconds 5\n');
 });
+
+test('K4: a series that is removed is not written any more, and counts from nothing if it comes back', () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({ name: 'a_total', help: 'All.', labels: ['pod'] });
+  counter.inc({ pod: 'x' }, 5);
+  counter.inc({ pod: 'y' });
+  counter.remove?.({ pod: 'x' });
+  expect(registry.text()).not.toContain('pod="x"');
+  counter.inc({ pod: 'x' });
+  expect(registry.text()).toContain('a_total{pod="x"} 1\n');
+});

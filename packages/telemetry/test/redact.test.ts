@@ -1,17 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../src/index.ts';
+import { createLogger, type Logger } from '../src/index.ts';
 import { redact } from '../src/redact.ts';
 
 const SECRET = 'hunter2hunter2';
 
-function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
+type Format = 'text' | 'json';
+
+async function logged(format: Format, write: (logger: Logger) => void): Promise<string> {
   const lines: string[] = [];
-  write(createLogger({ level: 'trace', now: () => 0, write: (line) => void lines.push(line) }));
+  write(await createLogger({ format, level: 'trace', now: () => 0, write: (line) => void lines.push(line) }));
   return lines.join('');
 }
 
-describe('W4: the logger writes no secret', () => {
+describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes no secret', (format) => {
   it.each([
     'authorization',
     'Authorization',
@@ -24,9 +26,9 @@ describe('W4: the logger writes no secret', () => {
     'Set-Cookie',
     'identitytoken',
     '.dockerconfigjson'.slice(1),
-  ])('in a field %s, at any depth, in lists, in children and in errors', (field) => {
+  ])('in a field %s, at any depth, in lists, in children and in errors', async (field) => {
     const deep = { a: { b: { c: [{ [field]: SECRET }] } } };
-    const text = logged((logger) => {
+    const text = await logged(format, (logger) => {
       logger.info({ [field]: SECRET }, 'flat');
       logger.info({ request: deep }, 'deep');
       logger.child({ request: deep, [field]: SECRET }).info({}, 'child');
@@ -42,16 +44,16 @@ describe('W4: the logger writes no secret', () => {
     [`basic ${SECRET}= failed`, 'basic [redacted] failed'],
     [`https://user:${SECRET}@registry.example/v2/`, 'https://user:[redacted]@registry.example/v2/'],
     [`got eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.${SECRET} here`, 'got [redacted] here'],
-  ])('in the middle of a text: %s', (text, expected) => {
+  ])('in the middle of a text: %s', async (text, expected) => {
     expect(redact(text)).toBe(expected);
     expect(redact({ list: [text] })).toEqual({ list: [expected] });
-    expect(logged((logger) => logger.error({ err: new Error(text) }, 'x'))).not.toContain(SECRET);
+    expect(await logged(format, (logger) => logger.error({ err: new Error(text) }, 'x'))).not.toContain(SECRET);
   });
 
-  it('nor a cyclic or very deep object, of which it says that it left something out', () => {
+  it('nor a cyclic or very deep object, of which it says that it left something out', async () => {
     const cyclic: Record<string, unknown> = { name: 'a' };
     cyclic.self = cyclic;
-    expect(logged((logger) => logger.info({ cyclic }, 'x'))).toContain('[redacted]');
+    expect(await logged(format, (logger) => logger.info({ cyclic }, 'x'))).toContain('[redacted]');
   });
 });
 

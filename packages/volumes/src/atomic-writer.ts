@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { Clock, Random } from '@node-agent/async';
 import { type DirectoryEntry, type FileSystem, isMissing } from '@node-agent/host';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { cleanPayload, firstName, type Payload, type ProjectedFile } from './payload.ts';
 
-/** What {@link AtomicWriter} works with. */
+/** What `AtomicWriter` works with. */
 export interface AtomicWriterComponents {
   readonly fs: Pick<
     FileSystem,
@@ -20,11 +21,12 @@ export interface AtomicWriterComponents {
     | 'remove'
     | 'removeAll'
   >;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly random: Random;
+  readonly clock?: Pick<Clock, 'now' | 'monotonic'>;
+  readonly random?: Random;
 }
 
-const DATA = '..data';
+/** The link to the directory of data that counts. */
+export const DATA = '..data';
 const NEW_DATA = '..data_tmp';
 /** A directory of data, whoever made it: `..2006_01_02_15_04_05.` and digits. */
 const DATA_DIRECTORY = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$/;
@@ -36,10 +38,10 @@ const DATA_DIRECTORY = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$/;
  * one set of files; a kill between any two steps leaves the old set or the new one, and the next write ends the rest.
  */
 export class AtomicWriter {
-  readonly #components: AtomicWriterComponents;
+  readonly #components: WithDefaults<AtomicWriterComponents>;
 
   constructor(components: AtomicWriterComponents) {
-    this.#components = components;
+    this.#components = withDefaults(components);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import type { Clock } from '@node-agent/async';
 
 /** How a command ended. */
 export interface CommandResult {
@@ -11,7 +12,21 @@ export interface CommandResult {
 
 type Shell = ChildProcessByStdio<Writable, Readable, null>;
 
+/** What {@link CommandShell} works with. */
+export interface CommandShellComponents {
+  readonly clock: Pick<Clock, 'setTimer'>;
+}
+
+export interface CommandShellOptions {
+  /** After so long a command is killed. Default: 120,000. */
+  readonly deadlineMs?: number;
+  /** How many commands there may be that were killed and did not end, before none is run any more. Default: 16. */
+  readonly maxAbandoned?: number;
+}
+
 interface Waiting {
+  /** As the system has it, once the shell has told. */
+  pid: string | undefined;
   readonly resolve: (result: CommandResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -19,30 +34,51 @@ interface Waiting {
 /**
  * Runs commands as children of one small shell. To start a process, a large program is copied first: from a kubelet that takes
  * several milliseconds of its one thread, from a shell none. Commands run side by side. The shell is started with the first of
- * them, again where it has ended, and ends with this process.
+ * them, again where it has ended, and ends with this process. A command that does not end is killed; one that sleeps in the
+ * kernel for good cannot be, and there may be few of these (W6).
  */
 export class CommandShell {
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #deadlineMs: number;
+  readonly #maxAbandoned: number;
   readonly #waiting = new Map<string, Waiting>();
+  /** Commands that were killed and have not ended. */
+  readonly #abandoned = new Set<string>();
   #shell: Shell | undefined;
   #count = 0;
 
+  constructor(
+    { clock }: CommandShellComponents,
+    { deadlineMs = 120_000, maxAbandoned = 16 }: CommandShellOptions = {},
+  ) {
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+    this.#maxAbandoned = maxAbandoned;
+  }
+
   /**
    * Waits for a command's end. A command that is no longer waited for, as `signal` was aborted, runs on.
-   * @throws the signal's reason; Error where the shell has ended, or cannot be started
+   * @throws the signal's reason; Error where it did not end in time, where the shell has ended, or cannot be started
    */
   async run(command: string, args: readonly string[], signal: AbortSignal): Promise<CommandResult> {
     signal.throwIfAborted();
+    if (this.#abandoned.size >= this.#maxAbandoned) {
+      throw new Error(`${this.#abandoned.size} commands hang that cannot be killed`);
+    }
     const id = `${this.#count++}`;
     const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    this.#waiting.set(id, { resolve, reject });
+    const waiting: Waiting = { resolve, reject, pid: undefined };
+    this.#waiting.set(id, waiting);
     const shell = this.#running();
+    const timer = this.#clock.setTimer(this.#deadlineMs, () => this.#onDeadline(shell, id, waiting));
     try {
       hold(shell, true);
       shell.stdin.write(scriptOf(id, [command, ...args]));
       return await promise;
     } finally {
+      timer.cancel();
       signal.removeEventListener('abort', onAbort);
       this.#waiting.delete(id);
       // With nothing to wait for, it keeps this process from nothing.
@@ -55,6 +91,8 @@ export class CommandShell {
     const shell = spawn('/bin/sh', [], { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, LC_ALL: 'C' } });
     const end = (why: string): void => {
       if (this.#shell === shell) this.#shell = undefined;
+      // Nobody is left to tell of their end.
+      this.#abandoned.clear();
       for (const { reject } of this.#waiting.values()) reject(new Error(`the shell that runs commands: ${why}`));
     };
     shell.on('error', ({ message }) => end(message));
@@ -65,8 +103,18 @@ export class CommandShell {
     return shell;
   }
 
+  #onDeadline(shell: Shell, id: string, { pid, reject }: Waiting): void {
+    this.#abandoned.add(id);
+    if (pid !== undefined) shell.stdin.write(`kill -9 ${pid}\n`);
+    reject(new Error(`it did not end within ${this.#deadlineMs / 1000} s`));
+  }
+
   #onLine(line: string): void {
+    const [, begun = '', pid] = /^\+(\d+) (\d+)$/.exec(line) ?? [];
+    const starting = this.#waiting.get(begun);
+    if (starting !== undefined) starting.pid = pid;
     const [, id = '', exitCode, output = ''] = /^(\d+) (\d+) ?(.*)$/.exec(line) ?? [];
+    this.#abandoned.delete(id);
     this.#waiting.get(id)?.resolve({ exitCode: Number(exitCode), output: output.trim() });
   }
 }
@@ -80,13 +128,13 @@ function hold(shell: Shell, on: boolean): void {
 }
 
 /**
- * The command beside the shell, as a grandchild, so that none is left for it to wait for. It answers in one line: its id, its
- * exit code, and what it said, short enough to be written at once.
+ * The command beside the shell, as a grandchild, so that none is left for it to wait for. It tells its process id, with its own
+ * after a plus sign, and answers in one line: its id, its exit code, and what it said, short enough to be written at once.
  */
 function scriptOf(id: string, command: readonly string[]): string {
-  const said = `$(${command.map(quoted).join(' ')} 2>&1 </dev/null)`;
+  const run = `${command.map(quoted).join(' ')} 2>&1 </dev/null & echo "+${id} $!" >&3; wait $!`;
   const failed = `printf '%s %s %s\\n' ${id} $code "$(printf '%s' "$said" | tr '\\n' ' ' | head -c 2000)"`;
-  return `( { said=${said}; code=$?; if [ $code = 0 ]; then echo "${id} 0"; else ${failed}; fi; } & )\n`;
+  return `( { said=$(${run}); code=$?; if [ $code = 0 ]; then echo "${id} 0"; else ${failed}; fi; } 3>&1 & )\n`;
 }
 
 function quoted(argument: string): string {

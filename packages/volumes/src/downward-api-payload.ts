@@ -30,7 +30,7 @@ export function downwardApiPayload(
       const value = fileText(pod, item, nodeAllocatable);
       payload.set(item.path, { data: Buffer.from(value), mode: item.mode ?? defaultMode });
     } catch (error) {
-      if (!(error instanceof PodSpecError)) throw error;
+      if (!PodSpecError.is(error)) throw error;
       problems.push(`file ${item.path}: ${error.message}`);
     }
   }

@@ -1,4 +1,6 @@
+import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
+
 /**
  * What went wrong with a volume:
  * - `UnsupportedVolume`, `UnsupportedMount`: a type of volume, or a way to mount it, that this kubelet has not got
@@ -25,8 +27,14 @@ export type VolumeErrorCode =
   | 'MountFailed'
   | 'Io';
 
+const BRAND = '@node-agent/volumes.VolumeError';
+
 /** The one error that this package throws. */
 export class VolumeError extends Error {
+  static {
+    brand(VolumeError, BRAND);
+  }
+
   override readonly name = 'VolumeError';
   readonly code: VolumeErrorCode;
   /** When what failed is tried again, by the monotonic clock: sooner there is no use in asking. */
@@ -46,9 +54,14 @@ export class VolumeError extends Error {
     this.isTold = isTold;
   }
 
+  /** Whether a value is a `VolumeError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is VolumeError {
+    return hasBrand(value, BRAND);
+  }
+
   /** The error itself, or anything else that was thrown, as `Io`. */
   static from(error: unknown): VolumeError {
-    if (error instanceof VolumeError) return error;
+    if (VolumeError.is(error)) return error;
     return new VolumeError('Io', errorText(error), error);
   }
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { type FileKind, type FileSystem, isMissing } from '@node-agent/host';
+import { type FileKind, type ForeignFiles, isMissing } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { VolumeError } from './errors.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
@@ -38,28 +38,34 @@ export function checkHostPath(path: string, type: string, found: FileKind | unde
   return { action: 'refuse', message: `hostPath type check failed: ${path} is not ${rule.words}` };
 }
 
-/** `hostPath` volumes: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. */
+/** What of foreign files a host path needs. */
+export type HostPathFiles = Pick<ForeignFiles, 'stat' | 'makeDirectory' | 'makeFile'>;
+
+/**
+ * `hostPath` volumes: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. Its file
+ * system may never answer: it is asked through what ends in time (W6).
+ */
 export class HostPathPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/host-path';
-  readonly #fs: Pick<FileSystem, 'stat' | 'mkdir' | 'open'>;
+  readonly #files: HostPathFiles;
 
-  constructor(components: { readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'open'> }) {
-    this.#fs = components.fs;
+  constructor(components: { readonly foreignFiles: HostPathFiles }) {
+    this.#files = components.foreignFiles;
   }
 
   canSupport(volume: Volume): boolean {
     return volume.hostPath !== undefined;
   }
 
-  async setUp(_pod: Pod, volume: Volume): Promise<MountedVolume> {
+  async setUp(_pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
     const { path = '', type = '' } = volume.hostPath ?? {};
     if (path.split('/').includes('..')) {
       throw new VolumeError('InvalidPath', `invalid HostPath \`${path}\`: must not contain '..'`);
     }
-    const check = checkHostPath(path, type, type === '' ? undefined : await this.#kindOf(path));
+    const check = checkHostPath(path, type, type === '' ? undefined : await this.#kindOf(path, signal));
     if (check.action === 'refuse') throw new VolumeError('TypeCheckFailed', check.message);
-    if (check.action === 'makeDirectory') await this.#fs.mkdir(path, { mode: 0o755 });
-    if (check.action === 'makeFile') await this.#makeFile(path);
+    if (check.action === 'makeDirectory') await this.#files.makeDirectory(path, 0o755, signal);
+    if (check.action === 'makeFile') await this.#makeFile(path, signal);
     return { hostPath: path, readOnly: false, selinuxRelabel: false };
   }
 
@@ -71,19 +77,18 @@ export class HostPathPlugin implements VolumePlugin {
     return false;
   }
 
-  async #kindOf(path: string): Promise<FileKind | undefined> {
+  async #kindOf(path: string, signal: AbortSignal): Promise<FileKind | undefined> {
     try {
-      return (await this.#fs.stat(path)).kind;
+      return (await this.#files.stat(path, signal)).kind;
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw VolumeError.from(error);
     }
   }
 
-  async #makeFile(path: string): Promise<void> {
+  async #makeFile(path: string, signal: AbortSignal): Promise<void> {
     try {
-      // Opened to append, so that a file which came in between keeps its content.
-      await (await this.#fs.open(path, 'a')).close();
+      await this.#files.makeFile(path, signal);
     } catch (error) {
       const detail = isMissing(error) ? `: the directory ${dirname(path)} does not exist` : '';
       throw new VolumeError('TypeCheckFailed', `hostPath file ${path} cannot be made${detail}`, error);

@@ -1,14 +1,18 @@
-export { containerMounts, unsupportedMounts } from './container-mounts.ts';
+export type { AtomicWriterComponents } from './atomic-writer.ts';
+export { containerMounts } from './container-mounts.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './empty-dir.ts';
 export { VolumeError, type VolumeErrorCode } from './errors.ts';
-export { checkHostPath, type HostPathCheck, HostPathPlugin } from './host-path.ts';
+export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './host-path.ts';
 export { MountCommand } from './mount-command.ts';
 export type { Mounter } from './mounter.ts';
-export { type MountedVolume, type VolumePlugin, volumeType } from './plugin.ts';
+export type { MountedVolume, VolumePlugin } from './plugin.ts';
 export { PodPaths } from './pod-paths.ts';
 export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projection-plugin.ts';
+export type { ScratchComponents } from './scratch-directory.ts';
 export type {
+  ClusterTrustBundleSource,
   ConfigMapData,
+  LabelSelector,
   ObjectSource,
   ProjectionSources,
   SecretData,

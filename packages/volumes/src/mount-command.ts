@@ -1,4 +1,6 @@
+import type { Clock } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
+import { errorText } from '@node-agent/telemetry';
 import { CommandShell } from './command-shell.ts';
 import { VolumeError } from './errors.ts';
 import { type Mounter, readMountPoints } from './mounter.ts';
@@ -6,10 +8,11 @@ import { type Mounter, readMountPoints } from './mounter.ts';
 /** Mounts through mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; needs CAP_SYS_ADMIN. */
 export class MountCommand implements Mounter {
   readonly #fs: Pick<FileSystem, 'readFile'>;
-  readonly #shell = new CommandShell();
+  readonly #shell: CommandShell;
 
-  constructor(components: { readonly fs: Pick<FileSystem, 'readFile'> }) {
+  constructor(components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> }) {
     this.#fs = components.fs;
+    this.#shell = new CommandShell(components);
   }
 
   mountPoints(): Promise<ReadonlyMap<string, string>> {
@@ -32,9 +35,12 @@ export class MountCommand implements Mounter {
   }
 
   async #run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
-    const { exitCode, output } = await this.#shell.run(command, args, signal);
-    if (exitCode === 0) return;
-    const said = output || `exit code ${exitCode}`;
-    throw new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${said}`);
+    const failed = (why: string, cause?: unknown): VolumeError =>
+      new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${why}`, cause);
+    const { exitCode, output } = await this.#shell.run(command, args, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw failed(errorText(error), error);
+    });
+    if (exitCode !== 0) throw failed(output || `exit code ${exitCode}`);
   }
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileSystem, isMissing, textOfBytes } from '@node-agent/host';
 
 /** The host's mounts, as far as volumes need them. */
 export interface Mounter {
@@ -32,18 +32,19 @@ export async function readMountPoints(fs: Pick<FileSystem, 'readFile'>): Promise
   // Latin 1 and back keeps paths that are no UTF-8 apart from each other, and octal escapes in their bytes.
   const bytes = await fs.readFile('/proc/self/mountinfo');
   const points = parseMountInfo(Buffer.from(bytes).toString('latin1'));
-  return new Map([...points].map(([point, fsType]) => [Buffer.from(point, 'latin1').toString('utf8'), fsType]));
+  return new Map([...points].map(([point, fsType]) => [textOfBytes(Buffer.from(point, 'latin1')), fsType]));
 }
 
 /**
- * The type of the file system of its own that is mounted at `directory` itself; `undefined` where none is, or it is not there.
- * The mount table, which grows with the pods, is read only where the device tells of a mount.
+ * The type of the file system that is mounted at `directory` itself; `undefined` where none is, or it is not there. What is
+ * mounted is not asked, as it may never answer (W6); the mount table, which grows with the pods, is read only where the mount's
+ * id tells of a mount.
  */
 export async function mountedType(
-  components: { readonly fs: Pick<FileSystem, 'realpath' | 'stat'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
+  components: { readonly fs: Pick<FileSystem, 'realpath' | 'mountId'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
   directory: string,
 ): Promise<string | undefined> {
-  if (!(await isOnDeviceOfItsOwn(components.fs, directory))) return undefined;
+  if (!(await isMountOfItsOwn(components.fs, directory))) return undefined;
   const real = await realDirectory(components.fs, directory);
   return real === undefined ? undefined : (await components.mounter.mountPoints()).get(real);
 }
@@ -59,10 +60,9 @@ export async function mountPointsWithin(
   return points.filter((point) => point === real || point.startsWith(`${real}/`));
 }
 
-async function isOnDeviceOfItsOwn(fs: Pick<FileSystem, 'stat'>, directory: string): Promise<boolean> {
+async function isMountOfItsOwn(fs: Pick<FileSystem, 'mountId'>, directory: string): Promise<boolean> {
   try {
-    const { device } = await fs.stat(directory);
-    return device !== (await fs.stat(dirname(directory))).device;
+    return (await fs.mountId(directory)) !== (await fs.mountId(dirname(directory)));
   } catch (error) {
     if (isMissing(error)) return false;
     throw error;

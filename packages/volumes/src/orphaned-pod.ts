@@ -1,4 +1,4 @@
-import type { FileSystem } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
 import { VolumeError } from './errors.ts';
 import { type Mounter, mountPointsWithin } from './mounter.ts';
 import type { PodPaths } from './pod-paths.ts';
@@ -35,15 +35,17 @@ export async function removeOrphanedPod(components: OrphanComponents, uid: strin
  * @throws VolumeError `StillMounted` where it holds anything: its content may be precious to whoever put it there
  */
 export async function removeEmptyVolume(
-  { fs, paths }: Pick<OrphanComponents, 'paths'> & { readonly fs: Pick<FileSystem, 'readdir' | 'remove'> },
+  { fs, paths }: Pick<OrphanComponents, 'paths'> & { readonly fs: Pick<FileSystem, 'remove'> },
   uid: string,
-  { plugin, name }: VolumeOnDisk,
+  { plugin, name, isDirectory }: VolumeOnDisk,
 ): Promise<void> {
   const path = `${paths.volumesDir(uid)}/${plugin}/${name}`;
+  if (!isDirectory) throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it is no directory`);
   try {
-    if ((await fs.readdir(path)).length === 0) return await fs.remove(path);
+    await fs.remove(path);
   } catch (error) {
-    throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it cannot be removed`, error);
+    if (isMissing(error)) return;
+    const why = errorCode(error) === 'ENOTEMPTY' ? 'it is not empty' : 'it cannot be removed';
+    throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and ${why}`, error);
   }
-  throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it is not empty`);
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { FileSystem } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
 import { VolumeError } from './errors.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
@@ -10,9 +11,14 @@ import type { PodPaths } from './pod-paths.ts';
 import { type Projection, projectionsOf } from './projections.ts';
 import { isRemovingName, type ScratchComponents, ScratchDirectories, type ScratchPaths } from './scratch-directory.ts';
 import type { ProjectionSources } from './sources.ts';
+import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
 
 /** What the plugins of {@link projectionPlugins} work with. */
-export interface ProjectionComponents extends ScratchComponents, AtomicWriterComponents {
+export interface ProjectionComponents extends ScratchComponents, Omit<AtomicWriterComponents, 'clock' | 'random'> {
+  /** The machine's own where absent. */
+  readonly clock?: AtomicWriterComponents['clock'];
+  /** The machine's own where absent. */
+  readonly random?: AtomicWriterComponents['random'];
   readonly fs: FileSystem;
   readonly paths: PodPaths;
   readonly sources: ProjectionSources;
@@ -30,10 +36,8 @@ const WRAPPED_PLUGIN = 'kubernetes.io/empty-dir';
  * The plugins for volumes that the kubelet fills with files: `downwardAPI` and `projected`; with a source of objects also
  * `configMap` and `secret`. A projected volume with a part that no source is there for is refused by name.
  */
-export function projectionPlugins(
-  components: ProjectionComponents,
-  options: ProjectionOptions,
-): readonly VolumePlugin[] {
+export function projectionPlugins(given: ProjectionComponents, options: ProjectionOptions): readonly VolumePlugin[] {
+  const components = withDefaults(given);
   return projectionsOf(components.sources).map((projection) => new ProjectionPlugin(components, options, projection));
 }
 
@@ -44,19 +48,21 @@ export function projectionPlugins(
 class ProjectionPlugin implements VolumePlugin {
   readonly name: string;
   readonly refreshes = true;
-  readonly #components: ProjectionComponents;
+  readonly #components: WithDefaults<ProjectionComponents>;
   readonly #options: ProjectionOptions;
   readonly #projection: Projection;
   readonly #directories: ScratchDirectories;
   readonly #writer: AtomicWriter;
+  readonly #written: WrittenPayloads;
 
-  constructor(components: ProjectionComponents, options: ProjectionOptions, projection: Projection) {
+  constructor(components: WithDefaults<ProjectionComponents>, options: ProjectionOptions, projection: Projection) {
     this.name = projection.name;
     this.#components = components;
     this.#options = options;
     this.#projection = projection;
     this.#directories = new ScratchDirectories(components);
     this.#writer = new AtomicWriter(components);
+    this.#written = new WrittenPayloads(withDefaults(components));
   }
 
   canSupport(volume: Volume): boolean {
@@ -78,15 +84,21 @@ class ProjectionPlugin implements VolumePlugin {
     const paths = this.#pathsOf(pod.metadata.uid, volume.name);
     const { medium } = this.#projection;
     const fsGroup = pod.spec.securityContext?.fsGroup;
+    const digest = payloadDigest(payload, nested, fsGroup);
+    const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
+    if (await this.#written.holds(paths.directory, digest)) return mounted;
     const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
     await this.#directories.make({ ...paths, medium, sizeBytes, fsGroup }, signal);
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
     await this.#writer.write(paths.directory, payload, fsGroup);
-    return { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
+    await this.#written.remember(paths.directory, digest);
+    return mounted;
   }
 
   tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
-    return this.#directories.remove(this.#pathsOf(podUid, directoryName), signal);
+    const paths = this.#pathsOf(podUid, directoryName);
+    this.#written.forget(paths.directory);
+    return this.#directories.remove(paths, signal);
   }
 
   isRemoving(directoryName: string): boolean {

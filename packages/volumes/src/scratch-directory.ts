@@ -1,13 +1,23 @@
 import { basename, dirname, join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
 import { type Mounter, mountedType } from './mounter.ts';
 import { readNoswapSupport } from './noswap.ts';
 
-/** What {@link ScratchDirectories} works with. */
+/** What `ScratchDirectories` works with. */
 export interface ScratchComponents {
   readonly fs: Pick<
     FileSystem,
-    'mkdir' | 'stat' | 'chown' | 'chmod' | 'exists' | 'readFile' | 'writeFile' | 'rename' | 'removeAll' | 'realpath'
+    | 'mkdir'
+    | 'stat'
+    | 'mountId'
+    | 'chown'
+    | 'chmod'
+    | 'exists'
+    | 'readFile'
+    | 'writeFile'
+    | 'rename'
+    | 'removeAll'
+    | 'realpath'
   >;
   readonly mounter: Mounter;
 }
@@ -27,6 +37,8 @@ export interface ScratchSpec extends ScratchPaths {
   readonly fsGroup: number | undefined;
 }
 
+/** So many mounts on one another are taken away from a directory. */
+const MAX_MOUNTS = 16;
 /** Set before a volume's name while it is removed: no volume can be called so. */
 const REMOVING = 'deleting~';
 /** Read, write and enter for the group, which new files inherit (`pkg/volume/volume_linux.go`). */
@@ -71,21 +83,34 @@ export class ScratchDirectories {
 
   /** Removes the directory with all that is in it, or what an earlier removal left of it; no error where it is not there. */
   async remove({ directory, stateDirectory }: ScratchPaths, signal: AbortSignal): Promise<void> {
-    const { fs, mounter } = this.#components;
+    const { fs } = this.#components;
     if (isRemovingName(basename(directory))) return fs.removeAll(directory);
     // First of all it is no longer ready: after a crash from here on it is set up anew, or removed.
     await fs.removeAll(stateDirectory);
-    if ((await mountedType(this.#components, directory)) === 'tmpfs') await mounter.unmount(directory, signal);
     const aside = join(dirname(directory), `${REMOVING}${basename(directory)}`);
     // Left by a removal that was cut short; a rename needs its place.
     await fs.removeAll(aside);
-    try {
-      await fs.rename(directory, aside);
-    } catch (error) {
-      if (isMissing(error)) return;
-      throw error;
+    if (await this.#moveAside(directory, aside, signal)) await fs.removeAll(aside);
+  }
+
+  /**
+   * A mount point cannot be moved, which the kernel says without asking what is mounted: only then the mount table is read. A
+   * tmpfs is the volume's own, or what a container put on top of it; anything else stays, and is told.
+   * @returns `false` where there is no such directory
+   */
+  async #moveAside(directory: string, aside: string, signal: AbortSignal): Promise<boolean> {
+    const { fs, mounter } = this.#components;
+    for (let mounts = 0; ; mounts++) {
+      try {
+        await fs.rename(directory, aside);
+        return true;
+      } catch (error) {
+        if (isMissing(error)) return false;
+        if (errorCode(error) !== 'EBUSY' || mounts >= MAX_MOUNTS) throw error;
+        if ((await mountedType(this.#components, directory)) !== 'tmpfs') throw error;
+        await mounter.unmount(directory, signal);
+      }
     }
-    await fs.removeAll(aside);
   }
 
   /** Its parents are 0750, the directory is for everyone, and the pod's group owns it where it has one. */

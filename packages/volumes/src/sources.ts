@@ -33,9 +33,9 @@ export interface TokenSource {
 }
 
 /** A label selector, as a pod has it for trust bundles; `undefined` selects none, an empty one all. */
-type LabelSelector = NonNullable<ClusterTrustBundleSource['labelSelector']>;
+export type LabelSelector = NonNullable<ClusterTrustBundleSource['labelSelector']>;
 
-type ClusterTrustBundleSource = NonNullable<
+export type ClusterTrustBundleSource = NonNullable<
   NonNullable<NonNullable<Volume['projected']>['sources']>[number]['clusterTrustBundle']
 >;
 

@@ -1,4 +1,4 @@
-import { type Clock, withTimeout } from '@node-agent/async';
+import { type Clock, Semaphore, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
@@ -8,6 +8,8 @@ import {
   type LogFields,
   type Logger,
   type Metrics,
+  type WithDefaults,
+  withDefaults,
 } from '@node-agent/telemetry';
 import { containerMounts, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
@@ -27,10 +29,14 @@ export interface VolumeManagerComponents {
   readonly paths: PodPaths;
   /** The types of volumes that there are; a volume goes to the first that can support it. */
   readonly plugins: readonly VolumePlugin[];
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly recorder: EventRecorder;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
   /** Told of a pod with a volume that became ready after its pod had given up waiting: its next sync need not wait. */
   readonly onVolumeReady?: (podUid: string) => void;
 }
@@ -42,6 +48,8 @@ export interface VolumeManagerOptions {
 
 /** How long a pod waits for an operation that does not end, in milliseconds. */
 const WAIT_MS = 123_000;
+/** The directories of how many orphaned pods are taken away at once. */
+const ORPHANS_AT_ONCE = 32;
 /** How long the directories of a pod are taken to be there without looking again, in milliseconds. */
 const MADE_MS = 30_000;
 
@@ -51,22 +59,27 @@ const MADE_MS = 30_000;
  * is found on the disk, so nothing has to be remembered across a restart (K1).
  */
 export class VolumeManager {
-  readonly #components: VolumeManagerComponents;
+  readonly #components: WithDefaults<VolumeManagerComponents>;
   readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
   readonly #operations: VolumeOperations;
   readonly #metrics: VolumeMetrics;
-  /** Pods whose directories were asked for since the last sweep began: the sweep's caller may not know of them yet. */
-  readonly #wanted = new Set<string>();
+  /** When the directories of pods were asked for: a sweep that began before may not know of them. */
+  readonly #wanted = new Map<string, number>();
+  /** How many sweeps have begun. */
+  #sweeps = 0;
+  readonly #underWay = new Set<number>();
+  readonly #orphanPlaces = new Semaphore(ORPHANS_AT_ONCE);
   /** When the directories of pods were made last, by the monotonic clock; of late only. */
   readonly #made = new Map<string, number>();
   /** Since when pods wait for volumes that failed, or when that was told last, by the monotonic clock. */
   readonly #waitingSince = new Map<string, number>();
   /** Pods whose directories are being removed. */
-  readonly #removals = new Map<string, Promise<void>>();
+  readonly #removals = new Map<string, Promise<unknown>>();
   readonly #orphans: Gauge;
   readonly #orphanErrors: Gauge;
 
-  constructor(components: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
+  constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
+    const components = withDefaults(given);
     this.#components = components;
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
     this.#metrics = new VolumeMetrics(components.metrics);
@@ -107,7 +120,7 @@ export class VolumeManager {
    */
   async makePodDataDirs(uid: string): Promise<void> {
     const { fs, paths, clock } = this.#components;
-    this.#wanted.add(uid);
+    this.#wanted.set(uid, this.#sweeps);
     await this.#removals.get(uid);
     const nowMs = clock.monotonic();
     if (nowMs - (this.#made.get(uid) ?? Number.NEGATIVE_INFINITY) < MADE_MS) return;
@@ -202,31 +215,59 @@ export class VolumeManager {
   }
 
   /**
-   * Takes away what is on the disk of pods that nobody knows: first their volumes, then their directories.
+   * Takes away what is on the disk of pods that nobody knows: first their volumes, then their directories. Pods side by side,
+   * so that one that takes its time keeps no other waiting (W6); of a pod that an earlier call is still busy with nothing is done.
    * @param isKnown whether a pod is wanted, or has anything that runs; asked right before its directory is touched
    * @throws VolumeError `StillMounted` after all others were cleaned, naming each pod that could not be
    */
   async cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal?: AbortSignal): Promise<void> {
-    const { fs, paths, clock } = this.#components;
-    const failures: string[] = [];
-    let orphans = 0;
-    this.#wanted.clear();
-    const nowMs = clock.monotonic();
+    const { fs, paths } = this.#components;
+    const sweep = ++this.#sweeps;
+    this.#underWay.add(sweep);
+    try {
+      this.#forgetOld();
+      const isOrphan = (uid: string): boolean =>
+        !signal?.aborted && !isKnown(uid) && (this.#wanted.get(uid) ?? -1) < sweep && !this.#removals.has(uid);
+      const failures: string[] = [];
+      let orphans = 0;
+      const ending = signal ?? new AbortController().signal;
+      await Promise.all(
+        (await podsOnDisk(fs, paths)).map(async (uid) => {
+          using _place = await this.#orphanPlaces.acquire();
+          if (!isOrphan(uid)) return;
+          orphans++;
+          await this.#removeOrphanAlone(uid, ending).catch((error: unknown) => {
+            failures.push(VolumeError.from(error).message);
+          });
+        }),
+      );
+      this.#orphans.set({}, orphans);
+      this.#orphanErrors.set({}, failures.length);
+      if (failures.length > 0) throw new VolumeError('StillMounted', failures.join('; '));
+    } finally {
+      this.#underWay.delete(sweep);
+    }
+  }
+
+  /** What no sweep can be mistaken about any more, and what may have changed since it was seen. */
+  #forgetOld(): void {
+    const oldest = Math.min(...this.#underWay);
+    for (const [uid, since] of this.#wanted) if (since < oldest) this.#wanted.delete(uid);
+    const nowMs = this.#components.clock.monotonic();
     for (const [uid, atMs] of this.#made) if (nowMs - atMs >= MADE_MS) this.#made.delete(uid);
-    for (const uid of await podsOnDisk(fs, paths)) {
-      if (signal?.aborted || isKnown(uid) || this.#wanted.has(uid)) continue;
-      orphans++;
-      this.#made.delete(uid);
-      const removal = this.#removeOrphan(uid, signal ?? new AbortController().signal).catch((error: unknown) => {
-        failures.push(VolumeError.from(error).message);
-      });
-      this.#removals.set(uid, removal);
+  }
+
+  async #removeOrphanAlone(uid: string, signal: AbortSignal): Promise<void> {
+    this.#made.delete(uid);
+    const removal = this.#removeOrphan(uid, signal);
+    // Who waits for it wants it to be over.
+    const over = removal.catch(() => undefined);
+    this.#removals.set(uid, over);
+    try {
       await removal;
+    } finally {
       this.#removals.delete(uid);
     }
-    this.#orphans.set({}, orphans);
-    this.#orphanErrors.set({}, failures.length);
-    if (failures.length > 0) throw new VolumeError('StillMounted', failures.join('; '));
   }
 
   async #removeOrphan(uid: string, signal: AbortSignal): Promise<void> {

@@ -7,6 +7,7 @@ export interface VolumeOnDisk {
   readonly plugin: string;
   /** The name of the directory: the volume's, or what its plugin called it while it removed it. */
   readonly name: string;
+  readonly isDirectory: boolean;
 }
 
 /** The UIDs of all pods that have a directory. */
@@ -24,7 +25,7 @@ export async function volumesOnDisk(
   const found: VolumeOnDisk[] = [];
   for (const plugin of await readDirectory(fs, paths.volumesDir(uid))) {
     const volumes = await readDirectory(fs, `${paths.volumesDir(uid)}/${plugin.name}`);
-    found.push(...volumes.map(({ name }) => ({ plugin: plugin.name, name })));
+    found.push(...volumes.map(({ name, kind }) => ({ plugin: plugin.name, name, isDirectory: kind === 'directory' })));
   }
   return found;
 }

@@ -1,5 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { CommandShell } from '../src/command-shell.ts';
 
@@ -13,11 +18,14 @@ async function children(): Promise<readonly string[]> {
 
 describe('commands through a shell', () => {
   test('one that ends well says nothing', async () => {
-    expect(await new CommandShell().run('echo', ['hello'], signal)).toEqual({ exitCode: 0, output: '' });
+    expect(await new CommandShell({ clock: systemClock }).run('echo', ['hello'], signal)).toEqual({
+      exitCode: 0,
+      output: '',
+    });
   });
 
   test('one that fails tells how, in one line, of limited length', async () => {
-    const shell = new CommandShell();
+    const shell = new CommandShell({ clock: systemClock });
     const script = 'echo one; echo two >&2; exit 7';
     expect(await shell.run('sh', ['-c', script], signal)).toEqual({ exitCode: 7, output: 'one two' });
     const long = await shell.run('sh', ['-c', 'head -c 100000 /dev/zero | tr "\\0" x; exit 1'], signal);
@@ -27,12 +35,16 @@ describe('commands through a shell', () => {
 
   test('arguments arrive as they are', async () => {
     const odd = [`a'b`, '$HOME', '`id`', 'two\nlines', '', '"', '\\', '*'];
-    const result = await new CommandShell().run('sh', ['-c', 'printf "<%s>" "$@"; exit 1', 'sh', ...odd], signal);
+    const result = await new CommandShell({ clock: systemClock }).run(
+      'sh',
+      ['-c', 'printf "<%s>" "$@"; exit 1', 'sh', ...odd],
+      signal,
+    );
     expect(result.output).toBe(odd.map((text) => `<${text.replace('\n', ' ')}>`).join(''));
   });
 
   test('commands run side by side: one that hangs keeps no other waiting', async () => {
-    const shell = new CommandShell();
+    const shell = new CommandShell({ clock: systemClock });
     const stop = new AbortController();
     const hanging = shell.run('sleep', ['5'], stop.signal);
     const all = await Promise.all(Array.from({ length: 50 }, () => shell.run('true', [], signal)));
@@ -41,9 +53,30 @@ describe('commands through a shell', () => {
     await expect(hanging).rejects.toThrow('no longer wanted');
   });
 
+  test('W6: one that does not end in time is killed, and no other is; too many that stay end the running of more', async () => {
+    const clock = new FakeClock();
+    const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });
+    const directory = await mkdtemp(join(tmpdir(), 'command-shell-'));
+    const fifo = join(directory, 'fifo');
+    await shell.run('mkfifo', [fifo], signal);
+    const hanging = shell.run('sh', ['-c', `echo $$ > ${directory}/pid; exec cat ${fifo}`], signal).catch(String);
+    let pid = '';
+    while (pid === '') pid = (await readFile(`${directory}/pid`, 'utf8').catch(() => '')).trim();
+    const isAlive = () => existsSync(`/proc/${pid}`);
+    expect(isAlive()).toBe(true);
+    await clock.advance(5_000);
+    expect(await hanging).toBe('Error: it did not end within 5 s');
+    while (isAlive()) await new Promise((resolve) => setImmediate(resolve));
+    // The shell tells of its end, then there is room again.
+    while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await rm(directory, { recursive: true });
+  });
+
   test('what a shell that is killed ran is told of, and the next command has a new shell', async () => {
     const before = await children();
-    const shell = new CommandShell();
+    const shell = new CommandShell({ clock: systemClock });
     const hanging = shell.run('sleep', ['5'], signal);
     await shell.run('true', [], signal);
     const own = (await children()).filter((pid) => !before.includes(pid));
@@ -55,7 +88,7 @@ describe('commands through a shell', () => {
 
   test('it keeps no program from ending', () => {
     const source = new URL('../src/command-shell.ts', import.meta.url).href;
-    const program = `const { CommandShell } = await import('${source}'); process.stdout.write(String((await new CommandShell().run('true', [], new AbortController().signal)).exitCode));`;
+    const program = `const { CommandShell } = await import('${source}'); const clock = { setTimer: () => ({ cancel() {} }) }; process.stdout.write(String((await new CommandShell({ clock }).run('true', [], new AbortController().signal)).exitCode));`;
     const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
     expect([status, `${stdout}`]).toEqual([0, '0']);
   });

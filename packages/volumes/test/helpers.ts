@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
-import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { ForeignFiles } from '@node-agent/host';
+import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { EmptyDirPlugin } from '../src/empty-dir.ts';
@@ -45,6 +46,7 @@ export class MemoryMounter implements Mounter {
 export interface Fixture {
   readonly clock: FakeClock;
   readonly fs: MemoryFileSystem;
+  readonly foreignFiles: ForeignFiles;
   readonly mounter: MemoryMounter;
   readonly paths: PodPaths;
   readonly events: string[];
@@ -58,6 +60,7 @@ export interface Fixture {
 export function setUp(options: VolumeManagerOptions = {}, sources: Partial<ProjectionSources> = {}): Fixture {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
+  const foreignFiles = memoryForeignFiles({ clock, fs });
   const mounter = new MemoryMounter(fs);
   const paths = new PodPaths(ROOT);
   const events: string[] = [];
@@ -73,7 +76,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
         paths,
         plugins: [
           new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes: 1 << 30 }),
-          new HostPathPlugin({ fs }),
+          new HostPathPlugin({ foreignFiles }),
           ...projectionPlugins(
             {
               fs,
@@ -101,6 +104,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
   return {
     clock,
     fs,
+    foreignFiles,
     mounter,
     paths,
     events,

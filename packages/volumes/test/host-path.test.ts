@@ -49,30 +49,43 @@ describe('HostPathPlugin', () => {
   });
 
   it('makes a directory, with its parents, and a file, but no parents of it', async () => {
-    const { fs } = setUp();
-    const plugin = new HostPathPlugin({ fs });
-    await plugin.setUp(podOf([]), volume('/a/b', 'DirectoryOrCreate'));
+    const { fs, foreignFiles, signal } = setUp();
+    const plugin = new HostPathPlugin({ foreignFiles });
+    await plugin.setUp(podOf([]), volume('/a/b', 'DirectoryOrCreate'), signal);
     expect(await fs.stat('/a/b')).toMatchObject({ kind: 'directory', mode: 0o755 });
-    await plugin.setUp(podOf([]), volume('/a/b/f', 'FileOrCreate'));
+    await plugin.setUp(podOf([]), volume('/a/b/f', 'FileOrCreate'), signal);
     expect(await fs.stat('/a/b/f')).toMatchObject({ kind: 'file', sizeBytes: 0 });
-    const error = await errorOf(plugin.setUp(podOf([]), volume('/no/f', 'FileOrCreate')));
+    const error = await errorOf(plugin.setUp(podOf([]), volume('/no/f', 'FileOrCreate'), signal));
     expect(error.message).toBe('hostPath file /no/f cannot be made: the directory /no does not exist');
   });
 
   it('gives the path as it is, follows links to tell the type, and asks for no label', async () => {
-    const { fs } = setUp();
+    const { fs, foreignFiles, signal } = setUp();
     await fs.mkdir('/real');
     await fs.symlink('/real', '/link');
-    expect(await new HostPathPlugin({ fs }).setUp(podOf([]), volume('/link', 'Directory'))).toEqual({
+    expect(await new HostPathPlugin({ foreignFiles }).setUp(podOf([]), volume('/link', 'Directory'), signal)).toEqual({
       hostPath: '/link',
       readOnly: false,
       selinuxRelabel: false,
     });
   });
 
+  it('W6: one on a file system that does not answer fails in time, and no other waits for it', async () => {
+    const { fs, clock, manager, signal } = setUp();
+    await fs.mkdir('/nfs/data');
+    fs.injectFault({ code: 'EIO', path: '/nfs', hangs: true });
+    const hanging = errorOf(manager.waitForAttachAndMount(podOf([volume('/nfs/data', 'Directory')], 'dead'), signal));
+    await fs.mkdir('/local');
+    await manager.waitForAttachAndMount(podOf([volume('/local', 'Directory')], 'alive'), signal);
+    await clock.advance(10_000);
+    expect((await hanging).message).toContain(
+      "ETIMEDOUT: its file system did not answer within 10 s, stat '/nfs/data'",
+    );
+  });
+
   it('W3: refuses to go up', async () => {
-    const { fs } = setUp();
-    const error = await errorOf(new HostPathPlugin({ fs }).setUp(podOf([]), volume('/srv/../etc')));
+    const { foreignFiles, signal } = setUp();
+    const error = await errorOf(new HostPathPlugin({ foreignFiles }).setUp(podOf([]), volume('/srv/../etc'), signal));
     expect([error.code, error.message]).toEqual([
       'InvalidPath',
       "invalid HostPath `/srv/../etc`: must not contain '..'",

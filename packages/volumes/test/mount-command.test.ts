@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EmptyDirPlugin } from '../src/empty-dir.ts';
@@ -9,7 +10,7 @@ import { mountPointsWithin } from '../src/mounter.ts';
 import { PodPaths } from '../src/pod-paths.ts';
 import { errorOf, podOf } from './helpers.ts';
 
-const mounter = new MountCommand({ fs: nodeFileSystem });
+const mounter = new MountCommand({ fs: nodeFileSystem, clock: systemClock });
 const signal = new AbortController().signal;
 let root: string;
 beforeEach(async () => {

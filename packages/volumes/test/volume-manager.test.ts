@@ -296,6 +296,42 @@ describe('orphaned pods', () => {
     for (const uid of ['a', 'b']) expect(await fs.exists(`${ROOT}/pods/${uid}/volumes`)).toBe(true);
   });
 
+  it('W6: are taken away side by side: one that hangs holds up no other, nor is it begun twice', async () => {
+    const { manager, fs, clock, signal } = setUp();
+    for (const uid of ['a', 'stuck', 'z']) {
+      await manager.makePodDataDirs(uid);
+      await manager.waitForAttachAndMount(podOf([scratch], uid), signal);
+    }
+    const hang = fs.injectFault({ code: 'EIO', operation: 'rename', path: `${ROOT}/pods/stuck`, hangs: true });
+    const first = manager.cleanupOrphanedPodDirs(() => false);
+    await clock.settle();
+    expect((await fs.readdir(`${ROOT}/pods`)).map(({ name }) => name)).toEqual(['stuck']);
+    await fs.mkdir(`${ROOT}/pods/late/volumes`);
+    await manager.cleanupOrphanedPodDirs(() => false);
+    expect((await fs.readdir(`${ROOT}/pods`)).map(({ name }) => name)).toEqual(['stuck']);
+    expect(hang.hits).toBe(1);
+    hang.remove();
+    await first;
+    expect(await fs.readdir(`${ROOT}/pods`)).toEqual([]);
+  });
+
+  it('are asked for once more right before each is touched', async () => {
+    const { manager, fs } = setUp();
+    for (let n = 0; n < 100; n++) await manager.makePodDataDirs(`p${n}`);
+    let asked = 0;
+    // All but the first that are asked for have come back meanwhile.
+    await manager.cleanupOrphanedPodDirs(() => ++asked > 1);
+    expect([asked, (await fs.readdir(`${ROOT}/pods`)).length]).toEqual([100, 99]);
+  });
+
+  it('never lose a file of a volume that no plugin knows', async () => {
+    const { manager, fs } = setUp();
+    await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs`);
+    await fs.writeFile(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/image`, 'precious');
+    await errorOf(manager.cleanupOrphanedPodDirs(() => false));
+    expect(await fs.exists(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/image`)).toBe(true);
+  });
+
   it('are none where there is no directory of pods yet', async () => {
     await expect(setUp().manager.cleanupOrphanedPodDirs(() => false)).resolves.toBeUndefined();
   });

@@ -74,6 +74,7 @@ export class Kubelet {
       failCgroupV1: false,
       cgroupsPerQOS: false,
       enforceNodeAllocatable: [],
+      logging: { format: 'json' },
     };
     await writeFile(join(directory, 'kubelet.yaml'), JSON.stringify(configuration));
     const nodeFlags = this.#options.nodeFlags ?? shebangFlags(await readFile(program, 'utf8'));
@@ -153,9 +154,9 @@ export class Kubelet {
     this.#lastLines.push(line);
     if (this.#lastLines.length > KEPT_LINES) this.#lastLines.shift();
     if (!line.includes(`"${READY}"`)) return;
-    const { time, pod } = JSON.parse(line) as { readonly time: string; readonly pod: string };
+    const { ts, pod } = JSON.parse(line) as { readonly ts: number; readonly pod: string };
     const [, name] = /^bench\/([a-z]+-\d+-\d+)-/.exec(pod) ?? [];
-    if (name !== undefined) this.#readyAtMs.set(name, Date.parse(time));
+    if (name !== undefined) this.#readyAtMs.set(name, ts);
   }
 
   #manifest(name: string): string {

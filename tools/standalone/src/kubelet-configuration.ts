@@ -20,6 +20,8 @@ resolvConf: ${text(settings.resolvConf)}
 readOnlyPort: ${settings.readOnlyPort}
 healthzBindAddress: 127.0.0.1
 healthzPort: ${settings.healthzPort}
+logging:
+  format: json
 # Any machine will do: with swap, and with either version of cgroups, which are left to the runtime.
 failSwapOn: false
 failCgroupV1: false

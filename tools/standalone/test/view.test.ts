@@ -204,7 +204,7 @@ describe('diffLines', () => {
 describe('events in the log', () => {
   const line = JSON.stringify({
     level: 'info',
-    time: '2030-01-01T00:00:00.000Z',
+    ts: Date.parse('2030-01-01T00:00:00Z'),
     object: { kind: 'Pod', namespace: 'default', name: 'web', uid: 'u1', fieldPath: 'spec.containers{c}' },
     type: 'Warning',
     reason: 'BackOff',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CriClient } from '@node-agent/cri-client';
@@ -68,7 +68,11 @@ export class TestCluster {
     this.node = new TestNode({
       directory,
       endpoint: this.containerd.endpoint,
-      configuration: { rotateCertificates: true, ...options.configuration },
+      configuration: {
+        rotateCertificates: true,
+        authentication: { x509: { clientCAFile: join(directory, 'client-ca.crt') } },
+        ...options.configuration,
+      },
       flags: [
         `--kubeconfig=${join(directory, 'kubelet.kubeconfig')}`,
         `--bootstrap-kubeconfig=${this.plane.bootstrapKubeconfig}`,
@@ -88,6 +92,7 @@ export class TestCluster {
     const cluster = new TestCluster(await mkdtemp('/tmp/na-e2e-'), options);
     try {
       await Promise.all([cluster.plane.start(), cluster.containerd.start()]);
+      await writeFile(join(cluster.directory, 'client-ca.crt'), cluster.plane.admin.ca);
       await cluster.node.start();
       await cluster.until('the node to be Ready', async () => (await cluster.nodeReady()) === 'True' || undefined);
       return cluster;

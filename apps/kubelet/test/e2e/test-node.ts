@@ -54,8 +54,8 @@ export class TestNode {
   /** Starts the kubelet; the ports and directories are those of the last time. */
   async start(): Promise<void> {
     await mkdir(this.manifests, { recursive: true });
-    if (this.#ports.length === 0) this.#ports = await freePorts(2);
-    const [readOnlyPort, healthzPort] = this.#ports;
+    if (this.#ports.length === 0) this.#ports = await freePorts(3);
+    const [readOnlyPort, healthzPort, port] = this.#ports;
     const file = join(this.#options.directory, 'kubelet.json');
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -65,6 +65,7 @@ export class TestNode {
       podLogsDir: this.podLogs,
       readOnlyPort,
       healthzPort,
+      port,
       failSwapOn: false,
       failCgroupV1: false,
       cgroupsPerQOS: false,
@@ -80,8 +81,24 @@ export class TestNode {
     closeSync(log);
   }
 
+  /** Of the secured server. */
+  get port(): number {
+    return this.#ports[2] ?? 0;
+  }
+
+  /** Of the process that runs. */
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   get isRunning(): boolean {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** The most memory that the process has had so far. */
+  async peakRssBytes(): Promise<number> {
+    const status = await readFile(`/proc/${this.#child?.pid}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
   }
 
   async kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

@@ -10,6 +10,7 @@ import {
   parseAllDocuments,
   type ScalarTag,
   type Tags,
+  type YAMLError,
 } from 'yaml';
 import type { ConfigEntry, ConfigNode, Position } from './node.ts';
 
@@ -68,9 +69,14 @@ function parseJson(text: string): ParsedDocument {
     JSON.parse(text);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { problems: [{ message: `is not JSON: ${message}`, at: placeInMessage(message) ?? endOf(text) }] };
+    return { problems: [{ message: `is not JSON: ${unquoted(message)}`, at: placeInMessage(message) ?? endOf(text) }] };
   }
   return parseWith(text.replaceAll('\t', ' '), 'json');
+}
+
+/** W4: the parser's message may quote the text around the fault, in which a header with a token may stand. */
+function unquoted(message: string): string {
+  return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
 /** The place that `JSON.parse` names, where it does. */
@@ -111,7 +117,7 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
   if (!Array.isArray(documents)) return { problems: [{ message: 'is empty', at: START }] };
   const problems = documents.flatMap((document) =>
     document.errors.map((error) => ({
-      message: error.code === 'DUPLICATE_KEY' ? 'the key is there twice' : error.message,
+      message: messageOf(error),
       at: position(error.pos[0]),
     })),
   );
@@ -125,6 +131,22 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
     };
   }
   return new TreeReader(document, position).read();
+}
+
+/** Faults whose messages quote what was read, which may be a secret (W4). */
+const QUOTING: ReadonlySet<string> = new Set([
+  'BAD_ALIAS',
+  'BAD_COLLECTION_TYPE',
+  'BAD_DIRECTIVE',
+  'BAD_DQ_ESCAPE',
+  'IMPOSSIBLE',
+  'TAG_RESOLVE_FAILED',
+  'UNEXPECTED_TOKEN',
+]);
+
+function messageOf({ code, message }: YAMLError): string {
+  if (code === 'DUPLICATE_KEY') return 'the key is there twice';
+  return QUOTING.has(code) ? `is not YAML (${code})` : message;
 }
 
 function isEmptyScalar(node: unknown): boolean {

@@ -25,29 +25,36 @@ export interface ResolvedFeatureGates {
 }
 
 /** Which features are on. Made by {@link resolveFeatureGates}. */
-export class FeatureGates {
+export interface FeatureGates {
+  /** Whether a feature is on. */
+  enabled(name: FeatureName): boolean;
+  /** Whether a gate is on and switches something here: what a node may say of itself. */
+  effective(name: FeatureName): boolean;
+  /** How far the feature of a gate has come. */
+  stage(name: FeatureName): FeatureStage;
+  /** Every known gate with its value, by name. */
+  entries(): readonly (readonly [FeatureName, boolean])[];
+}
+
+class ResolvedGates implements FeatureGates {
   readonly #values: ReadonlyMap<FeatureName, boolean>;
 
   constructor(values: ReadonlyMap<FeatureName, boolean>) {
     this.#values = values;
   }
 
-  /** Whether a feature is on. */
   enabled(name: FeatureName): boolean {
     return this.#values.get(name) ?? specOf(name)[1];
   }
 
-  /** Whether a gate is on and switches something here: what a node may say of itself. */
   effective(name: FeatureName): boolean {
     return this.enabled(name) && !gatesWithoutEffect.has(name);
   }
 
-  /** How far the feature of a gate has come. */
   stage(name: FeatureName): FeatureStage {
     return specOf(name)[0];
   }
 
-  /** Every known gate with its value, by name. */
   entries(): readonly (readonly [FeatureName, boolean])[] {
     return featureNames.map((name) => [name, this.enabled(name)] as const);
   }
@@ -101,7 +108,7 @@ export function resolveFeatureGates(requested: Readonly<Record<string, boolean>>
       });
     }
   }
-  const gates = new FeatureGates(values);
+  const gates = new ResolvedGates(values);
   if (problems.length === 0) problems.push(...missingDependencies(gates));
   return { gates, problems, warnings };
 }

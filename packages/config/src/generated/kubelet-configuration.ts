@@ -199,7 +199,7 @@ export interface KubeletConfiguration {
   readonly maxPods: number;
   /** How many pods this node runs at most for each core; never more than maxPods. 0: no such limit. Default: 0. */
   readonly podsPerCore: number;
-  /** How many processes a pod may have. -1: as many as the node allows. Default: -1. */
+  /** How many processes a pod may have. -1: as many as the node allows. Without effect where cgroupsPerQOS is false. Default: -1. */
   readonly podPidsLimit: number;
   /** Formerly: start the static pods, then exit. True is refused, as upstream refuses it. Default: false. */
   readonly runOnce: boolean;
@@ -245,11 +245,11 @@ export interface KubeletConfiguration {
   readonly imagePullCredentialsVerificationPolicy?: ImagePullCredentialsVerificationPolicy;
   /** Images without tag or digest, or prefixes that end in `/*`, that need no verification under NeverVerifyAllowlistedImages. Default: []. */
   readonly preloadedImagesVerificationAllowlist: readonly string[];
-  /** How long an image stays after its last use before it may be removed. Default: 2m0s. */
+  /** How long an image stays, from when it was first seen, before it may be removed for its space. Default: 2m0s. */
   readonly imageMinimumGCAgeMs: number;
   /** How long an image may stay unused; longer than imageMinimumGCAge. 0s: for ever. Default: 0s. */
   readonly imageMaximumGCAgeMs: number;
-  /** The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never. Default: 85. */
+  /** The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never, unless the disk is all but full and imageMaximumGCAge is set. Default: 85. */
   readonly imageGCHighThresholdPercent: number;
   /** The disk usage in percent that image collection frees down to. Default: 80. */
   readonly imageGCLowThresholdPercent: number;
@@ -277,7 +277,7 @@ export interface KubeletConfiguration {
   readonly readOnlyPort: number;
   /** Whether the secured server runs. Default: true. */
   readonly enableServer: boolean;
-  /** The IP address of the secured server. Default: 0.0.0.0. */
+  /** The IP address of the secured server. The read-only one is on the loopback. Default: 0.0.0.0. */
   readonly address: string;
   /** The port of the secured server. Default: 10250. */
   readonly port: number;
@@ -335,11 +335,11 @@ export interface KubeletConfiguration {
   readonly contentType: string;
   /** How changes of config maps and secrets are noticed. Default: Watch. */
   readonly configMapAndSecretChangeDetectionStrategy: ChangeDetectionStrategy;
-  /** Whether pods live in cgroups of their own below one per QoS class. Default: true. */
+  /** Whether pods live in cgroups of their own below one per QoS class (kubepods). Needs a runtime with the driver cgroupfs. false: the runtime chooses, and nothing is enforced for a pod as a whole. Default: true. */
   readonly cgroupsPerQOS: boolean;
   /** How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead. Default: cgroupfs. */
   readonly cgroupDriver: CgroupDriver;
-  /** The cgroup that pods' cgroups are made in. Empty: the runtime's default. Default: ''. */
+  /** The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect where cgroupsPerQOS is false. Default: ''. */
   readonly cgroupRoot: string;
   /** The cgroup that the kubelet moves itself to. Default: ''. */
   readonly kubeletCgroups: string;
@@ -423,7 +423,7 @@ export interface KubeletConfiguration {
   readonly volumeStatsAggPeriodMs: number;
   /** Whether a controller attaches volumes to this node, rather than the kubelet. Default: true. */
   readonly enableControllerAttachDetach: boolean;
-  /** Formerly how long a stream could be silent. Default: 4h0m0s. */
+  /** How long both ends of a stream (exec, attach, port-forward) may be silent. Default: 4h0m0s. */
   readonly streamingConnectionIdleTimeoutMs: number;
   /** The kubelet's own log. */
   readonly logging: LoggingConfiguration;
@@ -601,7 +601,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly maxPods?: number;
   /** How many pods this node runs at most for each core; never more than maxPods. 0: no such limit. Default: 0. */
   readonly podsPerCore?: number;
-  /** How many processes a pod may have. -1: as many as the node allows. Default: -1. */
+  /** How many processes a pod may have. -1: as many as the node allows. Without effect where cgroupsPerQOS is false. Default: -1. */
   readonly podPidsLimit?: number;
   /** Formerly: start the static pods, then exit. True is refused, as upstream refuses it. Default: false. */
   readonly runOnce?: boolean;
@@ -647,11 +647,11 @@ export interface KubeletConfigurationV1beta1 {
   readonly imagePullCredentialsVerificationPolicy?: ImagePullCredentialsVerificationPolicy;
   /** Images without tag or digest, or prefixes that end in `/*`, that need no verification under NeverVerifyAllowlistedImages. Default: []. */
   readonly preloadedImagesVerificationAllowlist?: readonly string[];
-  /** How long an image stays after its last use before it may be removed. Default: 2m0s. */
+  /** How long an image stays, from when it was first seen, before it may be removed for its space. Default: 2m0s. */
   readonly imageMinimumGCAge?: string;
   /** How long an image may stay unused; longer than imageMinimumGCAge. 0s: for ever. Default: 0s. */
   readonly imageMaximumGCAge?: string;
-  /** The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never. Default: 85. */
+  /** The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never, unless the disk is all but full and imageMaximumGCAge is set. Default: 85. */
   readonly imageGCHighThresholdPercent?: number;
   /** The disk usage in percent that image collection frees down to. Default: 80. */
   readonly imageGCLowThresholdPercent?: number;
@@ -679,7 +679,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly readOnlyPort?: number;
   /** Whether the secured server runs. Default: true. */
   readonly enableServer?: boolean;
-  /** The IP address of the secured server. Default: 0.0.0.0. */
+  /** The IP address of the secured server. The read-only one is on the loopback. Default: 0.0.0.0. */
   readonly address?: string;
   /** The port of the secured server. Default: 10250. */
   readonly port?: number;
@@ -737,11 +737,11 @@ export interface KubeletConfigurationV1beta1 {
   readonly contentType?: string;
   /** How changes of config maps and secrets are noticed. Default: Watch. */
   readonly configMapAndSecretChangeDetectionStrategy?: ChangeDetectionStrategy;
-  /** Whether pods live in cgroups of their own below one per QoS class. Default: true. */
+  /** Whether pods live in cgroups of their own below one per QoS class (kubepods). Needs a runtime with the driver cgroupfs. false: the runtime chooses, and nothing is enforced for a pod as a whole. Default: true. */
   readonly cgroupsPerQOS?: boolean;
   /** How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead. Default: cgroupfs. */
   readonly cgroupDriver?: CgroupDriver;
-  /** The cgroup that pods' cgroups are made in. Empty: the runtime's default. Default: ''. */
+  /** The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect where cgroupsPerQOS is false. Default: ''. */
   readonly cgroupRoot?: string;
   /** The cgroup that the kubelet moves itself to. Default: ''. */
   readonly kubeletCgroups?: string;
@@ -825,7 +825,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly volumeStatsAggPeriod?: string;
   /** Whether a controller attaches volumes to this node, rather than the kubelet. Default: true. */
   readonly enableControllerAttachDetach?: boolean;
-  /** Formerly how long a stream could be silent. Default: 4h0m0s. */
+  /** How long both ends of a stream (exec, attach, port-forward) may be silent. Default: 4h0m0s. */
   readonly streamingConnectionIdleTimeout?: string;
   /** The kubelet's own log. */
   readonly logging?: LoggingConfigurationV1beta1;

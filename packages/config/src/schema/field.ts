@@ -46,7 +46,7 @@ export interface FieldFlag {
  * - `supported`: the value is obeyed.
  * - `inert`: the value is accepted and has no effect upstream either.
  * - `unsupported`: a value other than the default is refused, or warned of, by name. Values in `accepted` are as good
- *   as the default: they ask for what happens anyway. `noteAtDefault` is a warning for the default itself.
+ *   as the default: they ask for what happens anyway.
  */
 export type Support =
   | { readonly state: 'supported' }
@@ -58,10 +58,9 @@ export type Support =
       readonly accepted?: readonly Json[];
       /** For values that a list cannot hold: whether this one, in its normal form, is as good as the default. */
       readonly accepts?: (value: unknown) => boolean;
-      readonly noteAtDefault?: string;
     };
 
-type SupportExceptions = Pick<Extract<Support, { state: 'unsupported' }>, 'accepted' | 'accepts' | 'noteAtDefault'>;
+type SupportExceptions = Pick<Extract<Support, { state: 'unsupported' }>, 'accepted' | 'accepts'>;
 
 /** A rule on one value in its normal form: what is wrong with it, or nothing. */
 export type Check = (value: unknown) => string | undefined;

@@ -1,7 +1,5 @@
-import { type Field, field, warn } from './field.ts';
+import { type Field, field } from './field.ts';
 import { atLeast, BOOLEAN, DURATION, INT32, inRange, list, notNegative, oneOf, STRING } from './types.ts';
-
-const NO_IMAGE_GC = 'unused images are not collected yet';
 
 /** Pulling images, and removing them again. */
 export const imageFields: readonly Field[] = [
@@ -61,15 +59,13 @@ export const imageFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'minimum-image-ttl-duration',
     check: notNegativeDuration,
-    support: warn(NO_IMAGE_GC),
-    doc: 'How long an image stays after its last use before it may be removed.',
+    doc: 'How long an image stays, from when it was first seen, before it may be removed for its space.',
   }),
   field({
     name: 'imageMaximumGCAge',
     type: DURATION,
     default: '0s',
     check: notNegativeDuration,
-    support: warn(NO_IMAGE_GC),
     doc: 'How long an image may stay unused; longer than imageMinimumGCAge. 0s: for ever.',
   }),
   field({
@@ -78,8 +74,7 @@ export const imageFields: readonly Field[] = [
     default: 85,
     flag: 'image-gc-high-threshold',
     check: inRange(0, 100),
-    support: warn(NO_IMAGE_GC, { accepted: [100] }),
-    doc: 'The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never.',
+    doc: 'The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never, unless the disk is all but full and imageMaximumGCAge is set.',
   }),
   field({
     name: 'imageGCLowThresholdPercent',
@@ -87,7 +82,6 @@ export const imageFields: readonly Field[] = [
     default: 80,
     flag: 'image-gc-low-threshold',
     check: inRange(0, 100),
-    support: warn(NO_IMAGE_GC),
     doc: 'The disk usage in percent that image collection frees down to.',
   }),
 ];

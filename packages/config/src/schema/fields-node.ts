@@ -1,4 +1,4 @@
-import { type Field, field, inert, refuse, warn } from './field.ts';
+import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING } from './types.ts';
 
 const NO_EVICTION = 'pods are not evicted yet';
@@ -161,8 +161,7 @@ export const hostFields: readonly Field[] = [
     default: '4h0m0s',
     zeroIsUnset: true,
     flag: 'streaming-connection-idle-timeout',
-    support: inert('deprecated'),
-    doc: 'Formerly how long a stream could be silent.',
+    doc: 'How long both ends of a stream (exec, attach, port-forward) may be silent.',
   }),
 ];
 

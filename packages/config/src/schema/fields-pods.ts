@@ -87,8 +87,7 @@ export const podFields: readonly Field[] = [
     type: INT64,
     default: -1,
     flag: 'pod-max-pids',
-    support: refuse('the number of processes of a pod is not limited before pod cgroups are managed'),
-    doc: 'How many processes a pod may have. -1: as many as the node allows.',
+    doc: 'How many processes a pod may have. -1: as many as the node allows. Without effect where cgroupsPerQOS is false.',
   }),
   field({
     name: 'runOnce',

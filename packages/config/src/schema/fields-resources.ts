@@ -1,7 +1,10 @@
 import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, inRange, list, map, NUMBER, object, oneOf, QUANTITY, STRING } from './types.ts';
 
-const NO_CGROUPS = 'cgroups are left to the runtime: this kubelet has no cgroup manager yet';
+const NO_SYSTEMD =
+  'groups are made as directories only, and with a runtime that wants systemd this kubelet ends unless cgroupsPerQOS is false';
+const NO_OWN_CGROUP = 'only the cgroups of pods are managed: the kubelet and the system stay where they are';
+const NO_MEMORY_QOS = 'the memory of groups is neither reserved nor slowed down by MemoryQoS';
 const NO_RESERVATION = 'reserved resources are not held back yet';
 const NO_MANAGER = 'the CPU, memory and topology managers are not there yet';
 
@@ -12,11 +15,7 @@ export const cgroupFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'cgroups-per-qos',
-    support: warn(NO_CGROUPS, {
-      accepted: [false],
-      noteAtDefault: 'cgroupsPerQOS is true, but pods get no QoS cgroups: cgroups are left to the runtime so far',
-    }),
-    doc: 'Whether pods live in cgroups of their own below one per QoS class.',
+    doc: 'Whether pods live in cgroups of their own below one per QoS class (kubepods). Needs a runtime with the driver cgroupfs. false: the runtime chooses, and nothing is enforced for a pod as a whole.',
   }),
   field({
     name: 'cgroupDriver',
@@ -24,7 +23,7 @@ export const cgroupFields: readonly Field[] = [
     default: 'cgroupfs',
     zeroIsUnset: true,
     flag: 'cgroup-driver',
-    support: warn(NO_CGROUPS),
+    support: warn(NO_SYSTEMD),
     doc: 'How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead.',
   }),
   field({
@@ -32,15 +31,14 @@ export const cgroupFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'cgroup-root',
-    support: refuse(NO_CGROUPS),
-    doc: "The cgroup that pods' cgroups are made in. Empty: the runtime's default.",
+    doc: 'The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect where cgroupsPerQOS is false.',
   }),
   field({
     name: 'kubeletCgroups',
     type: STRING,
     default: '',
     flag: 'kubelet-cgroups',
-    support: warn(NO_CGROUPS),
+    support: warn(NO_OWN_CGROUP),
     doc: 'The cgroup that the kubelet moves itself to.',
   }),
   field({
@@ -48,7 +46,7 @@ export const cgroupFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'system-cgroups',
-    support: refuse(NO_CGROUPS),
+    support: refuse(NO_OWN_CGROUP),
     doc: 'The cgroup that processes outside any container are moved to. Needs cgroupRoot.',
   }),
   field({
@@ -62,14 +60,13 @@ export const cgroupFields: readonly Field[] = [
     name: 'singleProcessOOMKill',
     type: BOOLEAN,
     optional: true,
-    support: refuse(NO_CGROUPS),
     doc: 'Whether the OOM killer kills one process of a container instead of all. On cgroup v1 it cannot be false.',
   }),
   field({
     name: 'memoryThrottlingFactor',
     type: NUMBER,
     default: 0.9,
-    support: warn(NO_CGROUPS),
+    support: warn(NO_MEMORY_QOS),
     check: (value) =>
       typeof value === 'number' && value > 0 && value <= 1
         ? undefined
@@ -81,7 +78,7 @@ export const cgroupFields: readonly Field[] = [
     type: oneOf('MemoryReservationPolicy', 'None', 'TieredReservation'),
     default: 'None',
     zeroIsUnset: true,
-    support: refuse(NO_CGROUPS),
+    support: refuse(NO_MEMORY_QOS),
     doc: 'Whether requested memory is protected from reclaim. TieredReservation needs the feature gate MemoryQoS.',
   }),
   field({
@@ -131,7 +128,7 @@ export const reservationFields: readonly Field[] = [
     type: list(STRING),
     default: ['pods'],
     flag: 'enforce-node-allocatable',
-    support: refuse(NO_RESERVATION, { accepted: [[], ['none']] }),
+    support: refuse(NO_RESERVATION, { accepted: [[], ['none'], ['pods']] }),
     doc: 'What is held to its share: pods, system-reserved or system-reserved-compressible, kube-reserved or kube-reserved-compressible; or none alone.',
   }),
   field({

@@ -1,7 +1,7 @@
 import { type Field, field, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, object, oneOf, port, portOrOff, STRING } from './types.ts';
 
-const NO_SERVER = 'the secured server is not there yet';
+const NO_PROFILES = 'profiles are not served yet';
 const HANDLER_OFF = { accepted: [false] } as const;
 
 /** The endpoints that the kubelet serves. */
@@ -35,7 +35,6 @@ export const serverFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'enable-server',
-    support: warn(NO_SERVER, HANDLER_OFF),
     doc: 'Whether the secured server runs.',
   }),
   field({
@@ -44,8 +43,7 @@ export const serverFields: readonly Field[] = [
     default: '0.0.0.0',
     zeroIsUnset: true,
     flag: { name: 'address', syntax: 'ip' },
-    support: warn(`${NO_SERVER}, and the read-only one listens on loopback only`, { accepted: ['127.0.0.1', '::1'] }),
-    doc: 'The IP address of the secured server.',
+    doc: 'The IP address of the secured server. The read-only one is on the loopback.',
   }),
   field({
     name: 'port',
@@ -54,7 +52,6 @@ export const serverFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'port',
     check: port,
-    support: warn(NO_SERVER),
     doc: 'The port of the secured server.',
   }),
   field({
@@ -62,7 +59,6 @@ export const serverFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'enable-debugging-handlers',
-    support: warn(NO_SERVER, HANDLER_OFF),
     doc: 'Whether logs, exec, attach and port-forward are served.',
   }),
   field({
@@ -70,35 +66,33 @@ export const serverFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'contention-profiling',
-    support: warn(NO_SERVER),
+    support: warn(NO_PROFILES),
     doc: 'Whether contention is profiled, where enableDebuggingHandlers is true.',
   }),
   field({
     name: 'enableProfilingHandler',
     type: BOOLEAN,
     default: true,
-    support: warn(NO_SERVER, HANDLER_OFF),
+    support: warn(NO_PROFILES, HANDLER_OFF),
     doc: 'Whether /debug/pprof is served.',
   }),
   field({
     name: 'enableDebugFlagsHandler',
     type: BOOLEAN,
     default: true,
-    support: warn(NO_SERVER, HANDLER_OFF),
     doc: 'Whether /debug/flags/v is served.',
   }),
   field({
     name: 'enableSystemLogHandler',
     type: BOOLEAN,
     default: true,
-    support: warn(NO_SERVER, HANDLER_OFF),
     doc: "Whether the host's logs are served at /logs.",
   }),
   field({
     name: 'enableSystemLogQuery',
     type: BOOLEAN,
     default: false,
-    support: warn(NO_SERVER),
+    support: warn('logs of the node are not queried yet'),
     doc: 'Whether /logs answers queries. Needs enableSystemLogHandler.',
   }),
 ];
@@ -111,7 +105,6 @@ export const tlsFields: readonly Field[] = [
     default: '',
     isPath: true,
     flag: 'tls-cert-file',
-    support: warn(NO_SERVER),
     doc: "The secured server's certificate and its chain, PEM. Empty: self-signed, in --cert-dir.",
   }),
   field({
@@ -120,7 +113,6 @@ export const tlsFields: readonly Field[] = [
     default: '',
     isPath: true,
     flag: 'tls-private-key-file',
-    support: warn(NO_SERVER),
     doc: 'The private key of tlsCertFile, PEM.',
   }),
   field({
@@ -128,14 +120,12 @@ export const tlsFields: readonly Field[] = [
     type: list(STRING),
     default: [],
     flag: 'tls-cipher-suites',
-    support: warn(NO_SERVER),
     doc: 'The cipher suites of TLS 1.2 that are offered, by their IANA names. Empty: the default ones.',
   }),
   field({
     name: 'tlsCurvePreferences',
     type: list(INT32),
     default: [],
-    support: warn(NO_SERVER),
     doc: 'The key exchanges that are offered, by their TLS numbers. Empty: the default ones.',
   }),
   field({
@@ -143,7 +133,6 @@ export const tlsFields: readonly Field[] = [
     type: oneOf('TlsVersion', '', 'VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13'),
     default: '',
     flag: 'tls-min-version',
-    support: warn(NO_SERVER),
     doc: 'The oldest TLS version that is offered. Empty: VersionTLS12.',
   }),
   field({
@@ -158,7 +147,6 @@ export const tlsFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'rotate-server-certificates',
-    support: warn('the certificate is asked for and kept valid, but the secured server is not there yet'),
     doc: 'Whether the serving certificate comes from the API server. Needs the feature gate RotateKubeletServerCertificate.',
   }),
 ];
@@ -179,7 +167,6 @@ export const authFields: readonly Field[] = [
             default: '',
             isPath: true,
             flag: 'client-ca-file',
-            support: warn(NO_SERVER),
             doc: 'The authorities whose client certificates are believed, PEM. Empty: none.',
           }),
         ]),
@@ -194,7 +181,6 @@ export const authFields: readonly Field[] = [
             type: BOOLEAN,
             default: true,
             flag: 'authentication-token-webhook',
-            support: warn(NO_SERVER, HANDLER_OFF),
             doc: 'Whether bearer tokens are reviewed by the API server. Default false where no --config is given.',
           }),
           field({
@@ -204,7 +190,6 @@ export const authFields: readonly Field[] = [
             default: '2m0s',
             zeroIsUnset: true,
             flag: 'authentication-token-webhook-cache-ttl',
-            support: warn(NO_SERVER),
             doc: 'How long a review is believed.',
           }),
         ]),
@@ -219,7 +204,6 @@ export const authFields: readonly Field[] = [
             type: BOOLEAN,
             default: false,
             flag: 'anonymous-auth',
-            support: warn(NO_SERVER, { accepted: [true] }),
             doc: 'Whether they are let in as system:anonymous. Default true where no --config is given.',
           }),
         ]),
@@ -238,7 +222,6 @@ export const authFields: readonly Field[] = [
         default: 'Webhook',
         zeroIsUnset: true,
         flag: 'authorization-mode',
-        support: warn(NO_SERVER, { accepted: ['AlwaysAllow'] }),
         doc: 'AlwaysAllow, or Webhook: the API server decides. Default AlwaysAllow where no --config is given.',
       }),
       field({
@@ -252,7 +235,6 @@ export const authFields: readonly Field[] = [
             default: '5m0s',
             zeroIsUnset: true,
             flag: 'authorization-webhook-cache-authorized-ttl',
-            support: warn(NO_SERVER),
             doc: 'How long a yes is believed.',
           }),
           field({
@@ -262,7 +244,6 @@ export const authFields: readonly Field[] = [
             default: '30s',
             zeroIsUnset: true,
             flag: 'authorization-webhook-cache-unauthorized-ttl',
-            support: warn(NO_SERVER),
             doc: 'How long a no is believed.',
           }),
         ]),

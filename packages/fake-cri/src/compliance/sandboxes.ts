@@ -224,6 +224,16 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
+    'a verbose status of a sandbox names the image that it is made of',
+    async (scene) => {
+      const { id } = await scene.hostSandbox();
+      const { info } = await scene.cri.podSandboxStatus({ podSandboxId: id, verbose: true });
+      const { image } = JSON.parse(info.info ?? '{}') as { readonly image?: unknown };
+      assert.ok(typeof image === 'string');
+      assert.notEqual((await scene.cri.imageStatus({ image: { image } })).image, null);
+    },
+  ],
+  [
     'the resources of a sandbox can be updated',
     async (scene) => {
       const { id } = await scene.hostSandbox();

@@ -216,7 +216,7 @@ export class Scene {
     try {
       return await call();
     } catch (error) {
-      if (error instanceof CriError && error.code === 'UNIMPLEMENTED') this.skip(`the runtime does not have ${rpc}`);
+      if (CriError.is(error) && error.code === 'UNIMPLEMENTED') this.skip(`the runtime does not have ${rpc}`);
       throw error;
     }
   }

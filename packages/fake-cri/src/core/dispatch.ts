@@ -1,9 +1,10 @@
-import { type Clock, sleep } from '@node-agent/async';
-import { CriError, type Init, type StreamRpc, type UnaryRpc } from '@node-agent/cri-client';
+import type { Clock } from '@node-agent/async';
+import type { Init, StreamRpc, UnaryRpc } from '@node-agent/cri-client';
 import type { RpcFault } from '../faults/fault.ts';
 import type { FaultInjector } from '../faults/injector.ts';
 import { spoil } from '../faults/nonsense.ts';
 import { asCallError, failure } from './failure.ts';
+import { cancelled, OpenCall, RuntimeLife } from './open-call.ts';
 import { type Call, methodName, type RpcName } from './rpcs.ts';
 
 /** The deadline that a client sets by default, as upstream's: 2 min. */
@@ -14,7 +15,7 @@ export class Dispatcher {
   readonly #clock: Clock;
   readonly #faults: FaultInjector;
   readonly #unimplemented: ReadonlySet<RpcName>;
-  #life = new AbortController();
+  #life = new RuntimeLife();
 
   constructor(clock: Clock, faults: FaultInjector, unimplemented: readonly RpcName[]) {
     this.#clock = clock;
@@ -23,16 +24,16 @@ export class Dispatcher {
   }
 
   get down(): boolean {
-    return this.#life.signal.aborted;
+    return this.#life.ended;
   }
 
   /** Ends every call with `UNAVAILABLE`, and refuses new ones. */
   crash(): void {
-    this.#life.abort(failure('UNAVAILABLE', 'error reading from server: EOF'));
+    this.#life.end(failure('UNAVAILABLE', 'error reading from server: EOF'));
   }
 
   recover(): void {
-    this.#life = new AbortController();
+    this.#life = new RuntimeLife();
   }
 
   async unary<Req extends object, Res extends object>(
@@ -60,21 +61,19 @@ export class Dispatcher {
     request: NoInfer<Init<Req>>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Res> {
-    const link = this.#link(signal);
+    using call = this.#begin(signal);
     try {
       const decoded = rpc.request.create(request);
       const name = methodName(rpc);
       this.#admit(name, signal);
       const fault = this.#faults.nextRpcFault(name, decoded);
-      if (fault !== undefined) await this.#beforeStream(fault, link.call);
-      for await (const message of handler(decoded, link.call)) {
+      if (fault !== undefined) await this.#beforeStream(fault, call);
+      for await (const message of handler(decoded, call)) {
         const answer = fault?.kind === 'nonsense' ? spoil(message, fault.nonsense) : message;
         yield rpc.response.create(answer as Init<Res>);
       }
     } catch (error) {
-      throw asCallError(link.call.signal.aborted ? link.call.signal.reason : error, rpc.name);
-    } finally {
-      link.unlink();
+      throw asCallError(call.ended ? call.signal.reason : error, rpc.name);
     }
   }
 
@@ -122,49 +121,14 @@ export class Dispatcher {
     else if (fault.kind === 'answerLost') throw failure(fault.code ?? 'UNAVAILABLE', 'error reading from server: EOF');
   }
 
-  async #inCall<T>(signal: AbortSignal | undefined, work: (call: Call) => Promise<T>): Promise<T> {
-    const link = this.#link(signal);
-    const ended = Promise.withResolvers<never>();
-    ended.promise.catch(() => {});
-    const onAbort = (): void => ended.reject(link.call.signal.reason);
-    link.call.signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      if (link.call.signal.aborted) throw link.call.signal.reason;
-      return await Promise.race([work(link.call), ended.promise]);
-    } finally {
-      link.call.signal.removeEventListener('abort', onAbort);
-      link.unlink();
-    }
+  async #inCall<T>(caller: AbortSignal | undefined, work: (call: Call) => Promise<T>): Promise<T> {
+    using call = this.#begin(caller);
+    call.throwIfEnded();
+    return await call.unlessEnded(work(call));
   }
 
-  /** One signal for both ways in which a call ends early; unlinked by hand, as `AbortSignal.any` would hold on to it. */
-  #link(caller: AbortSignal | undefined): { call: Call; unlink: () => void } {
-    const life = this.#life.signal;
-    const both = new AbortController();
-    const onLife = (): void => both.abort(life.reason);
-    const onCaller = (): void => {
-      if (caller !== undefined) both.abort(cancelled(caller));
-    };
-    life.addEventListener('abort', onLife, { once: true });
-    caller?.addEventListener('abort', onCaller, { once: true });
-    if (life.aborted) onLife();
-    else if (caller?.aborted) onCaller();
-    const clock = this.#clock;
-    const call: Call = {
-      signal: both.signal,
-      get crashed() {
-        return life.aborted;
-      },
-      async sleep(ms, inner) {
-        both.signal.throwIfAborted();
-        if (ms > 0) await sleepUnlessEither(clock, ms, both.signal, inner);
-      },
-    };
-    const unlink = (): void => {
-      life.removeEventListener('abort', onLife);
-      caller?.removeEventListener('abort', onCaller);
-    };
-    return { call, unlink };
+  #begin(caller: AbortSignal | undefined): OpenCall {
+    return new OpenCall(this.#clock, this.#life, caller);
   }
 }
 
@@ -176,26 +140,4 @@ async function hang(call: Call, timeoutMs: number): Promise<never> {
   }
   await call.sleep(timeoutMs);
   throw failure('DEADLINE_EXCEEDED', 'context deadline exceeded');
-}
-
-async function sleepUnlessEither(clock: Clock, ms: number, call: AbortSignal, inner?: AbortSignal): Promise<void> {
-  if (inner === undefined) return sleep(clock, ms, call);
-  const either = new AbortController();
-  const onCall = (): void => either.abort(call.reason);
-  const onInner = (): void => either.abort(inner.reason);
-  call.addEventListener('abort', onCall, { once: true });
-  inner.addEventListener('abort', onInner, { once: true });
-  if (inner.aborted) onInner();
-  try {
-    await sleep(clock, ms, either.signal);
-  } finally {
-    call.removeEventListener('abort', onCall);
-    inner.removeEventListener('abort', onInner);
-  }
-}
-
-function cancelled(signal: AbortSignal): CriError {
-  const { reason } = signal;
-  if (reason instanceof CriError) return reason;
-  return new CriError({ rpc: '', code: 'CANCELLED', details: 'context canceled', cause: reason });
 }

@@ -2,9 +2,23 @@ import type { ImageService, Init, RuntimeService, StreamRpc, UnaryRpc } from '@n
 import type { Dispatcher } from './dispatch.ts';
 import { type Call, type Handlers, rpcs } from './rpcs.ts';
 
+interface Service {
+  readonly dispatcher: Dispatcher;
+  readonly handlers: Handlers;
+}
+
+/** Gives a service what answers its calls, which is nobody's business outside. */
+export let serve: (target: DispatchedService, service: Service) => void;
+
 /** Both services of CRI, each RPC through a dispatcher to its handler. */
 export abstract class DispatchedService implements RuntimeService, ImageService {
-  protected abstract get service(): { readonly dispatcher: Dispatcher; readonly handlers: Handlers };
+  static {
+    serve = (target, service) => {
+      target.#service = service;
+    };
+  }
+
+  #service: Service | undefined;
 
   readonly version: RuntimeService['version'] = (request, signal) =>
     this.#unary(rpcs.version, (handlers) => handlers.version, request, signal);
@@ -89,13 +103,18 @@ export abstract class DispatchedService implements RuntimeService, ImageService 
   readonly imageFsInfo: ImageService['imageFsInfo'] = (request, signal) =>
     this.#unary(rpcs.imageFsInfo, (handlers) => handlers.imageFsInfo, request, signal);
 
+  #served(): Service {
+    if (this.#service === undefined) throw new TypeError('a call before the constructor has ended');
+    return this.#service;
+  }
+
   #unary<Req extends object, Res extends object>(
     rpc: UnaryRpc<Req, Res>,
     handler: (handlers: Handlers) => (request: NoInfer<Req>, call: Call) => Promise<NoInfer<Init<Res>>>,
     request: NoInfer<Init<Req>>,
     signal: AbortSignal | undefined,
   ): Promise<Res> {
-    const { dispatcher, handlers } = this.service;
+    const { dispatcher, handlers } = this.#served();
     return dispatcher.unary(rpc, handler(handlers), request, signal);
   }
 
@@ -105,7 +124,7 @@ export abstract class DispatchedService implements RuntimeService, ImageService 
     request: NoInfer<Init<Req>>,
     signal: AbortSignal | undefined,
   ): AsyncIterable<Res> {
-    const { dispatcher, handlers } = this.service;
+    const { dispatcher, handlers } = this.#served();
     return dispatcher.stream(rpc, handler(handlers), request, signal);
   }
 }

@@ -24,6 +24,9 @@ type SandboxHandlers = Pick<
   | 'updatePodSandboxResources'
 >;
 
+/** What a sandbox is made of, whatever its pod's containers are. */
+export const SANDBOX_IMAGE = 'registry.k8s.io/pause:3.10';
+
 /** The RPCs about sandboxes, with containerd's rules. */
 export function sandboxRpcs(state: RuntimeState): SandboxHandlers {
   return {
@@ -97,6 +100,7 @@ export function sandboxRpcs(state: RuntimeState): SandboxHandlers {
     async podSandboxStatus({ podSandboxId, verbose }) {
       const sandbox = sandboxOf(state, podSandboxId, 'an error occurred when try to find sandbox');
       const info = {
+        image: SANDBOX_IMAGE,
         runtimeHandler: sandbox.runtimeHandler,
         netNamespaceClosed: !usesHostNetwork(sandbox.config) && sandbox.ips.length === 0,
         config: sandbox.config,

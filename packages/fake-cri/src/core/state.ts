@@ -88,7 +88,7 @@ export interface ContainerRecord {
   readonly argv: readonly string[];
   readonly workingDir: string;
   readonly files: ContainerFiles;
-  readonly stopped: PromiseWithResolvers<void>;
+  readonly stopped: { readonly promise: Promise<void>; resolve(): void };
   readonly execs: Set<FakeProcess>;
   behaviour: Behaviour;
   startedAtNs: number;

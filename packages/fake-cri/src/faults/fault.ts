@@ -39,7 +39,7 @@ export type EventFault =
   | { readonly kind: 'delay'; readonly delayMs: number };
 
 /** When a fault strikes. */
-interface Limits {
+export interface FaultLimits {
   /** How often at most; without bound by default. */
   readonly times?: number;
   /** How many fitting calls or events go by before the first; 0 by default. */
@@ -47,7 +47,7 @@ interface Limits {
 }
 
 /** A fault of calls. */
-export interface RpcFaultRule extends Limits {
+export interface RpcFaultRule extends FaultLimits {
   /** One RPC, several, or all of them (`*`). */
   readonly rpc: RpcName | readonly RpcName[] | '*';
   /** Only calls whose decoded request fits. */
@@ -56,7 +56,7 @@ export interface RpcFaultRule extends Limits {
 }
 
 /** A fault of container events. */
-export interface EventFaultRule extends Limits {
+export interface EventFaultRule extends FaultLimits {
   readonly event: '*' | 'created' | 'started' | 'stopped' | 'deleted';
   readonly when?: (event: ContainerEventResponse) => boolean;
   readonly fault: EventFault;

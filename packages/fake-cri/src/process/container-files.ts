@@ -31,6 +31,9 @@ class FileError extends Error {
   }
 }
 
+/** The files of a container, as its programs use them. */
+export type FilesOfContainer = Pick<ContainerFiles, keyof ContainerFiles>;
+
 /** What a container sees as its root: files of its own in memory, and the mounts, which are files of the host. */
 export class ContainerFiles {
   readonly #fs: FakeCriFileSystem;

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '@node-agent/async';
-import type { ContainerFiles } from './container-files.ts';
+import type { FilesOfContainer } from './container-files.ts';
 import { signals } from './signals.ts';
 
 /** Where a process writes to. */
@@ -13,7 +13,7 @@ export interface ProcessSurroundings {
   readonly uid: number;
   readonly gid: number;
   readonly hostname: string;
-  readonly files: ContainerFiles;
+  readonly files: FilesOfContainer;
   /** Whether standard input is open: a shell without a script waits on it. */
   readonly stdin: boolean;
   /** Takes output; resolves when it is written, so that a chatty program is held back. */
@@ -57,7 +57,7 @@ export class FakeProcess implements ProcessContext {
   readonly uid: number;
   readonly gid: number;
   readonly hostname: string;
-  readonly files: ContainerFiles;
+  readonly files: FilesOfContainer;
   readonly stdin: boolean;
   readonly #surroundings: ProcessSurroundings;
   readonly #death = new AbortController();

@@ -17,6 +17,7 @@ export type FileOperation =
   | 'symlink'
   | 'readlink'
   | 'realpath'
+  | 'mountId'
   | 'remove'
   | 'watch';
 
@@ -30,6 +31,8 @@ export interface FileFault {
   readonly path?: string | ((path: string) => boolean);
   /** How many matching operations succeed first; 0 by default. */
   readonly skip?: number;
+  /** Instead of failing, what matches waits, as for a server that is gone, until the fault is removed; then it goes on. */
+  readonly hangs?: boolean;
   /** How many fail then; 1 by default, `Infinity` for a process that was killed or a disk that died. */
   readonly times?: number;
 }
@@ -45,8 +48,42 @@ export interface InjectedFault {
 /** The faults that are waiting for their operation. */
 export class FaultPlan {
   readonly #faults = new Set<{ readonly fault: FileFault; seen: number; hits: number }>();
+  readonly #hangs = new Set<{ readonly fault: FileFault; readonly over: Promise<void>; hits: number }>();
+
+  /** Whether there is anything that hangs. */
+  get hangs(): boolean {
+    return this.#hangs.size > 0;
+  }
 
   inject(fault: FileFault): InjectedFault {
+    return fault.hangs ? this.#hang(fault) : this.#fail(fault);
+  }
+
+  /** Waits for the end of what makes an operation hang. */
+  async released(operation: FileOperation, path: string): Promise<void> {
+    for (const entry of this.#hangs) {
+      if (!matches(entry.fault, operation, path)) continue;
+      entry.hits++;
+      await entry.over;
+    }
+  }
+
+  #hang(fault: FileFault): InjectedFault {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const entry = { fault, over: promise, hits: 0 };
+    this.#hangs.add(entry);
+    return {
+      get hits() {
+        return entry.hits;
+      },
+      remove: () => {
+        this.#hangs.delete(entry);
+        resolve();
+      },
+    };
+  }
+
+  #fail(fault: FileFault): InjectedFault {
     const entry = { fault, seen: 0, hits: 0 };
     this.#faults.add(entry);
     return {

@@ -1,10 +1,11 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, systemClock } from '@node-agent/async';
 import { writeAtomically } from '../atomic-write.ts';
-import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from '../file-system.ts';
+import type { BeneathOptions, DirectoryEntry, FileHandle, FileKind, FileStat, FileSystem } from '../file-system.ts';
 import { isMissing, systemError } from '../system-error.ts';
+import { nodeBeneath } from './beneath.ts';
 import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } from './faults.ts';
 import { MemoryFileHandle } from './memory-file-handle.ts';
-import { contentOf, type FileNode, forgetUnsynced, type MemoryNode, type SpecialNode, statOfNode } from './nodes.ts';
+import { contentOf, type FileNode, forgetUnsynced, type MemoryNode, statOfNode, usedBytes } from './nodes.ts';
 import type { Resolved } from './resolve.ts';
 import { type Found, isMountPoint, MemoryTree, UMASK } from './tree.ts';
 
@@ -22,8 +23,11 @@ export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;
   readonly #faults = new FaultPlan();
 
-  constructor(components: { readonly clock: Pick<Clock, 'now'> }, options: MemoryFileSystemOptions = {}) {
-    this.#tree = new MemoryTree(components.clock, options.limitBytes ?? Number.POSITIVE_INFINITY);
+  constructor(
+    { clock = systemClock }: { readonly clock?: Pick<Clock, 'now'> } = {},
+    options: MemoryFileSystemOptions = {},
+  ) {
+    this.#tree = new MemoryTree(clock, options.limitBytes ?? Number.POSITIVE_INFINITY);
   }
 
   /** Makes operations fail; see {@link FileFault}. */
@@ -40,18 +44,19 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree.limitBytes = bytes;
   }
 
+  /** Bytes of content that it holds. */
+  get usedBytes(): number {
+    return usedBytes(this.#tree.root);
+  }
+
+  /** Where something is mounted. */
+  mountPoints(): string[] {
+    return this.#pathsWhere((node, parent) => node.device !== parent.device).sort();
+  }
+
   /** Every path below the root, sorted: what a test compares as a whole. */
   paths(): string[] {
-    const found: string[] = [];
-    const visit = (node: MemoryNode, path: string): void => {
-      if (node.kind !== 'directory') return;
-      for (const [name, child] of node.entries) {
-        found.push(`${path}/${name}`);
-        visit(child, `${path}/${name}`);
-      }
-    };
-    visit(this.#tree.root, '');
-    return found.sort();
+    return this.#pathsWhere(() => true).sort();
   }
 
   /** How many calls of `watch` are under way: a leak check for tests. */
@@ -68,7 +73,7 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /** Makes a socket, fifo or device. */
-  makeSpecial(path: string, kind: SpecialNode['kind'], mode = 0o600): void {
+  makeSpecial(path: string, kind: Exclude<FileKind, 'file' | 'directory' | 'symlink'>, mode = 0o600): void {
     this.#tree.createSpecial(this.#free(path, 'mknod'), kind, mode);
   }
 
@@ -83,10 +88,12 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async readFile(path: string): Promise<Uint8Array> {
+    if (this.#faults.hangs) await this.#faults.released('read', path);
     return contentOf(asFile(this.#enter('read', path).node, path, 'read')).slice();
   }
 
   async writeFile(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('open', path);
     this.#faults.check('open', path);
     const found = this.#tree.lookUp(path, true, 'open');
     const file = found.node === undefined ? this.#tree.createFile(found, undefined) : asFile(found.node, path, 'open');
@@ -115,6 +122,7 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async open(path: string, flags: 'r' | 'a'): Promise<FileHandle> {
+    if (this.#faults.hangs) await this.#faults.released('open', path);
     this.#faults.check('open', path);
     const found = flags === 'a' ? this.#tree.lookUp(path, true, 'open') : this.#tree.existing(path, true, 'open');
     const node = found.node ?? this.#tree.createFile(found, undefined);
@@ -137,7 +145,28 @@ export class MemoryFileSystem implements FileSystem {
     });
   }
 
+  async openBeneath(directory: string, path: string, options: BeneathOptions = {}): Promise<FileHandle> {
+    const at = `${directory}/${path}`;
+    if (this.#faults.hangs) await this.#faults.released('open', at);
+    const root = this.#enter('open', directory);
+    const node = nodeBeneath(root.node, path, options.links ?? 'refuse', at);
+    if (node.kind === 'directory') throw systemError('EISDIR', 'open', at);
+    if (node.kind !== 'file') throw systemError('ENXIO', 'open', at);
+    return new MemoryFileHandle(at, {
+      stat: () => statOfNode(node),
+      read: () => {
+        this.#faults.check('read', at);
+        return contentOf(node);
+      },
+      append: () => {
+        throw systemError('EBADF', 'write', at);
+      },
+      sync: () => this.#sync(at, node),
+    });
+  }
+
   async mkdir(path: string, options?: { readonly mode?: number }): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('mkdir', path);
     this.#faults.check('mkdir', path);
     const names = path.split('/').filter((name) => name !== '');
     for (const index of names.keys()) {
@@ -155,6 +184,7 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async readdir(path: string): Promise<readonly DirectoryEntry[]> {
+    if (this.#faults.hangs) await this.#faults.released('readdir', path);
     const { node } = this.#enter('readdir', path);
     if (node.kind !== 'directory') throw systemError('ENOTDIR', 'scandir', path);
     const entries = [...node.entries].map(([name, child]) => ({ name, kind: child.kind }));
@@ -162,14 +192,17 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async stat(path: string): Promise<FileStat> {
+    if (this.#faults.hangs) await this.#faults.released('stat', path);
     return statOfNode(this.#enter('stat', path).node);
   }
 
   async lstat(path: string): Promise<FileStat> {
+    if (this.#faults.hangs) await this.#faults.released('stat', path);
     return statOfNode(this.#enter('stat', path, false).node);
   }
 
   async exists(path: string): Promise<boolean> {
+    if (this.#faults.hangs) await this.#faults.released('stat', path);
     try {
       this.#enter('stat', path);
       return true;
@@ -180,14 +213,17 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async chmod(path: string, mode: number): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('chmod', path);
     this.#enter('chmod', path).node.mode = mode & 0o7777;
   }
 
   async chown(path: string, uid: number, gid: number): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('chown', path);
     Object.assign(this.#enter('chown', path).node, { uid, gid });
   }
 
   async rename(from: string, to: string): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('rename', from);
     const source = this.#enter('rename', from, false);
     const target = this.#tree.lookUp(to, false, 'rename');
     const refusal = whyNotRename(source, target);
@@ -198,21 +234,29 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async symlink(target: string, path: string): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('symlink', path);
     this.#faults.check('symlink', path);
     this.#tree.createLink(this.#free(path, 'symlink'), target);
   }
 
   async readlink(path: string): Promise<string> {
+    if (this.#faults.hangs) await this.#faults.released('readlink', path);
     const { node } = this.#enter('readlink', path, false);
     if (node.kind !== 'symlink') throw systemError('EINVAL', 'readlink', path);
     return node.target;
   }
 
   async realpath(path: string): Promise<string> {
+    if (this.#faults.hangs) await this.#faults.released('realpath', path);
     return this.#enter('realpath', path).realPath;
   }
 
+  async mountId(path: string): Promise<string> {
+    return `${this.#enter('mountId', path, false).node.device}`;
+  }
+
   async remove(path: string): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('remove', path);
     const found = this.#enter('remove', path, false);
     if (found.name === '' || isMountPoint(found)) throw systemError('EBUSY', 'rmdir', path);
     if (found.node.kind === 'directory' && found.node.entries.size > 0) throw systemError('ENOTEMPTY', 'rmdir', path);
@@ -229,6 +273,7 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void> {
+    if (this.#faults.hangs) await this.#faults.released('watch', path);
     await this.#tree.watchers.watch(this.#enter('watch', path).node, path, onChange, signal);
   }
 
@@ -243,6 +288,19 @@ export class MemoryFileSystem implements FileSystem {
       if (failures.length > 0) throw failures[0];
     }
     await this.remove(path);
+  }
+
+  #pathsWhere(isWanted: (node: MemoryNode, parent: MemoryNode) => boolean): string[] {
+    const found: string[] = [];
+    const visit = (node: MemoryNode, path: string): void => {
+      if (node.kind !== 'directory') return;
+      for (const [name, child] of node.entries) {
+        if (isWanted(child, node)) found.push(`${path}/${name}`);
+        visit(child, `${path}/${name}`);
+      }
+    };
+    visit(this.#tree.root, '');
+    return found;
   }
 
   /** One operation on what is at `path`. */

@@ -1,3 +1,4 @@
+import { bytesOfText } from '../byte-names.ts';
 import { systemError } from '../system-error.ts';
 import type { DirectoryNode, MemoryNode } from './nodes.ts';
 
@@ -13,7 +14,7 @@ export interface Resolved {
   readonly ancestors: readonly DirectoryNode[];
 }
 
-const MAX_LINKS = 40;
+export const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;
 
 interface Step {
@@ -29,7 +30,7 @@ export function resolvePath(root: DirectoryNode, path: string, followLast: boole
   const fail = (code: string): Error => systemError(code, syscall, path);
   if (path === '') throw fail('ENOENT');
   const pending = split(path).reverse();
-  const mustBeDirectory = /\/\.{0,2}$/.test(path);
+  const mustBeDirectory = endsAsDirectory(path);
   let stack: Step[] = [];
   let links = 0;
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
@@ -39,9 +40,10 @@ export function resolvePath(root: DirectoryNode, path: string, followLast: boole
       stack.pop();
       continue;
     }
-    if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw fail('ENAMETOOLONG');
+    // No unit of a text takes more than three bytes.
+    if (name.length * 3 > MAX_NAME_BYTES && bytesOfText(name).length > MAX_NAME_BYTES) throw fail('ENAMETOOLONG');
     const node = parent.entries.get(name);
-    const isLast = pending.every((rest) => rest === '.');
+    const isLast = pending.length === 0 || pending.every((rest) => rest === '.');
     if (node?.kind === 'symlink' && (!isLast || followLast || mustBeDirectory)) {
       if (++links > MAX_LINKS) throw fail('ELOOP');
       if (node.target.startsWith('/')) stack = [];
@@ -50,8 +52,7 @@ export function resolvePath(root: DirectoryNode, path: string, followLast: boole
     }
     if (isLast) {
       if (mustBeDirectory && node !== undefined && node.kind !== 'directory') throw fail('ENOTDIR');
-      const directories = stack.map((step) => step.directory);
-      return { parent, name, node, realPath: join(stack, name), ancestors: [root, ...directories] };
+      return resolved(root, parent, name, node, stack);
     }
     if (node === undefined) throw fail('ENOENT');
     if (node.kind !== 'directory') throw fail('ENOTDIR');
@@ -59,14 +60,35 @@ export function resolvePath(root: DirectoryNode, path: string, followLast: boole
   }
   // The path ended in the root, or in `..`: the directory on top of the stack is what it names.
   const last = stack.pop();
-  const directories = [root, ...stack.map((step) => step.directory)];
+  const parent = stack.at(-1)?.directory ?? root;
+  return resolved(root, parent, last?.name ?? '', last?.directory ?? root, stack);
+}
+
+/** What few ask for is put together when they do. */
+function resolved(
+  root: DirectoryNode,
+  parent: DirectoryNode,
+  name: string,
+  node: MemoryNode | undefined,
+  stack: readonly Step[],
+): Resolved {
   return {
-    parent: directories.at(-1) ?? root,
-    name: last?.name ?? '',
-    node: last?.directory ?? root,
-    realPath: last === undefined ? '/' : join(stack, last.name),
-    ancestors: directories,
+    parent,
+    name,
+    node,
+    get realPath() {
+      return name === '' ? '/' : join(stack, name);
+    },
+    get ancestors() {
+      return [root, ...stack.map((step) => step.directory)];
+    },
   };
+}
+
+/** Whether a path ends in `/`, `/.` or `/..`. */
+function endsAsDirectory(path: string): boolean {
+  const end = path.endsWith('..') ? path.length - 2 : path.endsWith('.') ? path.length - 1 : path.length;
+  return path[end - 1] === '/';
 }
 
 function split(path: string): string[] {

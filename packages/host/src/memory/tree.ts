@@ -42,8 +42,8 @@ export class MemoryTree {
   /** @throws ENOENT */
   existing(path: string, follow: boolean, syscall: string): Found {
     const found = this.lookUp(path, follow, syscall);
-    if (found.node === undefined) throw systemError('ENOENT', syscall, path);
-    return { ...found, node: found.node };
+    if (!isFound(found)) throw systemError('ENOENT', syscall, path);
+    return found;
   }
 
   createFile(at: Resolved, mode: number | undefined): FileNode {
@@ -139,6 +139,10 @@ export class MemoryTree {
   #attributes(device: number, mode: number): NodeAttributes {
     return { inode: ++this.#lastInode, device, mode, uid: 0, gid: 0, modifiedAtMs: this.#clock.now() };
   }
+}
+
+function isFound(resolved: Resolved): resolved is Found {
+  return resolved.node !== undefined;
 }
 
 /** Whether something else is mounted at the name. */

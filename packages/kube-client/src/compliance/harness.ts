@@ -7,10 +7,13 @@ import type { KubeObject } from '../resource.ts';
 import { resources } from '../resources.ts';
 import type { RestClient } from '../rest-client.ts';
 
+/** A `RestClient`, of this version or of another. */
+export type ComplianceClient = Pick<RestClient, keyof RestClient>;
+
 /** What the suite needs: a client of the server, and the clock that both go by. */
 export interface ComplianceOptions {
   /** A client that may do everything. */
-  readonly client: RestClient;
+  readonly client: ComplianceClient;
   readonly clock: Clock;
   readonly random: Random;
   /** Lets `ms` milliseconds of the clock pass. */
@@ -37,7 +40,7 @@ export interface ComplianceCase {
 /** What a case works with. */
 export class Harness implements AsyncDisposable {
   readonly options: ComplianceOptions;
-  readonly client: RestClient;
+  readonly client: ComplianceClient;
   readonly namespace: string;
   readonly #prefix: string;
   readonly #stop = new AbortController();

@@ -2,7 +2,7 @@ import { type ComplianceCase, type ComplianceOptions, Harness } from './harness.
 import { reflectorCases } from './reflectors.ts';
 import { requestCases } from './requests.ts';
 
-export type { ComplianceCase, ComplianceOptions } from './harness.ts';
+export type { ComplianceCase, ComplianceClient, ComplianceOptions } from './harness.ts';
 
 /**
  * The cases that this client and any API server must pass together: the same for a fake one and a real one. Each makes its

@@ -28,7 +28,9 @@ export const reflectorCases: readonly (readonly [name: string, run: Run])[] = [t
 
 function follow(harness: Harness, streamingLists: boolean): Reflector<ConfigMap> {
   const [[label, value] = []] = Object.entries(harness.labels);
-  const options = { namespace: harness.namespace, labelSelector: `${label}=${value}`, streamingLists };
+  // A server that has lost its past is silent to who goes on from it: that is to be noticed within the case.
+  const idleTimeoutMs = 5000;
+  const options = { namespace: harness.namespace, labelSelector: `${label}=${value}`, streamingLists, idleTimeoutMs };
   return harness.follow<ConfigMap>({ resource: configMaps, ...options });
 }
 

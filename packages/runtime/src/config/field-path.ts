@@ -49,7 +49,7 @@ export function asInvalidSpec<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof PodSpecError ? invalid(error.message, error) : error;
+    throw PodSpecError.is(error) ? invalid(error.message, error) : error;
   }
 }
 

@@ -20,8 +20,6 @@ export const criAnnotations = {
   podTerminationGracePeriod: 'io.kubernetes.pod.terminationGracePeriod',
 } as const;
 
-type StringMap = Readonly<Record<string, string>>;
-
 /** The labels of a pod's sandbox: the pod's own ones, and who it is. */
 export function sandboxLabels(pod: Pod): Record<string, string> {
   return { ...pod.metadata.labels, ...podIdentity(pod) };
@@ -46,7 +44,7 @@ export function containerAnnotations(
   container: Container,
   restartCount: number,
   hash: string,
-  extra: StringMap = {},
+  extra: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const { deletionGracePeriodSeconds } = pod.metadata;
   const { terminationGracePeriodSeconds } = pod.spec;
@@ -78,7 +76,7 @@ export interface ParsedLabels {
 }
 
 /** Reads the labels of a sandbox or container back. Never throws: what is missing is ''. */
-export function parseContainerLabels(labels: StringMap | null | undefined): ParsedLabels {
+export function parseContainerLabels(labels: Readonly<Record<string, string>> | null | undefined): ParsedLabels {
   return {
     podName: own(labels, criLabels.podName) ?? '',
     podNamespace: own(labels, criLabels.podNamespace) ?? '',
@@ -104,7 +102,9 @@ export interface ParsedAnnotations {
 }
 
 /** Reads a container's annotations back. Never throws, whatever the runtime or another program wrote into them. */
-export function parseContainerAnnotations(annotations: StringMap | null | undefined): ParsedAnnotations {
+export function parseContainerAnnotations(
+  annotations: Readonly<Record<string, string>> | null | undefined,
+): ParsedAnnotations {
   const malformed: string[] = [];
   const read = <T>(key: string, parse: (text: string) => T | undefined): T | undefined => {
     const text = own(annotations, key);
@@ -140,7 +140,7 @@ function podIdentity(pod: Pod): Record<string, string> {
   };
 }
 
-function own(map: StringMap | null | undefined, key: string): string | undefined {
+function own(map: Readonly<Record<string, string>> | null | undefined, key: string): string | undefined {
   const value: unknown = map && Object.hasOwn(map, key) ? map[key] : undefined;
   return typeof value === 'string' ? value : undefined;
 }

@@ -8,24 +8,29 @@ export interface ObjectReference {
   readonly name: string;
 }
 
-type ObjectData = Readonly<Record<string, string>>;
-
 /**
  * Where secrets and configMaps come from: the port that a node with an API server fills, the same as of `volumes`.
  * `undefined` is an object that does not exist; any other failure is thrown.
  */
 export interface ObjectSource {
   /** Its `data` is in base64. */
-  getSecret(namespace: string, name: string, signal: AbortSignal): Promise<{ readonly data?: ObjectData } | undefined>;
+  getSecret(
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
   getConfigMap(
     namespace: string,
     name: string,
     signal: AbortSignal,
-  ): Promise<{ readonly data?: ObjectData } | undefined>;
+  ): Promise<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
 }
 
 /** The decoded data of the objects that were read for one container; `undefined` for those that do not exist. */
-export type EnvironmentObjects = (kind: ObjectReference['kind'], name: string) => ObjectData | undefined;
+export type EnvironmentObjects = (
+  kind: ObjectReference['kind'],
+  name: string,
+) => Readonly<Record<string, string>> | undefined;
 
 /** Which secrets and configMaps a container's environment refers to, each once, in the order of reference. */
 export function environmentReferences(container: Container): readonly ObjectReference[] {
@@ -56,7 +61,7 @@ export async function readEnvironmentObjects(
   signal: AbortSignal,
 ): Promise<EnvironmentObjects> {
   const { namespace } = pod.metadata;
-  const objects = new Map<string, ObjectData | undefined>();
+  const objects = new Map<string, Readonly<Record<string, string>> | undefined>();
   for (const { kind, name } of environmentReferences(container)) {
     if (!source) {
       throw new PodRuntimeError(
@@ -75,7 +80,7 @@ async function dataOf(
   namespace: string,
   name: string,
   signal: AbortSignal,
-): Promise<ObjectData | undefined> {
+): Promise<Readonly<Record<string, string>> | undefined> {
   if (kind === 'configMap') {
     const configMap = await source.getConfigMap(namespace, name, signal);
     return configMap && (configMap.data ?? {});

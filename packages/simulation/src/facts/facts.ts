@@ -1,5 +1,5 @@
 import type { Observation } from '../observation.ts';
-import type { NodePlan } from '../scenario/actions.ts';
+import type { Action, NodePlan } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
 import { Lives } from './lives.ts';
@@ -43,6 +43,8 @@ export class Facts {
   faultsEnded = false;
   /** When the wall clock was last moved; -1 where it never was. */
   clockJumpedAtMs = -1;
+  /** When the last fault is over of those that were injected and are none of the API server's. */
+  ownFaultsOverAtMs = 0;
   /** When the first fault or restart of any kind was injected; infinite before. */
   firstFaultAtMs: number = Number.POSITIVE_INFINITY;
   readonly #knownToKubelet = new Set<string>();
@@ -53,6 +55,12 @@ export class Facts {
   /** When the sync began that a run of a container is of. */
   readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
+  /** When each pod was last ended of which the runtime alone was known. */
+  readonly #orphanEndedAtMs = new Map<string, number>();
+  /** When a kubelet first asked for a container to be started. */
+  readonly #startAskedAtMs = new Map<string, number>();
+  /** Containers of pods that a kubelet has asked the runtime to make, as `uid/name`. */
+  readonly #createAsked = new Set<string>();
   /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
   readonly #orphaned = new Set<string>();
 
@@ -64,6 +72,22 @@ export class Facts {
   /** When a kubelet first asked for a container to be stopped. */
   stopAskedAtMs(containerId: string): number | undefined {
     return this.#stopAskedAtMs.get(containerId);
+  }
+
+  /** Whether a container's start was under way already when its pod's end began: nobody could know that it would succeed. */
+  wasStarting({ id, podUid, startedAtMs }: Life): boolean {
+    const endMs = this.#terminatingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY;
+    return startedAtMs >= endMs && (this.#startAskedAtMs.get(id) ?? endMs) < endMs;
+  }
+
+  /** Whether a kubelet has asked for a container to be made. */
+  wasCreateAsked(uid: string, name: string): boolean {
+    return this.#createAsked.has(`${uid}/${name}`);
+  }
+
+  /** When the pod was last ended of which the runtime alone was known; -1 where it never was. */
+  orphanEndedAtMs(uid: string): number {
+    return this.#orphanEndedAtMs.get(uid) ?? -1;
   }
 
   /** When the removal of a container, the end of its sandbox or that of its pod was first asked for; infinite where none was. */
@@ -115,6 +139,9 @@ export class Facts {
         if (action.do === 'apiWipe') {
           for (const uid of this.pods.knownUids) if (this.pods.isApiPod(uid)) this.#orphaned.add(uid);
         }
+        if (!action.do.startsWith('api')) {
+          this.ownFaultsOverAtMs = Math.max(this.ownFaultsOverAtMs, this.nowMs + durationMs(action));
+        }
         if (!HARMLESS.has(action.do)) this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
         return;
       }
@@ -134,7 +161,9 @@ export class Facts {
         const { name, args } = observation.call;
         const { containerId, podSandboxId } = (args[0] ?? {}) as { containerId?: string; podSandboxId?: string };
         if (name === 'stopPodSandbox') setOnce(this.#sandboxStopAskedAtMs, podSandboxId ?? '', observation.atMs);
+        if (name === 'createContainer') this.#onCreate(args[0]);
         if (containerId === undefined) return;
+        if (name === 'startContainer') setOnce(this.#startAskedAtMs, containerId, observation.atMs);
         if (name === 'stopContainer') setOnce(this.#stopAskedAtMs, containerId, observation.atMs);
         if (name === 'removeContainer') setOnce(this.#removalAskedAtMs, containerId, observation.atMs);
         return;
@@ -152,6 +181,11 @@ export class Facts {
           this.#terminatingSinceMs.delete(observation.uid);
         } else setOnce(this.#terminatingSinceMs, observation.uid, observation.atMs);
         return;
+      case 'stepEnded':
+        if (observation.step === 'syncTerminatingRuntimePod' && observation.ok) {
+          this.#orphanEndedAtMs.set(observation.uid, observation.atMs);
+        }
+        return;
       case 'sourcesReady':
         this.sourcesReady = true;
         this.sourcesReadyAtMs = observation.atMs;
@@ -168,6 +202,22 @@ export class Facts {
       default:
     }
   }
+
+  #onCreate(request: unknown): void {
+    const { config, sandboxConfig } = (request ?? {}) as CreateRequest;
+    this.#createAsked.add(`${sandboxConfig?.metadata?.uid}/${config?.metadata?.name}`);
+  }
+}
+
+interface CreateRequest {
+  readonly config?: { readonly metadata?: { readonly name?: string } };
+  readonly sandboxConfig?: { readonly metadata?: { readonly uid?: string } };
+}
+
+/** How long an action's own fault lasts. */
+function durationMs(action: Action): number {
+  if ('forMs' in action) return action.forMs;
+  return 'downMs' in action ? action.downMs : 0;
 }
 
 function setOnce(times: Map<string, number>, key: string, atMs: number): void {

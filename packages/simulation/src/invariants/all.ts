@@ -1,10 +1,11 @@
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
-import { convergence } from './convergence.ts';
+import { convergence, staticsRunAlone } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
 import { nothingIsKept, promptStart, runtimeIsReported, uidsStay } from './node.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
+import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
 import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
 import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
 import {
@@ -52,8 +53,12 @@ export const allInvariants: readonly Invariant[] = [
   readyHasCause,
   readyIsAllReady,
   goesOnAlone,
+  staticsRunAlone,
   leaseBeats,
   objectsFirst,
   objectsAreWhole,
+  startupComesFirst,
+  thresholdsCount,
+  probesKeepTime,
   convergence,
 ];

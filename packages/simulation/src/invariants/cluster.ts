@@ -16,7 +16,7 @@ const LEASE_LATE_MS = 16_000;
 const ALONE_LATE_MS = 150_000;
 
 /** S2 in the API: no terminal phase reaches it until all containers have stopped, and none starts again. */
-export const terminalIsShownLate: Invariant = invariant('S2', () => {
+export const terminalIsShownLate: Invariant = invariant('S2', ['containerStarted', 'apiRequest'], () => {
   const terminal = new Set<string>();
   return (observation, facts) => {
     if (observation.kind === 'containerStarted') {
@@ -35,7 +35,7 @@ export const terminalIsShownLate: Invariant = invariant('S2', () => {
 });
 
 /** S5: the pod object is deleted only after its containers, its sandbox and its volumes are gone. */
-export const deletedLast: Invariant = invariant('S5', () => (observation, facts) => {
+export const deletedLast: Invariant = invariant('S5', ['apiRequest'], () => (observation, facts) => {
   if (observation.kind !== 'apiRequest') return undefined;
   const { verb, resource, status, uid, name } = observation.request;
   if (verb !== 'delete' || resource !== 'pods' || status !== 200 || uid === undefined) return undefined;
@@ -54,7 +54,7 @@ export const deletedLast: Invariant = invariant('S5', () => (observation, facts)
  * F3: a mirror pod is not deleted, for ever or for another version's, while its static pod ends, or is yet to be ended as the
  * kubelet knows it from the runtime alone; in the end there is one for each static pod, and no other.
  */
-export const mirrors: Invariant = invariant('F3', () => {
+export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan', 'end', 'apiRequest'], () => {
   const endingSinceMs = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') endingSinceMs.clear();
@@ -86,7 +86,7 @@ export const mirrors: Invariant = invariant('F3', () => {
 });
 
 /** S8, K3: what the kubelet says is what the API shows, seconds after nothing is in the way any more. */
-export const newestIsShown: Invariant = invariant('S8', () => {
+export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], () => {
   const changedAtMs = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'status') changedAtMs.set(observation.status.pod.metadata.uid, observation.atMs);
@@ -99,7 +99,7 @@ export const newestIsShown: Invariant = invariant('S8', () => {
 });
 
 /** K3: while the API server is away, what ends is started again as ever, by a kubelet that knows of it. */
-export const goesOnAlone: Invariant = invariant('K3', () => (observation, facts) => {
+export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observation, facts) => {
   if (observation.kind !== 'health' || !facts.api.away || !facts.kubeletUp || !facts.runtimeUp) return undefined;
   // A kubelet that was started meanwhile has no word of which pods there are.
   if (facts.kubeletStartedAtMs > facts.api.awaySinceMs) return undefined;
@@ -120,7 +120,7 @@ export const goesOnAlone: Invariant = invariant('K3', () => (observation, facts)
 });
 
 /** N6: the lease keeps its beat, whatever the runtime does. */
-export const leaseBeats: Invariant = invariant('N6', () => {
+export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], () => {
   let renewedAtMs = Number.NEGATIVE_INFINITY;
   return (observation, facts) => {
     if (observation.kind === 'apiRequest') {

@@ -11,7 +11,7 @@ const LEAST_GRACE_MS = 2000;
 const LONG_RUN_MS = 600_000;
 
 /** C1: never two live containers of the same name in one pod. */
-export const oneOfAName: Invariant = invariant('C1', () => (observation, facts) => {
+export const oneOfAName: Invariant = invariant('C1', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const twin = facts.lives.runningOf(life.podUid).find((other) => other !== life && other.name === life.name);
@@ -22,7 +22,7 @@ export const oneOfAName: Invariant = invariant('C1', () => (observation, facts) 
 });
 
 /** C2: a container that crashes again and again is restarted no sooner than its back-off allows. */
-export const backOff: Invariant = invariant('C2', () => (observation, facts) => {
+export const backOff: Invariant = invariant('C2', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const crashes = crashesInARow(life, facts);
@@ -47,19 +47,24 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   for (const earlier of facts.lives.of(life.podUid, life.name).toReversed()) {
     if (earlier === life) continue;
     // What ends while it is being stopped, or with its sandbox, has not crashed.
-    const stopped = earlier.termAtMs !== undefined || facts.lives.sandboxLostAtMs(earlier.sandboxId) !== undefined;
+    const lost = facts.lives.sandboxLostAtMs(earlier.sandboxId) !== undefined;
+    // Nor has, for whoever was not told of its end, what was told to stop since its liveness probe failed.
+    const ill = earlier.plan.probes?.liveness !== undefined && facts.stopAskedAtMs(earlier.id) !== undefined;
+    const stopped = earlier.termAtMs !== undefined || lost || ill;
     const crashed = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
+    if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
   }
   return crashes;
 }
 
 /** C3: init containers run one at a time and in order, before the main ones, and once per sandbox. */
-export const initOrder: Invariant = invariant('C3', () => (observation, facts) => {
+export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const pod = facts.pods.planOf(life.podUid);
@@ -82,24 +87,28 @@ export const initOrder: Invariant = invariant('C3', () => (observation, facts) =
 });
 
 /** C4: a sidecar holds back what comes after it until it has started, and ends after the main containers. */
-export const sidecarOrder: Invariant = invariant('C4', () => (observation, facts) => {
-  if (observation.kind === 'containerStarted') {
-    const { life } = observation;
-    const pod = facts.pods.planOf(life.podUid);
-    if (pod === undefined) return undefined;
-    const index = pod.init.findIndex(({ name }) => name === life.name);
-    const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
-    if (before.length === 0) return undefined;
-    const missing = before.find(
-      ({ name }) => !facts.lives.of(life.podUid, name).some(({ sandboxId }) => sandboxId === life.sandboxId),
-    );
-    return judged(
-      missing && `container ${life.name} of pod ${life.podUid} starts before sidecar ${missing.name} has started`,
-    );
-  }
-  if (observation.kind !== 'containerSignalled') return undefined;
-  return sidecarSignalled(observation.life, facts);
-});
+export const sidecarOrder: Invariant = invariant(
+  'C4',
+  ['containerStarted', 'containerSignalled'],
+  () => (observation, facts) => {
+    if (observation.kind === 'containerStarted') {
+      const { life } = observation;
+      const pod = facts.pods.planOf(life.podUid);
+      if (pod === undefined) return undefined;
+      const index = pod.init.findIndex(({ name }) => name === life.name);
+      const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
+      if (before.length === 0) return undefined;
+      const missing = before.find(
+        ({ name }) => !facts.lives.of(life.podUid, name).some(({ sandboxId }) => sandboxId === life.sandboxId),
+      );
+      return judged(
+        missing && `container ${life.name} of pod ${life.podUid} starts before sidecar ${missing.name} has started`,
+      );
+    }
+    if (observation.kind !== 'containerSignalled') return undefined;
+    return sidecarSignalled(observation.life, facts);
+  },
+);
 
 /** A sidecar may be told to stop when all that needs it has ended, or has had its time. */
 function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> | undefined {
@@ -116,14 +125,16 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   const inGrace = sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
   const needy = facts.lives
     .runningOf(life.podUid)
-    .find(({ name, sandboxId }) => inGrace && later.has(name) && sandboxId === life.sandboxId);
+    .find(
+      (other) => inGrace && later.has(other.name) && other.sandboxId === life.sandboxId && !facts.wasStarting(other),
+    );
   return judged(
     needy && `sidecar ${life.name} of pod ${life.podUid} is told to stop while container ${needy.name} still runs`,
   );
 }
 
 /** C5: a container that is stopped gets SIGTERM, and SIGKILL no sooner than its grace period is over. */
-export const gracefulStop: Invariant = invariant('C5', () => (observation, facts) => {
+export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () => (observation, facts) => {
   if (observation.kind !== 'containerEnded' || observation.life.end !== 'killed') return undefined;
   const { life } = observation;
   // A start that comes late, when the end is under way already, is cut short.
@@ -142,7 +153,7 @@ function leastGraceSeconds(facts: Facts, uid: string): number {
 }
 
 /** C6: restart rules and policies decide whether what has ended runs again. */
-export const restartPolicies: Invariant = invariant('C6', () => (observation, facts) => {
+export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const pod = facts.pods.planOf(life.podUid);

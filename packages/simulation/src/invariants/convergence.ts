@@ -10,7 +10,7 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 const LATE_MS = 20_000;
 
 /** P7: when faults are over, all that is wanted runs, and all that is not is gone. */
-export const convergence: Invariant = invariant('P7', () => (observation, facts) => {
+export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], () => (observation, facts) => {
   if (observation.kind === 'kubeletFailed')
     return { wrong: `the kubelet ended by itself: ${String(observation.error)}` };
   if (observation.kind !== 'end') return undefined;
@@ -22,10 +22,23 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
   return missing(facts) ?? leftOver(facts, look) ?? (look.cluster && clusterFault(facts, look.cluster));
 }
 
+/** So long after all other faults, static pods run as they are wanted, with the API server away: longer than any back-off. */
+const ALONE_MS = 400_000;
+
+/** F4: static pods run with the API server absent, whatever ran under their names before a restart of the kubelet. */
+export const staticsRunAlone: Invariant = invariant('F4', ['health'], () => (observation, facts) => {
+  if (observation.kind !== 'health' || !facts.kubeletUp || !facts.runtimeUp) return undefined;
+  const { api, ownFaultsOverAtMs, runtimeChangedAtMs, kubeletStartedAtMs } = facts;
+  const sinceMs = Math.max(api.awaySinceMs, ownFaultsOverAtMs, runtimeChangedAtMs, kubeletStartedAtMs);
+  if (!api.away || observation.atMs - sinceMs < ALONE_MS) return undefined;
+  return judged(missing(facts, (pod) => !facts.pods.isApiPod(pod.uid)));
+});
+
 /** What should run and does not. */
-function missing(facts: Facts): string | undefined {
+function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true): string | undefined {
   const names = new Map<string, PodPlan[]>();
   for (const pod of facts.pods.wanted.values()) {
+    if (!isMeant(pod)) continue;
     if (facts.objects.isHeldBack(pod)) continue;
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   }

@@ -34,6 +34,9 @@ export type InvariantId =
   | 'K3'
   | 'K4'
   | 'N6'
+  | 'R1'
+  | 'R2'
+  | 'R3'
   | 'W4';
 
 /** One rule being watched during one run. It looks at what happens, and says what is wrong. */
@@ -50,16 +53,22 @@ export interface Watch {
 /** A rule, and how to watch it. */
 export interface Invariant {
   readonly id: InvariantId;
+  /** What it looks at; all other observations need not be shown to it. */
+  readonly kinds: readonly Observation['kind'][];
   readonly watch: () => Watch;
 }
 
-/** An invariant of a rule that judges observations: `undefined` from it where an observation is none of its business. */
-export function invariant(
+/** An invariant of a rule that judges observations of some kinds: `undefined` from it where one is none of its business. */
+export function invariant<K extends Observation['kind']>(
   id: InvariantId,
-  make: () => (observation: Observation, facts: Facts) => Judgement,
+  kinds: readonly K[],
+  make: () => (observation: Extract<Observation, { readonly kind: K }>, facts: Facts) => Judgement,
 ): Invariant {
+  const isOurs = (observation: Observation): observation is Extract<Observation, { readonly kind: K }> =>
+    kinds.some((kind) => kind === observation.kind);
   return {
     id,
+    kinds,
     watch: () => {
       const judge = make();
       let checks = 0;
@@ -68,7 +77,7 @@ export function invariant(
           return checks;
         },
         look(observation, facts) {
-          const judgement = judge(observation, facts);
+          const judgement = isOurs(observation) ? judge(observation, facts) : undefined;
           if (judgement === undefined) return undefined;
           checks++;
           return judgement === 'ok' ? undefined : judgement.wrong;

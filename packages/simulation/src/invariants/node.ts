@@ -7,7 +7,7 @@ const NOTICED_MS = 45_000;
 const PROMPT_MS = 18_000;
 
 /** K2: a runtime that is away is reported. */
-export const runtimeIsReported: Invariant = invariant('K2', () => (observation, facts) => {
+export const runtimeIsReported: Invariant = invariant('K2', ['health'], () => (observation, facts) => {
   if (observation.kind !== 'health' || facts.runtimeUp) return undefined;
   const sinceMs = Math.max(facts.runtimeChangedAtMs, facts.kubeletStartedAtMs);
   if (observation.atMs - sinceMs < NOTICED_MS) return undefined;
@@ -15,7 +15,7 @@ export const runtimeIsReported: Invariant = invariant('K2', () => (observation, 
 });
 
 /** F4: the kubelet knows each static pod by the UID that its manifest gives it. */
-export const uidsStay: Invariant = invariant('F4', () => (observation, facts) => {
+export const uidsStay: Invariant = invariant('F4', ['health'], () => (observation, facts) => {
   if (observation.kind !== 'health' || observation.podUids.length === 0) return undefined;
   const known = new Set(facts.pods.knownUids);
   const stranger = observation.podUids.find((uid) => !known.has(uid));
@@ -23,7 +23,7 @@ export const uidsStay: Invariant = invariant('F4', () => (observation, facts) =>
 });
 
 /** C7: a slow pull of one pod delays no other pod's start. */
-export const promptStart: Invariant = invariant('C7', () => {
+export const promptStart: Invariant = invariant('C7', ['health'], () => {
   const judgedPods = new Set<string>();
   return (observation, facts) => {
     if (observation.kind !== 'health' || facts.firstFaultAtMs <= observation.atMs) return undefined;
@@ -36,6 +36,8 @@ export const promptStart: Invariant = invariant('C7', () => {
         first === undefined ||
         pod.objects !== undefined ||
         judgedPods.has(uid) ||
+        // Broken before anybody can be sure to have seen it whole.
+        (facts.pods.isBroken(uid) && facts.pods.isUnsure(uid)) ||
         observation.atMs - sinceMs < PROMPT_MS
       )
         continue;
@@ -56,7 +58,7 @@ const IDLE_TIMERS = 12;
 const IDLE_CLUSTER_TIMERS = 10;
 
 /** K4: when all pods are gone, nothing is kept of them. */
-export const nothingIsKept: Invariant = invariant('K4', () => (observation, facts) => {
+export const nothingIsKept: Invariant = invariant('K4', ['end'], () => (observation, facts) => {
   if (observation.kind !== 'end' || facts.pods.wanted.size > 0 || facts.pods.someAreUnsure) return undefined;
   const { look } = observation;
   const most = IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0);

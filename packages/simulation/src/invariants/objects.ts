@@ -4,7 +4,7 @@ import type { MountedObject } from '../world/mounted-objects.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** W4: a container starts only when there has been what its pod must have. */
-export const objectsFirst: Invariant = invariant('W4', () => (observation, facts) => {
+export const objectsFirst: Invariant = invariant('W4', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { podUid, name } = observation.life;
   const needed = (facts.pods.planOf(podUid)?.objects ?? []).filter(({ optional }) => !optional);
@@ -14,7 +14,7 @@ export const objectsFirst: Invariant = invariant('W4', () => (observation, facts
 });
 
 /** W4: the files of a secret or config map change all at once; in the end they say what the API says. */
-export const objectsAreWhole: Invariant = invariant('W4', () => (observation, facts) => {
+export const objectsAreWhole: Invariant = invariant('W4', ['end', 'health'], () => (observation, facts) => {
   const look = observation.kind === 'end' ? observation.look.cluster : undefined;
   const cluster = observation.kind === 'health' ? observation.cluster : look;
   const running = cluster?.mounted.filter(({ podUid }) => isInUse(podUid, facts)) ?? [];

@@ -2,11 +2,7 @@ import { SEEN_MS } from '../facts/manifest-facts.ts';
 import type { WorkerStep } from '../observation.ts';
 import { calledFor } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
-
-/** Longer than it takes until a watch that hangs is dialled anew. */
-const HUNG_WATCH_MS = 130_000;
-/** As that, where lists are not streamed: no bookmark has come yet. */
-const HUNG_PLAIN_WATCH_MS = 220_000;
+import { watchSilenceMs } from './watch-silence.ts';
 
 type Phase = 'syncing' | 'terminating' | 'terminated' | 'finished';
 
@@ -18,7 +14,7 @@ const PHASE_OF: Readonly<Record<WorkerStep, Phase>> = {
 };
 
 /** P1: a pod's steps go one way: syncing, terminating, terminated. P3 says when a UID may begin again. */
-export const oneWay: Invariant = invariant('P1', () => {
+export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const phases = new Map<string, Phase>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') phases.clear();
@@ -43,7 +39,7 @@ export const oneWay: Invariant = invariant('P1', () => {
 });
 
 /** P2: at most one step of a UID runs at a time. */
-export const oneAtATime: Invariant = invariant('P2', () => {
+export const oneAtATime: Invariant = invariant('P2', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const running = new Map<string, WorkerStep>();
   return (observation) => {
     if (observation.kind === 'kubeletStarted') running.clear();
@@ -57,10 +53,15 @@ export const oneAtATime: Invariant = invariant('P2', () => {
 });
 
 /** P3: after its last step a UID is used again only where it was out of the configuration since it was last synced. */
-export const uidsAreFreed: Invariant = invariant('P3', () => {
+export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const endings = new Map<string, { readonly fromMs: number; finished: boolean }>();
+  /** When the end of each pod began of which the runtime alone was known. */
+  const orphansFromMs = new Map<string, number>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') endings.clear();
+    if (observation.kind === 'kubeletStarted') {
+      endings.clear();
+      orphansFromMs.clear();
+    }
     if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
     const { uid, step, atMs } = observation;
     const ending = endings.get(uid);
@@ -68,10 +69,14 @@ export const uidsAreFreed: Invariant = invariant('P3', () => {
       if (step === 'syncTerminatedPod' && observation.ok && ending !== undefined) ending.finished = true;
       return undefined;
     }
-    // The end may have been ordered long before its step begins, which waits for a runtime that is down.
+    if (step === 'syncTerminatingRuntimePod' && !orphansFromMs.has(uid)) orphansFromMs.set(uid, atMs);
+    // The end may have been ordered long before its step begins, which waits for a runtime that is down. One that began while
+    // the runtime alone was known goes on when the pod comes and goes meanwhile: it is one end.
     if (step === 'syncTerminatingPod' && ending === undefined) {
-      endings.set(uid, { fromMs: Math.min(atMs, facts.syncBeganAtMs(uid)), finished: false });
+      const fromMs = Math.min(atMs, facts.syncBeganAtMs(uid), orphansFromMs.get(uid) ?? atMs);
+      endings.set(uid, { fromMs, finished: false });
     }
+    if (step === 'syncPod') orphansFromMs.delete(uid);
     if (step !== 'syncPod' || ending === undefined) return undefined;
     endings.delete(uid);
     if (!ending.finished) return { wrong: `syncPod of pod ${uid} begins before its last life was over` };
@@ -81,7 +86,7 @@ export const uidsAreFreed: Invariant = invariant('P3', () => {
 });
 
 /** P4: one running pod per static pod full name. */
-export const oneOfAFullName: Invariant = invariant('P4', () => (observation, facts) => {
+export const oneOfAFullName: Invariant = invariant('P4', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const other = facts.lives.running.find(({ podName, podUid }) => podName === life.podName && podUid !== life.podUid);
@@ -92,7 +97,7 @@ export const oneOfAFullName: Invariant = invariant('P4', () => (observation, fac
 });
 
 /** P6: a pod that only the runtime knows is killed, never started. */
-export const orphansNeverStart: Invariant = invariant('P6', () => (observation, facts) => {
+export const orphansNeverStart: Invariant = invariant('P6', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call') return undefined;
   const { name } = observation.call;
   if (name !== 'runPodSandbox' && name !== 'createContainer') return undefined;
@@ -103,8 +108,7 @@ export const orphansNeverStart: Invariant = invariant('P6', () => (observation, 
   const sinceMs = facts.pods.isApiPod(uid) ? unwantedMs : Math.max(unwantedMs, facts.pods.hiddenUntilMs);
   // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only; one that is away says nothing.
   const heardMs = facts.api.inTrouble ? observation.atMs : Math.max(sinceMs, facts.api.troubleAtMs);
-  const silenceMs = facts.api.staleUntilMs < facts.kubeletStartedAtMs ? HUNG_WATCH_MS : HUNG_PLAIN_WATCH_MS;
-  const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < silenceMs;
+  const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < watchSilenceMs(facts);
   // F1: what was dropped while another source had not spoken yet is taken away when that has.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
   const known = sinceMs > facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);

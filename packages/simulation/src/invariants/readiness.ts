@@ -2,6 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import { FOREIGN_CONDITION, GATE_CONDITION } from '../scenario/manifest.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+import { watchSilenceMs } from './watch-silence.ts';
 
 /** Longer than it takes until what happens to a container is shown, with the delays that requests have; an outage apart. */
 const LATE_MS = 60_000;
@@ -9,7 +10,7 @@ const LATE_MS = 60_000;
 const SHOWN_MS = 45_000;
 
 /** S4: conditions of other owners are kept. */
-export const foreignConditionsStay: Invariant = invariant('S4', () => (observation) => {
+export const foreignConditionsStay: Invariant = invariant('S4', ['apiRequest'], () => (observation) => {
   if (observation.kind !== 'apiRequest' || observation.shown === undefined || observation.shown.mirror)
     return undefined;
   const { uid, conditions } = observation.shown;
@@ -17,7 +18,7 @@ export const foreignConditionsStay: Invariant = invariant('S4', () => (observati
 });
 
 /** S6: Ready turns True only when all containers have run, and False only because something has ended, restarts of the kubelet or not. */
-export const readyHasCause: Invariant = invariant('S6', () => {
+export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiRequest'], () => {
   const ready = new Set<string>();
   const readyAtMs = new Map<string, number>();
   const endedAtMs = new Map<string, number>();
@@ -46,7 +47,7 @@ export const readyHasCause: Invariant = invariant('S6', () => {
 });
 
 /** S7: Ready is every container ready and every readiness gate True; a missing gate is False. */
-export const readyIsAllReady: Invariant = invariant('S7', () => (observation, facts) => {
+export const readyIsAllReady: Invariant = invariant('S7', ['apiRequest', 'health'], () => (observation, facts) => {
   if (observation.kind === 'apiRequest' && observation.shown !== undefined) {
     const { uid, conditions } = observation.shown;
     if (facts.pods.planOf(uid)?.gate !== true || conditions.Ready === undefined) return undefined;
@@ -66,6 +67,9 @@ function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
   const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || mirror || conditions.Ready === 'True') return false;
   if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
+  // That its gate is open is told by a watch, which may hang since the API server was in trouble; all else it knows by itself.
+  const unseen = pod.gate === true && facts.nowMs - facts.api.troubleAtMs < watchSilenceMs(facts);
+  if (unseen && conditions.ContainersReady === 'True') return false;
   const settled = (name: string): boolean => {
     const last = facts.lives.of(uid, name).at(-1);
     return last !== undefined && last.endedAtMs === undefined && facts.nowMs - last.startedAtMs > SHOWN_MS;

@@ -24,7 +24,7 @@ class Endings {
 }
 
 /** S1: a terminal phase stays as it is. */
-export const terminalStays: Invariant = invariant('S1', () => {
+export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'stepBegan', 'status'], () => {
   const phases = new Map<string, { readonly phase: string | undefined; readonly atMs: number }>();
   const endings = new Endings();
   return (observation, facts) => {
@@ -50,29 +50,33 @@ export const terminalStays: Invariant = invariant('S1', () => {
 });
 
 /** S2: a pod is finished only when none of its containers runs, and none starts afterwards. */
-export const terminalIsStopped: Invariant = invariant('S2', () => {
-  const endings = new Endings();
-  const finished = new Set<string>();
-  return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') finished.clear();
-    endings.observe(observation);
-    if (observation.kind === 'containerStarted') {
-      const { podUid, name } = observation.life;
-      if (!finished.has(podUid) || facts.pods.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
-      // A UID that came again is another pod.
-      if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.atMs(podUid) ?? 0) - SEEN_MS) return undefined;
-      return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
-    }
-    if (observation.kind !== 'status' || !observation.status.finished) return undefined;
-    const { uid } = observation.status.pod.metadata;
-    finished.add(uid);
-    const life = facts.lives.runningOf(uid)[0];
-    return judged(life && `pod ${uid} is finished while container ${life.name} runs`);
-  };
-});
+export const terminalIsStopped: Invariant = invariant(
+  'S2',
+  ['kubeletStarted', 'stepBegan', 'containerStarted', 'status'],
+  () => {
+    const endings = new Endings();
+    const finished = new Set<string>();
+    return (observation, facts) => {
+      if (observation.kind === 'kubeletStarted') finished.clear();
+      endings.observe(observation);
+      if (observation.kind === 'containerStarted') {
+        const { podUid, name } = observation.life;
+        if (!finished.has(podUid) || facts.pods.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
+        // A UID that came again is another pod.
+        if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.atMs(podUid) ?? 0) - SEEN_MS) return undefined;
+        return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
+      }
+      if (observation.kind !== 'status' || !observation.status.finished) return undefined;
+      const { uid } = observation.status.pod.metadata;
+      finished.add(uid);
+      const life = facts.lives.runningOf(uid)[0];
+      return judged(life && `pod ${uid} is finished while container ${life.name} runs`);
+    };
+  },
+);
 
 /** S3: versions of a status only grow, and so do restart counts. */
-export const versionsGrow: Invariant = invariant('S3', () => {
+export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'status'], () => {
   const seen = new Map<string, { readonly version: number; readonly restarts: ReadonlyMap<string, number> }>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') seen.clear();

@@ -5,22 +5,35 @@ import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { calledFor, stoppedBy } from './called-for.ts';
 import { type Invariant, type InvariantId, invariant, judged } from './invariant.ts';
 
-/** F1: nothing is stopped that no source has spoken of, before all sources have spoken. */
-export const sourcesFirst: Invariant = invariant('F1', () => (observation, facts) => {
+/**
+ * F1: nothing is stopped that no source has spoken of, before all sources have spoken, but what has lost its place to another pod of a
+ * manifest (F4).
+ */
+export const sourcesFirst: Invariant = invariant('F1', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call' || facts.sourcesReady) return undefined;
   const lives = stoppedBy(observation.call, facts);
   if (lives.length === 0) return undefined;
-  const life = lives.find(({ podUid }) => !facts.isKnownToKubelet(podUid));
+  const life = lives.find(({ podUid }) => !facts.isKnownToKubelet(podUid) && !hasLostItsPlace(podUid, facts));
   return judged(
     life && `${observation.call.name} of container ${life.name} of pod ${life.podUid} before all sources have reported`,
   );
 });
 
+/** Whether another pod of its name was wanted by a manifest at any time since the kubelet started. */
+function hasLostItsPlace(uid: string, { pods, kubeletStartedAtMs }: Facts): boolean {
+  if (pods.isApiPod(uid)) return false;
+  const name = pods.planOf(uid)?.name;
+  return pods.knownUids.some((other) => {
+    if (other === uid || pods.isApiPod(other) || pods.planOf(other)?.name !== name) return false;
+    return pods.wanted.has(other) || pods.unwantedSinceMs(other) > kubeletStartedAtMs;
+  });
+}
+
 /**
  * P5: what is left of a pod is removed as unknown only once all sources have spoken. Empty sandboxes that a later one of
  * the same pod has replaced may go at any time: no pod needs them, whether it is wanted or not (`evictSandboxes`).
  */
-export const unknownIsKnownLate: Invariant = invariant('P5', () => (observation, facts) => {
+export const unknownIsKnownLate: Invariant = invariant('P5', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call') return undefined;
   const { port, name, args } = observation.call;
   if (port === 'fs' && (name === 'removeAll' || name === 'remove' || name === 'rename')) {
@@ -55,7 +68,7 @@ function attribution(life: Life, facts: Facts): InvariantId {
 }
 
 function withoutCause(id: InvariantId): Invariant {
-  return invariant(id, () => (observation, facts) => {
+  return invariant(id, ['call'], () => (observation, facts) => {
     if (observation.kind !== 'call') return undefined;
     const lives = stoppedBy(observation.call, facts).filter((life) => attribution(life, facts) === id);
     if (lives.length === 0) return undefined;
@@ -91,11 +104,22 @@ function hasCause(life: Life, facts: Facts): boolean {
   return isOver(pod, facts);
 }
 
+/** What the runtime says of a container that it could not start. */
+const START_ERROR_EXIT_CODE = 128;
+
+/** Whether a container was made, could not be started because of a fault, and is not to be started again. */
+function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts): boolean {
+  const failed = facts.wasCreateAsked(pod.uid, plan.name) && facts.firstFaultAtMs <= facts.nowMs;
+  return failed && !mayRestart(pod, plan, START_ERROR_EXIT_CODE);
+}
+
 /** Whether a pod has done its work, or failed. */
 function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
-    return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
+    // A start that failed by a fault is an exit.
+    if (last === undefined) return hasFailedToStart(pod, plan, facts);
+    return last.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
   };
   const failed = (plan: ContainerPlan): boolean =>
     !isSidecar(pod, plan.name) && done(plan) && facts.lives.of(pod.uid, plan.name).at(-1)?.exitCode !== 0;

@@ -1,6 +1,6 @@
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
-import type { FileHandle, FileSystem } from '@node-agent/host';
+import type { FileHandle, FileSystem, ForeignFiles } from '@node-agent/host';
 import type { Fetch } from '@node-agent/pod-config';
 import type { Mounter } from '@node-agent/volumes';
 import type { Lease, PortKind } from './lease.ts';
@@ -57,8 +57,15 @@ export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
       return lease.call(call, signal, () => fs.watch(path, unlessDead, lease.untilDeath(signal)));
     }
     const result = await lease.call(call, undefined, () => method(...args) as Promise<unknown>);
-    return name === 'open' ? guardedPort<FileHandle>(lease, 'fs', result as FileHandle) : result;
+    return name === 'open' || name === 'openBeneath'
+      ? guardedPort<FileHandle>(lease, 'fs', result as FileHandle)
+      : result;
   });
+}
+
+/** Foreign files, as a process sees them that may be killed. */
+export function guardedForeignFiles(lease: Lease, files: ForeignFiles): ForeignFiles {
+  return guardedPort(lease, 'fs', files);
 }
 
 /** The mounts, as a process sees them that may be killed. */

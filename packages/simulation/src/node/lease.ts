@@ -40,6 +40,11 @@ export class Lease {
     return this.#timers.size;
   }
 
+  /** The machine's own time, which goes on without the process. */
+  get nowMs(): number {
+    return this.#clock.monotonic();
+  }
+
   /** The process' clock: its monotonic time begins with the process, as Node's does. */
   get clock(): Clock {
     return {
@@ -76,17 +81,18 @@ export class Lease {
     }
     this.#onCall(call);
     if (this.#dead) return never();
-    const link = linkAbort(signal, this.#callsDeath.signal);
-    const made = make(link.signal);
+    // Most calls have no signal of their own: the end of the process is what ends them.
+    const link = signal && linkAbort(signal, this.#callsDeath.signal);
+    const made = make(link?.signal ?? this.#callsDeath.signal);
     if (strikes) plan.kill();
     return new Promise<T>((resolve, reject) => {
       made.then(
         (value) => {
-          link[Symbol.dispose]();
+          link?.[Symbol.dispose]();
           if (!this.#dead) resolve(value);
         },
         (error: unknown) => {
-          link[Symbol.dispose]();
+          link?.[Symbol.dispose]();
           if (!this.#dead) reject(error);
         },
       );

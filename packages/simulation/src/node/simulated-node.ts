@@ -2,6 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
 import type { FileSystem } from '@node-agent/host';
+import { memoryForeignFiles } from '@node-agent/host/testing';
 import {
   type AssembledKubelet,
   type AssemblySettings,
@@ -16,8 +17,9 @@ import type { NodePlan } from '../scenario/actions.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
 import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
 import { clusterOf } from './cluster.ts';
-import { guardedCri, guardedFetch, guardedFiles, guardedMounter } from './guarded-ports.ts';
+import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMounter } from './guarded-ports.ts';
 import { Lease } from './lease.ts';
+import { type ProbeHttp, probePort } from './probe-port.ts';
 
 /** Sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
@@ -30,6 +32,8 @@ export interface Decorations {
   readonly files?: (fs: FileSystem) => FileSystem;
   /** The requests of the API server, where there is one. */
   readonly api?: (request: ApiRequester) => ApiRequester;
+  /** The requests of probes. */
+  readonly probes?: (ask: ProbeHttp) => ProbeHttp;
   /** The steps that pod workers take. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }
@@ -90,6 +94,7 @@ export class SimulatedNode {
     const fs = guardedFiles(lease, decorations.files?.(world.fs) ?? world.fs);
     const { clock } = lease;
     const runtime = decorations.cri?.(world.runtime, world) ?? world.runtime;
+    const probes = probePort(lease, world.probeTargets, (probed) => tell({ kind: 'probed', probed }));
     const syncers = decorations.podSyncer;
     const assembled = assembleKubelet(
       {
@@ -100,7 +105,9 @@ export class SimulatedNode {
         recorder: noEvents,
         cri: guardedCri(lease, runtime),
         fs,
+        foreignFiles: guardedForeignFiles(lease, memoryForeignFiles({ clock, fs: world.fs })),
         mounter: guardedMounter(lease, world.mounter),
+        probePorts: { http: decorations.probes?.(probes) ?? probes },
         ...(world.api && { cluster: clusterOf(lease, world.api, logger, decorations.api) }),
       },
       this.#settings(lease, fs, logger),

@@ -5,6 +5,7 @@ import { Dice } from './dice.ts';
 import { Draft } from './draft.ts';
 import { FAULTS, RESTARTS } from './faults.ts';
 import { ManifestUser } from './manifest-user.ts';
+import { withProbes } from './probe-plans.ts';
 
 /** How large a scenario is. */
 export interface ScenarioSize {
@@ -22,7 +23,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const dice = new Dice(seededRandom(seed));
   const alone = generateNode(dice);
   const node = size.cluster ? { ...alone, cluster: true } : alone;
-  const actions = generateActions(new Draft(dice, node), size.events ?? 12);
+  const actions = withProbes(seed, generateActions(new Draft(dice, node), size.events ?? 12));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }
@@ -85,6 +86,7 @@ function oneEvent(draft: Draft, manifests: ManifestUser, api: ApiUser): (atMs: n
     [3, (atMs) => manifests.removePod(atMs)],
     [1.5, (atMs) => manifests.breakManifest(atMs)],
     [1.5, (atMs) => manifests.replacePod(atMs)],
+    [node.cluster ? 0.4 : 0, (atMs) => manifests.changeUidUnseen(atMs)],
     [node.http ? 3 : 0, (atMs) => manifests.serve(atMs)],
     [node.http ? 1 : 0, (atMs) => manifests.serveError(atMs)],
     ...FAULTS.map(byChance),

@@ -11,6 +11,9 @@ const BROKEN = [
   '\t:',
 ] as const;
 
+/** Longer than all other faults last, and the longest back-off after them. */
+const LONG_AWAY_MS = 600_000;
+
 /** Draws what is done to manifests, keeping in mind what they say so that what is drawn makes sense. */
 export class ManifestUser {
   readonly #draft: Draft;
@@ -59,6 +62,24 @@ export class ManifestUser {
       return;
     }
     this.#write(atMs, this.#draft.dice.chance(0.5) ? `${pod.name}.yaml` : `z-${pod.name}.yaml`, pod);
+  }
+
+  /**
+   * A manifest gets another UID while no kubelet runs, and the API server is away from then on: the next kubelet has the old pod
+   * from its runtime alone, in the way of the new one.
+   */
+  changeUidUnseen(atMs: number): void {
+    const entry = this.#anyFileOrNew(atMs);
+    if (entry === undefined) return;
+    const [file, pod] = entry;
+    const { dice } = this.#draft;
+    const downMs = dice.between(200, 5000);
+    this.#draft.do({ atMs, do: 'apiAway', forMs: LONG_AWAY_MS });
+    this.#draft.do({ atMs, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs });
+    this.#write(atMs + dice.between(1, downMs - 100), file, {
+      ...pod,
+      uid: `${pod.name}-u${this.#draft.newNumber()}`,
+    });
   }
 
   breakManifest(atMs: number): void {

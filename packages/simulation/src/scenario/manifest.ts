@@ -1,4 +1,5 @@
-import type { ContainerPlan, PodPlan } from './plans.ts';
+import type { ContainerPlan, PodPlan, ProbeKind } from './plans.ts';
+import { LIVENESS_FAILURE_THRESHOLD } from './probe-plans.ts';
 
 /** The first word of a simulated container's command; its plan as JSON is the second. */
 export const SIMULATED_COMMAND = 'simulated';
@@ -58,6 +59,7 @@ export function podObject(pod: PodPlan): {
       ],
     }),
     ...(volumeMounts.length > 0 && { volumeMounts }),
+    ...probesOf(pod, plan),
   });
   return {
     apiVersion: 'v1',
@@ -73,4 +75,20 @@ export function podObject(pod: PodPlan): {
       containers: pod.containers.map(container),
     },
   };
+}
+
+/** Whom a probe asks, and for what: the path of its request says it. */
+function probePath(uid: string, container: string, kind: ProbeKind): string {
+  return `/${uid}/${container}/${kind}`;
+}
+
+function probesOf({ uid }: PodPlan, { name, probes = {} }: ContainerPlan): object {
+  const probe = (kind: ProbeKind): object => {
+    const plan = probes[kind];
+    if (plan === undefined) return {};
+    const failureThreshold = kind === 'startup' ? 1000 : LIVENESS_FAILURE_THRESHOLD;
+    const httpGet = { path: probePath(uid, name, kind), port: 80 };
+    return { [`${kind}Probe`]: { httpGet, periodSeconds: plan.periodSeconds, failureThreshold } };
+  };
+  return { ...probe('startup'), ...probe('readiness'), ...probe('liveness') };
 }

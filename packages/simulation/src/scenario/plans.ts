@@ -12,6 +12,21 @@ export interface RestartRulePlan {
   readonly codes: readonly number[];
 }
 
+/** What a container answers to one of its probes. */
+export interface ProbePlan {
+  readonly periodSeconds: number;
+  /** Probes are answered well once it has run for so long. */
+  readonly wellAfterMs: number;
+  /** Of those after that each one of this number is answered badly: fewer in a row than it takes to count. */
+  readonly everyNthFails?: number;
+  /** It never answers. */
+  readonly hangs?: boolean;
+}
+
+/** The probes of a container, by their kind. */
+export type ProbePlans = Readonly<Partial<Record<ProbeKind, ProbePlan>>>;
+export type ProbeKind = 'liveness' | 'readiness' | 'startup';
+
 /** A container of a simulated pod: its spec, and what its processes do. */
 export interface ContainerPlan {
   readonly name: string;
@@ -26,6 +41,7 @@ export interface ContainerPlan {
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
   /** Exit codes for which it is restarted whatever the policy. */
   readonly restartRule?: RestartRulePlan;
+  readonly probes?: ProbePlans;
   /** Its image is slow to pull. */
   readonly slowImage?: boolean;
   /** Changing it changes the container's spec, and nothing else. */

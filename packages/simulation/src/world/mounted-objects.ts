@@ -9,7 +9,7 @@ const VOLUME = new RegExp(`^${ROOT_DIRECTORY}/pods/([^/]+)/volumes/kubernetes\\.
 export interface MountedObject {
   readonly podUid: string;
   readonly object: ObjectPlan;
-  /** What each file of {@link OBJECT_FILES} says; `undefined` where it is not there. */
+  /** What each file of `OBJECT_FILES` says; `undefined` where it is not there. */
   readonly contents: readonly (string | undefined)[];
 }
 

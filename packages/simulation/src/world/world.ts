@@ -9,6 +9,7 @@ import { manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { MemoryMounter } from './memory-mounter.ts';
+import { ProbeTargets } from './probe-targets.ts';
 
 /** Where manifests are. */
 export const MANIFEST_DIRECTORY = '/etc/kubernetes/manifests';
@@ -36,12 +37,15 @@ export class World {
   readonly mounter: MemoryMounter = new MemoryMounter({ fs: this.fs });
   readonly runtime: FakeRuntime;
   readonly ledger: Ledger;
+  readonly probeTargets: ProbeTargets = new ProbeTargets(() => this.ledger.live);
   /** The API server, where the node is one of a cluster. */
   readonly api: ClusterApi | undefined;
   /** What the manifest URL answers while it is in order; `undefined` where nobody listens. */
   #served: string | undefined;
   #servingError = { status: 0, untilMs: 0 };
   #etag = 0;
+  /** Whether starts that are broken off leave no task behind any more: a start of before may end when all other faults are over. */
+  leaksOver = false;
 
   /** @param tell told of each start, signal and end of a container */
   constructor(
@@ -73,7 +77,7 @@ export class World {
           pullMs: reference.includes(SLOW_IMAGE) ? SLOW_PULL_MS : plan.latencies ? 300 : 0,
         }),
         unimplemented: plan.events ? [] : ['getContainerEvents'],
-        leaksBrokenStart: () => leaks.next() < LEAKS,
+        leaksBrokenStart: () => !this.leaksOver && leaks.next() < LEAKS,
       },
     );
   }

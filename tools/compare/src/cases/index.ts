@@ -1,10 +1,12 @@
 import type { Case } from './case.ts';
 import { changes } from './changes.ts';
 import { environment } from './environment.ts';
+import { hooks } from './hooks.ts';
 import { images } from './images.ts';
 import { lifecycle } from './lifecycle.ts';
 import { manifests } from './manifests.ts';
 import { placement } from './placement.ts';
+import { probes } from './probes.ts';
 import { security } from './security.ts';
 import { volumes } from './volumes.ts';
 
@@ -19,4 +21,6 @@ export const cases: readonly Case[] = [
   placement,
   manifests,
   changes,
+  probes,
+  hooks,
 ].flat();

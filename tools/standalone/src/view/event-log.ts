@@ -20,7 +20,7 @@ export function parseEventLine(line: string): PodEvent | undefined {
   if (object.kind !== 'Pod' || typeof object.name !== 'string') return undefined;
   const container = /\{(.+)\}$/.exec(text(object.fieldPath))?.[1];
   return {
-    atMs: Date.parse(text(value.time)),
+    atMs: typeof value.ts === 'number' ? value.ts : Number.NaN,
     podUid: text(object.uid),
     pod: `${text(object.namespace)}/${object.name}`,
     ...(container !== undefined && { container }),

@@ -1,0 +1,24 @@
+import type { KubeletHealth, KubeletView, PodExplanation } from '@node-agent/kubelet-core';
+
+/** What a node waits for: what is wrong with it, and which of its pods are not as they should be. */
+interface NodeExplanation {
+  readonly problems: readonly string[];
+  readonly pods: number;
+  readonly waiting: readonly Pick<PodExplanation, 'pod' | 'phase' | 'waitingFor'>[];
+}
+
+/** Says which pods of a node wait, and for what. */
+export function explainNode(kubelet: Pick<KubeletView, 'getPods' | 'explain' | 'health'>): NodeExplanation {
+  const pods = kubelet.getPods();
+  const health: KubeletHealth = kubelet.health();
+  const waiting = pods.flatMap(({ metadata }) => {
+    const explanation = kubelet.explain(metadata.namespace ?? '', metadata.name);
+    if (explanation === undefined || explanation.waitingFor.length === 0) return [];
+    const { pod, phase, waitingFor } = explanation;
+    return [{ pod, phase, waitingFor }];
+  });
+  const problems = Object.entries(health).flatMap(([name, problem]) =>
+    problem === undefined ? [] : [`${name}: ${problem}`],
+  );
+  return { problems, pods: pods.length, waiting };
+}

@@ -1,0 +1,25 @@
+import type { Clock } from '@node-agent/async';
+import { ContainerLogReader } from '@node-agent/container-logs';
+import type { RuntimeService } from '@node-agent/cri-client';
+import { nodeFileSystem as fs } from '@node-agent/host';
+import { parseContainerId } from '@node-agent/pod-spec';
+import type { LogComponents } from '@node-agent/server';
+import type { Logger } from '@node-agent/telemetry';
+
+/** Reads logs of containers: where they are, the runtime says (`GetContainerLogs`, `pkg/kubelet/kuberuntime`). */
+export function nodeLogs(
+  cri: Pick<RuntimeService, 'containerStatus'>,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): LogComponents['readLog'] {
+  const reader = new ContainerLogReader({ fs, cri, clock, logger });
+  return async function* (containerId, { follow, previous: _previous, ...options }, signal) {
+    const { id } = parseContainerId(containerId);
+    let path = '';
+    try {
+      path = (await cri.containerStatus({ containerId: id }, signal)).status?.logPath ?? '';
+    } catch (cause) {
+      throw new Error(`unable to retrieve container logs for ${containerId}`, { cause });
+    }
+    yield* reader.read(path, { ...options, ...(follow && { follow: { containerId: id } }) }, signal);
+  };
+}

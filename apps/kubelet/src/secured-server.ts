@@ -1,0 +1,182 @@
+import { join, resolve } from 'node:path';
+import type { Clock, Random } from '@node-agent/async';
+import { type LoadedConfiguration, maskSecrets, renderConfiguration } from '@node-agent/config';
+import type { RuntimeService } from '@node-agent/cri-client';
+import { nodeFileSystem as fs } from '@node-agent/host';
+import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
+import {
+  ClientCaFile,
+  checkpointEndpoints,
+  disabledEndpoints,
+  type Endpoints,
+  hostLogEndpoints,
+  logEndpoints,
+  type Reviewer,
+  SecuredServer,
+  type ServingCertificate,
+  stateEndpoints,
+  streamEndpoints,
+  verbosityEndpoints,
+  zpageEndpoints,
+} from '@node-agent/server';
+import {
+  type Logger,
+  type LogLevelSwitch,
+  levelOfVerbosity,
+  type MemoryEventRecorder,
+  MetricsRegistry,
+} from '@node-agent/telemetry';
+import { accessOf } from './access.ts';
+import { explainNode } from './explain-node.ts';
+import { nodeLogs } from './node-logs.ts';
+import { explanationOf, healthChecks } from './servers.ts';
+import { servingFiles } from './serving-files.ts';
+import { KUBELET_VERSION } from './version.ts';
+
+/** What the program gives. */
+interface Components {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: MetricsRegistry;
+  readonly probeMetrics: MetricsRegistry;
+  readonly events: MemoryEventRecorder;
+  readonly cri: RuntimeService;
+  /** How much is logged. */
+  readonly levels: LogLevelSwitch;
+}
+
+interface NodeFacts {
+  readonly nodeName: string;
+  readonly certDir: string;
+  readonly rootDir: string;
+}
+
+/** What of a cluster the server takes. */
+interface ClusterSide {
+  readonly reviewer: Reviewer;
+  readonly servingCertificate?: ServingCertificate;
+}
+
+/** The secured server, to be made around the kubelet, and what it takes beside: to be started. */
+interface PreparedServer {
+  readonly make: (kubelet: KubeletView) => BackgroundService;
+  readonly services: readonly BackgroundService[];
+}
+
+/**
+ * Prepares the secured server as the configuration wants it: its certificate is there, and its authorities are read.
+ * `undefined` where there is none; why, the log says.
+ * @throws Error naming the field that cannot hold; errors of the files that it names
+ */
+export async function securedServer(
+  loaded: LoadedConfiguration,
+  { nodeName, certDir, rootDir }: NodeFacts,
+  { clock, random, metrics, probeMetrics, events, cri, levels, ...rest }: Components,
+  cluster: ClusterSide | undefined,
+): Promise<PreparedServer | undefined> {
+  const { configuration, featureGates } = loaded;
+  if (!configuration.enableServer) return undefined;
+  const logger = rest.logger.child({ component: 'server' });
+  const { clientCAFile } = configuration.authentication.x509;
+  const authorities = clientCAFile === '' ? undefined : new ClientCaFile({ fs, clock, logger }, resolve(clientCAFile));
+  await authorities?.load();
+  const access = accessOf(loaded, nodeName, {
+    ...{ clock, random },
+    ...(cluster && { reviewer: cluster.reviewer }),
+    ...(authorities && { authorities }),
+  });
+  if (access.authentication === undefined) {
+    logger.warn({ because: access.because, port: configuration.port }, 'The secured server is not started');
+    return undefined;
+  }
+  const reload = featureGates.enabled('ReloadKubeletServerCertificateFile');
+  const serving = cluster?.servingCertificate
+    ? { certificate: cluster.servingCertificate, services: [] }
+    : await servingFiles({ ...configuration, certDir, nodeName, reload }, { clock, logger });
+
+  const services = [...serving.services];
+  if (authorities && featureGates.enabled('ReloadKubeletClientCAFile')) {
+    services.push({ name: 'authorities of clients', start: (signal) => authorities.start(signal) });
+  }
+  const make = (kubelet: KubeletView): BackgroundService => {
+    const streams = streamEndpoints(
+      { clock, logger, runtime: cri, ...podsOf(kubelet) },
+      { idleTimeoutMs: configuration.streamingConnectionIdleTimeoutMs },
+    );
+    const logs = logEndpoints(
+      { ...podsOf(kubelet), readLog: nodeLogs(cri, { clock, logger }) },
+      { splitStreams: featureGates.enabled('PodLogsQuerySplitStreams') },
+    );
+    const state = stateEndpoints({
+      ...{ logger, ...podsOf(kubelet) },
+      checks: healthChecks(kubelet),
+      renderMetrics: () => ({ contentType: MetricsRegistry.contentType, text: metrics.text() }),
+      renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
+      explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
+      explainNode: () => explainNode(kubelet),
+      configuration: () => renderConfiguration(maskSecrets(configuration)),
+    });
+    const others = otherEndpoints(loaded, rootDir, { clock, cri, levels }, kubelet);
+    const server = new SecuredServer(
+      {
+        ...{ clock, logger, metrics, certificate: serving.certificate },
+        ...(authorities && { authorities }),
+        ...access,
+        endpoints: { ...state, ...logs, ...streams.endpoints, ...others },
+        upgrades: streams.upgrades,
+      },
+      {
+        address: configuration.address,
+        port: configuration.port,
+        debugging: configuration.enableDebuggingHandlers,
+        tls: {
+          cipherSuites: configuration.tlsCipherSuites,
+          minVersion: configuration.tlsMinVersion,
+          curvePreferences: configuration.tlsCurvePreferences,
+        },
+        onListening: (listening) => logger.info({ ...listening }, 'The secured server listens'),
+      },
+    );
+    return { name: 'secured server', start: (signal) => server.start(signal) };
+  };
+  return { make, services };
+}
+
+/** What only people who look for a fault ask for, as far as the configuration lets them. */
+function otherEndpoints(
+  { configuration, featureGates }: Pick<LoadedConfiguration, 'configuration' | 'featureGates'>,
+  rootDir: string,
+  { clock, cri, levels }: Pick<Components, 'clock' | 'cri' | 'levels'>,
+  kubelet: KubeletView,
+): Endpoints {
+  const set = (verbosity: number): void => {
+    levels.level = levelOfVerbosity(verbosity);
+  };
+  const statusz = {
+    startTimeMs: performance.timeOrigin,
+    binaryVersion: KUBELET_VERSION,
+    runtimeVersion: `node ${process.version}`,
+    paths: ['/configz', '/debug/explain', '/healthz', '/metrics', '/pods', '/runningpods/'],
+  };
+  return {
+    ...(featureGates.enabled('ContainerCheckpoint') &&
+      checkpointEndpoints(
+        { clock, runtime: cri, ...podsOf(kubelet) },
+        { directory: join(rootDir, 'checkpoints'), fs },
+      )),
+    ...(featureGates.enabled('ComponentStatusz') && zpageEndpoints({ clock, statusz })),
+    ...(configuration.enableDebugFlagsHandler ? verbosityEndpoints({ set }) : disabledEndpoints(['verbosity'])),
+    ...(configuration.enableProfilingHandler ? {} : disabledEndpoints(['pprof'])),
+    ...(configuration.enableSystemLogHandler ? hostLogEndpoints(fs) : disabledEndpoints(['logs'])),
+  };
+}
+
+function podsOf(kubelet: KubeletView) {
+  return {
+    getPods: () => kubelet.getPods(),
+    getPodByName: (namespace: string, name: string) => kubelet.getPodByName(namespace, name),
+    translatePodUid: (uid: string) => kubelet.translatePodUid(uid),
+    getRunningPods: (signal: AbortSignal) => kubelet.getRunningPods(signal),
+  };
+}

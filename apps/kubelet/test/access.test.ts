@@ -1,0 +1,148 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { loadKubeletConfig } from '@node-agent/config';
+import { KubeError } from '@node-agent/kube-client';
+import { describe, expect, test } from 'vitest';
+import { accessOf } from '../src/access.ts';
+import { apiReviewer } from '../src/api-reviewer.ts';
+import { explainNode } from '../src/explain-node.ts';
+
+const never = new AbortController().signal;
+
+/** A configuration as it is loaded, so that it is known who set what. */
+async function loaded(settings: object) {
+  const text = JSON.stringify({
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    ...settings,
+  });
+  return await loadKubeletConfig({
+    argv: ['--config=/kubelet.json'],
+    fs: { readFile: async () => new TextEncoder().encode(text), readdir: async () => [] },
+    workingDirectory: '/',
+    cgroupVersion: 2,
+  });
+}
+
+describe('who may use the secured server', () => {
+  const parts = { clock: new FakeClock(), random: seededRandom(1) };
+  const reviewer = {
+    reviewToken: async () => ({ authenticated: true, user: { username: 'u' } }),
+    reviewAccess: async () => ({}),
+  };
+  const authorities = { pem: '', fingerprints: new Set<string>(), onChange: () => () => {} };
+
+  test.each<[string, object, string]>([
+    ['by default', {}, 'authorization.mode is Webhook, and there is no API server to ask'],
+    [
+      'with AlwaysAllow',
+      { authorization: { mode: 'AlwaysAllow' } },
+      'neither client certificates, nor tokens, nor anonymous requests are let in',
+    ],
+  ])('alone, %s, nobody can be let in: %j', async (_name, settings, because) => {
+    expect(accessOf(await loaded(settings), 'n1', parts)).toEqual({ because });
+  });
+
+  test('alone, whom it can tell by itself is let in', async () => {
+    const settings = { authorization: { mode: 'AlwaysAllow' } };
+    expect(accessOf(await loaded(settings), 'n1', { ...parts, authorities }).authentication).toBeDefined();
+    const anonymous = { ...settings, authentication: { anonymous: { enabled: true } } };
+    const { authentication } = accessOf(await loaded(anonymous), 'n1', parts);
+    expect(await authentication?.identify({ certificate: undefined, headers: {} }, never)).toMatchObject({
+      user: { name: 'system:anonymous' },
+    });
+  });
+
+  test.each([
+    [{ authorization: { mode: 'Webhook' } }, 'authorization.mode: no client provided'],
+    [{ authentication: { webhook: { enabled: true } } }, 'authentication.webhook.enabled: no client provided'],
+  ])('alone, %j is an error', async (settings, message) => {
+    const configuration = await loaded(settings);
+    expect(() => accessOf(configuration, 'n1', parts)).toThrow(message);
+  });
+
+  test('in a cluster the API server decides, for as long as the configuration says', async () => {
+    const clock = new FakeClock();
+    let asked = 0;
+    const counting = {
+      ...reviewer,
+      reviewAccess: async () => {
+        asked++;
+        return { allowed: true };
+      },
+    };
+    const configuration = await loaded({ authorization: { webhook: { cacheAuthorizedTTL: '7s' } } });
+    const access = accessOf(configuration, 'n1', { ...parts, clock, reviewer: counting });
+    if (access.authentication === undefined) throw new Error(access.because);
+    const shown = { certificate: undefined, headers: { authorization: 'Bearer x' } };
+    expect(await access.authentication.identify(shown, never)).toMatchObject({ user: { name: 'u' } });
+    for (const waitMs of [0, 6999, 1]) {
+      await clock.advance(waitMs);
+      await access.authorization.allows({ name: 'u', groups: [] }, 'get', 'pods', never);
+    }
+    expect(asked).toBe(2);
+  });
+
+  test('tokens are not looked at where the configuration says so', async () => {
+    const configuration = await loaded({
+      authentication: { webhook: { enabled: false }, anonymous: { enabled: true } },
+    });
+    const { authentication } = accessOf(configuration, 'n1', { ...parts, reviewer });
+    const shown = { certificate: undefined, headers: { authorization: 'Bearer x' } };
+    expect(await authentication?.identify(shown, never)).toMatchObject({ user: { name: 'system:anonymous' } });
+  });
+});
+
+describe('the API server as the reviewer', () => {
+  test('is asked as the API has it', async () => {
+    const asked: unknown[] = [];
+    const reviewer = apiReviewer({
+      async create<T extends object>(resource: { plural: string }, object: object): Promise<T> {
+        asked.push([resource.plural, object]);
+        if (resource.plural === 'tokenreviews') return { ...object, status: { authenticated: true } } as unknown as T;
+        throw new KubeError({ code: 'Forbidden', message: 'no' });
+      },
+    });
+    expect(await reviewer.reviewToken('t', never)).toEqual({ authenticated: true });
+    const resourceAttributes = { verb: 'get', version: 'v1', resource: 'nodes', subresource: 'pods', name: 'n1' };
+    const spec = { user: 'u', uid: '1', groups: ['g'], extra: { key: ['value'] }, resourceAttributes };
+    await expect(reviewer.reviewAccess(spec, never)).rejects.toMatchObject({ code: 'Forbidden' });
+    expect(asked).toEqual([
+      [
+        'tokenreviews',
+        { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', metadata: {}, spec: { token: 't' } },
+      ],
+      [
+        'subjectaccessreviews',
+        { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', metadata: {}, spec },
+      ],
+    ]);
+  });
+});
+
+test('a node explains which of its pods wait, and what is wrong with itself', () => {
+  const pods = ['waits', 'runs'].map((name) => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', spec: { containers: [] } },
+    metadata: { name, namespace: 'default', uid: name },
+  }));
+  const explained = explainNode({
+    getPods: () => pods,
+    health: () => ({ syncloop: undefined, pleg: 'late', runtime: undefined }),
+    explain: (namespace, name) => ({
+      pod: { namespace, name, uid: name },
+      ...{ phase: 'Pending', worker: {}, probes: [], runtime: undefined },
+      waitingFor: name === 'waits' ? ['container main: ImagePullBackOff'] : [],
+    }),
+  });
+  expect(explained).toEqual({
+    problems: ['pleg: late'],
+    pods: 2,
+    waiting: [
+      {
+        pod: { namespace: 'default', name: 'waits', uid: 'waits' },
+        phase: 'Pending',
+        waitingFor: ['container main: ImagePullBackOff'],
+      },
+    ],
+  });
+});

@@ -1,0 +1,255 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { approveServingRequests } from '@node-agent/tools-control-plane';
+import { freePorts } from '@node-agent/tools-ports';
+import { expect, test } from 'vitest';
+import { script } from '../e2e/test-node.ts';
+import { withCluster } from './clusters.ts';
+import type { TestCluster } from './test-cluster.ts';
+
+const exec = promisify(execFile);
+
+/** Runs kubectl to its end, whatever it says. */
+async function kubectl(
+  it: TestCluster,
+  args: readonly string[],
+  input?: string,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = kubectlRunning(it, args);
+  let [stdout, stderr] = ['', ''];
+  child.stdout?.setEncoding('utf8').on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin?.end(input);
+  const code = await new Promise<number>((resolve) => child.on('close', (ended) => resolve(ended ?? -1)));
+  return { code, stdout, stderr };
+}
+
+function kubectlRunning(it: TestCluster, args: readonly string[]): ChildProcess {
+  return spawn(it.programs.kubectl, [`--kubeconfig=${it.plane.adminKubeconfig}`, ...args]);
+}
+
+/** How many sockets a process has. */
+async function socketsOf(pid: number): Promise<number> {
+  const links = await Promise.all(
+    (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
+  );
+  return links.filter((link) => link.startsWith('socket:')).length;
+}
+
+const TALKER = `i=0; while :; do i=$((i+1)); echo line $i; [ $i = 3 ] && echo error >&2; sleep 0.2; done`;
+const SERVER = `mkdir /www; echo hello from the pod >/www/hello; head -c 20000000 /dev/urandom >/www/large; httpd -f -p 8080 -h /www`;
+
+await withCluster(
+  'kubectl and the node',
+  { subnet: '10.199.76.0/24', configuration: { serverTLSBootstrap: true } },
+  (cluster) => {
+    test('the node asks for a serving certificate, and the API server believes it', async () => {
+      const it = cluster();
+      await it.until('the request to be approved', async () =>
+        (await approveServingRequests(it.plane)).length > 0 ? true : undefined,
+      );
+      await it.until('kubectl to reach the node', async () => {
+        const { stdout } = await kubectl(it, ['get', '--raw', '/api/v1/nodes/e2e/proxy/healthz']);
+        return stdout === 'ok' || undefined;
+      });
+    });
+
+    test('kubectl logs: all, the last, since, with times, followed to the end, of the run before', async () => {
+      const it = cluster();
+      const spec = {
+        restartPolicy: 'Always',
+        containers: [script('main', `echo begun; ${TALKER}`), script('once', 'echo first; echo second; sleep 1')],
+      };
+      await it.createPod('talks', spec);
+      await it.podUntil('talks', ({ status }) => status?.phase === 'Running');
+      await it.until('the fifth line', async () => {
+        const { stdout } = await kubectl(it, ['logs', 'talks', '-c', 'main']);
+        return stdout.includes('line 5\n') || undefined;
+      });
+      const { stdout } = await kubectl(it, ['logs', 'talks', '-c', 'main']);
+      expect(stdout).toMatch(/^begun\nline 1\nline 2\n/);
+      expect(stdout).toContain('error\n');
+      const tail = (await kubectl(it, ['logs', 'talks', '-c', 'main', '--tail=2'])).stdout;
+      expect(tail.split('\n')).toHaveLength(3);
+      expect((await kubectl(it, ['logs', 'talks', '-c', 'main', '--timestamps', '--tail=1'])).stdout).toMatch(
+        /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S+ line \d+\n$/,
+      );
+      expect((await kubectl(it, ['logs', 'talks', '-c', 'main', '--limit-bytes=7'])).stdout).toBe('begun\nl');
+      expect((await kubectl(it, ['logs', 'talks', '-c', 'main', '--since=1s'])).stdout).not.toContain('begun');
+      const followed = await kubectl(it, ['logs', 'talks', '-c', 'once', '-f']);
+      expect(followed.stdout).toMatch(/first\nsecond\n$/);
+      await it.until('a second run', async () => {
+        const previous = await kubectl(it, ['logs', 'talks', '-c', 'once', '--previous']);
+        return previous.stdout === 'first\nsecond\n' || undefined;
+      });
+      const none = await kubectl(it, ['logs', 'talks', '-c', 'main', '--previous']);
+      expect(none.stderr).toContain('previous terminated container "main" in pod "talks" not found');
+    });
+
+    test('a follower of a pod that is deleted gets its last line, and the end', async () => {
+      const it = cluster();
+      const text = `trap 'echo that was all; exit 0' TERM; echo begun; while :; do sleep 0.1; done`;
+      await it.createPod('ends', { terminationGracePeriodSeconds: 5, containers: [script('c', text)] });
+      await it.readyPod('ends');
+      const follower = kubectl(it, ['logs', 'ends', '-f']);
+      await it.plane.request('DELETE', '/api/v1/namespaces/default/pods/ends');
+      expect((await follower).stdout).toBe('begun\nthat was all\n');
+      await it.until('the pod to be gone', async () => (await it.pod('ends')) === undefined || undefined);
+    });
+
+    test('kubectl exec: output, input, errors, exit codes, a terminal', async () => {
+      const it = cluster();
+      expect(await kubectl(it, ['exec', 'talks', '-c', 'main', '--', 'echo', 'hello'])).toMatchObject({
+        code: 0,
+        stdout: 'hello\n',
+      });
+      expect(await kubectl(it, ['exec', 'talks', '-c', 'main', '--', 'sh', '-c', 'echo no >&2; exit 7'])).toMatchObject(
+        { code: 7, stdout: '', stderr: expect.stringContaining('no\n') },
+      );
+      expect(await kubectl(it, ['exec', '-i', 'talks', '-c', 'main', '--', 'cat'], 'what goes in\n')).toMatchObject({
+        stdout: 'what goes in\n',
+      });
+      const { stdout } = await exec(
+        'script',
+        [
+          '-qec',
+          `stty cols 99 rows 33; ${it.programs.kubectl} --kubeconfig=${it.plane.adminKubeconfig} exec -it talks -c main -- sh -c 'sleep 1; stty size; tty'`,
+          '/dev/null',
+        ],
+        { timeout: 30_000 },
+      );
+      expect(stdout).toMatch(/33 99\r?\n\/dev\/pts\/\d+/);
+      const missing = await kubectl(it, ['exec', 'talks', '-c', 'main', '--', '/no/such/program']);
+      expect(missing.code).not.toBe(0);
+      expect(missing.stderr).toMatch(/no such file or directory/);
+    });
+
+    test('kubectl attach: what is written from then on', async () => {
+      const it = cluster();
+      const child = kubectlRunning(it, ['attach', 'talks', '-c', 'main']);
+      let output = '';
+      child.stdout?.setEncoding('utf8').on('data', (chunk) => {
+        output += chunk;
+      });
+      await it.until('some lines', async () => /line \d+\nline \d+\n/.test(output) || undefined);
+      child.kill('SIGTERM');
+    });
+
+    test('kubectl cp: 64 MB there and back', async () => {
+      const it = cluster();
+      const directory = join(it.directory, 'cp-test');
+      await mkdir(directory);
+      const content = randomBytes(64 * 1024 * 1024);
+      await writeFile(join(directory, 'there'), content);
+      const thereMs = await it.timed(async () => {
+        expect(await kubectl(it, ['cp', join(directory, 'there'), 'talks:/tmp/there', '-c', 'main'])).toMatchObject({
+          code: 0,
+        });
+      });
+      const backMs = await it.timed(async () => {
+        expect(await kubectl(it, ['cp', 'talks:/tmp/there', join(directory, 'back'), '-c', 'main'])).toMatchObject({
+          code: 0,
+        });
+      });
+      const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+      expect(hash(await readFile(join(directory, 'back')))).toBe(hash(content));
+      console.log(`64 MB into a pod in ${thereMs} ms, and out of it in ${backMs} ms`);
+    });
+
+    test('kubectl port-forward: many connections at once, and a large answer', async () => {
+      const it = cluster();
+      // It is ready when it listens: a connection that is refused ends kubectl's forwarding.
+      const readinessProbe = { tcpSocket: { port: 8080 }, periodSeconds: 1 };
+      await it.createPod('serves', { containers: [{ ...script('c', SERVER), readinessProbe }] });
+      await it.readyPod('serves');
+      const [port = 0] = await freePorts(1);
+      const child = kubectlRunning(it, ['port-forward', 'pod/serves', `${port}:8080`]);
+      let said = '';
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.setEncoding('utf8').on('data', (chunk) => {
+          said += chunk;
+        });
+      }
+      await it.until('the port', async () => said.includes('Forwarding from 127.0.0.1') || undefined);
+      const ask = async (path: string): Promise<Buffer> => {
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
+        return Buffer.from(await response.arrayBuffer());
+      };
+      await it
+        .until('the server', async () => (await ask('/hello').catch(() => undefined)) || undefined)
+        .catch((error) => {
+          throw new Error(`kubectl said: ${said}`, { cause: error });
+        });
+      const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/hello')));
+      expect(new Set(answers.map(String))).toEqual(new Set(['hello from the pod\n']));
+      const tookMs = await it.timed(async () => expect(await ask('/large')).toHaveLength(20_000_000));
+      console.log(`20 MB by port-forward in ${tookMs} ms`);
+      child.kill('SIGTERM');
+    });
+
+    test('what the API server asks through the proxy: pods, configuration, metrics, explanations', async () => {
+      const it = cluster();
+      const raw = async (path: string): Promise<string> =>
+        (await kubectl(it, ['get', '--raw', `/api/v1/nodes/e2e/proxy${path}`])).stdout;
+      expect(
+        JSON.parse(await raw('/pods')).items.map((pod: { metadata: { name: string } }) => pod.metadata.name),
+      ).toContain('talks');
+      expect(JSON.parse(await raw('/configz')).kubeletconfig).toMatchObject({ serverTLSBootstrap: true });
+      expect(await raw('/metrics')).toContain('kubelet_http_requests_total');
+      expect(JSON.parse(await raw('/debug/explain/default/talks')).pod.name).toBe('talks');
+      expect(JSON.parse(await raw('/debug/explain'))).toMatchObject({ problems: [] });
+    });
+
+    test('W1: nobody gets in without a right to', async () => {
+      const it = cluster();
+      const url = `https://127.0.0.1:${it.node.port}/pods`;
+      const status = async (...args: string[]): Promise<string> =>
+        (await exec('curl', ['-sk', '-o', '/dev/null', '-w', '%{http_code}', ...args, url])).stdout;
+      expect(await status()).toBe('401');
+      expect(await status('-H', 'Authorization: Bearer nonsense')).toBe('401');
+      const token = (await kubectl(it, ['create', 'token', 'default'])).stdout.trim();
+      expect(await status('-H', `Authorization: Bearer ${token}`)).toBe('403');
+      const own = join(it.certificates, 'kubelet-client-current.pem');
+      expect(await status('--cert', own, '--key', own)).toBe('403');
+      await kubectl(it, ['create', 'clusterrole', 'reads-pods', '--verb=get', '--resource=nodes/pods']);
+      await kubectl(it, [
+        'create',
+        'clusterrolebinding',
+        'reads',
+        '--clusterrole=reads-pods',
+        '--serviceaccount=default:reader',
+      ]);
+      await kubectl(it, ['create', 'serviceaccount', 'reader']);
+      const reader = (await kubectl(it, ['create', 'token', 'reader'])).stdout.trim();
+      expect(await status('-H', `Authorization: Bearer ${reader}`)).toBe('200');
+    });
+
+    test('W2: after streams that were killed, the kubelet has as many sockets as before', async () => {
+      const it = cluster();
+      const { pid } = it.node;
+      await it.until('quiet', async () => (await socketsOf(pid)) > 0 || undefined);
+      const before = await socketsOf(pid);
+      for (let round = 0; round < 3; round++) {
+        const children = Array.from({ length: 8 }, (_unused, index) =>
+          kubectlRunning(
+            it,
+            index % 2 === 0
+              ? ['exec', '-i', 'talks', '-c', 'main', '--', 'cat']
+              : ['logs', '-f', 'talks', '-c', 'main'],
+          ),
+        );
+        await it.until('streams', async () => (await socketsOf(pid)) > before || undefined);
+        for (const child of children) child.kill('SIGKILL');
+      }
+      await it.until('sockets to be gone', async () => (await socketsOf(pid)) <= before + 2 || undefined, 120_000);
+      for (const name of ['talks', 'serves']) await it.deletePod(name);
+    });
+  },
+);

@@ -1,0 +1,156 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type CgroupManager, cgroupfsPath, openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
+import { nodeFileSystem } from '@node-agent/host';
+import { Containerd, findContainerd } from '@node-agent/tools-containerd';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { containerId, script, TestNode } from './test-node.ts';
+
+const TIMEOUT_MS = 120_000;
+const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
+const MIB = 2 ** 20;
+
+const found = await findContainerd();
+
+if ('reason' in found) {
+  test('pods have groups of their own', (context) => context.skip(found.reason));
+} else {
+  const { binaries } = found;
+  const hierarchy = await readHierarchy(nodeFileSystem);
+  const { signal } = new AbortController();
+  /** All groups of this test are below one that nobody else has. */
+  const root = [`na-e2e-${randomUUID()}`];
+  const kubepods = [...root, 'kubepods'];
+
+  describe(`pods' groups on cgroup v${hierarchy.version}`, { timeout: TIMEOUT_MS }, () => {
+    let directory = '';
+    let containerd: Containerd;
+    let cgroups: CgroupManager;
+    let node: TestNode;
+
+    beforeAll(async () => {
+      directory = await mkdtemp('/tmp/na-e2e-');
+      cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
+      await cgroups.create(root, {});
+      containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet: '10.199.61.0/24' });
+      await containerd.start();
+      const enforced = { cgroupsPerQOS: true, enforceNodeAllocatable: ['pods'], systemReserved: { memory: '1Gi' } };
+      node = new TestNode({
+        directory,
+        endpoint: containerd.endpoint,
+        configuration: { ...enforced, cgroupRoot: cgroupfsPath(root), podPidsLimit: 200 },
+      });
+      await node.start();
+    }, TIMEOUT_MS);
+
+    afterAll(async () => {
+      await node?.kill('SIGTERM');
+      await containerd?.stop();
+      await cgroups?.destroy(root, signal);
+      await rm(directory, { recursive: true, force: true });
+    }, TIMEOUT_MS);
+
+    const groupPath = (controller: string, name: readonly string[]): string => {
+      const mount = hierarchy.version === 1 ? hierarchy.mounts.get(controller) : hierarchy.mount;
+      return `${mount}${cgroupfsPath(name)}`;
+    };
+    const value = async (name: readonly string[], controller: string, v1: string, v2: string): Promise<string> => {
+      const file = hierarchy.version === 1 ? v1 : v2;
+      return (await readFile(`${groupPath(controller, name)}/${controller}.${file}`, 'utf8')).trim();
+    };
+    /** The kernel counts memory in pages. */
+    const memoryOf = async (name: readonly string[]): Promise<number> =>
+      Number(await value(name, 'memory', 'limit_in_bytes', 'max'));
+    const onV = <T>(v1: T, v2: T): T => (hierarchy.version === 1 ? v1 : v2);
+
+    test('a Guaranteed, a Burstable and a BestEffort pod: the tree, its limits, and nothing of it afterwards', async () => {
+      const both = { cpu: '200m', memory: '64Mi' };
+      const pods = {
+        guaranteed: script('c', FOREVER, { resources: { requests: both, limits: both } }),
+        burstable: script('c', FOREVER, { resources: { requests: { cpu: '100m' }, limits: { memory: '32Mi' } } }),
+        besteffort: script('c', FOREVER),
+      };
+      const parents: Readonly<Record<string, readonly string[]>> = {
+        guaranteed: kubepods,
+        burstable: [...kubepods, 'burstable'],
+        besteffort: [...kubepods, 'besteffort'],
+      };
+      for (const [name, container] of Object.entries(pods))
+        await node.write({ name, spec: { containers: [container] } });
+      const names = new Map<string, readonly string[]>();
+      for (const name of Object.keys(pods)) {
+        const pod = await node.running(name);
+        const group = [...(parents[name] ?? []), `pod${pod.metadata.uid}`];
+        names.set(name, group);
+        expect(await cgroups.missing(group)).toEqual([]);
+        // Its containers are in it, and nowhere else.
+        const inside = await cgroups.children(group);
+        expect(inside).toContain(containerId(pod));
+        expect(await value(group, 'pids', 'max', 'max')).toBe('200');
+      }
+      const groupOf = (name: string): readonly string[] => names.get(name) ?? [];
+      const cpu = (name: readonly string[]): Promise<string> => value(name, 'cpu', 'shares', 'weight');
+      const quota = (name: readonly string[]): Promise<string> => value(name, 'cpu', 'cfs_quota_us', 'max');
+
+      expect(await cpu(groupOf('guaranteed'))).toBe(onV('204', '8'));
+      expect(await quota(groupOf('guaranteed'))).toBe(onV('20000', '20000 100000'));
+      expect(await memoryOf(groupOf('guaranteed'))).toBe(64 * MIB);
+      expect(await cpu(groupOf('burstable'))).toBe(onV('102', '4'));
+      expect(await quota(groupOf('burstable'))).toBe(onV('-1', 'max 100000'));
+      expect(await memoryOf(groupOf('burstable'))).toBe(32 * MIB);
+      expect(await cpu(groupOf('besteffort'))).toBe(onV('2', '1'));
+      expect(await cpu([...kubepods, 'besteffort'])).toBe(onV('2', '1'));
+      await node.until('the shares of what Burstable pods ask for', async () =>
+        (await cpu([...kubepods, 'burstable'])) === onV('102', '4') ? true : undefined,
+      );
+      const total = Number(/MemTotal:\s+(\d+)/.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
+      expect(await memoryOf(kubepods)).toBe(total - 1024 * MIB);
+
+      for (const name of Object.keys(pods)) await node.remove(name);
+      await node.until('their groups to be gone', async () => {
+        const left = await Promise.all([...names.values()].map((name) => cgroups.exists(name)));
+        return left.includes(true) ? undefined : true;
+      });
+      expect([...(await cgroups.children(kubepods))].sort()).toEqual(['besteffort', 'burstable']);
+      for (const parent of Object.values(parents).slice(1)) {
+        await node.until('nothing below', async () =>
+          (await cgroups.children(parent)).length === 0 ? true : undefined,
+        );
+      }
+    });
+
+    test('K1: what a kubelet that was killed left in a group is killed, and the group removed, after a restart', async () => {
+      await node.kill('SIGKILL');
+      const left = [...kubepods, 'burstable', `pod${randomUUID()}`];
+      await cgroups.create([...left, 'inner'], {});
+      const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+      const ended = new Promise((resolve) => child.on('exit', (_code, reason) => resolve(reason)));
+      for (const controller of onV(['memory', 'pids'], [''])) {
+        await writeFile(`${groupPath(controller, [...left, 'inner'])}/cgroup.procs`, String(child.pid));
+      }
+      await node.start();
+      expect(await ended).toBe('SIGKILL');
+      await node.until('the group to be gone', async () => ((await cgroups.exists(left)) ? undefined : true));
+    });
+
+    test('a pod that ran without a group begins anew in one when groups are switched on', async () => {
+      await node.kill('SIGTERM');
+      const bare = new TestNode({ directory, endpoint: containerd.endpoint });
+      await bare.start();
+      await bare.write({ name: 'moved', spec: { containers: [script('c', FOREVER)] } });
+      const before = await bare.running('moved');
+      await bare.kill('SIGTERM');
+      // The file of the configuration is the same, and is written anew.
+      await node.start();
+      const after = await node.podUntil(
+        'moved',
+        (pod) => pod.status?.phase === 'Running' && containerId(pod) !== containerId(before),
+      );
+      const group = [...kubepods, 'besteffort', `pod${after.metadata.uid}`];
+      expect(await cgroups.children(group)).toContain(containerId(after));
+      await node.remove('moved');
+    });
+  });
+}

@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { CheckpointStore } from '@node-agent/checkpoint';
+import { CriClient } from '@node-agent/cri-client';
+import { nodeFileSystem } from '@node-agent/host';
+import { ImageGc, type ImageGcPolicy } from '@node-agent/image-gc';
+import { buildImage, Containerd, type Found, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { script, TestNode } from './test-node.ts';
+
+const exec = promisify(execFile);
+const TIMEOUT_MS = 120_000;
+const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
+const [USED, UNUSED, PINNED] = ['used', 'unused', 'pinned'].map((name) => `node-agent.local/${name}:1`) as [
+  string,
+  string,
+  string,
+];
+
+/** What becomes of images on a real containerd: what a kubelet saw of them counts after it has ended. */
+export function imageGcSuite(title: string, found: Found, subnet: string): void {
+  if ('reason' in found) {
+    test(`${title} keeps the images that are used`, (context) => context.skip(found.reason));
+    return;
+  }
+  const { binaries } = found;
+  describe(`images on ${title}`, { timeout: TIMEOUT_MS }, () => {
+    let directory = '';
+    let containerd: Containerd;
+    let cri: CriClient;
+    let node: TestNode;
+
+    beforeAll(async () => {
+      directory = await mkdtemp('/tmp/na-e2e-');
+      containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet });
+      await containerd.start();
+      cri = new CriClient({}, { endpoint: containerd.endpoint });
+      for (const tag of [USED, UNUSED, PINNED]) {
+        const file = join(directory, 'image.tar');
+        await buildImage({ tag, file });
+        await containerd.importImage(file, tag);
+      }
+      const socket = containerd.endpoint.slice('unix://'.length);
+      const label = ['images', 'label', PINNED, 'io.cri-containerd.pinned=pinned'];
+      await exec(binaries.ctr, ['--address', socket, '-n', 'k8s.io', ...label]);
+      node = new TestNode({ directory, endpoint: containerd.endpoint });
+      await node.until('the image to be pinned', async () => {
+        const { image } = await cri.imageStatus({ image: { image: PINNED } });
+        return image?.pinned === true ? true : undefined;
+      });
+      await node.start();
+    }, TIMEOUT_MS);
+
+    afterAll(async () => {
+      await node?.kill('SIGTERM');
+      await cri?.close();
+      await containerd?.stop();
+      await rm(directory, { recursive: true, force: true });
+    }, TIMEOUT_MS);
+
+    const present = async (): Promise<readonly string[]> => {
+      const { images } = await cri.listImages({});
+      return images.flatMap(({ repoTags }) => repoTags).sort();
+    };
+    const collector = (policy: Partial<ImageGcPolicy>): ImageGc => {
+      const disks = {
+        async statfs(path: string) {
+          const { bsize, blocks, bavail } = await statfs(path);
+          return { totalBytes: bsize * blocks, availableBytes: bsize * bavail };
+        },
+      };
+      const ages = new CheckpointStore({ fs: nodeFileSystem }, { directory: join(node.rootDir, 'image_gc') });
+      const told = { minAgeMs: 0, highThresholdPercent: 100, ...policy };
+      return new ImageGc({ cri, disks, ages }, { policy: told });
+    };
+
+    test('N4: one that is too old goes, by the age that a kubelet has seen; used, pinned and sandbox images stay', async () => {
+      await node.write({ name: 'user', spec: { containers: [{ ...script('c', FOREVER), image: USED }] } });
+      await node.running('user');
+      await node.until('the ages of images', () =>
+        access(join(node.rootDir, 'image_gc', 'image_gc_state')).then(() => true as const),
+      );
+      await node.kill('SIGTERM');
+      const { signal } = new AbortController();
+      const all = [PAUSE_IMAGE, PINNED, UNUSED, USED].sort();
+      expect(await present()).toEqual(all);
+
+      await collector({ maxAgeMs: 3_600_000 }).garbageCollect(signal);
+      expect(await present()).toEqual(all);
+      // A collector of its own each time: all that it knows of ages is what is on the disk.
+      await node.until('the unused image to be gone', async () => {
+        await collector({ maxAgeMs: 1 }).garbageCollect(signal);
+        return (await present()).length < all.length ? true : undefined;
+      });
+      expect(await present()).toEqual([PAUSE_IMAGE, PINNED, USED].sort());
+    });
+
+    test('above the threshold of the real disk, what is unused goes, and it is told that this was not enough', async () => {
+      const file = join(directory, 'image.tar');
+      await buildImage({ tag: UNUSED, file });
+      await containerd.importImage(file, UNUSED);
+      // Every disk is fuller than that, and no image is as large as all that is on it.
+      const collecting = collector({ highThresholdPercent: 0, lowThresholdPercent: 0 });
+      await expect(collecting.garbageCollect(new AbortController().signal)).rejects.toMatchObject({
+        code: 'InsufficientSpace',
+        message: expect.stringMatching(/^Insufficient free disk space .* \(freed [1-9]\d* bytes\)/),
+      });
+      expect(await present()).toEqual([PAUSE_IMAGE, PINNED, USED].sort());
+    });
+
+    test('on demand, an image goes as soon as nothing is left of its pod, and no pinned one', async () => {
+      const { signal } = new AbortController();
+      const gc = collector({});
+      expect(await gc.deleteUnusedImages(signal)).toBe(0);
+      for (const { id } of (await cri.listPodSandbox({})).items) {
+        await cri.stopPodSandbox({ podSandboxId: id });
+        // Containers that ended keep their image.
+        expect(await gc.deleteUnusedImages(signal)).toBe(0);
+        await cri.removePodSandbox({ podSandboxId: id });
+      }
+      expect(await gc.deleteUnusedImages(signal)).toBeGreaterThan(0);
+      expect(await present()).toEqual([PAUSE_IMAGE, PINNED].sort());
+    });
+  });
+}

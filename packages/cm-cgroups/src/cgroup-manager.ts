@@ -1,0 +1,26 @@
+import type { CgroupName } from './names.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+/** Groups on this machine, whichever version of cgroups it has. */
+export interface CgroupManager {
+  readonly version: 1 | 2;
+  /** The group's path as runtimes want it: that of their `cgroup_parent`. */
+  path(name: CgroupName): string;
+  exists(name: CgroupName): Promise<boolean>;
+  /** What keeps a group from existing as a whole, for people; nothing where it does. */
+  missing(name: CgroupName): Promise<readonly string[]>;
+  /**
+   * Makes a group with its parents in every hierarchy, where it is not there, and sets its limits.
+   * @throws CgroupError `Refused`, `Busy` or `MissingController` where it is made, and a limit could not be set
+   */
+  create(name: CgroupName, config: ResourceConfig): Promise<void>;
+  /** @throws CgroupError `Refused`, `Busy`, `MissingController` */
+  update(name: CgroupName, config: ResourceConfig): Promise<void>;
+  /**
+   * Kills what is in a group and all below it, and removes them; resolves when they are gone, or were not there.
+   * @throws CgroupError `NotRemoved`: what is left is named, and to be tried again later
+   */
+  destroy(name: CgroupName, signal: AbortSignal): Promise<void>;
+  /** The last parts of the names of the groups directly below one, of any hierarchy; none where it is not there. */
+  children(name: CgroupName): Promise<readonly string[]>;
+}

@@ -1,0 +1,120 @@
+import { sleep, systemClock } from '@node-agent/async';
+import { isMissing } from '@node-agent/host';
+import type { CgroupManager } from './cgroup-manager.ts';
+import { writeControls } from './control-files.ts';
+import { v1Steps } from './control-steps-v1.ts';
+import { makeCpusetGroup } from './cpuset-v1.ts';
+import { subgroups } from './group-files.ts';
+import { processesLeft, removeGroup } from './group-remover.ts';
+import { type CgroupV1Hierarchy, readText } from './hierarchy.ts';
+import { machineHugePageSizes } from './huge-page-sizes.ts';
+import { killProcesses } from './kill-processes.ts';
+import type { CgroupComponents } from './manager-components.ts';
+import { type CgroupName, cgroupfsPath } from './names.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+/** A group exists when it is in these hierarchies, as far as there are such; runtimes leave the others out at times. */
+const NEEDED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
+/** How long a group may take to freeze; a process that hangs in the kernel never does. */
+const FREEZE_TRIES = 10;
+const FREEZE_MS = 10;
+
+/** Groups of cgroup v1, made as directories (`cgroup_v1_manager_linux.go`, and `fs` of opencontainers/cgroups). */
+export class CgroupsV1 implements CgroupManager {
+  readonly version = 1;
+  readonly #components: Required<CgroupComponents>;
+  readonly #mounts: CgroupV1Hierarchy['mounts'];
+
+  constructor(components: CgroupComponents, { mounts }: CgroupV1Hierarchy) {
+    this.#components = { clock: systemClock, ...components };
+    this.#mounts = mounts;
+  }
+
+  path(name: CgroupName): string {
+    return cgroupfsPath(name);
+  }
+
+  async exists(name: CgroupName): Promise<boolean> {
+    return (await this.missing(name)).length === 0;
+  }
+
+  async missing(name: CgroupName): Promise<readonly string[]> {
+    const paths = new Set(NEEDED.flatMap((controller) => this.#directory(controller, name) ?? []));
+    const there = await Promise.all([...paths].map((path) => this.#components.fs.exists(path)));
+    return [...paths].filter((_path, index) => !there[index]);
+  }
+
+  async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    const { fs } = this.#components;
+    for (const [controller, mount] of this.#mounts) {
+      if (controller === 'cpuset') await makeCpusetGroup(fs, mount, name);
+      else await fs.mkdir(`${mount}${cgroupfsPath(name)}`, { mode: 0o755 });
+    }
+    await this.update(name, config);
+  }
+
+  async update(name: CgroupName, config: ResourceConfig): Promise<void> {
+    const { fs } = this.#components;
+    const sizes = this.#mounts.has('hugetlb') ? await machineHugePageSizes(fs) : [];
+    await writeControls(fs, v1Steps(config, sizes), (controller) => this.#directory(controller, name));
+  }
+
+  async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
+    const directories = this.#directories(name);
+    await removeGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
+  }
+
+  async children(name: CgroupName): Promise<readonly string[]> {
+    const { fs } = this.#components;
+    const found = await Promise.all(this.#directories(name).map((directory) => subgroups(fs, directory)));
+    return [...new Set(found.flat())];
+  }
+
+  /** Frozen, so that nothing is born while it is killed; a killed process goes when it thaws. */
+  async #kill(name: CgroupName, directories: readonly string[], signal: AbortSignal): Promise<void> {
+    const { fs, kill } = this.#components;
+    if ((await processesLeft(fs, directories)).length === 0) return;
+    const freezer = this.#directory('freezer', name);
+    const frozen = freezer !== undefined && (await this.#freeze(freezer, signal));
+    try {
+      killProcesses(await processesLeft(fs, directories), kill);
+    } finally {
+      if (frozen) await this.#setFreezer(freezer, 'THAWED');
+    }
+  }
+
+  /** @returns whether there is something to thaw, be it frozen or still on its way */
+  async #freeze(directory: string, signal: AbortSignal): Promise<boolean> {
+    const { fs, clock } = this.#components;
+    if (!(await this.#setFreezer(directory, 'FROZEN'))) return false;
+    for (let tries = 0; tries < FREEZE_TRIES && !signal.aborted; tries++) {
+      const state = await readText(fs, `${directory}/freezer.state`).catch(() => 'FROZEN');
+      if (state.trim() === 'FROZEN') break;
+      // Whatever ends the wait, what was frozen is to be thawed.
+      await sleep(clock, FREEZE_MS, signal).catch(() => undefined);
+    }
+    return true;
+  }
+
+  async #setFreezer(directory: string, state: 'FROZEN' | 'THAWED'): Promise<boolean> {
+    const { fs } = this.#components;
+    try {
+      if (!(await fs.exists(`${directory}/freezer.state`))) return false;
+      await fs.writeFile(`${directory}/freezer.state`, state);
+      return true;
+    } catch (err) {
+      if (isMissing(err)) return false;
+      throw err;
+    }
+  }
+
+  #directory(controller: string, name: CgroupName): string | undefined {
+    const mount = this.#mounts.get(controller);
+    return mount === undefined ? undefined : `${mount}${cgroupfsPath(name)}`;
+  }
+
+  /** In every hierarchy once: several controllers may share one. */
+  #directories(name: CgroupName): readonly string[] {
+    return [...new Set(this.#mounts.values())].map((mount) => `${mount}${cgroupfsPath(name)}`);
+  }
+}

@@ -1,0 +1,126 @@
+import { systemClock } from '@node-agent/async';
+import { isMissing } from '@node-agent/host';
+import type { CgroupManager } from './cgroup-manager.ts';
+import { writeControls } from './control-files.ts';
+import { v2Steps } from './control-steps-v2.ts';
+import { CgroupError } from './errors.ts';
+import { subgroups } from './group-files.ts';
+import { processesLeft, removeGroup } from './group-remover.ts';
+import { type CgroupV2Hierarchy, readText, readWords } from './hierarchy.ts';
+import { machineHugePageSizes } from './huge-page-sizes.ts';
+import { killProcesses } from './kill-processes.ts';
+import type { CgroupComponents } from './manager-components.ts';
+import { type CgroupName, cgroupfsPath } from './names.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+/** The controllers that a kubelet uses, as far as this machine has them. */
+const NEEDED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
+
+/** Groups of cgroup v2, made as directories (`cgroup_v2_manager_linux.go`, and `fs2` of opencontainers/cgroups). */
+export class CgroupsV2 implements CgroupManager {
+  readonly version = 2;
+  readonly #components: Required<CgroupComponents>;
+  readonly #hierarchy: CgroupV2Hierarchy;
+
+  constructor(components: CgroupComponents, hierarchy: CgroupV2Hierarchy) {
+    this.#components = { clock: systemClock, ...components };
+    this.#hierarchy = hierarchy;
+  }
+
+  path(name: CgroupName): string {
+    return cgroupfsPath(name);
+  }
+
+  async exists(name: CgroupName): Promise<boolean> {
+    return (await this.missing(name)).length === 0;
+  }
+
+  async missing(name: CgroupName): Promise<readonly string[]> {
+    const directory = this.#directory(name);
+    try {
+      const controllers = await readWords(this.#components.fs, `${directory}/cgroup.controllers`);
+      const absent = this.#needed().filter((controller) => !controllers.includes(controller));
+      return absent.map((controller) => `controller ${controller} of ${directory}`);
+    } catch (err) {
+      if (isMissing(err)) return [directory];
+      throw err;
+    }
+  }
+
+  async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    const { fs } = this.#components;
+    let directory = this.#hierarchy.mount;
+    for (const part of name) {
+      await this.#enableControllers(directory);
+      directory = `${directory}/${part}`;
+      await fs.mkdir(directory, { mode: 0o755 });
+      await this.#checkType(directory);
+    }
+    await this.update(name, config);
+  }
+
+  async update(name: CgroupName, config: ResourceConfig): Promise<void> {
+    const { fs } = this.#components;
+    const sizes = this.#hierarchy.controllers.has('hugetlb') ? await machineHugePageSizes(fs) : [];
+    await writeControls(fs, v2Steps(config, sizes), (controller) =>
+      this.#hierarchy.controllers.has(controller) ? this.#directory(name) : undefined,
+    );
+  }
+
+  async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
+    const directory = this.#directory(name);
+    await removeGroup(this.#components, [directory], () => this.#kill(directory), signal);
+  }
+
+  children(name: CgroupName): Promise<readonly string[]> {
+    return subgroups(this.#components.fs, this.#directory(name));
+  }
+
+  /** The kernel kills a group as a whole (`cgroup.kill`, Linux 5.14); before that one by one, frozen meanwhile. */
+  async #kill(directory: string): Promise<void> {
+    const { fs, kill } = this.#components;
+    if ((await processesLeft(fs, [directory])).length === 0) return;
+    if (await fs.exists(`${directory}/cgroup.kill`)) {
+      await fs.writeFile(`${directory}/cgroup.kill`, '1');
+      return;
+    }
+    const freezer = `${directory}/cgroup.freeze`;
+    const canFreeze = await fs.exists(freezer);
+    if (canFreeze) await fs.writeFile(freezer, '1');
+    try {
+      killProcesses(await processesLeft(fs, [directory]), kill);
+    } finally {
+      if (canFreeze) await fs.writeFile(freezer, '0');
+    }
+  }
+
+  /** What a group's children may use is switched on in the group itself: all at once, or those that can be. */
+  async #enableControllers(directory: string): Promise<void> {
+    const { fs } = this.#components;
+    const file = `${directory}/cgroup.subtree_control`;
+    const enabled = new Set(await readWords(fs, file));
+    const wanted = [...this.#hierarchy.controllers].filter((controller) => !enabled.has(controller));
+    if (wanted.length === 0) return;
+    try {
+      await fs.writeFile(file, wanted.map((controller) => `+${controller}`).join(' '));
+    } catch {
+      // One that cannot be had must not cost the others; whoever sets a limit of it is told then.
+      for (const controller of wanted) await fs.writeFile(file, `+${controller}`).catch(() => undefined);
+    }
+  }
+
+  /** @throws CgroupError `Refused` where the group can have no memory controller, as a parent of it has processes, or threads */
+  async #checkType(directory: string): Promise<void> {
+    const type = (await readText(this.#components.fs, `${directory}/cgroup.type`)).trim();
+    if (type === 'domain') return;
+    throw new CgroupError('Refused', `cgroup ${directory} cannot have all controllers: it is of type "${type}"`);
+  }
+
+  #needed(): readonly string[] {
+    return NEEDED.filter((controller) => this.#hierarchy.controllers.has(controller));
+  }
+
+  #directory(name: CgroupName): string {
+    return name.length === 0 ? this.#hierarchy.mount : `${this.#hierarchy.mount}${cgroupfsPath(name)}`;
+  }
+}

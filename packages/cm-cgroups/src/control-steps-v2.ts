@@ -1,0 +1,44 @@
+import { type ControlStep, hugePageSteps, pidsMax } from './control-steps.ts';
+import { sharesToWeight } from './cpu.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+const DEFAULT_PERIOD_US = 100_000;
+
+/**
+ * What cgroup v2 is told of a group, in order; `unified` comes last and has the last word.
+ * @param hugePageSizes the sizes of this machine; none where it has no hugetlb controller
+ */
+export function v2Steps(config: ResourceConfig, hugePageSizes: readonly string[]): readonly ControlStep[] {
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpus, pidsLimit, memoryBytes, swapBytes, oomGroup, unified } = config;
+  const steps: ControlStep[] = [];
+  const add = (file: string, value: string): void => {
+    const [controller = ''] = file.split('.');
+    steps.push([{ controller, file, value }]);
+  };
+  if (pidsLimit !== undefined) add('pids.max', pidsMax(pidsLimit));
+  // A kernel without swap has no file for it, and then there is nothing to limit.
+  if (swapBytes !== undefined) {
+    steps.push([{ controller: 'memory', file: 'memory.swap.max', value: limit(swapBytes), ifPresent: true }]);
+  }
+  if (memoryBytes) add('memory.max', limit(memoryBytes));
+  if (oomGroup !== undefined) add('memory.oom.group', oomGroup ? '1' : '0');
+  if (cpuShares) add('cpu.weight', String(sharesToWeight(cpuShares)));
+  if (cpuQuotaUs || cpuPeriodUs) {
+    const quota = cpuQuotaUs && cpuQuotaUs > 0 ? String(cpuQuotaUs) : 'max';
+    add('cpu.max', `${quota} ${cpuPeriodUs || DEFAULT_PERIOD_US}`);
+  }
+  if (cpus) add('cpuset.cpus', cpus);
+  steps.push(
+    ...hugePageSteps(
+      config.hugePageLimits,
+      hugePageSizes,
+      (size, reserved) => `hugetlb.${size}${reserved ? '.rsvd' : ''}.max`,
+    ),
+  );
+  for (const [file, value] of Object.entries(unified ?? {})) add(file, value);
+  return steps;
+}
+
+function limit(bytes: number): string {
+  return bytes < 0 ? 'max' : String(bytes);
+}

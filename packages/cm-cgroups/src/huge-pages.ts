@@ -1,0 +1,29 @@
+import { isHugePageResource, parseQuantity, type ResourceList } from '@node-agent/pod-spec';
+
+const RESOURCE_PREFIX = 'hugepages-';
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
+
+/** Limits in bytes by page size, in the kernel's words: `2MB`, `1GB`. */
+export type HugePageLimits = ReadonlyMap<string, bigint>;
+
+/** The limits that a list of resources has; those of a size that no unit measures are left out. */
+export function hugePageLimits(resources: ResourceList): HugePageLimits {
+  const limits = new Map<string, bigint>();
+  for (const [name, amount] of resources) {
+    if (!isHugePageResource(name)) continue;
+    const size = pageSizeName(parseQuantity(name.slice(RESOURCE_PREFIX.length)).value());
+    if (size !== undefined) limits.set(size, (limits.get(size) ?? 0n) + amount.value());
+  }
+  return limits;
+}
+
+/** A page size in the kernel's words; `undefined` for one that no unit measures. */
+export function pageSizeName(bytes: bigint): string | undefined {
+  let size = bytes;
+  let unit = 0;
+  while (size > 0n && size % 1024n === 0n && unit < UNITS.length - 1) {
+    size /= 1024n;
+    unit++;
+  }
+  return size === 0n || size > 1024n ? undefined : `${size}${UNITS[unit]}`;
+}

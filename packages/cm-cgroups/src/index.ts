@@ -1,0 +1,32 @@
+export type { CgroupManager } from './cgroup-manager.ts';
+export { CgroupsV1 } from './cgroups-v1.ts';
+export { CgroupsV2 } from './cgroups-v2.ts';
+export {
+  milliCpuToQuotaUs,
+  milliCpuToShares,
+  quotaUsToMilliCpu,
+  sharesToMilliCpu,
+  sharesToWeight,
+  weightToShares,
+} from './cpu.ts';
+export { CgroupError, type CgroupErrorCode } from './errors.ts';
+export { type CgroupHierarchy, type CgroupV1Hierarchy, type CgroupV2Hierarchy, readHierarchy } from './hierarchy.ts';
+export { type HugePageLimits, hugePageLimits } from './huge-pages.ts';
+export type { CgroupComponents } from './manager-components.ts';
+export {
+  type CgroupDriver,
+  type CgroupName,
+  cgroupfsPath,
+  childName,
+  driverPath,
+  parseCgroupfsPath,
+  parseSystemdPath,
+  systemdPath,
+} from './names.ts';
+export { allocatableAbsolute, listResourceConfig } from './node-resources.ts';
+export { openCgroups } from './open-cgroups.ts';
+export { PodCgroups, type PodCgroupsComponents, type PodCgroupsOptions } from './pod-cgroups.ts';
+export { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
+export { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
+export { qosShares } from './qos-resources.ts';
+export type { ResourceConfig } from './resource-config.ts';

@@ -1,0 +1,55 @@
+import { CgroupError } from './errors.ts';
+
+/** A group's name, part by part from the root down: `['kubepods', 'burstable', 'pod1234']`. The root's is empty. */
+export type CgroupName = readonly string[];
+
+/** How groups are made: as directories, or by systemd, which names them its own way. */
+export type CgroupDriver = 'cgroupfs' | 'systemd';
+
+const SLICE = '.slice';
+
+/**
+ * The name of a group below another (`NewCgroupName` in `pkg/kubelet/cm/cgroup_manager_linux.go`). No part has a `_`: that
+ * stands for `-` in the names of systemd, and has to be told back.
+ * @throws CgroupError `InvalidName`
+ */
+export function childName(base: CgroupName, ...parts: readonly string[]): CgroupName {
+  for (const part of parts) {
+    if (part === '' || part === '.' || part === '..' || /[/_\0\n]/.test(part)) {
+      throw new CgroupError('InvalidName', `invalid part ${JSON.stringify(part)} of a cgroup name`);
+    }
+  }
+  return [...base, ...parts];
+}
+
+/** `/kubepods/burstable/pod1234`. */
+export function cgroupfsPath(name: CgroupName): string {
+  return `/${name.join('/')}`;
+}
+
+/** The name that a path of {@link cgroupfsPath} stands for. */
+export function parseCgroupfsPath(path: string): CgroupName {
+  return path.split('/').filter((part) => part !== '');
+}
+
+/**
+ * `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice`: every `-` in a part becomes `_`, as it
+ * separates the slices (systemd.slice(5)).
+ */
+export function systemdPath(name: CgroupName): string {
+  const escaped = name.map((part) => part.replaceAll('-', '_'));
+  return `/${escaped.map((_part, index) => `${escaped.slice(0, index + 1).join('-')}${SLICE}`).join('/')}`;
+}
+
+/** The name that a slice, or a path that ends with one, stands for. */
+export function parseSystemdPath(path: string): CgroupName {
+  const slice = path.slice(path.lastIndexOf('/') + 1);
+  const stem = slice.endsWith(SLICE) ? slice.slice(0, -SLICE.length) : slice;
+  if (stem === '' || stem === '-') return [];
+  return stem.split('-').map((part) => part.replaceAll('_', '-'));
+}
+
+/** The path of a group below the mount of its hierarchy, as a driver has it. */
+export function driverPath(name: CgroupName, driver: CgroupDriver): string {
+  return driver === 'systemd' ? systemdPath(name) : cgroupfsPath(name);
+}

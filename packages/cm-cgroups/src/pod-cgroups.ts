@@ -1,0 +1,231 @@
+import { abortable, type Clock, KeyedMutex, sleep, systemClock } from '@node-agent/async';
+import { type Pod, podQosClass } from '@node-agent/pod-spec';
+import {
+  type EventRecorder,
+  type Logger,
+  type Metrics,
+  noEvents,
+  noMetrics,
+  type ObjectReference,
+  silentLogger,
+} from '@node-agent/telemetry';
+import type { CgroupManager } from './cgroup-manager.ts';
+import { MIN_CPU_SHARES } from './cpu.ts';
+import { CgroupError, type CgroupErrorCode } from './errors.ts';
+import { cgroupTimer } from './metrics.ts';
+import { type CgroupName, cgroupfsPath, parseCgroupfsPath } from './names.ts';
+import { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
+import { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
+import { PodTree } from './pod-tree.ts';
+import { qosShares } from './qos-resources.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+export interface PodCgroupsComponents {
+  /** Asked once, when it is first needed, and again where it failed; `openCgroups` is one. */
+  readonly open: () => Promise<CgroupManager>;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+  /** Default: silent. */
+  readonly logger?: Logger;
+  /** Default: none. */
+  readonly metrics?: Metrics;
+  /** Told of the limits of all pods. Default: nobody. */
+  readonly recorder?: EventRecorder;
+}
+
+export interface PodCgroupsOptions extends PodLimitOptions {
+  /** The group that all others are made in, `cgroupRoot`; it has to be there. Default: `/`. */
+  readonly cgroupRoot?: string;
+  /** What all pods together are held to; see `listResourceConfig`. Default: nothing. */
+  readonly limits?: ResourceConfig;
+  /** Whom events about the limits of all pods are about. */
+  readonly nodeRef?: ObjectReference;
+}
+
+/** How often it is tried again to open the machine's groups. */
+const RETRY_MS = 1000;
+/** What stays wrong until somebody changes the configuration or the machine. */
+const LASTING: ReadonlySet<CgroupErrorCode> = new Set([
+  'UnsupportedDriver',
+  'NoHierarchy',
+  'MissingRoot',
+  'InvalidName',
+]);
+
+interface Ready {
+  readonly manager: CgroupManager;
+  readonly tree: PodTree;
+}
+
+/**
+ * The groups of pods (`pod_container_manager_linux.go` and `qos_container_manager_linux.go` in `pkg/kubelet/cm`). Everything
+ * can be asked for at any time and again; what is done to one pod's group is done one after another.
+ */
+export class PodCgroups {
+  readonly #open: PodCgroupsComponents['open'];
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #recorder: EventRecorder;
+  readonly #timed: ReturnType<typeof cgroupTimer>;
+  readonly #options: PodCgroupsOptions;
+  readonly #root: CgroupName;
+  readonly #qos: ReturnType<typeof qosNames>;
+  readonly #turns = new KeyedMutex<string>();
+  /** The pods whose limits this object has set: one that was ended between making a group and that may have left it without. */
+  readonly #limited = new Set<string>();
+  #tree: Promise<Ready> | undefined;
+
+  /** @throws CgroupError `InvalidName` for a root that is none */
+  constructor(components: PodCgroupsComponents, options: PodCgroupsOptions = {}) {
+    this.#open = components.open;
+    this.#clock = components.clock ?? systemClock;
+    this.#logger = components.logger ?? silentLogger;
+    this.#recorder = components.recorder ?? noEvents;
+    this.#timed = cgroupTimer(components.metrics ?? noMetrics, this.#clock);
+    this.#options = options;
+    this.#root = parseCgroupfsPath(options.cgroupRoot ?? '/');
+    this.#qos = qosNames(kubepodsName(this.#root));
+  }
+
+  /** Makes the groups that all pods are in, and keeps them, until `signal` is aborted. @throws CgroupError where they cannot be made */
+  async start(signal: AbortSignal): Promise<void> {
+    try {
+      const { tree } = await this.#whenReady(signal);
+      await tree.keep(signal);
+    } catch (err) {
+      if (!signal.aborted) throw err;
+    }
+  }
+
+  /** What will not change by itself is told; what may, as a runtime that is away, is waited for. */
+  async #whenReady(signal: AbortSignal): Promise<Ready> {
+    for (;;) {
+      try {
+        return await this.#ready(signal);
+      } catch (err) {
+        if (signal.aborted || (CgroupError.is(err) && LASTING.has(err.code))) throw err;
+        this.#logger.error({ err }, 'Failed to make the cgroups of all pods');
+      }
+      await sleep(this.#clock, RETRY_MS, signal);
+    }
+  }
+
+  /** The pod's group, as runtimes want it: their `cgroup_parent`. @throws CgroupError `InvalidName` */
+  podCgroupParent(pod: Pod): string {
+    return cgroupfsPath(this.#name(pod));
+  }
+
+  /** Whether the pod's group is there in all hierarchies that count. */
+  async exists(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { manager } = await this.#ready(signal);
+    return await manager.exists(this.#name(pod));
+  }
+
+  /**
+   * Makes the pod's group and sets its limits, where that is not done.
+   * @param pod as allocated
+   * @returns whether that was to be done
+   * @throws CgroupError, among them `Refused`: a pod whose limit cannot be set must not run without it
+   */
+  async ensure(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { manager } = await this.#ready(signal);
+    const name = this.#name(pod);
+    const { uid } = pod.metadata;
+    const make = async (): Promise<boolean> => {
+      if (this.#limited.has(uid) && (await manager.exists(name))) return false;
+      try {
+        await this.#timed('create', () => manager.create(name, podResourceConfig(pod, this.#options)));
+        this.#limited.add(uid);
+      } catch (err) {
+        if (!CgroupError.is(err) || err.code !== 'Busy') throw err;
+        // It runs already, and uses more than it may: it is not to end for that. Its next sync tries again.
+        this.#logger.warn({ podUid: uid, err }, "The pod's cgroup uses more than its limit");
+      }
+      return true;
+    };
+    return await this.#turns.run(uid, make, signal);
+  }
+
+  /** Sets the pod's limits anew: before its containers get more, after they got less. @param pod as allocated */
+  async update(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { manager } = await this.#ready(signal);
+    const config = podResourceConfig(pod, this.#options);
+    const update = (): Promise<void> => this.#timed('update', () => manager.update(this.#name(pod), config));
+    await this.#turns.run(pod.metadata.uid, update, signal);
+  }
+
+  /**
+   * Kills what is left in the pod's group and removes it, in whichever class it is; resolves when it is gone.
+   * @throws CgroupError `NotRemoved`: to be tried again
+   */
+  async destroy(uid: string, signal: AbortSignal): Promise<void> {
+    const { manager } = await this.#ready(signal);
+    const remove = async (): Promise<void> => {
+      for (const name of this.#namesOf(uid)) await this.#timed('destroy', () => manager.destroy(name, signal));
+      this.#limited.delete(uid);
+    };
+    await this.#turns.run(uid, remove, signal);
+  }
+
+  /** Leaves a pod's group the least CPU time that there is: it is to go, and something still keeps it. */
+  async reduceCpu(uid: string, signal: AbortSignal): Promise<void> {
+    const { manager } = await this.#ready(signal);
+    const reduce = async (): Promise<void> => {
+      for (const name of this.#namesOf(uid)) {
+        if (await manager.exists(name)) await manager.update(name, { cpuShares: MIN_CPU_SHARES });
+      }
+    };
+    await this.#turns.run(uid, reduce, signal);
+  }
+
+  /** The UIDs of all pods that have a group in any hierarchy, whoever made it. */
+  async pods(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const { manager } = await this.#ready(signal);
+    const parts = await Promise.all(Object.values(this.#qos).map((name) => manager.children(name)));
+    return new Set(parts.flat().flatMap((part) => podUidOf(part) ?? []));
+  }
+
+  /** Gives the QoS groups the shares that their pods ask for together. @param active the pods that hold resources of the node */
+  async updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { manager } = await this.#ready(signal);
+    const { burstable, bestEffort } = qosShares(active);
+    await this.#timed('update', async () => {
+      await manager.update(this.#qos.Burstable, { cpuShares: burstable });
+      await manager.update(this.#qos.BestEffort, { cpuShares: bestEffort });
+    });
+  }
+
+  /** The work is everybody's: whoever waits for it may go away, and it goes on. */
+  async #ready(signal: AbortSignal): Promise<Ready> {
+    this.#tree ??= this.#prepare().catch((err: unknown) => {
+      this.#tree = undefined;
+      throw CgroupError.from(err);
+    });
+    return await abortable(this.#tree, signal);
+  }
+
+  async #prepare(): Promise<Ready> {
+    const manager = await this.#open();
+    const { limits = {}, nodeRef = { kind: 'Node', name: '' } } = this.#options;
+    const tree = new PodTree(
+      { manager, clock: this.#clock, logger: this.#logger, recorder: this.#recorder },
+      { root: this.#root, kubepods: this.#qos.Guaranteed, limits, nodeRef },
+    );
+    await this.#timed('create', () => tree.make());
+    return { manager, tree };
+  }
+
+  #name(pod: Pod): CgroupName {
+    return podName(this.#qos[podQosClass(pod)], pod.metadata.uid);
+  }
+
+  /** Where the pod's group may be; nowhere for a UID of which no group can be made. */
+  #namesOf(uid: string): readonly CgroupName[] {
+    try {
+      return Object.values(this.#qos).map((parent) => podName(parent, uid));
+    } catch (err) {
+      if (CgroupError.is(err) && err.code === 'InvalidName') return [];
+      throw err;
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { type Clock, every } from '@node-agent/async';
+import { type EventRecorder, errorText, type Logger, type ObjectReference } from '@node-agent/telemetry';
+import type { CgroupManager } from './cgroup-manager.ts';
+import { MIN_CPU_SHARES } from './cpu.ts';
+import { CgroupError } from './errors.ts';
+import { type CgroupName, cgroupfsPath } from './names.ts';
+import { qosNames } from './pod-names.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+/** As often the groups that all pods are in are looked over. */
+const REPAIR_MS = 60_000;
+
+/** Reasons of the events about the node's limits (`pkg/kubelet/events/event.go`). */
+const ENFORCED = 'NodeAllocatableEnforced';
+const NOT_ENFORCED = 'FailedNodeAllocatableEnforcement';
+
+export interface PodTreeComponents {
+  readonly manager: CgroupManager;
+  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+}
+
+export interface PodTreeOptions {
+  /** Has to be there; nothing outside of it is touched. */
+  readonly root: CgroupName;
+  readonly kubepods: CgroupName;
+  /** What all pods together are held to. */
+  readonly limits: ResourceConfig;
+  readonly nodeRef: ObjectReference;
+}
+
+/** The groups that pods' groups are in: the one of all pods, and one for each of the lower QoS classes in it. */
+export class PodTree {
+  readonly #components: PodTreeComponents;
+  readonly #options: PodTreeOptions;
+  /** How the last attempt to enforce the node's limits went; told when it changes. */
+  #told: string | undefined;
+
+  constructor(components: PodTreeComponents, options: PodTreeOptions) {
+    this.#components = components;
+    this.#options = options;
+  }
+
+  /** Makes what is missing and sets its limits. @throws CgroupError `MissingRoot`, `Io` */
+  async make(): Promise<void> {
+    const { manager } = this.#components;
+    const { root, kubepods, limits } = this.#options;
+    const missing = await manager.missing(root);
+    if (missing.length > 0) {
+      const message = `invalid configuration: cgroup root ${cgroupfsPath(root)} is not there: missing ${missing.join(', ')}`;
+      throw new CgroupError('MissingRoot', message);
+    }
+    await this.#enforce(() => manager.create(kubepods, limits));
+    const { Burstable, BestEffort } = qosNames(kubepods);
+    await this.#asFarAsPossible(() => manager.create(Burstable, { hugePageLimits: 'unlimited' }));
+    await this.#asFarAsPossible(() =>
+      manager.create(BestEffort, { cpuShares: MIN_CPU_SHARES, hugePageLimits: 'unlimited' }),
+    );
+  }
+
+  /** Makes it again each minute, until `signal` is aborted: a limit that is below what pods use is taken when they use less. */
+  async keep(signal: AbortSignal): Promise<void> {
+    const round = async (): Promise<void> => {
+      await this.make().catch((err: unknown) => {
+        this.#components.logger.error({ err }, 'Failed to make the cgroups of all pods');
+      });
+    };
+    await every(this.#components.clock, REPAIR_MS, round, signal, { immediate: false });
+  }
+
+  async #enforce(work: () => Promise<void>): Promise<void> {
+    let problem = '';
+    try {
+      await work();
+    } catch (err) {
+      if (!isAboutLimits(err)) throw err;
+      problem = errorText(err);
+    }
+    if (problem === this.#told) return;
+    this.#told = problem;
+    const { recorder } = this.#components;
+    const { nodeRef, kubepods } = this.#options;
+    if (problem === '') recorder.event(nodeRef, 'Normal', ENFORCED, 'Updated Node Allocatable limit across pods');
+    else {
+      const message = `Failed to update Node Allocatable Limits ${JSON.stringify(kubepods)}: ${problem}`;
+      recorder.event(nodeRef, 'Warning', NOT_ENFORCED, message);
+    }
+  }
+
+  async #asFarAsPossible(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (err) {
+      if (!isAboutLimits(err)) throw err;
+      this.#components.logger.warn({ err }, 'A limit of a QoS cgroup could not be set');
+    }
+  }
+}
+
+/** The group is there, and not all of its limits are. */
+function isAboutLimits(err: unknown): boolean {
+  return CgroupError.is(err) && ['Refused', 'Busy', 'MissingController'].includes(err.code);
+}

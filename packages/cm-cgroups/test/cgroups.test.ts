@@ -1,0 +1,261 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type CgroupManager, openCgroups, readHierarchy } from '../src/index.ts';
+import { FakeKernel } from './kernel.ts';
+
+const POD = ['kubepods', 'burstable', 'pod1'];
+const { signal } = new AbortController();
+
+describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
+  let clock: FakeClock;
+  let kernel: FakeKernel;
+  let cgroups: CgroupManager;
+  const at = (controller: string, path: string): string => (version === 1 ? `/${controller}${path}` : path);
+  const PATH = '/kubepods/burstable/pod1';
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    kernel = new FakeKernel(clock, version);
+    await kernel.boot();
+    cgroups = await openCgroups(kernel);
+  });
+
+  test('a group is made with its parents, and exists then', async () => {
+    expect(cgroups.version).toBe(version);
+    expect(await cgroups.exists(POD)).toBe(false);
+    await cgroups.create(POD, { pidsLimit: 7, memoryBytes: 4096 });
+    expect(await cgroups.exists(POD)).toBe(true);
+    expect(await cgroups.missing(POD)).toEqual([]);
+    expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
+    const memory = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    expect(await kernel.text(`${at('memory', PATH)}/${memory}`)).toBe('4096');
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1']);
+    expect(await cgroups.children(['other'])).toEqual([]);
+  });
+
+  test('a group that is made again keeps what is not named', async () => {
+    await cgroups.create(POD, { pidsLimit: 7 });
+    await cgroups.create(POD, { cpuShares: 1024 });
+    expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
+  });
+
+  test('one value that is refused costs no other, and is named', async () => {
+    kernel.refuse = (path) => (path.includes('cpu.shares') || path.includes('cpu.weight') ? 'EINVAL' : undefined);
+    const making = cgroups.create(POD, { cpuShares: 1024, pidsLimit: 7 });
+    await expect(making).rejects.toMatchObject({
+      code: 'Refused',
+      message: expect.stringMatching(/cpu\.(shares|weight)/),
+    });
+    expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
+  });
+
+  test('a file that this kernel has not got is a missing controller', async () => {
+    await cgroups.create(POD, {});
+    await kernel.memory.remove(`/sys/fs/cgroup${at('pids', PATH)}/pids.max`);
+    await expect(cgroups.update(POD, { pidsLimit: 3 })).rejects.toMatchObject({ code: 'MissingController' });
+  });
+
+  test('a group with groups and processes in it is killed and removed, whole', async () => {
+    await cgroups.create([...POD, 'container'], {});
+    await kernel.enter(at('memory', `${PATH}/container`), 41, 42);
+    await kernel.enter(at('pids', PATH), 43);
+    await cgroups.destroy(POD, signal);
+    expect([...kernel.killed].sort()).toEqual([41, 42, 43]);
+    expect(kernel.groups('').filter((path) => path.includes('pod1'))).toEqual([]);
+    expect(await cgroups.exists(['kubepods', 'burstable'])).toBe(true);
+  });
+
+  test('a group that is not there is destroyed at once', async () => {
+    await cgroups.destroy(POD, signal);
+    expect(kernel.killed).toEqual([]);
+  });
+
+  test('a process that hangs in the kernel keeps its group, for a second, and is named', async () => {
+    await cgroups.create(POD, {});
+    await kernel.enter(at('memory', PATH), 41);
+    kernel.stuck.add(41);
+    const destroying = cgroups.destroy(POD, signal).catch((err: unknown) => err);
+    await clock.advance(5000);
+    expect(await destroying).toMatchObject({ code: 'NotRemoved', message: expect.stringContaining('processes 41') });
+    kernel.stuck.clear();
+    await cgroups.destroy(POD, signal);
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual([]);
+  });
+
+  test('whoever shows as process 0 or 1 is not killed', async () => {
+    await cgroups.create(POD, {});
+    await kernel.memory.remove(`/sys/fs/cgroup${at('memory', PATH)}/cgroup.procs`);
+    await kernel.memory.writeFile(`/sys/fs/cgroup${at('memory', PATH)}/cgroup.procs`, '0\n1\n');
+    const ending = new AbortController();
+    const destroying = cgroups.destroy(POD, ending.signal).catch((err: unknown) => err);
+    await clock.advance(10);
+    ending.abort(new Error('enough'));
+    await destroying;
+    expect(kernel.killed).toEqual([]);
+  });
+
+  test('an abort ends the waiting', async () => {
+    await cgroups.create(POD, {});
+    await kernel.enter(at('memory', PATH), 41);
+    kernel.stuck.add(41);
+    const ending = new AbortController();
+    const destroying = cgroups.destroy(POD, ending.signal).catch((err: unknown) => err);
+    await clock.settle();
+    ending.abort(new Error('stop'));
+    expect(await destroying).toMatchObject({ message: 'stop' });
+  });
+});
+
+describe('cgroup v1 alone', () => {
+  test('a new group in the cpuset hierarchy has the CPUs and memory of its parent', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.boot();
+    await (await openCgroups(kernel)).create(POD, {});
+    for (const path of ['/kubepods', '/kubepods/burstable/pod1']) {
+      expect(await kernel.text(`/cpuset${path}/cpuset.cpus`)).toBe('0-3');
+      expect(await kernel.text(`/cpuset${path}/cpuset.mems`)).toBe('0');
+    }
+  });
+
+  test('a period that does not fit to the old quota is set after the new quota', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.boot();
+    const cgroups = await openCgroups(kernel);
+    let quotaSet = false;
+    kernel.refuse = (path) => {
+      quotaSet ||= path.endsWith('cfs_quota_us');
+      return path.endsWith('cfs_period_us') && !quotaSet ? 'EINVAL' : undefined;
+    };
+    await cgroups.create(POD, { cpuQuotaUs: 2000, cpuPeriodUs: 10_000 });
+    expect(kernel.writes.filter((write) => write.includes('cfs'))).toEqual([
+      '/cpu/kubepods/burstable/pod1/cpu.cfs_quota_us=2000',
+      '/cpu/kubepods/burstable/pod1/cpu.cfs_period_us=10000',
+    ]);
+  });
+
+  test('processes are killed while they are frozen, and thawed after', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.boot();
+    const cgroups = await openCgroups(kernel);
+    await cgroups.create(POD, {});
+    await kernel.enter('/memory/kubepods/burstable/pod1', 41);
+    await cgroups.destroy(POD, signal);
+    const states = kernel.writes.filter((write) => write.includes('freezer.state'));
+    expect(states.map((write) => write.split('=')[1])).toEqual(['FROZEN', 'THAWED']);
+  });
+
+  test('a group that is missing in one hierarchy does not exist, and is found and removed all the same', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.boot();
+    const cgroups = await openCgroups(kernel);
+    await cgroups.create(POD, {});
+    await kernel.fs.remove('/sys/fs/cgroup/memory/kubepods/burstable/pod1');
+    expect(await cgroups.missing(POD)).toEqual(['/sys/fs/cgroup/memory/kubepods/burstable/pod1']);
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1']);
+    await cgroups.destroy(POD, signal);
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual([]);
+  });
+});
+
+describe('a hybrid machine', () => {
+  test('what a runtime made of a pod in the v2 hierarchy beside v1 is found and removed, too', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.boot();
+    const cgroups = await openCgroups(kernel);
+    await kernel.fs.mkdir('/sys/fs/cgroup/unified/kubepods/burstable/pod1/container');
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1']);
+    await cgroups.destroy(POD, signal);
+    expect(kernel.groups('/unified')).toEqual(['/unified/kubepods', '/unified/kubepods/burstable']);
+  });
+});
+
+describe('cgroup v2 alone', () => {
+  test('every parent passes all controllers on, even where one of them cannot be had', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 2);
+    await kernel.boot();
+    kernel.refuse = (path, value) =>
+      path.endsWith('subtree_control') && value.includes('+io') ? 'EOPNOTSUPP' : undefined;
+    const cgroups = await openCgroups(kernel);
+    await cgroups.create(POD, { pidsLimit: 7 });
+    expect(await kernel.text('/kubepods/burstable/pod1/cgroup.controllers')).toBe('cpuset cpu memory hugetlb pids');
+    expect(await cgroups.exists(POD)).toBe(true);
+  });
+
+  test('a group in which a controller is missing does not exist', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 2);
+    await kernel.boot();
+    const cgroups = await openCgroups(kernel);
+    await kernel.fs.mkdir('/sys/fs/cgroup/kubepods/burstable/pod1');
+    expect(await cgroups.missing(POD)).toHaveLength(5);
+  });
+
+  test('a group that cannot have all controllers is refused', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 2);
+    await kernel.boot();
+    await kernel.fs.mkdir('/sys/fs/cgroup/kubepods');
+    await kernel.memory.writeFile('/sys/fs/cgroup/kubepods/cgroup.type', 'domain invalid\n');
+    const cgroups = await openCgroups(kernel);
+    await expect(cgroups.create(POD, {})).rejects.toMatchObject({
+      code: 'Refused',
+      message: expect.stringContaining('domain invalid'),
+    });
+  });
+
+  test('without cgroup.kill processes are frozen, killed one by one, and thawed', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 2, { killFile: false });
+    await kernel.boot();
+    const cgroups = await openCgroups(kernel);
+    await cgroups.create(POD, {});
+    await kernel.enter('/kubepods/burstable/pod1', 41);
+    await cgroups.destroy(POD, signal);
+    expect(kernel.killed).toEqual([41]);
+    expect(kernel.writes.filter((write) => write.includes('freeze')).map((write) => write.split('=')[1])).toEqual([
+      ...['1', '0'],
+    ]);
+  });
+});
+
+describe('the hierarchy of a machine', () => {
+  test('controllers that share a mount, and spaces in its path', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.memory.mkdir('/proc/self');
+    await kernel.memory.writeFile(
+      '/proc/self/mountinfo',
+      [
+        '30 1 0:1 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct',
+        '31 1 0:2 / /other\\040place/memory rw - cgroup cgroup rw,memory',
+        '32 1 0:2 / /m rw shared:9 - cgroup cgroup rw,memory',
+        '33 1 0:3 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd',
+        '34 1 0:4 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw',
+        '36 1 0:4 / /run/elsewhere rw - cgroup2 cgroup2 rw',
+        '35 1 0:5 / /x rw - cgroup cgroup rw,name=elogind',
+      ].join('\n'),
+    );
+    expect(await readHierarchy(kernel.fs)).toEqual({
+      version: 1,
+      mounts: new Map([
+        ['cpu', '/sys/fs/cgroup/cpu,cpuacct'],
+        ['cpuacct', '/sys/fs/cgroup/cpu,cpuacct'],
+        ['memory', '/m'],
+        ['systemd', '/sys/fs/cgroup/systemd'],
+        ['unified', '/sys/fs/cgroup/unified'],
+      ]),
+    });
+  });
+
+  test('a machine without cgroups is told so', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 1);
+    await kernel.memory.mkdir('/proc/self');
+    await kernel.memory.writeFile('/proc/self/mountinfo', '31 1 0:2 / / rw - ext4 /dev/sda rw\n');
+    await expect(readHierarchy(kernel.fs)).rejects.toMatchObject({ code: 'NoHierarchy' });
+  });
+
+  test('the systemd driver is refused by name', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 2);
+    await kernel.boot();
+    await expect(openCgroups(kernel, 'systemd')).rejects.toMatchObject({
+      code: 'UnsupportedDriver',
+      message: expect.stringContaining('systemd'),
+    });
+  });
+});

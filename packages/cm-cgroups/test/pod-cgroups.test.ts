@@ -1,0 +1,214 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { EventRecorder } from '@node-agent/telemetry';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openCgroups, PodCgroups } from '../src/index.ts';
+import { FakeKernel } from './kernel.ts';
+import { bestEffort, burstable, container, guaranteed, makePod } from './pods.ts';
+
+const { signal } = new AbortController();
+
+describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
+  let clock: FakeClock;
+  let kernel: FakeKernel;
+  let events: string[];
+  const at = (controller: string, path: string): string => (version === 1 ? `/${controller}${path}` : path);
+  const recorder: EventRecorder = { event: (_node, type, reason) => events.push(`${type} ${reason}`) };
+  const make = (options: ConstructorParameters<typeof PodCgroups>[1] = {}): PodCgroups =>
+    new PodCgroups({ open: () => openCgroups(kernel), clock, recorder }, options);
+  const podGroups = (): string[] =>
+    kernel.groups(version === 1 ? '/memory' : '').map((path) => path.replace(/^\/memory/, ''));
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    kernel = new FakeKernel(clock, version);
+    events = [];
+    await kernel.boot();
+  });
+
+  test('one pod of each class: the tree that upstream makes', async () => {
+    const cgroups = make({ limits: { memoryBytes: 1024 ** 3, cpuShares: 2048 } });
+    const pods = [guaranteed('g'), burstable('b'), bestEffort('e')];
+    for (const pod of pods) await cgroups.ensure(pod, signal);
+    expect(podGroups()).toEqual([
+      '/kubepods',
+      '/kubepods/besteffort',
+      '/kubepods/besteffort/pode',
+      '/kubepods/burstable',
+      '/kubepods/burstable/podb',
+      '/kubepods/podg',
+    ]);
+    expect(pods.map((pod) => cgroups.podCgroupParent(pod))).toEqual([
+      ...['/kubepods/podg', '/kubepods/burstable/podb', '/kubepods/besteffort/pode'],
+    ]);
+    const memory = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    expect(await kernel.text(`${at('memory', '/kubepods')}/${memory}`)).toBe(String(1024 ** 3));
+    expect(await kernel.text(`${at('memory', '/kubepods/podg')}/${memory}`)).toBe(String(10 * 1024 ** 2));
+    expect(await cgroups.pods(signal)).toEqual(new Set(['g', 'b', 'e']));
+    expect(await Promise.all(pods.map((pod) => cgroups.exists(pod, signal)))).toEqual([true, true, true]);
+  });
+
+  test('huge pages: none for a pod that asks for none, all for the QoS groups', async () => {
+    const cgroups = make();
+    await cgroups.ensure(burstable('b'), signal);
+    const file = version === 1 ? 'hugetlb.2MB.limit_in_bytes' : 'hugetlb.2MB.max';
+    expect(await kernel.text(`${at('hugetlb', '/kubepods/burstable/podb')}/${file}`)).toBe('0');
+    expect(await kernel.text(`${at('hugetlb', '/kubepods/burstable')}/${file}`)).toBe('4611686018427387904');
+  });
+
+  test('a group that is there and was limited is not written again', async () => {
+    const cgroups = make();
+    expect(await cgroups.ensure(burstable('b'), signal)).toBe(true);
+    const before = kernel.writes.length;
+    expect(await cgroups.ensure(burstable('b'), signal)).toBe(false);
+    expect(kernel.writes.length).toBe(before);
+  });
+
+  test('K1: a kubelet that was killed between making a group and its limits sets them when it is back', async () => {
+    await (await openCgroups(kernel)).create(['kubepods', 'burstable', 'podb'], {});
+    const cgroups = make({ podPidsLimit: 9 });
+    expect(await cgroups.exists(burstable('b'), signal)).toBe(true);
+    await cgroups.ensure(burstable('b'), signal);
+    expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
+  });
+
+  test('a group that somebody else removed is made again', async () => {
+    const cgroups = make({ podPidsLimit: 9 });
+    await cgroups.ensure(burstable('b'), signal);
+    await (await openCgroups(kernel)).destroy(['kubepods', 'burstable', 'podb'], signal);
+    await cgroups.ensure(burstable('b'), signal);
+    expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
+  });
+
+  test('a limit that cannot be set keeps the pod from running, until it can', async () => {
+    const cgroups = make({ podPidsLimit: 9 });
+    kernel.refuse = (path) => (path.endsWith('pids.max') ? 'EINVAL' : undefined);
+    await expect(cgroups.ensure(burstable('b'), signal)).rejects.toMatchObject({ code: 'Refused' });
+    kernel.refuse = () => undefined;
+    await cgroups.ensure(burstable('b'), signal);
+    expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
+  });
+
+  test('a pod that was resized gets its new limits', async () => {
+    const cgroups = make();
+    await cgroups.ensure(guaranteed('g'), signal);
+    const more = { cpu: '100m', memory: '20Mi' };
+    await cgroups.update(makePod('g', [container('c', more, more)]), signal);
+    const memory = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    expect(await kernel.text(`${at('memory', '/kubepods/podg')}/${memory}`)).toBe(String(20 * 1024 ** 2));
+  });
+
+  test('a pod that is destroyed is gone from whichever class it is in, and the others stay', async () => {
+    const cgroups = make();
+    for (const pod of [guaranteed('g'), burstable('b'), bestEffort('e')]) await cgroups.ensure(pod, signal);
+    await kernel.enter(at('memory', '/kubepods/burstable/podb'), 77);
+    await cgroups.destroy('b', signal);
+    expect(kernel.killed).toEqual([77]);
+    expect(await cgroups.pods(signal)).toEqual(new Set(['g', 'e']));
+    await cgroups.destroy('b', signal);
+    await cgroups.destroy('no_such/pod', signal);
+  });
+
+  test('a pod that comes again under its UID waits until what was is removed', async () => {
+    const cgroups = make();
+    await cgroups.ensure(burstable('b'), signal);
+    await kernel.enter(at('memory', '/kubepods/burstable/podb'), 77);
+    kernel.stuck.add(77);
+    const destroying = cgroups.destroy('b', signal);
+    await clock.settle();
+    const ensuring = cgroups.ensure(burstable('b'), signal);
+    kernel.stuck.clear();
+    await clock.advance(2000);
+    await destroying;
+    await ensuring;
+    expect(await cgroups.exists(burstable('b'), signal)).toBe(true);
+  });
+
+  test('a UID that no group can be named by is an error of its pod alone (W3)', async () => {
+    const cgroups = make();
+    await expect(cgroups.ensure(burstable('../../b'), signal)).rejects.toMatchObject({ code: 'InvalidName' });
+    expect(await cgroups.pods(signal)).toEqual(new Set());
+  });
+
+  test('the QoS groups get the shares of their pods', async () => {
+    const cgroups = make();
+    await cgroups.updateQos([burstable('b', '1'), guaranteed('g')], signal);
+    const [file, whole, least] = version === 1 ? ['cpu.shares', '1024', '2'] : ['cpu.weight', '39', '1'];
+    expect(await kernel.text(`${at('cpu', '/kubepods/burstable')}/${file}`)).toBe(whole);
+    expect(await kernel.text(`${at('cpu', '/kubepods/besteffort')}/${file}`)).toBe(least);
+  });
+
+  test('a pod that waits for its volumes to go keeps the least CPU time', async () => {
+    const cgroups = make();
+    await cgroups.ensure(guaranteed('g'), signal);
+    await cgroups.reduceCpu('g', signal);
+    const [file, least] = version === 1 ? ['cpu.shares', '2'] : ['cpu.weight', '1'];
+    expect(await kernel.text(`${at('cpu', '/kubepods/podg')}/${file}`)).toBe(least);
+  });
+
+  test('all groups are below the configured root, which has to be there', async () => {
+    const cgroups = make({ cgroupRoot: '/mine/deep' });
+    await expect(cgroups.ensure(burstable('b'), signal)).rejects.toMatchObject({
+      code: 'MissingRoot',
+      message: expect.stringContaining('/mine/deep'),
+    });
+    await (await openCgroups(kernel)).create(['mine', 'deep'], {});
+    await cgroups.ensure(burstable('b'), signal);
+    expect(cgroups.podCgroupParent(burstable('b'))).toBe('/mine/deep/kubepods/burstable/podb');
+    expect(podGroups().filter((path) => path.includes('pod'))).toEqual([
+      ...['/mine/deep/kubepods', '/mine/deep/kubepods/besteffort'],
+      ...['/mine/deep/kubepods/burstable', '/mine/deep/kubepods/burstable/podb'],
+    ]);
+  });
+
+  test('a node limit that pods are above is told once, and taken when they are below', async () => {
+    const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    kernel.refuse = (path) => (path.endsWith(`/kubepods/${file}`) ? 'EBUSY' : undefined);
+    const cgroups = make({ limits: { memoryBytes: 4096 } });
+    const ending = new AbortController();
+    const running = cgroups.start(ending.signal);
+    await clock.advance(130_000);
+    kernel.refuse = () => undefined;
+    await clock.advance(130_000);
+    ending.abort();
+    await running;
+    expect(events).toEqual([...['Warning FailedNodeAllocatableEnforcement', 'Normal NodeAllocatableEnforced']]);
+    expect(await kernel.text(`${at('memory', '/kubepods')}/${file}`)).toBe('4096');
+  });
+
+  test('K2: a runtime that does not tell its driver yet is asked again, and ends nothing', async () => {
+    let there = false;
+    const cgroups = new PodCgroups({
+      clock,
+      async open() {
+        if (!there) throw new Error('not yet');
+        return await openCgroups(kernel);
+      },
+    });
+    const ending = new AbortController();
+    const running = cgroups.start(ending.signal);
+    await clock.advance(3000);
+    await expect(cgroups.ensure(burstable('b'), signal)).rejects.toMatchObject({ code: 'Io', message: 'not yet' });
+    there = true;
+    await clock.advance(1000);
+    expect(podGroups()).toContain('/kubepods/burstable');
+    await cgroups.ensure(burstable('b'), signal);
+    expect(await cgroups.pods(signal)).toEqual(new Set(['b']));
+    ending.abort();
+    await running;
+  });
+
+  test('what nobody can wait for ends the start at once', async () => {
+    await expect(make({ cgroupRoot: '/nowhere' }).start(signal)).rejects.toMatchObject({ code: 'MissingRoot' });
+  });
+
+  test('a pod that runs and uses more than its limit is not held up; the limit is tried again', async () => {
+    const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    const cgroups = make({ podPidsLimit: 9 });
+    kernel.refuse = (path) => (path.endsWith(`/podg/${file}`) ? 'EBUSY' : undefined);
+    await cgroups.ensure(guaranteed('g'), signal);
+    expect(await kernel.text(`${at('pids', '/kubepods/podg')}/pids.max`)).toBe('9');
+    kernel.refuse = () => undefined;
+    await cgroups.ensure(guaranteed('g'), signal);
+    expect(await kernel.text(`${at('memory', '/kubepods/podg')}/${file}`)).toBe(String(10 * 1024 ** 2));
+  });
+});

@@ -1,0 +1,123 @@
+import { parseResourceList } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { allocatableAbsolute, listResourceConfig, podResourceConfig, qosShares } from '../src/index.ts';
+import { bestEffort, burstable, container, guaranteed, makePod } from './pods.ts';
+
+const NO_PAGES = { hugePageLimits: new Map() };
+const CPU = { cpu: '100m' };
+const MEMORY = { memory: '10Mi' };
+const MIB = 1024 ** 2;
+
+describe('what a pod is held to', () => {
+  test.each([
+    {
+      what: 'a BestEffort pod: the least shares',
+      pod: bestEffort('u'),
+      config: { cpuShares: 2 },
+    },
+    {
+      what: 'a Guaranteed pod: its limits, all of them',
+      pod: guaranteed('u'),
+      config: { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryBytes: 10 * MIB },
+    },
+    {
+      what: 'a Burstable pod without limits: its shares',
+      pod: burstable('u'),
+      config: { cpuShares: 256 },
+    },
+    {
+      what: 'no memory limit where one container has none',
+      pod: makePod('u', [container('a', CPU, { ...CPU, ...MEMORY }), container('b', CPU, CPU)]),
+      config: { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000 },
+    },
+    {
+      what: 'no CPU limit where an init container has none',
+      pod: makePod('u', [container('a', CPU, { ...CPU, ...MEMORY })], {
+        initContainers: [container('i', {}, MEMORY)],
+      }),
+      config: { cpuShares: 102, memoryBytes: 10 * MIB },
+    },
+    {
+      what: 'sidecars count with the main containers',
+      pod: makePod('u', [container('a', CPU, CPU)], {
+        initContainers: [container('s', CPU, CPU, { restartPolicy: 'Always' })],
+      }),
+      config: { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000 },
+    },
+    {
+      what: 'limits of the pod as a whole hold without limits of its containers',
+      pod: makePod('u', [container('a'), container('b', CPU)], {
+        resources: { requests: { cpu: '1' }, limits: { cpu: '2', memory: '64Mi' } },
+      }),
+      config: { cpuShares: 1024, cpuQuotaUs: 200_000, cpuPeriodUs: 100_000, memoryBytes: 64 * MIB },
+    },
+    {
+      what: 'overhead is in shares and limits',
+      pod: makePod('u', [container('a', { ...CPU, ...MEMORY }, { ...CPU, ...MEMORY })], {
+        overhead: { cpu: '100m', memory: '2Mi' },
+      }),
+      config: { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000, memoryBytes: 12 * MIB },
+    },
+  ])('$what', ({ pod, config }) => {
+    expect(podResourceConfig(pod)).toEqual({ ...config, ...NO_PAGES });
+  });
+
+  test('no CPU time limit where CFS quotas are off', () => {
+    expect(podResourceConfig(guaranteed('u'), { cpuCfsQuota: false })).toMatchObject({ cpuQuotaUs: -1 });
+  });
+
+  test('the quota follows the period', () => {
+    expect(podResourceConfig(guaranteed('u'), { cpuCfsQuotaPeriodUs: 20_000 })).toMatchObject({
+      cpuQuotaUs: 2000,
+      cpuPeriodUs: 20_000,
+    });
+  });
+
+  test.each([
+    [100, 100],
+    [0, undefined],
+    [-1, undefined],
+    [undefined, undefined],
+  ])('a podPidsLimit of %s is a limit of %s', (podPidsLimit, expected) => {
+    const options = podPidsLimit === undefined ? {} : { podPidsLimit };
+    expect(podResourceConfig(bestEffort('u'), options).pidsLimit).toBe(expected);
+  });
+
+  test('huge pages that are requested are allowed, by size', () => {
+    const pages = { 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '1Gi' };
+    const pod = makePod('u', [container('a', { ...CPU, ...pages }, pages)]);
+    expect(podResourceConfig(pod).hugePageLimits).toEqual(
+      new Map([
+        ['2MB', 4n * 1024n ** 2n],
+        ['1GB', 1024n ** 3n],
+      ]),
+    );
+  });
+});
+
+describe('what the QoS groups get', () => {
+  test.each([
+    { what: 'no pods', pods: [], shares: 2 },
+    { what: 'pods of the other classes', pods: [guaranteed('a'), bestEffort('b')], shares: 2 },
+    { what: 'two Burstable pods', pods: [burstable('a'), burstable('b', '1'), guaranteed('c')], shares: 1280 },
+    { what: 'more than the kernel takes', pods: [burstable('a', '1000')], shares: 262_144 },
+  ])('$what: $shares shares', ({ pods, shares }) => {
+    expect(qosShares(pods)).toEqual({ burstable: shares, bestEffort: 2 });
+  });
+});
+
+describe('what all pods together get', () => {
+  test('the capacity less what is reserved, never below 0', () => {
+    const left = allocatableAbsolute(
+      parseResourceList({ cpu: '2', memory: '1Gi', pid: '1000', 'hugepages-2Mi': '4Mi' }),
+      parseResourceList({ cpu: '500m', memory: '1Gi' }),
+      parseResourceList({ cpu: '250m', memory: '1Gi', pid: '100' }),
+    );
+    expect(listResourceConfig(left)).toEqual({
+      cpuShares: 1280,
+      memoryBytes: 0,
+      pidsLimit: 900,
+      hugePageLimits: new Map([['2MB', 4n * 1024n ** 2n]]),
+    });
+  });
+});

@@ -1,0 +1,130 @@
+import { type Clock, sleep } from '@node-agent/async';
+import { CriError } from '@node-agent/cri-client';
+import type { Call } from './rpcs.ts';
+
+/** One life of the runtime: a crash ends all its calls. */
+export class RuntimeLife {
+  readonly #calls = new Set<OpenCall>();
+  #ended: { readonly reason: unknown } | undefined;
+
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  get reason(): unknown {
+    return this.#ended?.reason;
+  }
+
+  /** Ends every call, those that began first before the others. */
+  end(reason: unknown): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = { reason };
+    for (const call of [...this.#calls]) call.end(reason);
+  }
+
+  add(call: OpenCall): void {
+    this.#calls.add(call);
+  }
+
+  delete(call: OpenCall): void {
+    this.#calls.delete(call);
+  }
+}
+
+/**
+ * A call under way, until it is disposed of. It ends early when its caller goes or the runtime crashes. Most calls are
+ * answered at once and never ask for their signal: it is made only then.
+ */
+export class OpenCall implements Call, Disposable {
+  readonly #clock: Clock;
+  readonly #life: RuntimeLife;
+  readonly #caller: AbortSignal | undefined;
+  readonly #onCaller = (): void => {
+    if (this.#caller !== undefined) this.end(cancelled(this.#caller));
+  };
+  #ended: { readonly reason: unknown } | undefined;
+  #onEnd: ((reason: unknown) => void) | undefined;
+  #signal: AbortController | undefined;
+
+  constructor(clock: Clock, life: RuntimeLife, caller: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.#life = life;
+    this.#caller = caller;
+    life.add(this);
+    caller?.addEventListener('abort', this.#onCaller, { once: true });
+    if (life.ended) this.end(life.reason);
+    else if (caller?.aborted) this.#onCaller();
+  }
+
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  get crashed(): boolean {
+    return this.#life.ended;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      this.#signal = new AbortController();
+      if (this.#ended !== undefined) this.#signal.abort(this.#ended.reason);
+    }
+    return this.#signal.signal;
+  }
+
+  /** @throws why it has ended early */
+  throwIfEnded(): void {
+    if (this.#ended !== undefined) throw this.#ended.reason;
+  }
+
+  /** What comes of `work`, or why the call has ended before it. */
+  unlessEnded<T>(work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      // What has been done by now comes before the end.
+      this.#onEnd = (reason) => queueMicrotask(() => reject(reason));
+      if (this.#ended !== undefined) this.#onEnd(this.#ended.reason);
+      work.then(resolve, reject);
+    });
+  }
+
+  async sleep(ms: number, inner?: AbortSignal): Promise<void> {
+    this.throwIfEnded();
+    if (ms > 0) await sleepUnlessEither(this.#clock, ms, this.signal, inner);
+  }
+
+  end(reason: unknown): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = { reason };
+    this.#onEnd?.(reason);
+    this.#signal?.abort(reason);
+  }
+
+  /** The call is answered, one way or the other: nothing ends it any more. */
+  [Symbol.dispose](): void {
+    this.#life.delete(this);
+    this.#caller?.removeEventListener('abort', this.#onCaller);
+  }
+}
+
+async function sleepUnlessEither(clock: Clock, ms: number, call: AbortSignal, inner?: AbortSignal): Promise<void> {
+  if (inner === undefined) return sleep(clock, ms, call);
+  const either = new AbortController();
+  const onCall = (): void => either.abort(call.reason);
+  const onInner = (): void => either.abort(inner.reason);
+  call.addEventListener('abort', onCall, { once: true });
+  inner.addEventListener('abort', onInner, { once: true });
+  if (inner.aborted) onInner();
+  try {
+    await sleep(clock, ms, either.signal);
+  } finally {
+    call.removeEventListener('abort', onCall);
+    inner.removeEventListener('abort', onInner);
+  }
+}
+
+/** Why a call ends whose caller has gone. */
+export function cancelled(signal: AbortSignal): CriError {
+  const { reason } = signal;
+  if (CriError.is(reason)) return reason;
+  return new CriError({ rpc: '', code: 'CANCELLED', details: 'context canceled', cause: reason });
+}

@@ -1,0 +1,24 @@
+import type { Dirent, Stats } from 'node:fs';
+import type { FileKind, FileStat } from './file-system.ts';
+
+export function kindOf(entry: Stats | Dirent<string | Buffer>): FileKind {
+  if (entry.isFile()) return 'file';
+  if (entry.isDirectory()) return 'directory';
+  if (entry.isSymbolicLink()) return 'symlink';
+  if (entry.isSocket()) return 'socket';
+  if (entry.isFIFO()) return 'fifo';
+  return entry.isBlockDevice() ? 'blockDevice' : 'charDevice';
+}
+
+export function statOf(stats: Stats): FileStat {
+  return {
+    kind: kindOf(stats),
+    sizeBytes: stats.size,
+    mode: stats.mode & 0o7777,
+    uid: stats.uid,
+    gid: stats.gid,
+    modifiedAtMs: stats.mtimeMs,
+    inode: stats.ino,
+    device: stats.dev,
+  };
+}

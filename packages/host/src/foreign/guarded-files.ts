@@ -1,0 +1,201 @@
+import { abortable, type Clock, Semaphore } from '@node-agent/async';
+import type { FileStat } from '../file-system.ts';
+import { HELPER_THREADS, type Helper } from '../helper/helper-process.ts';
+import type { FileSystemSize, HelperCallName, HelperCalls } from '../helper/protocol.ts';
+import { errorCode, systemError } from '../system-error.ts';
+import type { ForeignFiles } from './foreign-files.ts';
+import { mayAsk, placeOf, type Suspicion, suspect } from './hang-rule.ts';
+
+/** What {@link GuardedFiles} works with. */
+export interface GuardedFilesComponents {
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
+  readonly startHelper: () => Helper;
+  /** Where something is mounted, as far as the machine knows without asking it. */
+  readonly mountPoints: () => Promise<Iterable<string>>;
+}
+
+export interface GuardedFilesOptions {
+  /** How long a call may take. Default: 10,000. */
+  readonly deadlineMs?: number;
+  /** How many helpers there may be that were killed and did not end, before nothing is asked any more. Default: 8. */
+  readonly maxAbandoned?: number;
+  /** How many calls may be under way, the others wait. Default: 32, the threads of a helper. */
+  readonly maxCalls?: number;
+  /** How many of them to one place. Default: 4. */
+  readonly maxCallsPerPlace?: number;
+}
+
+interface Running {
+  readonly helper: Helper;
+  calls: number;
+  /** Something in it hangs: it is asked nothing more, and killed once nobody waits for it. */
+  retired: boolean;
+}
+
+/**
+ * {@link ForeignFiles} through a helper process, started with the first call, which ends by itself when it is asked for
+ * nothing. A call that hangs costs that process: the next has another one. A place that did not answer is asked again later
+ * and later, by one call at a time; a helper that cannot be killed, as its call sleeps in the kernel for good, is abandoned,
+ * and there may be few of them.
+ */
+export class GuardedFiles implements ForeignFiles {
+  readonly #components: GuardedFilesComponents;
+  readonly #options: Required<GuardedFilesOptions>;
+  readonly #suspicions = new Map<string, Suspicion>();
+  readonly #places = new Map<string, Semaphore>();
+  readonly #calls: Semaphore;
+  #running: Running | undefined;
+  #dying = 0;
+
+  constructor(components: GuardedFilesComponents, options: GuardedFilesOptions = {}) {
+    this.#components = components;
+    this.#options = { deadlineMs: 10_000, maxAbandoned: 8, maxCalls: HELPER_THREADS, maxCallsPerPlace: 4, ...options };
+    this.#calls = new Semaphore(this.#options.maxCalls);
+  }
+
+  /** Helpers that were killed and have not ended. */
+  get abandoned(): number {
+    return this.#dying;
+  }
+
+  stat(path: string, signal?: AbortSignal): Promise<FileStat> {
+    return this.#guarded('stat', [path], signal);
+  }
+
+  lstat(path: string, signal?: AbortSignal): Promise<FileStat> {
+    return this.#guarded('lstat', [path], signal);
+  }
+
+  realpath(path: string, signal?: AbortSignal): Promise<string> {
+    return this.#guarded('realpath', [path], signal);
+  }
+
+  statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> {
+    return this.#guarded('statfs', [path], signal);
+  }
+
+  async makeDirectory(path: string, mode: number, signal?: AbortSignal): Promise<void> {
+    await this.#guarded('makeDirectory', [path, mode], signal);
+  }
+
+  async makeFile(path: string, signal?: AbortSignal): Promise<void> {
+    await this.#guarded('makeFile', [path], signal);
+  }
+
+  async #guarded<Name extends HelperCallName>(
+    name: Name,
+    args: HelperCalls[Name]['args'],
+    signal: AbortSignal | undefined,
+  ): Promise<HelperCalls[Name]['value']> {
+    signal?.throwIfAborted();
+    const place = placeOf(args[0], await this.#components.mountPoints());
+    // Goes on to its end, or its deadline, when nobody waits for it any more: it holds a thread until then.
+    const answer = this.#inTurn(name, args, place);
+    answer.catch(() => undefined);
+    return await (signal === undefined ? answer : abortable(answer, signal));
+  }
+
+  async #inTurn<Name extends HelperCallName>(
+    name: Name,
+    args: HelperCalls[Name]['args'],
+    place: string,
+  ): Promise<HelperCalls[Name]['value']> {
+    const turns = this.#places.get(place) ?? new Semaphore(this.#options.maxCallsPerPlace);
+    this.#places.set(place, turns);
+    this.#check(place, turns.active, name, args[0]);
+    const turn = await turns.acquire();
+    try {
+      using _call = await this.#calls.acquire();
+      // While it waited, another may have found out.
+      this.#check(place, turns.active - 1, name, args[0]);
+      return await this.#answer(name, args, place);
+    } finally {
+      turn[Symbol.dispose]();
+      if (turns.active === 0) this.#places.delete(place);
+    }
+  }
+
+  /** @throws ETIMEDOUT, EAGAIN, where it is not to be asked now */
+  #check(place: string, underWay: number, name: string, path: string): void {
+    const nowMs = this.#components.clock.monotonic();
+    const suspicion = this.#suspicions.get(place);
+    if (suspicion !== undefined && !mayAsk(suspicion, underWay, nowMs)) {
+      const inSeconds = Math.max(Math.ceil((suspicion.refusedUntilMs - nowMs) / 1000), 1);
+      const detail = `its file system did not answer; it is asked again in ${inSeconds} s at the earliest`;
+      throw systemError('ETIMEDOUT', name, path, detail);
+    }
+    if (this.#dying >= this.#options.maxAbandoned) {
+      throw systemError('EAGAIN', name, path, `${this.#dying} processes hang in calls like it, and cannot be killed`);
+    }
+  }
+
+  async #answer<Name extends HelperCallName>(
+    name: Name,
+    args: HelperCalls[Name]['args'],
+    place: string,
+  ): Promise<HelperCalls[Name]['value']> {
+    try {
+      return await this.#ask(name, args, place);
+    } catch (error) {
+      // It ended in the same instant, having had nothing to do for a while.
+      if (errorCode(error) !== 'ESRCH') throw error;
+      return await this.#ask(name, args, place);
+    }
+  }
+
+  async #ask<Name extends HelperCallName>(
+    name: Name,
+    args: HelperCalls[Name]['args'],
+    place: string,
+  ): Promise<HelperCalls[Name]['value']> {
+    const { clock } = this.#components;
+    const { deadlineMs } = this.#options;
+    const running = this.#helper();
+    running.calls++;
+    const late = Promise.withResolvers<never>();
+    const timer = clock.setTimer(deadlineMs, () => {
+      this.#suspicions.set(place, suspect(this.#suspicions.get(place), clock.monotonic()));
+      this.#retire(running);
+      late.reject(
+        systemError('ETIMEDOUT', name, args[0], `its file system did not answer within ${deadlineMs / 1000} s`),
+      );
+    });
+    try {
+      const value = await Promise.race([running.helper.call(name, args), late.promise]);
+      this.#suspicions.delete(place);
+      return value;
+    } catch (error) {
+      // What was refused was answered.
+      if (!['ETIMEDOUT', 'ESRCH'].includes(errorCode(error) ?? '')) this.#suspicions.delete(place);
+      throw error;
+    } finally {
+      timer.cancel();
+      running.calls--;
+      this.#endIfIdle(running);
+    }
+  }
+
+  #helper(): Running {
+    if (this.#running !== undefined) return this.#running;
+    const running: Running = { helper: this.#components.startHelper(), calls: 0, retired: false };
+    this.#running = running;
+    void running.helper.ended.then(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    return running;
+  }
+
+  #retire(running: Running): void {
+    running.retired = true;
+    if (this.#running === running) this.#running = undefined;
+  }
+
+  #endIfIdle({ retired, calls, helper }: Running): void {
+    if (!retired || calls > 0) return;
+    this.#dying++;
+    void helper.ended.then(() => {
+      this.#dying--;
+    });
+    helper.kill();
+  }
+}

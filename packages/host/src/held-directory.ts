@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { constants, type Dir } from 'node:fs';
+import * as fsp from 'node:fs/promises';
+import { bytesOfText, textOfBytes } from './byte-names.ts';
+import { mountIdOf, onLinux } from './mount-id.ts';
+import { errorCode, systemError } from './system-error.ts';
+import type { HeldDirectory, TreeEntry, TreeFailure } from './tree-removal.ts';
+
+/** How many names are read at a time. */
+export const PORTION = 256;
+
+/** A name of its own for a directory that things are moved into. */
+export function spareName(): string {
+  return `.removing-${randomBytes(8).toString('hex')}`;
+}
+
+/** The text of a name that was read as Latin 1: each character is a byte of it. */
+export function textOfName(name: string): string {
+  return textOfBytes(Buffer.from(name, 'latin1'));
+}
+
+/**
+ * A directory held by its descriptor, for trees that are removed in this process: one call of the thread pool at a time.
+ * Its entries are named through the open directory, so that a link which takes a directory's place leads nowhere. Names
+ * are Latin 1 texts of their bytes.
+ */
+export class NodeHeldDirectory implements HeldDirectory {
+  readonly path: string;
+  readonly handle: string;
+  readonly #file: fsp.FileHandle;
+  readonly #mountId: string;
+  #names: Dir | undefined;
+
+  private constructor(file: fsp.FileHandle, path: string, opened: string | Buffer) {
+    this.#file = file;
+    this.path = path;
+    this.#mountId = mountIdOf(file.fd);
+    this.handle = onLinux ? `/proc/self/fd/${file.fd}` : textOfName(Buffer.from(opened).toString('latin1'));
+  }
+
+  /** @param path for errors; `opened` is what is opened, which may lead through links where `flags` let it */
+  static async open(opened: string | Buffer, path: string, flags = 0): Promise<NodeHeldDirectory> {
+    const file = await fsp.open(opened, constants.O_RDONLY | constants.O_DIRECTORY | flags);
+    try {
+      return new NodeHeldDirectory(file, path, opened);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  async next(): Promise<readonly TreeEntry[]> {
+    this.#names ??= await fsp.opendir(this.handle, { encoding: 'latin1', bufferSize: PORTION });
+    const entries: TreeEntry[] = [];
+    while (entries.length < PORTION) {
+      const entry = await this.#names.read();
+      if (entry === null) break;
+      entries.push({ name: entry.name, isDirectory: entry.isDirectory() });
+    }
+    return entries;
+  }
+
+  async unlink(names: readonly string[]): Promise<readonly TreeFailure[]> {
+    const failures: TreeFailure[] = [];
+    for (const name of names) {
+      try {
+        await fsp.unlink(this.#entry(name));
+      } catch (error) {
+        if (errorCode(error) !== 'ENOENT') failures.push({ name, error: this.#explain(error, name) });
+      }
+    }
+    return failures;
+  }
+
+  async removeDirectory(name: string): Promise<void> {
+    await fsp.rmdir(this.#entry(name)).catch((error: unknown) => {
+      throw this.#explain(error, name);
+    });
+  }
+
+  async enter(name: string): Promise<HeldDirectory> {
+    const path = this.#pathOf(name);
+    let directory: NodeHeldDirectory;
+    try {
+      directory = await NodeHeldDirectory.open(this.#entry(name), path, constants.O_NOFOLLOW);
+    } catch (error) {
+      throw this.#explain(error, name);
+    }
+    if (directory.#mountId === this.#mountId) return directory;
+    await directory.close();
+    throw isMountPoint(path);
+  }
+
+  async makeDirectory(): Promise<string> {
+    const name = spareName();
+    await fsp.mkdir(this.#entry(name), { mode: 0o700 });
+    return name;
+  }
+
+  async moveInto(name: string, root: HeldDirectory, directory: string): Promise<void> {
+    await fsp.rename(this.#entry(name), `${root.handle}/${directory}/${spareName()}`).catch((error: unknown) => {
+      throw this.#explain(error, name);
+    });
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#names?.close();
+    } finally {
+      await this.#file.close();
+    }
+  }
+
+  #entry(name: string): Buffer {
+    return Buffer.concat([Buffer.from(bytesOfText(this.handle)), Buffer.from(`/${name}`, 'latin1')]);
+  }
+
+  #pathOf(name: string): string {
+    return `${this.path === '/' ? '' : this.path}/${textOfName(name)}`;
+  }
+
+  #explain(error: unknown, name: string): unknown {
+    return explained(error, this.#pathOf(name));
+  }
+}
+
+/** The error with the path that the caller knows in place of the descriptor's. */
+export function explained(error: unknown, path: string): unknown {
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  if (code === 'EBUSY') return isMountPoint(path);
+  return Object.assign(systemError(code, 'rm', path), { cause: error });
+}
+
+/** What is said of a mount point, whoever notices it. */
+export function isMountPoint(path: string): unknown {
+  return systemError('EBUSY', 'rmdir', path, 'it is a mount point');
+}

@@ -1,0 +1,86 @@
+/**
+ * The helper process of this package: a program that does for another one what may never return, or would take its
+ * threads for long. It speaks over Node's channel to a child (see `helper/protocol.ts`), ends when that is closed, and
+ * after a while in which it was asked for nothing.
+ */
+import * as fsp from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { bytesOfText, systemPath, textOfBytes } from './byte-names.ts';
+import { statOf } from './file-stat.ts';
+import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
+import { SwiftDirectory } from './helper/swift-directory.ts';
+import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
+
+const IDLE_MS = 10_000;
+/** After so many portions of names it is said that a removal goes on. */
+const PORTIONS_PER_PROGRESS = 64;
+
+type Handlers = {
+  readonly [Name in keyof HelperCalls]: (
+    args: HelperCalls[Name]['args'],
+    onProgress: () => void,
+  ) => Promise<HelperCalls[Name]['value']>;
+};
+
+const handlers: Handlers = {
+  stat: async ([path]) => statOf(await fsp.stat(systemPath(path))),
+  lstat: async ([path]) => statOf(await fsp.lstat(systemPath(path))),
+  realpath: async ([path]) => textOfBytes(await fsp.realpath(systemPath(path), { encoding: 'buffer' })),
+  async statfs([path]) {
+    const { bsize, blocks, bavail, files, ffree } = await fsp.statfs(systemPath(path));
+    return { totalBytes: bsize * blocks, availableBytes: bsize * bavail, inodes: files, freeInodes: ffree };
+  },
+  async makeDirectory([path, mode]) {
+    const made = await fsp.mkdir(systemPath(path), { recursive: true, mode });
+    // A directory that was there before keeps its own mode.
+    if (made !== undefined) await fsp.chmod(systemPath(path), mode);
+    return null;
+  },
+  async makeFile([path]) {
+    // Opened to append, so that a file which came in between keeps its content.
+    await (await fsp.open(systemPath(path), 'a')).close();
+    return null;
+  },
+  async removeTree([path], onProgress) {
+    let portions = 0;
+    const onPortion = async (): Promise<void> => {
+      if (++portions % PORTIONS_PER_PROGRESS === 0) onProgress();
+      // That the other side is gone is heard only between the system's calls.
+      if (portions % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const parent = SwiftDirectory.open(systemPath(dirname(path)), dirname(path), onPortion);
+    try {
+      const name = Buffer.from(bytesOfText(basename(path))).toString('latin1');
+      await removeEntry(parent, name, { maxDepth: MAX_DEPTH, maxEntries: Number.POSITIVE_INFINITY });
+    } finally {
+      await parent.close();
+    }
+    return null;
+  },
+};
+
+let calls = 0;
+let idle = setTimeout(end, IDLE_MS);
+
+function end(): void {
+  process.exit();
+}
+
+async function answer({ id, name, args }: HelperRequest): Promise<void> {
+  clearTimeout(idle);
+  calls++;
+  const send = (response: HelperResponse): void => {
+    if (process.connected) process.send?.(response);
+  };
+  try {
+    const handler = handlers[name] as (args: HelperRequest['args'], onProgress: () => void) => Promise<unknown>;
+    send({ id, value: await handler(args, () => send({ id, progress: true })) });
+  } catch (error) {
+    send({ id, error: toHelperError(error, String(args[0])) });
+  }
+  calls--;
+  if (calls === 0) idle = setTimeout(end, IDLE_MS);
+}
+
+process.on('disconnect', end);
+process.on('message', (request: HelperRequest) => void answer(request));

@@ -1,0 +1,60 @@
+import type { FileStat } from '../file-system.ts';
+import { errorCode, type SystemError, systemError } from '../system-error.ts';
+
+/** How large a file system is, and how much of it is free. */
+export interface FileSystemSize {
+  readonly totalBytes: number;
+  /** For users without privileges. */
+  readonly availableBytes: number;
+  readonly inodes: number;
+  readonly freeInodes: number;
+}
+
+/** What a helper process can be asked for, by name, with its arguments and its answer. */
+export interface HelperCalls {
+  /** Links followed. */
+  stat: { readonly args: readonly [path: string]; readonly value: FileStat };
+  lstat: { readonly args: readonly [path: string]; readonly value: FileStat };
+  realpath: { readonly args: readonly [path: string]; readonly value: string };
+  statfs: { readonly args: readonly [path: string]; readonly value: FileSystemSize };
+  /** Makes a directory with its parents; no error where it is there. */
+  makeDirectory: { readonly args: readonly [path: string, mode: number]; readonly value: null };
+  /** Makes an empty file, or leaves the one that is there as it is. */
+  makeFile: { readonly args: readonly [path: string]; readonly value: null };
+  /** Removes whatever is at a path, with all below it, as `FileSystem.removeAll` does. */
+  removeTree: { readonly args: readonly [path: string]; readonly value: null };
+}
+
+export type HelperCallName = keyof HelperCalls;
+
+/** A call, as JSON: texts keep bytes that are no UTF-8, as `textOfBytes` has them. */
+export interface HelperRequest {
+  readonly id: number;
+  readonly name: HelperCallName;
+  readonly args: readonly (string | number)[];
+}
+
+/** An answer; or, before it, that a long call goes on. */
+export type HelperResponse =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: HelperError }
+  | { readonly id: number; readonly progress: true };
+
+/** A system error, as JSON. */
+export interface HelperError {
+  readonly code: string;
+  readonly syscall: string;
+  readonly path: string;
+  readonly message: string;
+}
+
+export function toHelperError(error: unknown, path: string): HelperError {
+  const message = error instanceof Error ? error.message : String(error);
+  const { syscall = 'call', path: named = path } = (error instanceof Error ? error : {}) as Partial<SystemError>;
+  return { code: errorCode(error) ?? 'EIO', syscall, path: String(named), message };
+}
+
+/** The error that the helper met, as if it had been met here. */
+export function fromHelperError({ code, syscall, path, message }: HelperError): SystemError {
+  return Object.assign(systemError(code, syscall, path), { message });
+}

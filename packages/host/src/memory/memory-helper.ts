@@ -1,0 +1,68 @@
+import type { Clock } from '@node-agent/async';
+import type { ForeignFiles } from '../foreign/foreign-files.ts';
+import { GuardedFiles, type GuardedFilesOptions } from '../foreign/guarded-files.ts';
+import type { Helper } from '../helper/helper-process.ts';
+import type { HelperCallName, HelperCalls } from '../helper/protocol.ts';
+import { systemError } from '../system-error.ts';
+import type { MemoryFileSystem } from './memory-file-system.ts';
+
+type Handlers = {
+  readonly [Name in keyof HelperCalls]: (args: HelperCalls[Name]['args']) => Promise<HelperCalls[Name]['value']>;
+};
+
+/** What is asked of a file system in memory: a `MemoryFileSystem`, of this copy of the package or of another one. */
+export type MemoryForeignHost = Pick<
+  MemoryFileSystem,
+  'stat' | 'lstat' | 'realpath' | 'limitBytes' | 'usedBytes' | 'mkdir' | 'open' | 'removeAll' | 'mountPoints'
+>;
+
+/** A helper process over a file system in memory: what hangs there hangs its calls, until it is killed. */
+function memoryHelper(fs: MemoryForeignHost): Helper {
+  const end = Promise.withResolvers<void>();
+  const handlers: Handlers = {
+    stat: ([path]) => fs.stat(path),
+    lstat: ([path]) => fs.lstat(path),
+    realpath: ([path]) => fs.realpath(path),
+    async statfs([path]) {
+      await fs.stat(path);
+      const totalBytes = Number.isFinite(fs.limitBytes) ? fs.limitBytes : Number.MAX_SAFE_INTEGER;
+      return { totalBytes, availableBytes: Math.max(totalBytes - fs.usedBytes, 0), inodes: 0, freeInodes: 0 };
+    },
+    async makeDirectory([path, mode]) {
+      await fs.mkdir(path, { mode });
+      return null;
+    },
+    async makeFile([path]) {
+      await (await fs.open(path, 'a')).close();
+      return null;
+    },
+    async removeTree([path]) {
+      await fs.removeAll(path);
+      return null;
+    },
+  };
+  const ended = end.promise.then(() => {
+    throw systemError('ESRCH', 'call', 'helper', 'the helper process has ended');
+  });
+  ended.catch(() => undefined);
+  return {
+    call<Name extends HelperCallName>(name: Name, args: HelperCalls[Name]['args']) {
+      const handler: (args: HelperCalls[Name]['args']) => Promise<HelperCalls[Name]['value']> = handlers[name];
+      return Promise.race([handler(args), ended]);
+    },
+    kill: () => end.resolve(),
+    ended: end.promise,
+  };
+}
+
+/** {@link ForeignFiles} of a file system in memory: what hangs there is told after the deadline, by the clock. */
+export function memoryForeignFiles(
+  components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>; readonly fs: MemoryForeignHost },
+  options?: GuardedFilesOptions,
+): ForeignFiles {
+  const { clock, fs } = components;
+  return new GuardedFiles(
+    { clock, startHelper: () => memoryHelper(fs), mountPoints: async () => fs.mountPoints() },
+    options,
+  );
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import type { ImageTimes } from './image-record.ts';
+
+/** Where the ages of images outlive the process: a `CheckpointStore` of `@node-agent/checkpoint`, or the like. */
+export interface AgeStore {
+  /** @throws where what is there cannot be read */
+  get(key: string): Promise<object | undefined>;
+  create(key: string, content: object): Promise<void>;
+}
+
+const KEY = 'image_gc_state';
+
+/** On the disk are instants of the wall clock: the monotonic one begins anew with each boot. */
+type Instant = Pick<Clock, 'now' | 'monotonic'>;
+
+/** Keeps the times of images over restarts (N4; upstream forgets them). What cannot be kept is logged, and counts from now. */
+export class AgeCheckpoint {
+  readonly #components: { readonly ages?: AgeStore; readonly clock: Instant; readonly logger: Logger };
+  #written = '';
+
+  constructor(components: { readonly ages?: AgeStore; readonly clock: Instant; readonly logger: Logger }) {
+    this.#components = components;
+  }
+
+  async load(): Promise<ReadonlyMap<string, ImageTimes>> {
+    const { ages, clock, logger } = this.#components;
+    try {
+      const content = await ages?.get(KEY);
+      return content === undefined ? new Map() : decodeTimes(content, clock);
+    } catch (err) {
+      logger.error({ err }, 'The ages of images cannot be read: they count from now');
+      return new Map();
+    }
+  }
+
+  async save(times: ReadonlyMap<string, ImageTimes>): Promise<void> {
+    const { ages, clock, logger } = this.#components;
+    if (ages === undefined) return;
+    const content = encodeTimes(times, clock);
+    const text = JSON.stringify(content);
+    if (text === this.#written) return;
+    try {
+      await ages.create(KEY, content);
+      this.#written = text;
+    } catch (err) {
+      logger.warn({ err }, 'The ages of images cannot be written');
+    }
+  }
+}
+
+/** Whole seconds: the two clocks drift, and what did not change must not look as if it had. */
+function encodeTimes(times: ReadonlyMap<string, ImageTimes>, clock: Instant): object {
+  const wall = (ms: number): number => Math.round((clock.now() - (clock.monotonic() - ms)) / 1000);
+  const images: Record<string, object> = {};
+  for (const [key, { firstDetectedMs, lastUsedMs }] of times) {
+    images[key] = {
+      firstDetectedSeconds: wall(firstDetectedMs),
+      ...(lastUsedMs !== undefined && { lastUsedSeconds: wall(lastUsedMs) }),
+    };
+  }
+  return { version: 1, images };
+}
+
+/** Times that lie ahead, as the wall clock went back, are taken for now. @throws TypeError where it is something else */
+function decodeTimes(content: object, clock: Instant): ReadonlyMap<string, ImageTimes> {
+  const { version, images } = content as { readonly version?: unknown; readonly images?: unknown };
+  if (version !== 1) throw new TypeError(`${KEY}: version must be 1, not ${JSON.stringify(version)}`);
+  if (typeof images !== 'object' || images === null) throw new TypeError(`${KEY}: images must be an object`);
+  const monotonic = (field: string, value: unknown): number => {
+    if (typeof value !== 'number') throw new TypeError(`${KEY}: ${field} must be a number`);
+    return clock.monotonic() - Math.max(0, clock.now() - value * 1000);
+  };
+  const times = new Map<string, ImageTimes>();
+  for (const [key, value] of Object.entries(images)) {
+    const at = `images[${JSON.stringify(key)}]`;
+    if (typeof value !== 'object' || value === null) throw new TypeError(`${KEY}: ${at} must be an object`);
+    const { firstDetectedSeconds, lastUsedSeconds } = value as Record<string, unknown>;
+    times.set(key, {
+      firstDetectedMs: monotonic(`${at}.firstDetectedSeconds`, firstDetectedSeconds),
+      lastUsedMs: lastUsedSeconds === undefined ? undefined : monotonic(`${at}.lastUsedSeconds`, lastUsedSeconds),
+    });
+  }
+  return times;
+}

@@ -1,0 +1,13 @@
+const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** Bytes for people, as upstream's messages have them: `512 B`, `1.5 GiB`. */
+export function formatSize(bytes: number): string {
+  if (bytes < 1024) return `${Math.trunc(bytes)} B`;
+  let value = bytes / 1024;
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${value.toFixed(1)} ${UNITS[unit]}`;
+}

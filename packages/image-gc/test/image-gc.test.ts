@@ -1,0 +1,310 @@
+import { messages } from '@node-agent/cri-client';
+import { describe, expect, it } from 'vitest';
+import { GiB, makeWorld, runPod, withCalls } from './world.ts';
+
+const { signal } = new AbortController();
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const PAUSE = 'registry.k8s.io/pause:3.10';
+
+const images = (...names: string[]) => names.map((name) => ({ tags: [name], content: name, sizeBytes: 10 * GiB }));
+
+describe('disk usage', () => {
+  it('nothing is removed below the high threshold', async () => {
+    const world = await makeWorld(images('a', 'b'));
+    world.otherBytes = 50 * GiB;
+    const gc = world.gc();
+    await gc.garbageCollect(signal);
+    await world.clock.advance(HOUR);
+    await gc.garbageCollect(signal);
+    expect(await world.present()).toEqual(['a:latest', 'b:latest', 'busybox:latest', PAUSE]);
+    expect(world.lines).toEqual([]);
+  });
+
+  it('above it, images go until the low threshold is reached and no further: the longest unused first', async () => {
+    const world = await makeWorld(images('old', 'used-later', 'used'));
+    await runPod(world, 'p', 'used');
+    const later = await runPod(world, 'q', 'used-later');
+    const gc = world.gc();
+    const stop = new AbortController();
+    const watching = gc.start(stop.signal);
+    await world.clock.advance(HOUR);
+    await world.cri.removeContainer({ containerId: later });
+    world.otherBytes = 58 * GiB;
+    await gc.garbageCollect(signal);
+    // 88 % were used: 8 GiB must go, and the busybox image has next to nothing.
+    expect(await world.present()).toEqual([PAUSE, 'used-later:latest', 'used:latest'].sort());
+    expect(world.metrics.text()).toContain('kubelet_image_garbage_collected_total{reason="space"} 2');
+    world.otherBytes = 68 * GiB;
+    await gc.garbageCollect(signal);
+    expect(await world.present()).toEqual([PAUSE, 'used:latest'].sort());
+    stop.abort();
+    await world.clock.advance(0);
+    await watching;
+  });
+
+  it('what the disk itself shows ends the removal, where images take more of it than the runtime says', async () => {
+    const world = await makeWorld(images('a', 'b', 'c'));
+    const gc = world.gc();
+    await world.clock.advance(HOUR);
+    await gc.deleteUnusedImages(signal, 0);
+    await world.clock.advance(HOUR);
+    world.truth = 3;
+    // 92 % are used, 12 GiB must go: a and b by their sizes, a alone by the disk.
+    world.otherBytes = 2 * GiB;
+    await gc.garbageCollect(signal);
+    expect((await world.present()).filter((name) => /^[abc]:/.test(name))).toHaveLength(2);
+  });
+
+  it('where all that may go is not enough, users hear of it', async () => {
+    const world = await makeWorld(images('a'));
+    world.otherBytes = 95 * GiB;
+    const gc = world.gc({ minAgeMs: 0 });
+    const message =
+      "Insufficient free disk space on the node's image filesystem (100% of 100.0 GiB used). Failed to free sufficient space by " +
+      `deleting unused images (freed ${10 * GiB + 4_261_550} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`;
+    await expect(gc.garbageCollect(signal)).rejects.toMatchObject({ code: 'InsufficientSpace' });
+    expect(world.events).toHaveLength(1);
+    expect(world.events[0]?.replace(/freed \d+ bytes/, '')).toBe(
+      `Warning FreeDiskSpaceFailed ${message}`.replace(/freed \d+ bytes/, ''),
+    );
+    expect(await world.present()).toEqual([PAUSE]);
+  });
+
+  it('a disk without a size is told of, and nothing is removed', async () => {
+    const world = await makeWorld(images('a'));
+    const gc = world.gc({}, { disks: { statfs: async () => ({ totalBytes: 0, availableBytes: 0 }) } });
+    await expect(gc.garbageCollect(signal)).rejects.toMatchObject({ code: 'InvalidCapacity' });
+    expect(world.events).toEqual(['Warning InvalidDiskCapacity invalid capacity 0 on image filesystem']);
+  });
+
+  it('a runtime that does not say where its images are is an error', async () => {
+    const { cri, gc } = await makeWorld();
+    const mute = withCalls(cri, { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) });
+    await expect(gc({}, { cri: mute }).garbageCollect(signal)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: 'imageFs information is unavailable',
+    });
+  });
+
+  it('only the disks of images count, each once, and not those of containers', async () => {
+    const world = await makeWorld();
+    const usage = (mountpoint: string) => messages.FilesystemUsage.create({ fsId: { mountpoint } });
+    const asked: string[] = [];
+    const imageFilesystems = ['/i', '/i', '/j'].map(usage);
+    const cri = withCalls(world.cri, {
+      imageFsInfo: async () => ({ imageFilesystems, containerFilesystems: [usage('/c')] }),
+    });
+    const disks = {
+      async statfs(path: string) {
+        asked.push(path);
+        return { totalBytes: 100, availableBytes: 50 };
+      },
+    };
+    await world.gc({}, { cri, disks }).garbageCollect(signal);
+    expect(asked).toEqual(['/i', '/j']);
+  });
+});
+
+describe('N4: what stays', () => {
+  it('an image of a container that is dead, of an image volume, of a sandbox, and one that is pinned', async () => {
+    const world = await makeWorld([...images('dead', 'volume', 'free'), { tags: ['pinned'], pinned: true }]);
+    const id = await runPod(world, 'p', 'dead', 'volume');
+    await world.cri.startContainer({ containerId: id });
+    world.cri.killContainer(id);
+    await world.clock.advance(1);
+    const gc = world.gc({ minAgeMs: 0 });
+    const freed = await gc.deleteUnusedImages(signal);
+    expect(freed).toBeGreaterThanOrEqual(10 * GiB);
+    expect(await world.present()).toEqual(['dead:latest', 'pinned:latest', PAUSE, 'volume:latest']);
+  });
+
+  it('an image of a sandbox, where the runtime does not pin it', async () => {
+    const world = await makeWorld();
+    await runPod(world, 'p', 'busybox');
+    const unpinned = withCalls(world.cri, {
+      async listImages() {
+        const { images: listed } = await world.cri.listImages({});
+        return { images: listed.map((image) => ({ ...image, pinned: false })) };
+      },
+    });
+    await world.gc({ minAgeMs: 0 }, { cri: unpinned }).deleteUnusedImages(signal);
+    expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
+  });
+
+  it('an image that is being pulled', async () => {
+    const world = await makeWorld(images('first', 'second'));
+    await world.gc({ minAgeMs: 0 }, { demand: () => ['first'] }).deleteUnusedImages(signal);
+    expect(await world.present()).toEqual(['first:latest', PAUSE]);
+  });
+
+  it('an image that is asked for after it was looked at, and before it is removed', async () => {
+    const world = await makeWorld(images('first'));
+    const answers = [[], ['first', 'busybox']];
+    const demand = () => answers.shift() ?? ['first', 'busybox'];
+    expect(await world.gc({ minAgeMs: 0 }, { demand }).deleteUnusedImages(signal)).toBe(0);
+    expect(await world.present()).toEqual(['busybox:latest', 'first:latest', PAUSE]);
+  });
+
+  it('an image that a container was made of while others were removed', async () => {
+    const world = await makeWorld(images('x1', 'x2', 'x3'));
+    let made = false;
+    const cri = withCalls(world.cri, {
+      async removeImage(request) {
+        for (const one of made ? [] : ['x1', 'x2', 'x3', 'busybox']) {
+          const { image } = await world.cri.imageStatus({ image: { image: one } });
+          if (image?.id !== request.image?.image) await runPod(world, one, one);
+        }
+        made = true;
+        return await world.cri.removeImage(request);
+      },
+    });
+    await world.gc({ minAgeMs: 0 }, { cri }).deleteUnusedImages(signal);
+    expect(await world.present()).toHaveLength(4);
+  });
+
+  it('what has no id is not removed', async () => {
+    const world = await makeWorld();
+    world.cri.faults.add({ rpc: 'listImages', fault: { kind: 'nonsense', nonsense: 'noIds' } });
+    const removed: unknown[] = [];
+    const cri = withCalls(world.cri, {
+      async removeImage(request) {
+        removed.push(request);
+        return {};
+      },
+    });
+    expect(await world.gc({ minAgeMs: 0 }, { cri }).deleteUnusedImages(signal)).toBe(0);
+    expect(removed).toEqual([]);
+  });
+
+  it('nothing is removed where it is not sure who uses what', async () => {
+    const world = await makeWorld(images('a'));
+    await runPod(world, 'p', 'busybox');
+    world.otherBytes = 95 * GiB;
+    world.cri.faults.add({
+      rpc: 'containerStatus',
+      fault: { kind: 'error', code: 'UNAVAILABLE', message: 'it is ill' },
+    });
+    await expect(world.gc({ minAgeMs: 0 }).garbageCollect(signal)).rejects.toThrow('it is ill');
+    expect(await world.present()).toContain('a:latest');
+  });
+
+  it('what is younger than the minimum age, however full the disk is', async () => {
+    const world = await makeWorld(images('a'));
+    world.otherBytes = 95 * GiB;
+    const gc = world.gc({ minAgeMs: 2 * MINUTE });
+    await expect(gc.garbageCollect(signal)).rejects.toMatchObject({ code: 'InsufficientSpace' });
+    expect(await world.present()).toContain('a:latest');
+    await world.clock.advance(2 * MINUTE);
+    await gc.garbageCollect(signal).catch(() => {});
+    expect(await world.present()).not.toContain('a:latest');
+  });
+});
+
+describe('age', () => {
+  it('an image that is unused for longer than the maximum age goes, whatever the disk usage is', async () => {
+    const world = await makeWorld(images('used', 'unused'));
+    await runPod(world, 'p', 'used');
+    const gc = world.gc({ maxAgeMs: HOUR });
+    await gc.garbageCollect(signal);
+    await world.clock.advance(HOUR);
+    await gc.garbageCollect(signal);
+    expect(await world.present()).toContain('unused:latest');
+    await world.clock.advance(1);
+    await gc.garbageCollect(signal);
+    expect(await world.present()).toEqual([PAUSE, 'used:latest']);
+    expect(world.metrics.text()).toContain('kubelet_image_garbage_collected_total{reason="age"} 2');
+  });
+
+  it('N4: ages go on over a restart of the process, and of the machine', async () => {
+    const world = await makeWorld(images('unused'));
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    await world.clock.advance(HOUR / 2);
+    const rebooted = {
+      now: () => world.clock.now(),
+      monotonic: () => 5,
+      setTimer: world.clock.setTimer.bind(world.clock),
+    };
+    await world.gc({ maxAgeMs: HOUR }, { clock: rebooted }).garbageCollect(signal);
+    expect(await world.present()).toContain('unused:latest');
+    await world.clock.advance(HOUR / 2 + 1000);
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    expect(await world.present()).not.toContain('unused:latest');
+  });
+
+  it('N4: the minimum age is counted over restarts, too', async () => {
+    const world = await makeWorld(images('a'));
+    world.otherBytes = 75 * GiB;
+    for (let start = 0; start < 3; start++) {
+      await world
+        .gc({ minAgeMs: 2 * MINUTE })
+        .garbageCollect(signal)
+        .catch(() => {});
+      await world.clock.advance(MINUTE);
+    }
+    expect(await world.present()).not.toContain('a:latest');
+  });
+
+  it('ages that cannot be read, or lie ahead, count from now; it is logged', async () => {
+    const world = await makeWorld(images('a'));
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    await world.clock.advance(2 * HOUR);
+    await world.fs.writeFile('/root/image_gc/image_gc_state', '{"version":1,"images":{},"checksum":1}');
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    expect(await world.present()).toContain('a:latest');
+    expect(world.lines).toEqual([
+      expect.objectContaining({ level: 'error', message: 'The ages of images cannot be read: they count from now' }),
+    ]);
+    const back = {
+      now: () => 5,
+      monotonic: () => world.clock.monotonic(),
+      setTimer: world.clock.setTimer.bind(world.clock),
+    };
+    await world.gc({ maxAgeMs: HOUR }, { clock: back }).garbageCollect(signal);
+    expect(await world.present()).toContain('a:latest');
+  });
+});
+
+describe('removal', () => {
+  it('what cannot be removed is reported, and the others go; what is on record is looked at once', async () => {
+    const world = await makeWorld(images('a', 'b'));
+    let pruned = 0;
+    const { image: stuck } = await world.cri.imageStatus({ image: { image: 'a' } });
+    const cri = withCalls(world.cri, {
+      async removeImage(request) {
+        if (request.image?.image === stuck?.id) throw new Error('read-only file system');
+        return await world.cri.removeImage(request);
+      },
+    });
+    const onRemoved = async (): Promise<void> => {
+      pruned += 1;
+    };
+    await expect(world.gc({ minAgeMs: 0 }, { cri, onRemoved }).deleteUnusedImages(signal)).rejects.toMatchObject({
+      code: 'RemovalFailed',
+      message: expect.stringMatching(/^wanted to free .*errors in image deletion: read-only file system$/),
+    });
+    expect(await world.present()).toEqual(['a:latest', PAUSE]);
+    expect(pruned).toBe(1);
+  });
+
+  it('an image that the runtime says to have removed, and still lists, is tried once', async () => {
+    const world = await makeWorld();
+    let calls = 0;
+    const cri = withCalls(world.cri, {
+      async removeImage() {
+        calls += 1;
+        return {};
+      },
+    });
+    await world.gc({ minAgeMs: 0 }, { cri }).deleteUnusedImages(signal);
+    expect(calls).toBe(1);
+  });
+
+  it('on demand, as many images go as take the bytes that are asked for', async () => {
+    const world = await makeWorld(images('a', 'b', 'c'));
+    const gc = world.gc({ minAgeMs: 0 });
+    expect(await gc.deleteUnusedImages(signal, 15 * GiB)).toBeGreaterThanOrEqual(15 * GiB);
+    expect((await world.present()).filter((name) => /^[abc]:/.test(name))).toHaveLength(1);
+  });
+});

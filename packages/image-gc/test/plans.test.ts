@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { diskUsage, neediest } from '../src/disk-usage.ts';
+import { formatSize } from '../src/format-size.ts';
+import {
+  expiredImages,
+  type ImageRecord,
+  imagesInUse,
+  imagesToFree,
+  observeImages,
+  removalOrder,
+} from '../src/index.ts';
+import { checkPolicy, defaultPolicy } from '../src/policy.ts';
+
+function record(id: string, more: Partial<ImageRecord> = {}): ImageRecord {
+  const image = { id, key: id, runtimeHandler: '', names: [], sizeBytes: 10, pinned: false };
+  return { ...image, inUse: false, firstDetectedMs: 0, lastUsedMs: undefined, ...more };
+}
+
+const ids = (records: readonly ImageRecord[]): string[] => records.map(({ id }) => id);
+
+describe('imagesInUse', () => {
+  const digest = `sha256:${'d'.repeat(64)}`;
+  const images = [
+    { id: 'sha256:a', names: ['docker.io/library/app:v1', `docker.io/library/app@${digest}`] },
+    { id: 'sha256:b', names: ['registry.local:5000/team/app:latest'] },
+  ];
+
+  it.each<[string, string[][], string[]]>([
+    ['an id', [['sha256:a']], ['sha256:a']],
+    ['an id without its algorithm', [['a']], ['sha256:a']],
+    ['a tag as the runtime has it', [['docker.io/library/app:v1']], ['sha256:a']],
+    ['a tag as a user writes it', [['app:v1']], ['sha256:a']],
+    ['a digest', [[`app@${digest}`]], ['sha256:a']],
+    ['a name without a tag, which is latest', [['registry.local:5000/team/app']], ['sha256:b']],
+    ['another tag', [['app:v2']], []],
+    ['no name at all', [['', '']], []],
+    ['what is no image name', [['NOT AN IMAGE']], []],
+    ['an id, and a tag that has moved since: the id counts', [['sha256:b', '', 'app:v1']], ['sha256:b']],
+    ['an id that is gone, and a tag: the tag counts', [['sha256:gone', '', 'app:v1']], ['sha256:a']],
+    ['several users', [['sha256:b'], ['app:v1'], ['sha256:b']], ['sha256:a', 'sha256:b']],
+  ])('finds the image by %s', (_title, users, expected) => {
+    expect([...imagesInUse(images, users)].sort()).toEqual(expected);
+  });
+});
+
+describe('observeImages', () => {
+  const image = { id: 'a', runtimeHandler: '', names: [], sizeBytes: 5, pinned: false };
+
+  it('dates a new image by now, and keeps the detection of a known one', () => {
+    const first = observeImages(new Map(), [image], new Set(), 100);
+    expect(first.get('a')).toMatchObject({ firstDetectedMs: 100, lastUsedMs: undefined, inUse: false });
+    const second = observeImages(first, [{ ...image, sizeBytes: 6, pinned: true }], new Set(['a']), 200);
+    expect(second.get('a')).toMatchObject({ firstDetectedMs: 100, lastUsedMs: 200, inUse: true, sizeBytes: 6 });
+    expect(observeImages(second, [image], new Set(), 300).get('a')).toMatchObject({ lastUsedMs: 200, inUse: false });
+  });
+
+  it('forgets an image that is gone: where it comes back, it is new', () => {
+    const first = observeImages(new Map(), [image], new Set(['a']), 100);
+    const gone = observeImages(first, [], new Set(), 200);
+    expect(gone.size).toBe(0);
+    expect(observeImages(gone, [image], new Set(), 300).get('a')).toMatchObject({ firstDetectedMs: 300 });
+  });
+
+  it('keeps an image of two runtime handlers apart; one that is used is used for both', () => {
+    const both = [image, { ...image, runtimeHandler: 'vm' }];
+    const records = observeImages(new Map(), both, new Set(['a']), 1);
+    expect([...records].map(([key, { inUse }]) => [key, inUse])).toEqual([
+      ['a', true],
+      ['a,vm', true],
+    ]);
+  });
+});
+
+describe('removalOrder', () => {
+  it('N4: takes neither used nor pinned images; the longest unused first, then the first detected, then by key', () => {
+    const order = removalOrder([
+      record('used', { inUse: true, lastUsedMs: 1 }),
+      record('pinned', { pinned: true }),
+      record('late', { lastUsedMs: 9 }),
+      record('early', { lastUsedMs: 3, firstDetectedMs: 2 }),
+      record('early-seen-first', { lastUsedMs: 3, firstDetectedMs: 1 }),
+      record('never-b'),
+      record('never-a'),
+    ]);
+    expect(ids(order)).toEqual(['never-a', 'never-b', 'early-seen-first', 'early', 'late']);
+  });
+});
+
+describe('expiredImages', () => {
+  it.each<[string, Partial<ImageRecord>, boolean]>([
+    ['was used just now', { lastUsedMs: 1000 }, false],
+    ['was used exactly so long ago', { lastUsedMs: 900 }, false],
+    ['was used longer ago', { lastUsedMs: 899 }, true],
+    ['was never used, and detected lately', { firstDetectedMs: 950 }, false],
+    ['was never used, and detected long ago', { firstDetectedMs: 899 }, true],
+    ['was used by a former process', { firstDetectedMs: -9000, lastUsedMs: -500 }, true],
+    ['came back after it was used', { firstDetectedMs: 950, lastUsedMs: 10 }, false],
+  ])('of an image that %s', (_title, times, expired) => {
+    expect(expiredImages([record('a', times)], 1000, 100)).toHaveLength(expired ? 1 : 0);
+  });
+
+  it('no image is too old where the maximum age is 0', () => {
+    expect(expiredImages([record('a', { firstDetectedMs: -1e12 })], 0, 0)).toEqual([]);
+  });
+});
+
+describe('imagesToFree', () => {
+  const order = [record('a'), record('young', { firstDetectedMs: 90 }), record('b'), record('c')];
+
+  it.each<[number, string[]]>([
+    [0, []],
+    [-5, []],
+    [1, ['a']],
+    [10, ['a']],
+    [11, ['a', 'b']],
+    [Number.POSITIVE_INFINITY, ['a', 'b', 'c']],
+  ])('for %d bytes takes %j, and passes over what is too young', (bytes, expected) => {
+    expect(ids(imagesToFree(order, bytes, 100, 20))).toEqual(expected);
+  });
+
+  const anyRecord = fc
+    .record({
+      id: fc.string({ minLength: 1 }),
+      sizeBytes: fc.nat(100),
+      pinned: fc.boolean(),
+      inUse: fc.boolean(),
+      firstDetectedMs: fc.integer({ min: -100, max: 100 }),
+      lastUsedMs: fc.option(fc.integer({ min: -100, max: 100 }), { nil: undefined }),
+    })
+    .map(({ id, ...more }) => record(id, more));
+  const anyRecords = fc.uniqueArray(anyRecord, { selector: ({ id }) => id });
+
+  it('N4: frees enough or all that may go, never more than needed, never what is used, pinned or too young', () => {
+    fc.assert(
+      fc.property(anyRecords, fc.nat(500), fc.nat(150), (records, bytes, minAgeMs) => {
+        const candidates = removalOrder(records);
+        const chosen = imagesToFree(candidates, bytes, 100, minAgeMs);
+        const mayGo = records.filter((it) => !it.inUse && !it.pinned && 100 - it.firstDetectedMs >= minAgeMs);
+        const sum = (some: readonly ImageRecord[]): number => some.reduce((total, it) => total + it.sizeBytes, 0);
+        expect(mayGo).toEqual(expect.arrayContaining([...chosen]));
+        expect(sum(chosen) >= bytes || chosen.length === mayGo.length).toBe(true);
+        expect(chosen.length === 0 || sum(chosen.slice(0, -1)) < bytes).toBe(true);
+      }),
+    );
+  });
+
+  it('the order does not depend on how the runtime lists its images', () => {
+    fc.assert(
+      fc.property(
+        anyRecords.chain((records) =>
+          fc.tuple(fc.constant(records), fc.shuffledSubarray(records, { minLength: records.length })),
+        ),
+        ([records, shuffled]) => {
+          expect(removalOrder(shuffled)).toEqual(removalOrder(records));
+        },
+      ),
+    );
+  });
+});
+
+describe('diskUsage', () => {
+  const thresholds = { highThresholdPercent: 85, lowThresholdPercent: 80 };
+  it.each<[string, number, number, number, number]>([
+    ['below the high threshold', 1000, 160, 84, 0],
+    ['at it, rounded up', 1000, 159, 85, 41],
+    ['full', 1000, 0, 100, 200],
+    ['empty', 1000, 1000, 0, 0],
+    ['with more available than there is', 1000, 2000, 0, 0],
+    ['without a size', 0, 0, 0, 0],
+    ['of a petabyte', 2 ** 50, 2 ** 47, 88, Math.trunc(2 ** 50 / 5) - 2 ** 47],
+  ])('of a disk %s', (_title, totalBytes, availableBytes, usagePercent, bytesToFree) => {
+    expect(diskUsage({ totalBytes, availableBytes }, thresholds)).toMatchObject({ usagePercent, bytesToFree });
+  });
+
+  it('what must go brings the disk to the low threshold', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 2 ** 45 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (totalBytes, free) => {
+          const availableBytes = Math.trunc(totalBytes * free);
+          const { bytesToFree } = diskUsage({ totalBytes, availableBytes }, thresholds);
+          const after = diskUsage({ totalBytes, availableBytes: availableBytes + bytesToFree }, thresholds);
+          expect(after.bytesToFree).toBe(0);
+        },
+      ),
+    );
+  });
+
+  it('of several disks the one counts from which the most must go', () => {
+    const sizes = [100, 0, 50].map((availableBytes) => ({ totalBytes: 1000, availableBytes }));
+    expect(neediest(sizes.map((size) => diskUsage(size, thresholds)))?.bytesToFree).toBe(200);
+    expect(neediest([])).toBeUndefined();
+  });
+});
+
+it.each([
+  [512, '512 B'],
+  [1024, '1.0 KiB'],
+  [1.5 * 1024 ** 2, '1.5 MiB'],
+  [20 * 1024 ** 3, '20.0 GiB'],
+  [2048 * 1024 ** 4, '2048.0 TiB'],
+])('%d bytes are shown as %s', (bytes, text) => {
+  expect(formatSize(bytes)).toBe(text);
+});
+
+it.each([
+  [{ highThresholdPercent: 101 }, 'highThresholdPercent 101 must be from 0 to 100'],
+  [{ lowThresholdPercent: Number.NaN }, 'lowThresholdPercent NaN must be from 0 to 100'],
+  [{ lowThresholdPercent: 90 }, 'lowThresholdPercent 90 cannot be higher than highThresholdPercent 85'],
+  [{ minAgeMs: -1 }, 'minAgeMs -1 must not be negative'],
+  [{ maxAgeMs: 120_000 }, 'maxAgeMs 120000 must be greater than minAgeMs 120000'],
+])('the policy %j is refused', (policy, message) => {
+  expect(() => checkPolicy({ ...defaultPolicy, ...policy })).toThrow(
+    expect.objectContaining({ code: 'InvalidPolicy', message }),
+  );
+});

@@ -1,0 +1,23 @@
+import { type Clock, withTimeout } from '@node-agent/async';
+import { errorCodeOf, systemErrorOf } from './system-errors.ts';
+
+/** Connecting, a proxy's part in it and the handshake may take so long together, in milliseconds (client-go's dialer). */
+const DIAL_TIMEOUT_MS = 30_000;
+
+/**
+ * Runs all that it takes to make a connection: whoever is on the way may accept and then stay silent.
+ * @throws an error with the code ETIMEDOUT; the signal's reason; whatever `dial` throws
+ */
+export async function withDialDeadline<T>(
+  clock: Pick<Clock, 'setTimer'>,
+  authority: string,
+  dial: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  try {
+    return await withTimeout(clock, DIAL_TIMEOUT_MS, dial, signal);
+  } catch (error) {
+    if (signal?.aborted || errorCodeOf(error) !== 'Timeout') throw error;
+    throw systemErrorOf('ETIMEDOUT', `connect to ${authority}: no answer within ${DIAL_TIMEOUT_MS} ms`);
+  }
+}

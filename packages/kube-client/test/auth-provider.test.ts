@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { AuthProvider } from '../src/auth-provider.ts';
+import { failureOf } from './fixtures.ts';
+
+const provider = { name: 'oidc', config: {} };
+
+function notFound(name: string): () => Promise<never> {
+  const message = `Cannot find package '${name}' imported from /app/index.js`;
+  return () => Promise.reject(Object.assign(new Error(message), { code: 'ERR_MODULE_NOT_FOUND' }));
+}
+
+test('an auth provider without the client library: the error says what to install', async () => {
+  const error = await failureOf(new AuthProvider(provider, notFound('@kubernetes/client-node')).authorization());
+  expect(error).toMatchObject({ code: 'CredentialsUnavailable', cause: { code: 'ERR_MODULE_NOT_FOUND' } });
+  expect(error.message).toBe(
+    'auth provider oidc: it is one of @kubernetes/client-node, which is not installed: `npm install @kubernetes/client-node` beside this package',
+  );
+});
+
+test('a part of the client library that is missing is told by its own name', async () => {
+  const error = await failureOf(new AuthProvider(provider, notFound('openid-client')).authorization());
+  expect(error.message).toBe("auth provider oidc: Cannot find package 'openid-client' imported from /app/index.js");
+});

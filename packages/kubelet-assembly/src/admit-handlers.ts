@@ -1,0 +1,33 @@
+import { appArmorHandler, predicateHandler, sysctlHandler } from '@node-agent/admission';
+import { type AdmitHandler, type PodFeatures, unsupportedFeatureHandler } from '@node-agent/kubelet-core';
+import type { VolumeManager } from '@node-agent/volumes';
+import type { NodeView } from './node-view.ts';
+import type { AssemblySettings } from './ports.ts';
+
+/** What this kubelet does for pods beside running their containers. */
+const FEATURES: PodFeatures = { probes: true, lifecycleHooks: true, userNamespaces: false, resourceClaims: false };
+
+/** Who is asked whether a pod may run here, in this order. */
+export function nodeAdmitHandlers(
+  { admission, admitHandlers = [] }: Pick<AssemblySettings, 'admission' | 'admitHandlers'>,
+  { volumes, node }: { readonly volumes: Pick<VolumeManager, 'unsupported'>; readonly node: NodeView },
+): readonly AdmitHandler[] {
+  return [
+    unsupportedFeatureHandler(FEATURES),
+    unsupportedVolumes(volumes),
+    sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
+    predicateHandler({ node: () => node.forAdmission(), refresh: (signal) => node.refresh(signal) }, admission),
+    appArmorHandler({ enabled: admission?.appArmor ?? true }),
+    ...admitHandlers,
+  ];
+}
+
+function unsupportedVolumes(volumes: Pick<VolumeManager, 'unsupported'>): AdmitHandler {
+  return {
+    admit(pod) {
+      const faults = volumes.unsupported(pod);
+      if (faults.length === 0) return { admit: true };
+      return { admit: false, reason: 'UnsupportedFeature', message: faults.join('; ') };
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import type { PodCgroups } from '@node-agent/cm-cgroups';
+import { ContainerGc } from '@node-agent/container-gc';
+import { ContainerLogManager } from '@node-agent/container-logs';
+import type { BackgroundService } from '@node-agent/kubelet-core';
+import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
+import type { PodNetwork } from '@node-agent/network';
+import { Pleg, PodCache } from '@node-agent/pleg';
+import type { Pod } from '@node-agent/pod-spec';
+import { PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
+import type { VolumeManager } from '@node-agent/volumes';
+import type { ClusterObjects } from './cluster-objects.ts';
+import type { PartComponents } from './cluster-ports.ts';
+import { commandRunner } from './command-runner.ts';
+import type { NodeView } from './node-view.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** Where the runtime's events are relied upon, this repairs what they missed: two calls for all pods together. */
+const PLEG_REPAIR_MS = 60_000;
+
+/** What containers need of the other parts. */
+export interface ContainerParts {
+  readonly images: PodRuntimeComponents['images'];
+  readonly network: PodNetwork;
+  readonly volumes: VolumeManager;
+  readonly node: NodeView;
+  readonly pods: PodLinks;
+  /** Absent: the runtime chooses where pods are. */
+  readonly cgroups: PodCgroups | undefined;
+  readonly probes: PodRuntimeComponents['probes'];
+  /** Absent where there is no API server. */
+  readonly objects: ClusterObjects | undefined;
+  /** Told when a pod's sandbox and its network are up. */
+  readonly onSandboxReady: (pod: Pod) => void;
+}
+
+/** The containers of pods: made, watched, their logs rotated, and collected when they are dead. */
+export class NodeContainers {
+  readonly runtime: PodRuntime;
+  readonly podCache: PodCache = new PodCache();
+  readonly pleg: Pleg;
+  readonly gc: ContainerGc;
+  /** Run once the runtime has answered. */
+  readonly services: readonly BackgroundService[];
+
+  constructor(
+    child: (component: string) => PartComponents,
+    { cri, fs, hookHttp }: Pick<NodePorts, 'cri' | 'fs' | 'hookHttp'>,
+    settings: AssemblySettings,
+    { images, network, volumes, node, pods, cgroups, objects, onSandboxReady, probes }: ContainerParts,
+  ) {
+    const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
+    this.runtime = new PodRuntime(
+      {
+        ...child('runtime'),
+        cri,
+        fs,
+        images,
+        network,
+        mounts: {
+          async containerMounts(pod, container, podIps) {
+            const hosts = await network.hostsMount(pod, container, podIps);
+            const mounts = await volumes.containerMounts(pod, container);
+            return hosts === undefined ? mounts : [...mounts, hosts];
+          },
+          volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
+        },
+        probes,
+        hooks: new LifecycleHooks({
+          ...child('lifecycle-hooks'),
+          exec: commandRunner(cri),
+          podIps: (pod, signal) => this.#podIps(pod, node, signal),
+          ...(hookHttp && { http: hookHttp }),
+        }),
+        isPodTerminationRequested: (uid) => pods.isPodTerminationRequested(uid),
+        onSandboxReady,
+        ...(cgroups && { cgroups }),
+        hostIps: () => node.hostIps(),
+        runtimeHandler: (pod, signal) => objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod),
+        nodeAllocatable: () => node.allocatable(),
+        ...(objects && { objects: objects.environment, services: () => objects.clusterServices.all() }),
+      },
+      {
+        node: settings.node,
+        rootDirectory,
+        containerLogsDirectory,
+        backOff,
+        startConcurrency,
+        ...(restartFeatures && { features: restartFeatures }),
+      },
+    );
+    this.pleg = new Pleg(
+      { ...child('pleg'), runtime: this.runtime, cache: this.podCache },
+      { repairPeriodMs: PLEG_REPAIR_MS },
+    );
+    this.gc = new ContainerGc(
+      { ...child('container-gc'), cri, fs, runtime: this.runtime, pods },
+      { policy: settings.containerGc, podLogsDirectory: settings.node.podLogsDirectory, containerLogsDirectory },
+    );
+    const { maxWorkers: workers, ...logs } = settings.logs;
+    const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers });
+    this.services = [{ name: 'log rotation', start: (signal) => logManager.start(signal) }];
+  }
+
+  /** As the runtime has them, for a pod may be known by its containers alone; on the host's network they are the node's. */
+  async #podIps({ metadata }: Pod, node: NodeView, signal: AbortSignal): Promise<readonly string[]> {
+    const { uid, name, namespace } = metadata;
+    const { ips, sandboxes } = await this.runtime.getPodStatus(uid, name, namespace, signal);
+    return sandboxes[0]?.hostNetwork ? node.hostIps() : ips;
+  }
+}
+
+/** Where there is no API server to ask, a pod that wants a runtime of its own must not get another. @throws Error */
+async function handlerWithoutServer({ spec: { runtimeClassName: name } }: Pod): Promise<string> {
+  if (!name) return '';
+  throw new Error(`runtimeclass.node.k8s.io "${name}" cannot be looked up: there is no API server`);
+}

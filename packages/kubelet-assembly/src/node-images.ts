@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { CheckpointStore } from '@node-agent/checkpoint';
+import { collectsAnything, defaultPolicy, ImageGc } from '@node-agent/image-gc';
+import { ImageManager, ImagePullRecords, type PullCredentials } from '@node-agent/images';
+import type { BackgroundService, ImageGcPort, StartupLatency } from '@node-agent/kubelet-core';
+import type { PartComponents } from './cluster-ports.ts';
+import { nodeReference } from './node-reference.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** The images of pods: pulled, with records of who pulled them with what, and removed when nobody uses them. */
+export class NodeImages {
+  readonly manager: ImageManager;
+  /** Absent where no image is ever to go by itself. */
+  readonly gc: ImageGcPort | undefined;
+  /** Run once the runtime has answered. */
+  readonly services: readonly BackgroundService[];
+
+  constructor(
+    child: (component: string) => PartComponents,
+    ports: Pick<NodePorts, 'cri' | 'fs' | 'disks'>,
+    settings: Pick<AssemblySettings, 'rootDirectory' | 'pulls' | 'imageGc' | 'nodeName'>,
+    parts: { readonly credentials: PullCredentials | undefined; readonly startup: Pick<StartupLatency, 'pulled'> },
+  ) {
+    const { cri: images, fs } = ports;
+    const { rootDirectory, pulls } = settings;
+    const { maxParallel, verification, ...limits } = pulls;
+    const records =
+      verification && new ImagePullRecords({ ...child('images'), fs, images }, { rootDirectory, ...verification });
+    this.manager = new ImageManager(
+      {
+        ...child('images'),
+        images,
+        ...(parts.credentials && { credentials: parts.credentials }),
+        ...(records && { records }),
+        onPull: (...pull) => parts.startup.pulled(...pull),
+      },
+      { ...limits, ...(maxParallel !== undefined && { maxParallel }) },
+    );
+    const gc = this.#imageGc(child, ports, settings, records);
+    this.gc = collectsAnything({ ...defaultPolicy, ...settings.imageGc }) ? gc : undefined;
+    this.services = [
+      ...(records ? [{ name: 'records of pulls', start: (signal: AbortSignal) => records.start(signal) }] : []),
+      ...(gc ? [{ name: 'ages of images', start: (signal: AbortSignal) => gc.start(signal) }] : []),
+    ];
+  }
+
+  #imageGc(
+    child: (component: string) => PartComponents,
+    { cri, fs, disks }: Pick<NodePorts, 'cri' | 'fs' | 'disks'>,
+    { rootDirectory, nodeName, imageGc }: Pick<AssemblySettings, 'rootDirectory' | 'imageGc' | 'nodeName'>,
+    records: ImagePullRecords | undefined,
+  ): ImageGc | undefined {
+    if (disks === undefined) return undefined;
+    const { recorder, ...components } = child('image-gc');
+    return new ImageGc(
+      {
+        ...components,
+        cri,
+        disks,
+        ages: new CheckpointStore({ fs }, { directory: join(rootDirectory, 'image_gc') }),
+        demand: () => this.manager.demanded(),
+        ...(records && { onRemoved: (signal) => records.prune(signal) }),
+        tell: (...event) => recorder.event(nodeReference(nodeName), ...event),
+      },
+      imageGc && { policy: imageGc },
+    );
+  }
+}

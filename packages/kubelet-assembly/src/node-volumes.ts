@@ -1,0 +1,40 @@
+import { type Pod, parseQuantity } from '@node-agent/pod-spec';
+import { EmptyDirPlugin, HostPathPlugin, PodPaths, projectionPlugins, VolumeManager } from '@node-agent/volumes';
+import type { ClusterObjects } from './cluster-objects.ts';
+import type { PartComponents } from './cluster-ports.ts';
+import type { NodeView } from './node-view.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** What volumes need of the other parts. */
+export interface VolumeParts {
+  readonly pods: Pick<PodLinks, 'wake'>;
+  readonly node: Pick<NodeView, 'allocatable'>;
+  /** Absent where there is no API server: secrets, configMaps and tokens are refused by name then. */
+  readonly objects: Pick<ClusterObjects, 'volumeSources'> | undefined;
+  readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
+}
+
+/** The volumes of pods, with every type that this kubelet has. */
+export function nodeVolumes(
+  child: (component: string) => PartComponents,
+  { fs, foreignFiles, mounter, clock, random }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'clock' | 'random'>,
+  { rootDirectory, nodeAllocatable, node }: AssemblySettings,
+  parts: VolumeParts,
+): VolumeManager {
+  const paths = new PodPaths(rootDirectory);
+  // What is kept back of the machine's memory is not for volumes either.
+  const allocatableMemoryBytes = nodeAllocatable?.memory
+    ? Number(parseQuantity(nodeAllocatable.memory).value())
+    : node.resources.memoryCapacityBytes;
+  const sources = { ...parts.objects?.volumeSources, nodeAllocatable: () => parts.node.allocatable() };
+  const plugins = [
+    new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
+    new HostPathPlugin({ foreignFiles }),
+    ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
+  ];
+  return new VolumeManager(
+    { ...child('volumes'), onVolumeReady: (uid) => parts.pods.wake(uid), fs, mounter, paths, plugins },
+    { supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly },
+  );
+}

@@ -1,0 +1,128 @@
+import { type LinkedAbort, linkAbort } from '@node-agent/async';
+import type { Pod } from '@node-agent/pod-spec';
+import { admitPod, answered, releaseAll } from './admit-pod.ts';
+import type { AdmitHandler, AdmitResult, Refusal } from './ports.ts';
+
+/** Whom {@link Admissions} asks and tells. */
+export interface AdmissionsComponents {
+  /** Asked in this order. */
+  readonly handlers: readonly AdmitHandler[];
+  /** The pods that are admitted and hold resources of the node (N1), none about which nothing is decided among them. */
+  readonly activePods: () => readonly Pod[];
+  readonly onAdmitted: (pod: Pod) => void;
+  readonly onRefused: (pod: Pod, refusal: Refusal) => void;
+}
+
+/** A pod about which nothing is decided. */
+interface Applicant {
+  readonly pod: Pod;
+  readonly stop: LinkedAbort;
+  /** A handler is at work on it; where none is, it waits for an older applicant to be decided. */
+  asking: boolean;
+}
+
+/** `final`: whatever is decided about others will not change it. */
+type Decision = AdmitResult & { readonly final: boolean };
+
+/**
+ * Decides about new pods, as if they were asked for one after another in the order in which they came, without one that takes
+ * its time holding the others up (C7): a handler may look something up, ask a device plugin or end other pods. Meanwhile a younger
+ * pod is asked for as if the older one had been admitted; where it would be refused only because of that, it waits until the
+ * older one is decided.
+ */
+export class Admissions {
+  readonly #components: AdmissionsComponents;
+  /** The oldest first. */
+  readonly #undecided = new Map<string, Applicant>();
+
+  constructor(components: AdmissionsComponents) {
+    this.#components = components;
+  }
+
+  /** Whether nothing is decided about the pod yet: it must not be given a worker. */
+  isUndecided(uid: string): boolean {
+    return this.#undecided.has(uid);
+  }
+
+  /**
+   * Asks for a pod. Where no handler has to wait for anything, it is decided when this returns.
+   * @param signal ends the asking: nothing is decided then
+   */
+  ask(pod: Pod, signal: AbortSignal): void {
+    const applicant: Applicant = { pod, stop: linkAbort(signal), asking: false };
+    this.#undecided.set(pod.metadata.uid, applicant);
+    this.#consider(applicant);
+  }
+
+  /** The pod is not to be decided about any more: it is gone, or is to end. @returns whether it was undecided */
+  withdraw(uid: string): boolean {
+    const applicant = this.#undecided.get(uid);
+    if (applicant === undefined) return false;
+    this.#forget(applicant);
+    applicant.stop.abort(new Error('the pod is not to be admitted any more'));
+    this.#considerWaiting();
+    return true;
+  }
+
+  #consider(applicant: Applicant): void {
+    applicant.asking = true;
+    const decision = this.#decide(applicant.pod, applicant.stop.signal);
+    answered(decision, (settled) => this.#settle(applicant, settled));
+  }
+
+  #settle(applicant: Applicant, decision: Decision): void {
+    const { pod, stop } = applicant;
+    applicant.asking = false;
+    if (stop.signal.aborted) {
+      if (decision.admit) releaseAll(this.#components.handlers, pod);
+      if (this.#undecided.get(pod.metadata.uid) === applicant) this.#forget(applicant);
+      return;
+    }
+    if (!decision.final) {
+      // Whom it waits for may have been decided while it was asked for.
+      if (this.#older(pod).length === 0) this.#consider(applicant);
+      return;
+    }
+    this.#forget(applicant);
+    if (decision.admit) this.#components.onAdmitted(pod);
+    else this.#components.onRefused(pod, { admit: false, reason: decision.reason, message: decision.message });
+    this.#considerWaiting();
+  }
+
+  /** Those that wait for somebody who is decided now, the oldest first, as each may take what the next one wants. */
+  #considerWaiting(): void {
+    for (const applicant of [...this.#undecided.values()]) {
+      const { asking, stop, pod } = applicant;
+      const isWaiting = !asking && !stop.signal.aborted && this.#undecided.get(pod.metadata.uid) === applicant;
+      if (isWaiting) this.#consider(applicant);
+    }
+  }
+
+  /** A refusal is final where the pod would not be admitted even if none of the older applicants were. */
+  #decide(pod: Pod, signal: AbortSignal): Decision | Promise<Decision> {
+    const { handlers, activePods } = this.#components;
+    const active = activePods();
+    const older = this.#older(pod);
+    return answered(admitPod(handlers, pod, [...active, ...older], signal), (beside) => {
+      if (beside.admit || older.length === 0) return { ...beside, final: true };
+      return answered(admitPod(handlers, pod, active, signal), (alone) => {
+        if (alone.admit) releaseAll(handlers, pod);
+        return { ...beside, final: !alone.admit };
+      });
+    });
+  }
+
+  #older(pod: Pod): readonly Pod[] {
+    const older: Pod[] = [];
+    for (const [uid, applicant] of this.#undecided) {
+      if (uid === pod.metadata.uid) break;
+      older.push(applicant.pod);
+    }
+    return older;
+  }
+
+  #forget({ pod, stop }: Applicant): void {
+    this.#undecided.delete(pod.metadata.uid);
+    stop[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,76 @@
+import { type Clock, TaskGroup } from '@node-agent/async';
+import { type EventRecorder, errorText, eventReasons, type Logger, type ObjectReference } from '@node-agent/telemetry';
+import type { ContainerGcPort, ImageGcPort, PodConfigPort } from './ports.ts';
+import { waited } from './sync-loop.ts';
+
+/** What {@link collectGarbage} works with. */
+export interface GarbageCollectionComponents {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly podConfig: Pick<PodConfigPort, 'seenAllSources'>;
+  readonly containerGc: Pick<ContainerGcPort, 'garbageCollect'>;
+  readonly imageGc?: ImageGcPort;
+}
+
+export interface GarbageCollectionOptions {
+  readonly nodeRef: ObjectReference;
+  readonly containerGcPeriodMs: number;
+  readonly imageGcPeriodMs: number;
+}
+
+/** Runs both collections, each at its own pace, until `signal` is aborted. The first rounds come after a period: pods go first. */
+export async function collectGarbage(
+  components: GarbageCollectionComponents,
+  options: GarbageCollectionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const group = new TaskGroup(signal);
+  group.add((ending) => collectContainers(components, options, ending));
+  const { imageGc } = components;
+  if (imageGc !== undefined) group.add((ending) => collectImages({ ...components, imageGc }, options, ending));
+  await group.ended();
+}
+
+async function collectContainers(
+  { clock, logger, recorder, podConfig, containerGc }: GarbageCollectionComponents,
+  { nodeRef, containerGcPeriodMs }: GarbageCollectionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  let failed = false;
+  while (await waited(clock, containerGcPeriodMs, signal)) {
+    try {
+      const allSourcesReady = podConfig.seenAllSources();
+      await containerGc.garbageCollect({ allSourcesReady, evictNonDeletedPods: false }, signal);
+      logger[failed ? 'info' : 'debug']({}, 'Container garbage collection succeeded');
+      failed = false;
+    } catch (err) {
+      if (signal.aborted) return;
+      failed = true;
+      logger.error({ err }, 'Container garbage collection failed');
+      recorder.event(nodeRef, 'Warning', eventReasons.containerGcFailed, String(err));
+    }
+  }
+}
+
+async function collectImages(
+  { clock, logger, recorder, imageGc }: GarbageCollectionComponents & { readonly imageGc: ImageGcPort },
+  { nodeRef, imageGcPeriodMs }: GarbageCollectionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  let failed = false;
+  while (await waited(clock, imageGcPeriodMs, signal)) {
+    try {
+      await imageGc.garbageCollect(signal);
+      logger[failed ? 'info' : 'debug']({}, 'Image garbage collection succeeded');
+      failed = false;
+    } catch (err) {
+      if (signal.aborted) return;
+      // Once may be chance: an event is for what lasts.
+      const again = 'Image garbage collection failed multiple times in a row';
+      logger.error({ err }, failed ? again : 'Image garbage collection failed once');
+      if (failed) recorder.event(nodeRef, 'Warning', eventReasons.imageGcFailed, errorText(err));
+      failed = true;
+    }
+  }
+}

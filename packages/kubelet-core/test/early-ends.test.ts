@@ -1,0 +1,105 @@
+import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { EarlyEnds } from '../src/early-ends.ts';
+import { staleNamesakes } from '../src/stale-namesakes.ts';
+import { makePod, makeRuntimePod, PlainPodManager, RecordingWorkers } from './fakes.ts';
+
+const staticPod = (name: string, uid: string, source: PodSource = 'file'): Pod =>
+  makePod(name, { uid, metadata: { annotations: { 'kubernetes.io/config.source': source } } });
+
+const runningPod = (name: string, uid: string, source?: PodSource): RuntimePod => ({
+  ...makeRuntimePod(uid),
+  name,
+  ...(source && { source }),
+});
+
+describe('F4: a pod goes before all sources have spoken', () => {
+  const wanted = [staticPod('etcd', 'new'), staticPod('web', 'of-url', 'http'), makePod('app', { uid: 'of-api' })];
+  const ready = new Set<PodSource>(['file', 'api']);
+  const rows: [string, RuntimePod, boolean][] = [
+    ['where a static pod of its name and its source is wanted', runningPod('etcd', 'old', 'file'), true],
+    ['but not where it is wanted itself', runningPod('etcd', 'new', 'file'), false],
+    ['but not where its source has not spoken', runningPod('web', 'old', 'http'), false],
+    ['but not where it is of another source', runningPod('etcd', 'old', 'http'), false],
+    ['but not where nobody knows its source', runningPod('etcd', 'old'), false],
+    ['but not where its name is wanted by nobody', runningPod('kube-proxy', 'old', 'file'), false],
+    [
+      'but not where its namespace is another',
+      { ...runningPod('etcd', 'old', 'file'), namespace: 'kube-system' },
+      false,
+    ],
+    ['but not where it is of the API server', runningPod('app', 'old', 'api'), false],
+  ];
+  test.each(rows)('%s', (_name, unwanted, expected) => {
+    const stale = staleNamesakes(wanted, [unwanted], (source) => ready.has(source));
+    expect(stale).toEqual(expected ? [unwanted] : []);
+  });
+});
+
+function setUp(options: { readonly running?: readonly string[] } = {}) {
+  const workers = new RecordingWorkers();
+  const podManager = new PlainPodManager();
+  const killed: string[] = [];
+  const early = new EarlyEnds({
+    workers,
+    podManager,
+    podConfig: {
+      updates: (async function* () {})(),
+      seenAllSources: () => false,
+      sourceReady: (source) => source === 'file',
+      allSourcesSeen: () => Promise.reject(new Error('not asked for')),
+    },
+    podCache: { get: () => undefined, runningPods: () => options.running },
+    killOrphan: ({ uid }) => void killed.push(uid),
+  });
+  const told = (): string[] => workers.updates.map(({ updateType, pod }) => `${updateType} ${pod?.metadata.uid}`);
+  return { workers, podManager, early, killed, told };
+}
+
+describe('before all sources have spoken', () => {
+  test('F4: of the runtime’s pods those go whose place is taken, and that have no worker', () => {
+    const { podManager, early, killed, workers } = setUp();
+    podManager.addPod(staticPod('etcd', 'new'));
+    workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
+    const dead = { ...runningPod('etcd', 'dead', 'file'), sandboxes: [] };
+    early.endNamesakes([
+      runningPod('etcd', 'old', 'file'),
+      runningPod('etcd', 'new', 'file'),
+      runningPod('etcd', 'ending', 'file'),
+      runningPod('web', 'other', 'file'),
+      dead,
+    ]);
+    expect(killed).toEqual(['old']);
+  });
+
+  test.each([
+    ['its own pod alone', ['new'], false],
+    ['nobody knows yet', undefined, false],
+    ['one that is being ended', ['new', 'ending'], false],
+    ['one that nobody knows', ['old'], true],
+  ])('F4: the runtime is asked only for a namesake to end: what runs is %s', (_name, running, expected) => {
+    const { podManager, early, workers } = setUp({ ...(running && { running }) });
+    expect(early.mayHaveNamesakes()).toBe(false);
+    workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
+    podManager.addPod(makePod('etcd', { uid: 'of-api' }));
+    podManager.addPod(staticPod('etcd', 'of-url', 'http'));
+    expect(early.mayHaveNamesakes()).toBe(false);
+    podManager.addPod(staticPod('etcd', 'new'));
+    expect(early.mayHaveNamesakes()).toBe(expected);
+  });
+
+  test('F1, F4: whoever was removed waits for all sources, unless another pod of its source takes its place', () => {
+    const { podManager, early, told } = setUp();
+    for (const name of ['etcd', 'web']) early.removed(staticPod(name, `old-${name}`));
+    early.removed(makePod('etcd', { uid: 'of-api' }));
+    early.endReplaced();
+    expect(told()).toEqual([]);
+    podManager.addPod(staticPod('etcd', 'new'));
+    early.endReplaced();
+    early.endReplaced();
+    expect(told()).toEqual(['kill old-etcd']);
+    early.endAll();
+    early.endAll();
+    expect(told()).toEqual(['kill old-etcd', 'kill old-web', 'kill of-api']);
+  });
+});

@@ -1,0 +1,123 @@
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import { PodGroups, runsOnce } from '../src/pod-groups.ts';
+import { makePod, PlainCgroups, recordEvents } from './fakes.ts';
+
+const { signal } = new AbortController();
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function setUp(volumesOf: readonly string[] = []) {
+  const cgroups = new PlainCgroups();
+  const behaviour = { volumes: async (uid: string): Promise<boolean> => volumesOf.includes(uid) };
+  const notAsked = (): Promise<never> => Promise.reject(new Error('not asked for'));
+  const groups = new PodGroups({
+    cgroups,
+    logger: silentLogger,
+    recorder: recordEvents().recorder,
+    activePods: () => [],
+    runtime: {
+      getPods: notAsked,
+      getPodStatus: notAsked,
+      syncPod: notAsked,
+      killPod: notAsked,
+      status: notAsked,
+      forget: () => {},
+    },
+    volumes: {
+      start: notAsked,
+      makePodDataDirs: notAsked,
+      waitForAttachAndMount: notAsked,
+      waitForUnmount: notAsked,
+      podVolumesExist: (uid) => behaviour.volumes(uid),
+      cleanupOrphanedPodDirs: notAsked,
+    },
+  });
+  const ends = (): string[] => cgroups.calls.filter((call) => !call.startsWith('qos'));
+  return { groups, cgroups, behaviour, ends };
+}
+
+describe("orphans' groups", () => {
+  test('K1: what a kubelet that was killed left is removed, what is known stays', async () => {
+    const { groups, cgroups, ends } = setUp();
+    for (const uid of ['left', 'known']) cgroups.groups.add(uid);
+    await groups.look(signal);
+    groups.removeOrphans((uid) => uid === 'known', signal);
+    await turn();
+    expect(ends()).toEqual(['destroy left']);
+    expect([...cgroups.groups]).toEqual(['known']);
+  });
+
+  test('N5: one whose pod has volumes left stays, with the least CPU time', async () => {
+    const { groups, cgroups, ends } = setUp(['left']);
+    cgroups.groups.add('left');
+    await groups.look(signal);
+    groups.removeOrphans(() => false, signal);
+    await turn();
+    expect(ends()).toEqual(['reduce left']);
+  });
+
+  test('P3: a pod that comes meanwhile keeps its group', async () => {
+    const { groups, cgroups, behaviour, ends } = setUp();
+    cgroups.groups.add('again');
+    const known = new Set<string>();
+    behaviour.volumes = async () => {
+      known.add('again');
+      return false;
+    };
+    await groups.look(signal);
+    groups.removeOrphans((uid) => known.has(uid), signal);
+    await turn();
+    expect(ends()).toEqual([]);
+  });
+
+  test('W6: one that hangs is not asked for again, and holds up no other', async () => {
+    const { groups, cgroups, behaviour, ends } = setUp();
+    for (const uid of ['hangs', 'other']) cgroups.groups.add(uid);
+    behaviour.volumes = (uid) => (uid === 'hangs' ? new Promise<never>(() => {}) : Promise.resolve(false));
+    for (let pass = 0; pass < 2; pass++) {
+      await groups.look(signal);
+      groups.removeOrphans(() => false, signal);
+      await turn();
+    }
+    expect(ends()).toEqual(['destroy other']);
+  });
+
+  test('one that cannot be removed is tried again; groups that cannot be listed are looked at next time', async () => {
+    const { groups, cgroups, ends } = setUp();
+    cgroups.groups.add('left');
+    await groups.look(signal);
+    cgroups.failure = new Error('busy');
+    groups.removeOrphans(() => false, signal);
+    await turn();
+    await groups.look(signal);
+    groups.removeOrphans(() => false, signal);
+    await turn();
+    cgroups.failure = undefined;
+    await groups.look(signal);
+    groups.removeOrphans(() => false, signal);
+    await turn();
+    expect(ends()).toEqual(['destroy left', 'destroy left']);
+    expect([...cgroups.groups]).toEqual([]);
+  });
+});
+
+describe('runsOnce', () => {
+  const rules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [3] } }] as const;
+  const spec = (restartPolicy: 'Always' | 'OnFailure' | 'Never', own: Partial<Container> = {}): Partial<Pod> => ({
+    spec: { restartPolicy, containers: [{ name: 'c', image: 'i', ...own }] },
+  });
+  test.each([
+    ['Always', spec('Always'), false],
+    ['OnFailure', spec('OnFailure'), false],
+    ['Never', spec('Never'), true],
+    ['Never, but for a container of its own policy', spec('Never', { restartPolicy: 'OnFailure' }), false],
+    [
+      'Never, but for a container with rules',
+      spec('Never', { restartPolicy: 'Never', restartPolicyRules: rules }),
+      false,
+    ],
+  ])('%s', (_name, overrides, expected) => {
+    expect(runsOnce(makePod('a', overrides))).toBe(expected);
+  });
+});

@@ -1,0 +1,121 @@
+import { sleep } from '@node-agent/async';
+import { type Container, formatPod, type LifecycleHandler, type Pod } from '@node-agent/pod-spec';
+import { type Counter, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { HookTarget, LifecycleHooksComponents } from './components.ts';
+import { LifecycleHookError } from './errors.ts';
+import { httpHook } from './http-hook.ts';
+
+/** So much of a command's output is in a message. */
+const MAX_OUTPUT_BYTES = 10 * 1024;
+
+/**
+ * Runs the hooks of containers, by whichever of their handlers they have (`pkg/kubelet/lifecycle`). How long one may take, and what
+ * becomes of a container whose hook fails, is its caller's business: a hook ends when its signal is aborted, whatever its target does.
+ */
+export class LifecycleHooks {
+  readonly #components: WithDefaults<LifecycleHooksComponents>;
+  readonly #fallbacks: Counter;
+  readonly #shortSleeps: Counter;
+
+  constructor(given: LifecycleHooksComponents) {
+    const components = withDefaults(given);
+    this.#components = components;
+    this.#fallbacks = components.metrics.counter({
+      name: 'kubelet_lifecycle_handler_http_fallbacks_total',
+      help: 'The number of times lifecycle handlers successfully fell back to http from https.',
+    });
+    this.#shortSleeps = components.metrics.counter({
+      name: 'kubelet_sleep_action_terminated_early_total',
+      help: 'The number of times lifecycle sleep handler got terminated before it finishes',
+    });
+  }
+
+  /** @throws LifecycleHookError where it failed; the signal's reason */
+  async postStart(
+    pod: Pod,
+    container: Pick<Container, 'name' | 'ports'>,
+    containerId: string,
+    handler: LifecycleHandler,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#run({ pod, container, containerId, handler }, signal);
+  }
+
+  /** As {@link postStart}; who waits aborts `signal` once the container has stopped. */
+  async preStop(
+    pod: Pod,
+    container: Pick<Container, 'name' | 'ports'>,
+    containerId: string,
+    handler: LifecycleHandler,
+    _gracePeriodMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#run({ pod, container, containerId, handler }, signal);
+  }
+
+  async #run(target: HookTarget, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { handler } = target;
+    if (handler.exec != null) await this.#exec(target, handler.exec.command ?? [], signal);
+    else if (handler.httpGet != null) await this.#http(target, handler.httpGet, signal);
+    else if (handler.sleep != null) await this.#sleep(target, handler.sleep.seconds, signal);
+    // A tcpSocket is kept in the API for old times' sake, and has never been run.
+    else throw new LifecycleHookError('Invalid', `Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
+  }
+
+  async #exec(target: HookTarget, command: readonly string[], signal: AbortSignal): Promise<void> {
+    let output = '';
+    let fault: string | undefined;
+    let cause: unknown;
+    try {
+      const { exitCode, stdout, stderr } = await this.#components.exec(target.containerId, command, 0, signal);
+      output = text(Buffer.concat([stdout, stderr]));
+      if (exitCode === 0) return;
+      fault = `command '${command.join(' ')}' exited with ${exitCode}: ${text(stderr)}`;
+    } catch (error) {
+      signal.throwIfAborted();
+      cause = error;
+      fault = errorText(error);
+    }
+    const words = `Exec lifecycle hook ([${command.join(' ')}]) ${about(target)} - error: ${fault}, message: ${JSON.stringify(output)}`;
+    throw new LifecycleHookError('Failed', words, { cause });
+  }
+
+  async #http(
+    target: HookTarget,
+    action: NonNullable<LifecycleHandler['httpGet']>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let fault: string | undefined;
+    let cause: unknown;
+    try {
+      fault = await httpHook(action, target, this.#components, this.#fallbacks, signal);
+      if (fault === undefined) return;
+    } catch (error) {
+      signal.throwIfAborted();
+      cause = error;
+      fault = errorText(error);
+    }
+    const words = `HTTP lifecycle hook (${action.path ?? ''}) ${about(target)} - error: ${fault}`;
+    throw new LifecycleHookError('Failed', words, { cause });
+  }
+
+  async #sleep(target: HookTarget, seconds: number, signal: AbortSignal): Promise<void> {
+    if (seconds <= 0) return;
+    try {
+      await sleep(this.#components.clock, seconds * 1000, signal);
+    } catch (cause) {
+      this.#shortSleeps.inc({});
+      const words = `Sleep lifecycle hook (${seconds}) ${about(target)} - error: container terminated before sleep hook finished`;
+      throw new LifecycleHookError('Ended', words, { cause });
+    }
+  }
+}
+
+function about({ pod, container }: HookTarget): string {
+  return `for Container ${JSON.stringify(container.name)} in Pod ${JSON.stringify(formatPod(pod))} failed`;
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, MAX_OUTPUT_BYTES)).toString();
+}

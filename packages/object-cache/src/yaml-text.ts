@@ -1,0 +1,42 @@
+import { LineCounter, parseDocument, type YAMLError } from 'yaml';
+
+/** Faults whose messages quote what was read: a token, a tag, an escape, a directive. */
+const QUOTING: ReadonlySet<string> = new Set([
+  'BAD_ALIAS',
+  'BAD_COLLECTION_TYPE',
+  'BAD_DIRECTIVE',
+  'BAD_DQ_ESCAPE',
+  'IMPOSSIBLE',
+  'TAG_RESOLVE_FAILED',
+  'UNEXPECTED_TOKEN',
+]);
+
+/**
+ * What a YAML 1.1 text says.
+ * @throws Error with the place of a fault and its kind, and nothing of the text: it may hold secrets (W4)
+ */
+export function parseYamlText(text: string): unknown {
+  const lineCounter = new LineCounter();
+  // Pretty errors quote the line.
+  const document = parseDocument(text, {
+    version: '1.1',
+    uniqueKeys: true,
+    lineCounter,
+    prettyErrors: false,
+    logLevel: 'error',
+  });
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const { line, col } = lineCounter.linePos(error.pos[0]);
+    throw new Error(`line ${line}, column ${col}: ${messageOf(error)}`);
+  }
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch {
+    throw new Error('too many aliases, or one that leads nowhere');
+  }
+}
+
+function messageOf({ code, message }: YAMLError): string {
+  return QUOTING.has(code) ? `not YAML (${code})` : message;
+}

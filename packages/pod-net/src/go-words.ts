@@ -1,0 +1,62 @@
+import { hostAndPort } from './http-request.ts';
+import { remoteAlert } from './tls-alerts.ts';
+
+/** The kernel's words for the errors of a connection, as Go and the C library have them. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset by peer',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'network is unreachable',
+  ETIMEDOUT: 'connection timed out',
+  EPIPE: 'broken pipe',
+  EACCES: 'permission denied',
+  EADDRNOTAVAIL: 'cannot assign requested address',
+  EINVAL: 'invalid argument',
+};
+
+/** What was asked for when an error came up. */
+export interface ErrorContext {
+  readonly host: string;
+  readonly port: number;
+  /** `local->remote` of the connection; '' before there was one. */
+  readonly ends: string;
+}
+
+/** An error of a connection in the words of Go's clients: events of probes and hooks have them, and people look for them. */
+export function goWords(error: unknown, { host, port, ends }: ErrorContext): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  if (code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
+  if (code === 'EAI_AGAIN') return `dial tcp: lookup ${host}: server misbehaving`;
+  const words = WORDS[code];
+  if (syscall === 'connect' && words !== undefined) return `dial tcp ${hostAndPort(host, port)}: connect: ${words}`;
+  if (words !== undefined && (syscall === 'read' || syscall === 'write')) {
+    return `${syscall} tcp ${ends}: ${syscall}: ${words}`;
+  }
+  // A peer that closed before it answered, by either of Node's names.
+  if (code === 'ECONNRESET') return 'EOF';
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return tlsWords(error.message);
+  if (code === 'ERR_INVALID_CHAR') return 'net/http: invalid header field value';
+  if (code === 'ERR_INVALID_HTTP_TOKEN') return 'net/http: invalid header field name';
+  if (code.startsWith('HPE_')) {
+    return `net/http: HTTP/1.x transport connection broken: malformed HTTP response${firstLine(error)}`;
+  }
+  return error.message;
+}
+
+/** What comes instead of a TLS record where the other side speaks plain HTTP, is a version that does not exist. */
+function tlsWords(message: string): string {
+  if (/wrong version number|packet length too long/.test(message))
+    return 'http: server gave HTTP response to HTTPS client';
+  const alert = remoteAlert(message);
+  if (alert !== undefined) return alert;
+  const [, reason] = /SSL routines:[^:]*:([^:]*)/.exec(message) ?? [];
+  return `tls: ${reason ?? message}`;
+}
+
+function firstLine(error: Error): string {
+  const packet = 'rawPacket' in error && error.rawPacket instanceof Uint8Array ? error.rawPacket : undefined;
+  if (packet === undefined) return '';
+  const text = Buffer.from(packet.subarray(0, 100)).toString('latin1');
+  return ` ${JSON.stringify(text.split(/\r?\n/, 1)[0])}`;
+}

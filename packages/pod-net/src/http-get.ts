@@ -1,0 +1,62 @@
+import { type Clock, linkAbort } from '@node-agent/async';
+import { exchange } from './exchange.ts';
+import { type HttpGetRequest, urlOf } from './http-request.ts';
+import { redirectOf } from './redirect.ts';
+
+/** What came of an `httpGet`. */
+export type HttpGetResult =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      /** At most 10 KiB of it, as UTF-8. */
+      readonly body: string;
+      /** Why the body ended before its end, in Go's words. */
+      readonly bodyFault?: string;
+    }
+  /** There was no answer: `Get "http://10.0.0.5:80/": EOF`, in the words of Go's client. */
+  | { readonly kind: 'fault'; readonly message: string };
+
+/** How {@link httpGet} is carried out. */
+export interface HttpGetOptions {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** For all of it, redirects too, in ms; none where absent. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Carries out an `httpGet`: with redirects to the same host, at most ten requests, 10 KiB of the last body (R3). Every connection is new
+ * and is reset at its end. It never rejects for what a server does. (`pkg/probe/http/http.go`)
+ * @throws the signal's reason
+ */
+export async function httpGet(
+  first: HttpGetRequest,
+  { clock, timeoutMs }: HttpGetOptions,
+  signal?: AbortSignal,
+): Promise<HttpGetResult> {
+  signal?.throwIfAborted();
+  using link = linkAbort(signal);
+  const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, () => link.abort());
+  try {
+    return await followed(first, link.signal);
+  } finally {
+    timer?.cancel();
+    signal?.throwIfAborted();
+  }
+}
+
+async function followed(first: HttpGetRequest, signal: AbortSignal): Promise<HttpGetResult> {
+  let request = first;
+  for (let sent = 1; ; sent++) {
+    const outcome = await exchange(request, signal);
+    if (outcome.kind === 'fault') return { kind: 'fault', message: described(urlOf(request), outcome.message) };
+    const { location, ...answer } = outcome;
+    const next = redirectOf(request, first, answer.status, location, sent);
+    if (next.kind === 'none') return answer;
+    if (next.kind === 'fault') return { kind: 'fault', message: described(next.url, next.message) };
+    request = next.request;
+  }
+}
+
+function described(url: string, message: string): string {
+  return `Get ${JSON.stringify(url)}: ${message}`;
+}

@@ -1,0 +1,212 @@
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, test } from 'vitest';
+import { httpGet } from '../src/http-get.ts';
+import type { HttpGetRequest } from '../src/http-request.ts';
+import { connectionsOf, LoopbackServer, selfSigned } from './fixtures.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
+const clock = new FakeClock();
+const to = (port: number, more: Partial<HttpGetRequest> = {}): HttpGetRequest => ({
+  ...{ scheme: 'http', host: '127.0.0.1', port, target: '/', headers: [] },
+  ...more,
+});
+const get = (port: number, more: Partial<HttpGetRequest> = {}) => httpGet(to(port, more), { clock });
+
+/** Asks, lets the target do what it does, and then lets the time run out. */
+async function getUntilTimeout(port: number, seen: () => boolean, more: Partial<HttpGetRequest> = {}) {
+  const moved = new FakeClock();
+  const result = httpGet(to(port, more), { clock: moved, timeoutMs: 1000 });
+  await expect.poll(seen).toBe(true);
+  await moved.advance(1000);
+  return result;
+}
+
+describe('httpGet', () => {
+  test('sends what the request says and reads the answer', async () => {
+    await using server = await new LoopbackServer((socket) => socket.end(OK)).listening();
+    const headers = [
+      ['User-Agent', 'kube-probe/1.36'],
+      ['X-Many', '1'],
+      ['X-Many', 'ü'],
+    ] as const;
+    const result = await get(server.port, { target: '/a?b', headers, hostHeader: 'a.example' });
+    expect(result).toEqual({ kind: 'answer', status: 200, body: 'hi' });
+    const [request = ''] = server.requests;
+    expect(request.split('\r\n')).toEqual([
+      'GET /a?b HTTP/1.1',
+      'Host: a.example',
+      'User-Agent: kube-probe/1.36',
+      'X-Many: 1',
+      'X-Many: ü',
+      'Connection: close',
+      '',
+      '',
+    ]);
+  });
+
+  test.each([
+    ['without carriage returns, as a shell script does', 'HTTP/1.1 200 OK\n\nhi'],
+    ['in the old way, ended by the end of the connection', 'HTTP/1.0 200 OK\r\n\r\nhi'],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'],
+    ['with 100 KiB of headers', `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100 * 1024)}\r\n\r\nhi`],
+  ])('reads an answer %s', async (_, answer) => {
+    await using server = await new LoopbackServer((socket) => socket.end(answer)).listening();
+    expect(await get(server.port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
+  });
+
+  test('R3: reads 10 KiB of an endless body, and lets go', async () => {
+    let cut = false;
+    await using server = await new LoopbackServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      const more = (): void => {
+        while (socket.writable && socket.write('x'.repeat(4096)));
+      };
+      socket.on('drain', more).on('close', () => {
+        cut = true;
+      });
+      more();
+    }).listening();
+    const result = await get(server.port);
+    expect(result).toMatchObject({ kind: 'answer', status: 200, body: 'x'.repeat(10 * 1024) });
+    await expect.poll(() => cut).toBe(true);
+  });
+
+  test('R3: a target that never answers is given up in time', async () => {
+    await using server = await new LoopbackServer(() => {}).listening();
+    expect(await getUntilTimeout(server.port, () => server.requests.length === 1)).toEqual({
+      kind: 'fault',
+      message: `Get "http://127.0.0.1:${server.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+    });
+  });
+
+  test('R3: a target that answers byte by byte is given up in time', async () => {
+    await using server = await new LoopbackServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nh');
+    }).listening();
+    const result = await getUntilTimeout(server.port, () => server.requests.length === 1);
+    // Whether the head came before the time ran out is the machine's business.
+    expect(JSON.stringify(result)).toContain('context deadline exceeded (Client.Timeout');
+  });
+
+  test('a signal ends it, with its reason', async () => {
+    await using server = await new LoopbackServer(() => {}).listening();
+    const controller = new AbortController();
+    const result = httpGet(to(server.port), { clock }, controller.signal);
+    await expect.poll(() => server.requests.length).toBe(1);
+    controller.abort(new Error('no longer wanted'));
+    await expect(result).rejects.toThrow('no longer wanted');
+  });
+
+  test.each([
+    ['closes', (socket: Socket) => socket.end(), /: EOF$/],
+    [
+      'resets',
+      (socket: Socket) => socket.resetAndDestroy(),
+      /: read tcp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: read: connection reset by peer$/,
+    ],
+    [
+      'talks of something else',
+      (socket: Socket) => socket.end('hello there\r\n\r\n'),
+      /transport connection broken: malformed HTTP response "hello there"$/,
+    ],
+  ])('a target that %s is a fault in words of its own', async (_, serve, words) => {
+    await using server = await new LoopbackServer(serve).listening();
+    const result = await get(server.port);
+    expect(result).toEqual({ kind: 'fault', message: expect.stringMatching(words) });
+  });
+
+  test('an answer that ends too soon says so', async () => {
+    const short = 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi';
+    await using server = await new LoopbackServer((socket) => socket.end(short)).listening();
+    expect(await get(server.port)).toEqual({ kind: 'answer', status: 200, body: 'hi', bodyFault: 'unexpected EOF' });
+  });
+
+  test('a port where nobody listens refuses', async () => {
+    const server = await new LoopbackServer(() => {}).listening();
+    const { port } = server;
+    await server[Symbol.asyncDispose]();
+    const message = `Get "http://127.0.0.1:${port}/": dial tcp 127.0.0.1:${port}: connect: connection refused`;
+    expect(await get(port)).toEqual({ kind: 'fault', message });
+  });
+
+  test('an https request to a server of plain http says so', async () => {
+    await using server = await new LoopbackServer((socket) =>
+      socket.end('HTTP/1.0 400 Bad Request\r\n\r\n'),
+    ).listening();
+    const result = await get(server.port, { scheme: 'https' });
+    expect(result).toMatchObject({
+      message: expect.stringMatching(/: http: server gave HTTP response to HTTPS client$/),
+    });
+  });
+
+  test('R3: an https server is asked without a look at its certificate, and nothing stays in TIME_WAIT', async () => {
+    const server = createTlsServer(selfSigned(), (socket) => void socket.once('data', () => socket.end(OK)));
+    server.on('tlsClientError', () => {});
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    for (let n = 0; n < 5; n++) {
+      expect(await get(port, { scheme: 'https' })).toEqual({ kind: 'answer', status: 200, body: 'hi' });
+    }
+    await expect.poll(() => connectionsOf(port)).toEqual([]);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that wants a certificate says so by %s', async (version) => {
+    const trust = { requestCert: true, minVersion: version, maxVersion: version };
+    const server = createTlsServer({ ...selfSigned(), ...trust }, (socket) => socket.on('error', () => {}));
+    server.on('tlsClientError', () => {});
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const words = version === 'TLSv1.3' ? 'certificate required' : 'handshake failure';
+    expect(await get(port, { scheme: 'https' })).toEqual({
+      kind: 'fault',
+      message: `Get "https://127.0.0.1:${port}/": remote error: tls: ${words}`,
+    });
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test('a header that cannot be sent is a fault', async () => {
+    await using server = await new LoopbackServer((socket) => socket.end(OK)).listening();
+    const result = await get(server.port, { headers: [['X', 'a\nb']] });
+    expect(result).toMatchObject({ message: expect.stringMatching(/invalid header field value/) });
+    expect(server.requests).toEqual([]);
+  });
+
+  test('follows to the same host, ten requests in all', async () => {
+    await using server = await new LoopbackServer((socket, { connections }) =>
+      socket.end(connections < 3 ? 'HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\n' : OK),
+    ).listening();
+    expect(await get(server.port)).toMatchObject({ status: 200 });
+    expect(server.connections).toBe(3);
+
+    await using loop = await new LoopbackServer((socket) =>
+      socket.end('HTTP/1.1 302 Found\r\nLocation: /again\r\n\r\n'),
+    ).listening();
+    expect(await get(loop.port)).toMatchObject({
+      message: `Get "http://127.0.0.1:${loop.port}/again": stopped after 10 redirects`,
+    });
+    expect(loop.connections).toBe(10);
+  });
+
+  test('R3: does not follow to another host, and gives what the redirect said', async () => {
+    await using other = await new LoopbackServer((socket) => socket.end(OK)).listening('127.0.0.2');
+    const away = `HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2:${other.port}/\r\n\r\ngo`;
+    await using server = await new LoopbackServer((socket) => socket.end(away)).listening();
+    expect(await get(server.port)).toEqual({ kind: 'answer', status: 302, body: 'go' });
+    expect(other.connections).toBe(0);
+  });
+
+  test('R3: leaves no connection in TIME_WAIT, whoever ends it first', async () => {
+    await using closing = await new LoopbackServer((socket) => socket.end(OK)).listening();
+    await using waiting = await new LoopbackServer((socket) => void socket.write(OK)).listening();
+    for (let n = 0; n < 20; n++) {
+      await get(closing.port);
+      await get(waiting.port);
+    }
+    await expect
+      .poll(async () => [await connectionsOf(closing.port), await connectionsOf(waiting.port)])
+      .toEqual([[], []]);
+  });
+});

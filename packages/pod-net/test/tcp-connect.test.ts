@@ -1,0 +1,40 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, test } from 'vitest';
+import { tcpConnect } from '../src/tcp-connect.ts';
+import { connectionsOf, LoopbackServer } from './fixtures.ts';
+
+const clock = new FakeClock();
+
+describe('tcpConnect', () => {
+  test('finds a server, and leaves no connection behind (R3)', async () => {
+    await using server = await new LoopbackServer(() => {}, false).listening();
+    for (let n = 0; n < 20; n++) {
+      expect(await tcpConnect({ host: '127.0.0.1', port: server.port, timeoutMs: 1000 }, { clock })).toBeUndefined();
+    }
+    await expect.poll(() => connectionsOf(server.port)).toEqual([]);
+  });
+
+  test('says that nobody listens', async () => {
+    const server = await new LoopbackServer(() => {}).listening();
+    const { port } = server;
+    await server[Symbol.asyncDispose]();
+    const words = await tcpConnect({ host: '127.0.0.1', port, timeoutMs: 1000 }, { clock });
+    expect(words).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
+  });
+
+  test('R3: gives up a connection that is never made', async () => {
+    const server = createServer();
+    // The clock runs out before the loop has had a turn in which the connection could be made.
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const words = tcpConnect({ host: '127.0.0.1', port, timeoutMs: 0 }, { clock: { setTimer: instantTimer } });
+    expect(await words).toBe(`dial tcp 127.0.0.1:${port}: i/o timeout`);
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+function instantTimer(_: number, callback: () => void): { cancel(): void } {
+  queueMicrotask(callback);
+  return { cancel() {} };
+}

@@ -1,0 +1,149 @@
+import { abortable, type Clock, withTimeout } from '@node-agent/async';
+import {
+  type HttpGetRequest,
+  type HttpGetResult,
+  httpGet,
+  httpGetRequest,
+  resolvePort,
+  tcpConnect,
+} from '@node-agent/pod-net';
+import { type Container, expand, type Probe } from '@node-agent/pod-spec';
+import { errorText, goDuration } from '@node-agent/telemetry';
+import { type GrpcTarget, grpcProbe } from './grpc-probe.ts';
+import { type ExecResult, execOutcome, httpOutcome } from './outcomes.ts';
+import type { ProbeOutcome } from './types.ts';
+
+/**
+ * Runs a command in a container; ends it after `timeoutMs`, and rejects then with an error whose `code` is `DEADLINE_EXCEEDED`. Of
+ * the answer up to 16 MB may be there; 10 KiB are kept.
+ */
+export type ExecInContainer = (
+  containerId: string,
+  command: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal,
+) => Promise<ExecResult>;
+
+/** How the outside is reached. The defaults of the last three are the real ones; tests and simulations give their own. */
+export interface ProbePorts {
+  /** Absent where no command can be run: exec probes are errors then. */
+  readonly exec?: ExecInContainer;
+  readonly http?: (request: HttpGetRequest, timeoutMs: number, signal: AbortSignal) => Promise<HttpGetResult>;
+  /** @returns why there was no connection; `undefined` where there was */
+  readonly tcp?: (
+    target: { host: string; port: number; timeoutMs: number },
+    signal: AbortSignal,
+  ) => Promise<string | undefined>;
+  readonly grpc?: (target: GrpcTarget, signal: AbortSignal) => Promise<ProbeOutcome>;
+}
+
+/** What one probe is made of. */
+export interface ProbeTarget {
+  readonly probe: Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'>;
+  readonly container: Pick<Container, 'name' | 'env' | 'ports'>;
+  readonly containerId: string;
+  readonly podIp: string;
+  /** For all tries together, in ms. */
+  readonly timeoutMs: number;
+}
+
+/** What probes call themselves. */
+export const USER_AGENT: string = 'kube-probe/1.36';
+/** A probe that could not be made is tried so often within its time (`maxProbeRetries`). */
+const TRIES = 3;
+/** So much longer may the runtime take to end a command whose time is up, and to say so. */
+const EXEC_SLACK_MS = 2000;
+
+/** Makes one probe at a time, of whatever kind. */
+export class ProbeAttempt {
+  readonly #clock: Clock;
+  readonly #ports: ProbePorts;
+
+  constructor(clock: Clock, ports: ProbePorts) {
+    this.#clock = clock;
+    this.#ports = ports;
+  }
+
+  /**
+   * Probes a container. Ends within its timeout, whatever the target does (R3); an exec probe within two seconds more.
+   * @throws the signal's reason
+   */
+  async run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
+    const endMs = this.#clock.monotonic() + target.timeoutMs;
+    for (let tries = 1; ; tries++) {
+      const leftMs = tries === 1 ? target.timeoutMs : endMs - this.#clock.monotonic();
+      const outcome = await this.#try({ ...target, timeoutMs: leftMs }, target.timeoutMs, signal);
+      signal.throwIfAborted();
+      const noMoreTime = this.#clock.monotonic() >= endMs;
+      const wasMade = outcome.result !== 'error' && outcome.result !== 'broken';
+      if (wasMade || tries === TRIES || noMoreTime) return outcome;
+    }
+  }
+
+  async #try(target: ProbeTarget, wholeTimeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
+    try {
+      return await abortable(this.#dispatch(target, wholeTimeoutMs, signal), signal);
+    } catch (error) {
+      return { result: 'error', output: errorText(error) };
+    }
+  }
+
+  async #dispatch(target: ProbeTarget, wholeTimeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
+    const { probe, container, podIp, timeoutMs } = target;
+    const clock = this.#clock;
+    const { http, tcp, grpc } = this.#ports;
+    if (probe.exec != null) return await this.#exec(target, wholeTimeoutMs, signal);
+    if (probe.httpGet != null) {
+      const request = httpGetRequest(probe.httpGet, container, { podIp, userAgent: USER_AGENT });
+      return httpOutcome(await (http?.(request, timeoutMs, signal) ?? httpGet(request, { clock, timeoutMs }, signal)));
+    }
+    if (probe.tcpSocket != null) {
+      const port = resolvePort(probe.tcpSocket.port, container);
+      const to = { host: probe.tcpSocket.host || podIp, port, timeoutMs };
+      const fault = await (tcp?.(to, signal) ?? tcpConnect(to, { clock }, signal));
+      return fault === undefined ? { result: 'success', output: '' } : { result: 'failure', output: fault };
+    }
+    if (probe.grpc != null) {
+      const { port, service } = probe.grpc;
+      const to = { host: podIp, port, service: service ?? '', timeoutMs, userAgent: USER_AGENT };
+      return await (grpc?.(to, signal) ?? grpcProbe(to, { clock }, signal));
+    }
+    return { result: 'error', output: `missing probe handler for ${container.name}` };
+  }
+
+  async #exec(
+    { probe, container, containerId, timeoutMs }: ProbeTarget,
+    wholeTimeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<ProbeOutcome> {
+    const { exec } = this.#ports;
+    if (exec === undefined) return { result: 'error', output: 'commands cannot be run here' };
+    // Variables whose values come from elsewhere are empty, as upstream has them.
+    const env = new Map((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
+    const command = (probe.exec?.command ?? []).map((word) => expand(word, (name) => env.get(name)));
+    // The runtime counts whole seconds: a shorter time is kept here, and is the command's fault all the same.
+    const keptHere = wholeTimeoutMs % 1000 !== 0;
+    const limitMs = keptHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;
+    const late: ProbeOutcome = {
+      result: 'failure',
+      output: `command timed out: ${JSON.stringify(command.join(' '))} timed out after ${goDuration(wholeTimeoutMs)}`,
+    };
+    try {
+      const result = await withTimeout(
+        this.#clock,
+        limitMs,
+        (ending) => exec(containerId, command, timeoutMs, ending),
+        signal,
+      );
+      return execOutcome(result);
+    } catch (error) {
+      if (codeOf(error) === 'DEADLINE_EXCEEDED') return late;
+      if (keptHere && codeOf(error) === 'Timeout') return late;
+      throw error;
+    }
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,31 @@
+import type { Clock, Random } from '@node-agent/async';
+import type { PodStatus, RestartFeatures } from '@node-agent/pod-spec';
+import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { ProbePorts } from './attempt.ts';
+
+/** What a `Prober` is made of. */
+export interface ProberComponents {
+  readonly clock?: Clock;
+  /** Spreads the first probes of pods that were there before. */
+  readonly random?: Random;
+  readonly logger?: Logger;
+  /** Behind upstream's `/metrics/probes`: a registry of their own. */
+  readonly metrics?: Metrics;
+  readonly recorder?: EventRecorder;
+  /** The newest status of each pod: where its containers are found, by their ids and states. */
+  readonly statuses: { getPodStatus(uid: string): PodStatus | undefined };
+  readonly ports: ProbePorts;
+}
+
+/** The settings of a `Prober`. */
+export interface ProberOptions {
+  /** Which gates that bear on restarts are on; both where absent. */
+  readonly restartFeatures?: RestartFeatures;
+  /** How many probes of each are remembered for `Prober.explain`; 10 by default. */
+  readonly historyLength?: number;
+  /**
+   * Whether a container that has just begun is asked for its readiness and its start more often than every period, during its first
+   * one: what fails then does not count. True by default; never for commands.
+   */
+  readonly earlyTries?: boolean;
+}

@@ -1,0 +1,141 @@
+import type { ClientHttp2Session } from 'node:http2';
+import { type Clock, linkAbort, sleep } from '@node-agent/async';
+import { hostAndPort, openSocket } from '@node-agent/pod-net';
+import { goDuration } from '@node-agent/telemetry';
+import { type GrpcStatus, grpcStatusOf } from './grpc-status.ts';
+import { healthRequest, healthStatus } from './health-message.ts';
+import type { ProbeOutcome } from './types.ts';
+
+/** Which server is asked for the health of which service. */
+export interface GrpcTarget {
+  readonly host: string;
+  readonly port: number;
+  /** '' is the whole server. */
+  readonly service: string;
+  /** In ms. */
+  readonly timeoutMs: number;
+  readonly userAgent: string;
+}
+
+/** gRPC's own wait before it dials again, in ms. */
+const REDIAL_MS = 1000;
+/** The answer is two bytes: what is longer is something else (R3). */
+const MAX_ANSWER_BYTES = 10 * 1024;
+
+type Answer = { readonly status: GrpcStatus; readonly body: Buffer };
+
+/**
+ * Asks a server by the gRPC health protocol, without TLS, over a connection of its own. One that does not listen yet is dialled again
+ * until the time is up. (`pkg/probe/grpc/grpc.go`)
+ * @throws the signal's reason
+ */
+export async function grpcProbe(
+  target: GrpcTarget,
+  { clock }: { readonly clock: Pick<Clock, 'setTimer'> },
+  signal?: AbortSignal,
+): Promise<ProbeOutcome> {
+  signal?.throwIfAborted();
+  using link = linkAbort(signal);
+  const timer = clock.setTimer(target.timeoutMs, () => link.abort());
+  try {
+    for (;;) {
+      const outcome = await dialAndAsk(target, link.signal);
+      if (outcome !== undefined) return outcome;
+      await sleep(clock, REDIAL_MS, link.signal);
+    }
+  } catch (error) {
+    if (!link.signal.aborted) throw error;
+    const address = JSON.stringify(hostAndPort(target.host, target.port));
+    const output = `timeout: failed to connect service ${address} within ${goDuration(target.timeoutMs)}: context deadline exceeded`;
+    return { result: 'failure', output };
+  } finally {
+    timer.cancel();
+    signal?.throwIfAborted();
+  }
+}
+
+/** @returns `undefined` where there was no connection to ask over */
+async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<ProbeOutcome | undefined> {
+  const { connect } = await import('node:http2');
+  signal.throwIfAborted();
+  const { host, port } = target;
+  const open = openSocket({ host, port });
+  const session = connect(`http://${hostAndPort(host, port)}`, { createConnection: () => open.stream });
+  session.on('error', () => {});
+  try {
+    if (!(await ready(session, signal))) return undefined;
+    const answer = await ask(session, target, signal);
+    return answer === undefined
+      ? { result: 'failure', output: `timeout: health rpc did not complete within ${goDuration(target.timeoutMs)}` }
+      : outcomeOf(answer);
+  } finally {
+    session.destroy();
+    open.reset();
+  }
+}
+
+/** Whether the server has said how it wants to be spoken to: it speaks HTTP/2 then. */
+function ready(session: ClientHttp2Session, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    session.once('remoteSettings', () => resolve(true));
+    session.once('error', () => resolve(false));
+    session.once('close', () => resolve(false));
+    // Not within its time: whoever dials again finds that out.
+    signal.addEventListener('abort', () => resolve(false), { once: true });
+  });
+}
+
+/** @returns `undefined` where there was no answer in time */
+function ask(session: ClientHttp2Session, target: GrpcTarget, signal: AbortSignal): Promise<Answer | undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(undefined);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/grpc.health.v1.Health/Check',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'user-agent': target.userAgent,
+      'grpc-timeout': `${Math.max(1, Math.round(target.timeoutMs))}m`,
+    });
+    let headers: Record<string, unknown> | undefined;
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const broken = (message: string): void =>
+      resolve({ status: { code: 'Unavailable', message }, body: Buffer.alloc(0) });
+    stream.on('response', (received) => {
+      headers = { ...received };
+    });
+    stream.on('trailers', (received) => {
+      headers = { ...headers, ...received };
+    });
+    stream.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length > MAX_ANSWER_BYTES) broken('the answer is too long');
+    });
+    stream.on('end', () => {
+      if (headers === undefined) broken('error reading from server: EOF');
+      else resolve({ status: grpcStatusOf(headers), body: Buffer.concat(chunks) });
+    });
+    stream.on('error', (error) => broken(`error reading from server: ${error.message}`));
+    stream.on('close', () => broken('error reading from server: EOF'));
+    stream.end(healthRequest(target.service));
+  });
+}
+
+function outcomeOf({ status: { code, message }, body }: Answer): ProbeOutcome {
+  if (code === 'Unimplemented') {
+    const words = 'error: this server does not implement the grpc health protocol (grpc.health.v1.Health)';
+    return { result: 'failure', output: `${words}: ${message}` };
+  }
+  const said = code === 'OK' ? healthStatus(body) : undefined;
+  if (said === 'SERVING') return { result: 'success', output: 'service healthy' };
+  if (said !== undefined)
+    return { result: 'failure', output: `service unhealthy (responded with ${JSON.stringify(said)})` };
+  const fault = code === 'OK' ? { code: 'Internal', message: 'the answer is no health response' } : { code, message };
+  return {
+    result: 'failure',
+    output: `error: health rpc probe failed: rpc error: code = ${fault.code} desc = ${fault.message}`,
+  };
+}

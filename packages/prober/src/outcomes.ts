@@ -1,0 +1,32 @@
+import type { HttpGetResult } from '@node-agent/pod-net';
+import type { ProbeOutcome } from './types.ts';
+
+/** What a command did. */
+export interface ExecResult {
+  readonly exitCode: number;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+}
+
+/** So much of a command's output is kept. */
+const MAX_OUTPUT_BYTES = 10 * 1024;
+
+/**
+ * What an HTTP answer means: 200 to 399 is success, with a warning where it is a redirect that was not followed. The body of a failure
+ * is not told: it may hold what is not for everybody. (`DoHTTPProbe` in `pkg/probe/http/http.go`)
+ */
+export function httpOutcome(result: HttpGetResult): ProbeOutcome {
+  if (result.kind === 'fault') return { result: 'failure', output: result.message };
+  const { status, body, bodyFault } = result;
+  if (bodyFault !== undefined) return { result: 'broken', output: bodyFault };
+  if (status < 200 || status >= 400)
+    return { result: 'failure', output: `HTTP probe failed with statuscode: ${status}` };
+  if (status >= 300) return { result: 'warning', output: `Probe terminated redirects, Response body: ${body}` };
+  return { result: 'success', output: body };
+}
+
+/** What an exit code means; the output is of both streams, up to 10 KiB (`pkg/probe/exec/exec.go`). */
+export function execOutcome({ exitCode, stdout, stderr }: ExecResult): ProbeOutcome {
+  const output = Buffer.concat([stdout, stderr]).subarray(0, MAX_OUTPUT_BYTES).toString();
+  return { result: exitCode === 0 ? 'success' : 'failure', output };
+}

@@ -1,0 +1,344 @@
+import {
+  type Container,
+  defaultRestartFeatures,
+  isRestartableInit,
+  isStaticPod,
+  type Pod,
+  podReference,
+} from '@node-agent/pod-spec';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { ProbeAttempt } from './attempt.ts';
+import type { ProberComponents, ProberOptions } from './components.ts';
+import { findingOf } from './findings.ts';
+import type { ProbeExplanation } from './history.ts';
+import { ProberMetrics } from './metrics.ts';
+import { earlyRetryMs, nextDue } from './next-due.ts';
+import { probeTimes, probeTimesProblems } from './probe-times.ts';
+import { ProbeResults } from './results.ts';
+import { Timetable } from './timetable.ts';
+import { PROBE_KINDS, type ProbeOutcome, type ProbeUpdate, probeOf } from './types.ts';
+import { Worker } from './worker.ts';
+import { afterProbe, beforeProbe, type Decision, runningSinceMs } from './worker-rule.ts';
+
+/** What began so shortly before the prober began after it, as far as clocks can tell, in ms (`kubeletRestartGracePeriod`). */
+const RESTART_GRACE_MS = 10_000;
+
+/**
+ * Probes the containers of pods, each on the grid of its own period, with one timer for all of them. What it finds stands in
+ * {@link results}, by container id, and what changed is told by {@link updates}. (`pkg/kubelet/prober`)
+ */
+export class Prober {
+  readonly results: ProbeResults = new ProbeResults();
+  readonly #components: WithDefaults<ProberComponents>;
+  readonly #options: Required<ProberOptions>;
+  readonly #attempt: ProbeAttempt;
+  readonly #metrics: ProberMetrics;
+  readonly #timetable: Timetable<Worker>;
+  /** By pod UID, then by container and kind. */
+  readonly #pods = new Map<string, Map<string, Worker>>();
+  /** Those of them that are being ended. */
+  readonly #ending = new Set<string>();
+  #started: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
+  #underWay = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(given: ProberComponents, options: ProberOptions = {}) {
+    const components = withDefaults(given);
+    this.#components = components;
+    this.#options = { restartFeatures: defaultRestartFeatures, historyLength: 10, earlyTries: true, ...options };
+    this.#attempt = new ProbeAttempt(components.clock, components.ports);
+    this.#metrics = new ProberMetrics(components.metrics);
+    this.#timetable = new Timetable(components.clock, (worker) => this.#round(worker));
+  }
+
+  /** Results that changed, for one consumer; their end comes with the prober's. */
+  get updates(): AsyncIterable<ProbeUpdate> {
+    return this.results.updates;
+  }
+
+  /** How many probes there are. */
+  get size(): number {
+    return [...this.#pods.values()].reduce((sum, workers) => sum + workers.size, 0);
+  }
+
+  /** Probes until `signal` is aborted; then nothing is under way any more. Pods may be added before. To be called once. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    this.#started = { wallMs: clock.now(), monotonicMs: clock.monotonic() };
+    for (const workers of this.#pods.values()) for (const worker of workers.values()) this.#begin(worker);
+    if (!signal.aborted) {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    }
+    this.#timetable.clear();
+    for (const workers of this.#pods.values())
+      for (const worker of workers.values()) worker.running?.abort(signal.reason);
+    if (this.#underWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+    }
+    this.#started = undefined;
+    this.results.close();
+  }
+
+  /**
+   * Begins to probe the containers of a pod, main ones and sidecars. A probe that is known already stays as it is; one that had ended
+   * with its container begins anew where that runs again, as it does when all containers of its pod are restarted (KEP-5532).
+   */
+  addPod(pod: Pod): void {
+    const { uid } = pod.metadata;
+    const containers = probedContainers(pod);
+    if (containers.length === 0 || this.#ending.has(uid)) return;
+    const known = this.#pods.get(uid);
+    const workers = known ?? new Map<string, Worker>();
+    if (known === undefined) {
+      this.#pods.set(uid, workers);
+      for (const problem of probeTimesProblems(pod)) {
+        this.#components.recorder.event(podReference(pod), 'Warning', 'InvalidProbeTimes', problem);
+      }
+    }
+    for (const container of containers) {
+      for (const kind of PROBE_KINDS) {
+        if (probeOf(container, kind) == null || workers.has(workerKey(container, kind))) continue;
+        if (known === undefined || this.#runs(uid, container)) this.#add(pod, container, kind, workers);
+      }
+    }
+  }
+
+  #add(pod: Pod, container: Container, kind: Worker['kind'], workers: Map<string, Worker>): void {
+    const firstMs = this.#firstMs(pod, container, kind);
+    const worker = new Worker(pod, container, kind, firstMs, this.#options.historyLength);
+    workers.set(workerKey(container, kind), worker);
+    if (this.#started !== undefined) this.#begin(worker);
+  }
+
+  #runs(uid: string, { name }: Container): boolean {
+    return runningSinceMs(this.#components.statuses.getPodStatus(uid), name) !== undefined;
+  }
+
+  /** The pod is being ended: whether it lives or has started decides nothing more. Sidecars are probed on, as upstream does. */
+  stopLivenessAndStartup(uid: string): void {
+    if (this.#pods.has(uid)) this.#ending.add(uid);
+    for (const worker of this.#workersOf(uid)) {
+      const isMain = worker.pod.spec.containers.some(({ name }) => name === worker.container.name);
+      if (isMain && worker.kind !== 'readiness') this.#remove(worker);
+    }
+  }
+
+  /** Ends all probes of a pod, and forgets what they found. */
+  removePod(uid: string): void {
+    for (const worker of this.#workersOf(uid)) this.#remove(worker);
+    this.#pods.delete(uid);
+    this.#ending.delete(uid);
+  }
+
+  /** Ends the probes of all pods but these. */
+  cleanupPods(desired: { has(uid: string): boolean }): void {
+    for (const uid of [...this.#pods.keys()]) if (!desired.has(uid)) this.removePod(uid);
+  }
+
+  /**
+   * The pod's status is another one than before: a container that may now be ready or started is asked at once. To be called whenever
+   * a status was made (`UpdatePodStatus`).
+   */
+  statusChanged(uid: string): void {
+    if (this.#started === undefined) return;
+    for (const worker of this.#workersOf(uid)) {
+      if (worker.kind === 'liveness') continue;
+      const { next, state } = this.#decide(worker);
+      if (next.kind !== 'probe') continue;
+      const first = state.containerId !== worker.state.containerId || !worker.probed;
+      const notReady = worker.kind === 'readiness' && this.results.readiness(state.containerId) !== 'success';
+      if (!first && !notReady) continue;
+      // What ran before this prober comes in its turn, so that a restart probes nothing in a herd.
+      if (first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker)) continue;
+      if (worker.running !== undefined) worker.again = true;
+      else this.#at(worker, this.#nowMs(), { resetGrid: true });
+    }
+  }
+
+  /** What is known of the probes of a pod: what stands, what they wait for, and the last of each. */
+  explain(uid: string): readonly ProbeExplanation[] {
+    const nowMs = this.#nowMs();
+    return this.#workersOf(uid).map((worker) => {
+      const dueMs = this.#timetable.dueMs(worker);
+      return worker.explain(this.results[worker.kind](worker.state.containerId), dueMs && Math.max(0, dueMs - nowMs));
+    });
+  }
+
+  /** Upstream's jitter: for as long as the prober has run for less than a period, first probes are spread over one. */
+  #firstMs(pod: Pod, container: Container, kind: Worker['kind']): number {
+    const { periodMs } = probeTimes(pod, container, kind);
+    const nowMs = this.#nowMs();
+    const runsForMs = nowMs - (this.#started?.monotonicMs ?? nowMs);
+    return periodMs > runsForMs ? nowMs + this.#components.random.next() * periodMs : nowMs;
+  }
+
+  /**
+   * What a static pod was before a restart only its mirror pod tells, which may not be known yet: whether it is ready is asked at once,
+   * so that the API does not show it unready meanwhile (S6).
+   */
+  #begin(worker: Worker): void {
+    const nowMs = this.#nowMs();
+    const atOnce = worker.kind === 'readiness' && isStaticPod(worker.pod) && this.#decide(worker).set === 'failure';
+    this.#at(worker, atOnce ? nowMs : Math.max(worker.gridMs, nowMs));
+  }
+
+  #at(worker: Worker, dueMs: number, { resetGrid = false, early = false } = {}): void {
+    if (resetGrid) worker.gridMs = dueMs;
+    worker.early = early;
+    this.#timetable.set(worker, dueMs);
+  }
+
+  #decide(worker: Worker): Decision {
+    const { clock, statuses } = this.#components;
+    const { kind, pod, container, times, needsAddress } = worker;
+    const status = statuses.getPodStatus(worker.podUid);
+    return beforeProbe(worker.state, {
+      ...{ kind, pod, container, times, status, needsAddress },
+      startup: (containerId) => this.results.startup(containerId),
+      nowMs: clock.now(),
+      knownForMs: this.#nowMs() - worker.seenMs,
+      features: this.#options.restartFeatures,
+    });
+  }
+
+  /** A probe is due: it is made, or it waits. */
+  #round(worker: Worker): void {
+    if (worker.removed) return;
+    const { state, next, forget, set } = this.#decide(worker);
+    const nowMs = this.#nowMs();
+    if (forget !== undefined) this.results.remove(worker.kind, forget);
+    if (state.containerId !== worker.state.containerId) {
+      worker.seenMs = nowMs;
+      worker.probed = false;
+      worker.early = false;
+    }
+    worker.state = state;
+    if (set !== undefined) this.#set(worker, set);
+    if (next.kind === 'end') {
+      this.#remove(worker);
+      return;
+    }
+    worker.waitsFor = next.kind === 'wait' ? next.why : undefined;
+    if (next.kind === 'probe') {
+      void this.#probe(worker, nowMs);
+      return;
+    }
+    const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs: worker.times.periodMs }, nowMs);
+    const soonerMs = next.atMs === undefined ? dueMs : nowMs + Math.max(1, next.atMs - this.#components.clock.now());
+    if (soonerMs < dueMs) this.#at(worker, soonerMs, { resetGrid: true });
+    else {
+      worker.gridMs = gridMs;
+      this.#at(worker, dueMs);
+    }
+  }
+
+  async #probe(worker: Worker, startedMs: number): Promise<void> {
+    const { clock, statuses, logger } = this.#components;
+    const running = new AbortController();
+    const early = worker.early;
+    worker.running = running;
+    this.#underWay++;
+    const atMs = clock.now();
+    try {
+      const outcome = await this.#attempt.run(
+        {
+          probe: worker.probe,
+          container: worker.container,
+          containerId: worker.state.containerId,
+          podIp: statuses.getPodStatus(worker.podUid)?.podIP ?? '',
+          timeoutMs: worker.times.timeoutMs,
+        },
+        running.signal,
+      );
+      worker.history.add(atMs, clock.monotonic() - startedMs, outcome);
+      this.#found(worker, outcome, early, clock.monotonic() - startedMs);
+    } catch (err) {
+      if (!running.signal.aborted) logger.error({ err, ...worker.labels }, 'Probe failed');
+    } finally {
+      this.#underWay--;
+      worker.running = undefined;
+      if (this.#underWay === 0) this.#idle?.();
+      if (!worker.removed && !running.signal.aborted) this.#schedule(worker);
+    }
+  }
+
+  #found(worker: Worker, outcome: ProbeOutcome, early: boolean, durationMs: number): void {
+    const { kind, labels, reference, times } = worker;
+    const { counted, event } = findingOf(kind, outcome);
+    worker.probed = true;
+    // What comes beside the grid asks for success alone: the next that counts says the rest.
+    if (early && counted !== 'success') return;
+    if (event !== undefined) this.#components.recorder.event(reference, 'Warning', event.reason, event.message);
+    if (counted === undefined) return;
+    this.#metrics.probed(labels, counted, durationMs);
+    const { state, set } = afterProbe(worker.state, counted, kind, times);
+    worker.state = state;
+    if (set !== undefined) this.#set(worker, set);
+  }
+
+  #schedule(worker: Worker): void {
+    const nowMs = this.#nowMs();
+    const { periodMs, initialDelayMs } = worker.times;
+    if (worker.again) {
+      worker.again = false;
+      this.#at(worker, nowMs, { resetGrid: true });
+      return;
+    }
+    const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, nowMs);
+    const mayHurry = this.#options.earlyTries && worker.kind !== 'liveness' && worker.probe.exec == null;
+    const failed = !worker.state.onHold && this.results[worker.kind](worker.state.containerId) !== 'success';
+    if (mayHurry && failed && worker.state.last !== 'success' && initialDelayMs === 0 && this.#isNew(worker)) {
+      const delayMs = earlyRetryMs(nowMs - worker.seenMs, periodMs);
+      if (delayMs !== undefined && nowMs + delayMs < dueMs) {
+        this.#at(worker, nowMs + delayMs, { early: true });
+        return;
+      }
+    }
+    worker.gridMs = gridMs;
+    this.#at(worker, dueMs);
+  }
+
+  /** Whether the container began after this prober, so that it is no one's that was there before a restart. */
+  #isNew({ podUid, container: { name } }: Worker): boolean {
+    const sinceMs = runningSinceMs(this.#components.statuses.getPodStatus(podUid), name);
+    return sinceMs !== undefined && sinceMs >= (this.#started?.wallMs ?? 0) - RESTART_GRACE_MS;
+  }
+
+  #set({ podUid, kind, state: { containerId } }: Worker, result: ProbeUpdate['result']): void {
+    this.results.set({ podUid, containerId, kind, result });
+    // What was held back by it need not wait for its turn.
+    if (kind === 'startup' && result === 'success') this.statusChanged(podUid);
+  }
+
+  #remove(worker: Worker): void {
+    if (worker.removed) return;
+    worker.removed = true;
+    this.#timetable.delete(worker);
+    worker.running?.abort(new Error('the probe is no longer wanted'));
+    if (worker.state.containerId !== '') this.results.remove(worker.kind, worker.state.containerId);
+    this.#metrics.ended(worker.labels);
+    this.#pods.get(worker.podUid)?.delete(workerKey(worker.container, worker.kind));
+  }
+
+  #workersOf(uid: string): readonly Worker[] {
+    return [...(this.#pods.get(uid)?.values() ?? [])];
+  }
+
+  #nowMs(): number {
+    return this.#components.clock.monotonic();
+  }
+}
+
+function workerKey({ name }: Container, kind: Worker['kind']): string {
+  return `${name} ${kind}`;
+}
+
+/** Main containers and sidecars that have a probe. */
+function probedContainers({ spec }: Pod): readonly Container[] {
+  const sidecars = (spec.initContainers ?? []).filter(isRestartableInit);
+  return [...spec.containers, ...sidecars].filter((container) =>
+    PROBE_KINDS.some((kind) => probeOf(container, kind) != null),
+  );
+}

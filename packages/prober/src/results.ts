@@ -1,0 +1,61 @@
+import { CoalescingQueue } from '@node-agent/async';
+import { PROBE_KINDS, type ProbeKind, type ProbeResult, type ProbeUpdate } from './types.ts';
+
+/** What stands for each container, by kind of probe (`pkg/kubelet/prober/results`). */
+export class ProbeResults {
+  readonly #results: Readonly<Record<ProbeKind, Map<string, ProbeResult>>> = {
+    liveness: new Map(),
+    readiness: new Map(),
+    startup: new Map(),
+  };
+  readonly #updates = new CoalescingQueue<string, ProbeUpdate>();
+
+  /** What stands for the container of this id (the runtime's, without a prefix); `undefined` where nothing does. */
+  liveness(containerId: string): ProbeResult | undefined {
+    return this.#results.liveness.get(containerId);
+  }
+
+  readiness(containerId: string): ProbeResult | undefined {
+    return this.#results.readiness.get(containerId);
+  }
+
+  startup(containerId: string): ProbeResult | undefined {
+    return this.#results.startup.get(containerId);
+  }
+
+  /** Results that became others, for one consumer; of one that changes again before it is taken, only the newest. */
+  get updates(): AsyncIterable<ProbeUpdate> {
+    return this.#values();
+  }
+
+  /** How many results stand. */
+  get size(): number {
+    return PROBE_KINDS.reduce((sum, kind) => sum + this.#results[kind].size, 0);
+  }
+
+  set(update: ProbeUpdate): void {
+    const { kind, containerId, result } = update;
+    const results = this.#results[kind];
+    if (results.get(containerId) === result) return;
+    results.set(containerId, result);
+    this.#updates.push(keyOf(kind, containerId), update);
+  }
+
+  remove(kind: ProbeKind, containerId: string): void {
+    this.#results[kind].delete(containerId);
+    this.#updates.delete(keyOf(kind, containerId));
+  }
+
+  /** Ends {@link updates}: what waits there is still told, what comes later is not. */
+  close(): void {
+    this.#updates.close();
+  }
+
+  async *#values(): AsyncGenerator<ProbeUpdate> {
+    for await (const [, update] of this.#updates) yield update;
+  }
+}
+
+function keyOf(kind: ProbeKind, containerId: string): string {
+  return `${kind} ${containerId}`;
+}

@@ -1,0 +1,156 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, test } from 'vitest';
+import { ProbeAttempt, type ProbePorts, type ProbeTarget } from '../src/attempt.ts';
+import { container } from './builders.ts';
+
+const signal = new AbortController().signal;
+const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+const coded = (code: string, message = code): Error => Object.assign(new Error(message), { code });
+const never = (): Promise<never> => new Promise(() => {});
+
+function attemptOf(ports: ProbePorts, clock = new FakeClock()) {
+  const run = (probe: ProbeTarget['probe'], fields: Partial<ProbeTarget> = {}) => {
+    const target = { container: container('web'), containerId: 'c1', podIp: '10.0.0.5', timeoutMs: 1000, probe };
+    return new ProbeAttempt(clock, ports).run({ ...target, ...fields }, signal);
+  };
+  return { clock, run };
+}
+
+describe('an exec probe', () => {
+  const exec = { exec: { command: ['test', '-f', '$(FILE)', '$(SECRET)', '$(OTHER)'] } };
+
+  test('runs the command with the variables that have a value of their own', async () => {
+    const calls: unknown[] = [];
+    const { run } = attemptOf({
+      exec: async (containerId, command, timeoutMs) => {
+        calls.push([containerId, command, timeoutMs]);
+        return { exitCode: 0, stdout: text('ok'), stderr: text('') };
+      },
+    });
+    const env = [
+      { name: 'FILE', value: '/ready' },
+      { name: 'SECRET', valueFrom: {} },
+    ];
+    expect(await run(exec, { container: container('web', { env }) })).toEqual({ result: 'success', output: 'ok' });
+    expect(calls).toEqual([['c1', ['test', '-f', '/ready', '', '$(OTHER)'], 1000]]);
+  });
+
+  test('whose time is up by the runtime’s word has failed', async () => {
+    const { run } = attemptOf({ exec: () => Promise.reject(coded('DEADLINE_EXCEEDED')) });
+    const output = 'command timed out: "sleep 9" timed out after 1s';
+    expect(await run({ exec: { command: ['sleep', '9'] } })).toEqual({ result: 'failure', output });
+  });
+
+  test('that the runtime cannot run is tried three times and is no result', async () => {
+    let tries = 0;
+    const { run } = attemptOf({
+      exec: () => {
+        tries++;
+        return Promise.reject(coded('UNAVAILABLE', 'the runtime is away'));
+      },
+    });
+    expect(await run(exec)).toEqual({ result: 'error', output: 'the runtime is away' });
+    expect(tries).toBe(3);
+  });
+
+  test('R3: over a runtime that hangs ends 2 s after its time, and is no result', async () => {
+    const { clock, run } = attemptOf({ exec: never });
+    const outcome = run(exec);
+    await clock.advance(3000);
+    expect(await outcome).toMatchObject({ result: 'error' });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('of less than a second is ended here, and has failed', async () => {
+    const { clock, run } = attemptOf({ exec: never });
+    const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
+    await clock.advance(50);
+    expect(await outcome).toEqual({ result: 'failure', output: 'command timed out: "sleep 9" timed out after 50ms' });
+  });
+});
+
+describe('tries', () => {
+  test('end with the first result, whichever it is', async () => {
+    const answers = [
+      { kind: 'answer' as const, status: 200, body: 'ha', bodyFault: 'unexpected EOF' },
+      { kind: 'fault' as const, message: 'refused' },
+    ];
+    const { run } = attemptOf({ http: async () => answers.shift() ?? { kind: 'fault', message: 'a third one' } });
+    expect(await run({ httpGet: { port: 80 } })).toEqual({ result: 'failure', output: 'refused' });
+  });
+
+  test('R3: share the probe’s time', async () => {
+    const clock = new FakeClock();
+    const timeouts: number[] = [];
+    const { run } = attemptOf(
+      {
+        http: async (_, timeoutMs) => {
+          timeouts.push(timeoutMs);
+          await clock.advance(600);
+          return { kind: 'answer', status: 200, body: '', bodyFault: 'slow' };
+        },
+      },
+      clock,
+    );
+    expect(await run({ httpGet: { port: 80 } })).toEqual({ result: 'broken', output: 'slow' });
+    expect(timeouts).toEqual([1000, 400]);
+  });
+});
+
+describe('where a probe goes', () => {
+  test('a request of its own for http', async () => {
+    const requests: unknown[] = [];
+    const { run } = attemptOf({
+      http: async (request) => {
+        requests.push(request);
+        return { kind: 'answer', status: 204, body: '' };
+      },
+    });
+    const ports = [{ name: 'web', containerPort: 8080 }];
+    await run({ httpGet: { port: 'web', path: '/z' } }, { container: container('web', { ports }) });
+    const headers = [
+      ['User-Agent', 'kube-probe/1.36'],
+      ['Accept', '*/*'],
+    ];
+    expect(requests).toEqual([{ scheme: 'http', host: '10.0.0.5', port: 8080, target: '/z', headers }]);
+  });
+
+  test('the pod, or the host that it names, for tcp', async () => {
+    const hosts: string[] = [];
+    const { run } = attemptOf({
+      tcp: async ({ host }) => {
+        hosts.push(host);
+        return hosts.length === 1 ? undefined : 'dial tcp: refused';
+      },
+    });
+    expect(await run({ tcpSocket: { port: 80 } })).toEqual({ result: 'success', output: '' });
+    expect(await run({ tcpSocket: { port: 80, host: 'a.example' } })).toEqual({
+      result: 'failure',
+      output: 'dial tcp: refused',
+    });
+    expect(hosts).toEqual(['10.0.0.5', 'a.example']);
+  });
+
+  test('the pod for grpc, with the name of the service', async () => {
+    const targets: unknown[] = [];
+    const { run } = attemptOf({
+      grpc: async (target) => {
+        targets.push(target);
+        return { result: 'success', output: '' };
+      },
+    });
+    await run({ grpc: { port: 5000, service: 'a.b' } });
+    expect(targets).toEqual([
+      { host: '10.0.0.5', port: 5000, service: 'a.b', timeoutMs: 1000, userAgent: 'kube-probe/1.36' },
+    ]);
+  });
+
+  test.each([
+    [{ httpGet: { port: 'nope' } }, 'strconv.Atoi: parsing "nope": invalid syntax'],
+    [{ tcpSocket: { port: 0 } }, 'invalid port number: 0'],
+    [{}, 'missing probe handler for web'],
+    [{ exec: { command: ['x'] } }, 'commands cannot be run here'],
+  ])('%j cannot be made, and says why', async (probe, output) => {
+    expect(await attemptOf({}).run(probe)).toEqual({ result: 'error', output });
+  });
+});

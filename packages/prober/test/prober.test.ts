@@ -1,0 +1,463 @@
+import { seededRandom, withTimeout } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import type { HttpGetRequest, HttpGetResult } from '@node-agent/pod-net';
+import type { ContainerStatus, Pod, PodStatus, Probe } from '@node-agent/pod-spec';
+import { MemoryEventRecorder, MetricsRegistry, silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import type { ProberOptions } from '../src/components.ts';
+import { Prober } from '../src/prober.ts';
+import type { ProbeUpdate } from '../src/types.ts';
+import { container, httpProbe, podOf, running, statusOf } from './builders.ts';
+
+const OK: HttpGetResult = { kind: 'answer', status: 200, body: 'fine' };
+const BAD: HttpGetResult = { kind: 'answer', status: 500, body: 'secret' };
+
+/** A node whose pods answer probes as a test says. */
+class Node implements AsyncDisposable {
+  readonly clock = new FakeClock();
+  readonly registry = new MetricsRegistry();
+  readonly recorder = new MemoryEventRecorder(() => this.clock.now());
+  readonly statuses = new Map<string, PodStatus>();
+  readonly updates: ProbeUpdate[] = [];
+  /** Until there is no update any more. */
+  readonly told: Promise<void>;
+  /** When which address was asked, in ms since the start. */
+  readonly asked: { readonly atMs: number; readonly host: string }[] = [];
+  answer: (host: string) => HttpGetResult | Promise<HttpGetResult> = () => OK;
+  readonly prober: Prober;
+  readonly #stop = new AbortController();
+  #ended: Promise<void> | undefined;
+
+  constructor(options: ProberOptions = { earlyTries: false }) {
+    this.prober = new Prober(
+      {
+        ...{ clock: this.clock, random: seededRandom(7), logger: silentLogger, metrics: this.registry },
+        ...{ recorder: this.recorder, statuses: { getPodStatus: (uid) => this.statuses.get(uid) } },
+        ports: {
+          http: (request, timeoutMs, signal) => this.#ask(request, timeoutMs, signal),
+        },
+      },
+      options,
+    );
+    this.told = collect(this.prober.updates, this.updates);
+  }
+
+  async #ask({ host }: HttpGetRequest, timeoutMs: number, signal: AbortSignal): Promise<HttpGetResult> {
+    this.asked.push({ atMs: this.clock.monotonic(), host });
+    try {
+      return await withTimeout(this.clock, timeoutMs, async () => await this.answer(host), signal);
+    } catch {
+      return { kind: 'fault', message: 'context deadline exceeded' };
+    }
+  }
+
+  /** Begins, and lets so much time pass that first probes are no longer spread. */
+  async start(settledMs = 60_000): Promise<void> {
+    this.#ended = this.prober.start(this.#stop.signal);
+    await this.clock.advance(settledMs);
+  }
+
+  /** A pod of which the container runs from now on. */
+  add(uid: string, probes: Record<string, Probe>, fields: Partial<ContainerStatus> = {}, podIP = '10.0.0.5'): Pod {
+    const pod = podOf(uid, [container('web', probes)]);
+    this.prober.addPod(pod);
+    this.show(pod, fields, podIP);
+    return pod;
+  }
+
+  show(pod: Pod, fields: Partial<ContainerStatus> = {}, podIP = '10.0.0.5'): void {
+    const startedAt = new Date(this.clock.now()).toISOString();
+    const web = running('web', `c-${pod.metadata.uid}`, { state: { running: { startedAt } }, ...fields });
+    this.statuses.set(pod.metadata.uid, statusOf([web], { podIP }));
+    this.prober.statusChanged(pod.metadata.uid);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('stop'));
+    await this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+async function collect<T>(values: AsyncIterable<T>, into: T[]): Promise<void> {
+  for await (const value of values) into.push(value);
+}
+
+test('what changed is told to its end: whoever iterates comes out when the prober has ended', async () => {
+  const node = new Node();
+  await node.start();
+  node.add('1', { readinessProbe: httpProbe });
+  await node.clock.advance(0);
+  await node.stop();
+  const soon = new Promise<string>((resolve) => setImmediate(resolve, 'still waits'));
+  expect(await Promise.race([node.told.then(() => 'came out'), soon])).toBe('came out');
+  expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success']);
+});
+
+describe('a readiness probe', () => {
+  test('R2: is made of a container that had ended for good and runs again, as all containers of its pod were restarted', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = node.add('1', { readinessProbe: httpProbe });
+    const never: Pod = { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } };
+    node.prober.removePod('1');
+    node.prober.addPod(never);
+    node.show(never, { state: { terminated: { exitCode: 0 } } });
+    await node.clock.advance(1000);
+    expect(node.prober.size).toBe(0);
+    node.prober.addPod(never);
+    expect(node.prober.size).toBe(0);
+
+    const askedBefore = node.asked.length;
+    node.show(never, { containerID: 'containerd://c-2' });
+    node.prober.addPod(never);
+    await node.clock.advance(2000);
+    expect(node.asked.length).toBeGreaterThan(askedBefore);
+    expect(node.prober.results.readiness('c-2')).toBe('success');
+  });
+
+  test('is made as soon as its container runs, then every period, and what changes is told', async () => {
+    await using node = new Node();
+    await node.start();
+    node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(3500);
+    expect(node.asked.map(({ atMs }) => atMs)).toEqual([60_000, 61_000, 62_000, 63_000]);
+    const update = { podUid: '1', containerId: 'c-1', kind: 'readiness' };
+    expect(node.updates).toEqual(['failure', 'success'].map((result) => ({ ...update, result })));
+    expect(node.prober.results.readiness('c-1')).toBe('success');
+  });
+
+  test('R2: fails after as many failures as its threshold, says so by events without the body, and comes back', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(0);
+    node.answer = () => BAD;
+    await node.clock.advance(2999);
+    expect(node.prober.results.readiness('c-1')).toBe('success');
+    await node.clock.advance(1);
+    expect(node.prober.results.readiness('c-1')).toBe('failure');
+    node.answer = () => OK;
+    await node.clock.advance(1000);
+    expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success', 'failure', 'success']);
+    const [event] = node.recorder.eventsOf({ kind: 'Pod', name: 'pod-1', namespace: 'default', uid: '1' });
+    expect(event).toMatchObject({
+      type: 'Warning',
+      reason: 'Unhealthy',
+      message: 'Readiness probe failed: HTTP probe failed with statuscode: 500',
+      count: 3,
+      object: { fieldPath: 'spec.containers{web}' },
+    });
+    expect(pod.metadata.uid).toBe('1');
+  });
+
+  test('is made again at once when the status of a container that is not ready is another one', async () => {
+    await using node = new Node();
+    await node.start();
+    node.answer = () => BAD;
+    const pod = node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(300);
+    node.answer = () => OK;
+    node.show(pod);
+    await node.clock.advance(1100);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 300, 1300]);
+  });
+
+  test('is looked at early while its container begins, and only success counts then', async () => {
+    await using node = new Node({});
+    await node.start();
+    node.answer = () => BAD;
+    node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 10 } });
+    await node.clock.advance(500);
+    node.answer = () => OK;
+    await node.clock.advance(500);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 25, 50, 100, 200, 400, 800]);
+    expect(node.prober.results.readiness('c-1')).toBe('success');
+    const [event] = node.recorder.eventsOf({ kind: 'Pod', name: 'pod-1', namespace: 'default', uid: '1' });
+    expect(event?.count).toBe(1);
+    expect(node.registry.text()).toContain('result="failed"} 1\n');
+    await node.clock.advance(10_000);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000).slice(7)).toEqual([10_000]);
+  });
+
+  test('begins when the initial delay is over, not a period later', async () => {
+    await using node = new Node();
+    await node.start();
+    node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 10, initialDelaySeconds: 3 } });
+    await node.clock.advance(20_000);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([3000, 13_000]);
+  });
+
+  test('R2: a restarted container starts afresh', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(1000);
+    node.answer = () => BAD;
+    await node.clock.advance(2000);
+    node.show(pod, { containerID: 'test://c2' });
+    await node.clock.advance(0);
+    expect(node.prober.results.readiness('c-1')).toBeUndefined();
+    expect(node.prober.results.readiness('c2')).toBe('failure');
+    expect(node.updates.at(-1)).toMatchObject({ containerId: 'c2', result: 'failure' });
+  });
+});
+
+describe('R1: a startup probe', () => {
+  const probes = { startupProbe: httpProbe, readinessProbe: httpProbe, livenessProbe: httpProbe };
+
+  test('holds the others back until it succeeds, and then lets readiness go at once', async () => {
+    await using node = new Node();
+    await node.start();
+    node.answer = () => BAD;
+    node.add('1', probes, { started: false });
+    await node.clock.advance(1500);
+    expect(node.asked.length).toBe(2);
+    expect(node.prober.explain('1').map(({ kind, waitsFor }) => [kind, waitsFor])).toEqual([
+      ['startup', undefined],
+      ['readiness', 'the startup probe'],
+      ['liveness', 'the startup probe'],
+    ]);
+    node.answer = () => OK;
+    await node.clock.advance(500);
+    expect(node.prober.results.startup('c-1')).toBe('success');
+    expect(node.prober.results.readiness('c-1')).toBe('success');
+  });
+
+  test('is asked anew of a container that was restarted, and the others wait again', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = node.add('1', probes, { started: false });
+    await node.clock.advance(1500);
+    node.answer = () => BAD;
+    node.asked.length = 0;
+    node.show(pod, { containerID: 'test://c2', started: false });
+    await node.clock.advance(0);
+    expect(node.asked).toHaveLength(1);
+    expect(node.prober.explain('1').map(({ kind, waitsFor }) => [kind, waitsFor])).toEqual([
+      ['startup', undefined],
+      ['readiness', undefined],
+      ['liveness', undefined],
+    ]);
+    await node.clock.advance(1000);
+    expect(node.asked).toHaveLength(2);
+    expect(
+      node.prober
+        .explain('1')
+        .map(({ waitsFor }) => waitsFor)
+        .slice(1),
+    ).toEqual(Array(2).fill('the startup probe'));
+  });
+
+  test('that fails is on hold until there is a new container', async () => {
+    await using node = new Node();
+    await node.start();
+    node.answer = () => BAD;
+    const pod = node.add('1', probes, { started: false });
+    await node.clock.advance(10_000);
+    expect(node.asked).toHaveLength(3);
+    expect(node.prober.results.startup('c-1')).toBe('failure');
+    node.show(pod, { containerID: 'test://c2', started: false });
+    await node.clock.advance(0);
+    expect(node.asked).toHaveLength(4);
+  });
+});
+
+describe('S6: after a restart', () => {
+  test('what was ready stays ready until a probe says otherwise, and first probes are spread over a period', async () => {
+    await using node = new Node();
+    const startedAt = new Date(node.clock.now() - 600_000).toISOString();
+    const pods = Array.from({ length: 200 }, (_, n) =>
+      podOf(String(n), [container('web', { readinessProbe: httpProbe })]),
+    );
+    await node.start(0);
+    for (const { metadata } of pods) {
+      const web = running('web', `c-${metadata.uid}`, { ready: true, state: { running: { startedAt } } });
+      node.statuses.set(metadata.uid, statusOf([web]));
+    }
+    for (const pod of pods) {
+      node.prober.addPod(pod);
+      node.prober.statusChanged(pod.metadata.uid);
+    }
+    node.answer = () => BAD;
+    await node.clock.advance(999);
+    expect(node.updates).toEqual([]);
+    expect(node.asked).toHaveLength(200);
+    const tenths = Array.from(
+      { length: 10 },
+      (_, n) => node.asked.filter(({ atMs }) => Math.floor(atMs / 100) === n).length,
+    );
+    expect(Math.min(...tenths)).toBeGreaterThan(8);
+    await node.clock.advance(2000);
+    expect(node.updates).toHaveLength(200);
+    expect(node.updates.every(({ result }) => result === 'failure')).toBe(true);
+  });
+});
+
+describe('S6: a static pod', () => {
+  test('of which nothing is known after a restart is asked at once whether it is ready, and then in its turn', async () => {
+    await using node = new Node();
+    await node.start(0);
+    const web = container('web', { readinessProbe: { ...httpProbe, periodSeconds: 10 } });
+    const pod = podOf('1', [web]);
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    node.statuses.set('1', statusOf([running('web', 'c1')]));
+    node.prober.addPod({ ...pod, metadata: { ...pod.metadata, annotations } });
+    await node.clock.advance(0);
+    expect(node.prober.results.readiness('c1')).toBe('success');
+    await node.clock.advance(20_000);
+    expect(node.asked).toHaveLength(3);
+    expect((node.asked[2]?.atMs ?? 0) - (node.asked[1]?.atMs ?? 0)).toBeCloseTo(10_000);
+  });
+});
+
+describe('R3: what hangs', () => {
+  test('delays no other probe, 500 of it too', async () => {
+    await using node = new Node();
+    await node.start();
+    node.answer = (host) => (host === 'hangs' ? new Promise(() => {}) : OK);
+    for (let n = 0; n < 500; n++)
+      node.add(`h${n}`, { livenessProbe: httpProbe, readinessProbe: httpProbe }, {}, 'hangs');
+    for (let n = 0; n < 100; n++) node.add(`w${n}`, { readinessProbe: httpProbe });
+    node.asked.length = 0;
+    await node.clock.advance(5000);
+    const well = node.asked.filter(({ host }) => host === '10.0.0.5').map(({ atMs }) => atMs - 60_000);
+    expect(well).toEqual([0, 1000, 2000, 3000, 4000, 5000].flatMap((ms) => Array<number>(100).fill(ms)));
+  });
+
+  test('is asked once at a time, and what it says after its pod has gone counts for nothing', async () => {
+    await using node = new Node();
+    await node.start();
+    let say: (result: HttpGetResult) => void = () => {};
+    node.answer = () =>
+      new Promise((resolve) => {
+        say = resolve;
+      });
+    const pod = node.add('1', { readinessProbe: { ...httpProbe, timeoutSeconds: 5 } });
+    await node.clock.advance(4500);
+    expect(node.asked).toHaveLength(1);
+    node.prober.removePod(pod.metadata.uid);
+    say(OK);
+    await node.clock.advance(10_000);
+    expect(node.asked).toHaveLength(1);
+    expect(node.updates.filter(({ result }) => result === 'success')).toEqual([]);
+    expect(node.prober.results.size).toBe(0);
+  });
+});
+
+test('10,000 probes of a period of 1 s stay even and keep to their grid, with one timer', async () => {
+  await using node = new Node();
+  await node.start(0);
+  for (let n = 0; n < 10_000; n++) {
+    const pod = podOf(String(n), [container('web', { readinessProbe: httpProbe })]);
+    node.statuses.set(pod.metadata.uid, statusOf([running('web', `c${n}`)], { podIP: String(n) }));
+    node.prober.addPod(pod);
+  }
+  expect(node.clock.pendingTimers).toBe(1);
+  await node.clock.advance(1000);
+  node.asked.length = 0;
+  await node.clock.advance(3000);
+  expect(node.asked).toHaveLength(30_000);
+  const tenths = Array.from(
+    { length: 30 },
+    (_, n) => node.asked.filter(({ atMs }) => Math.floor(atMs / 100) === n + 10).length,
+  );
+  expect([Math.min(...tenths) > 850, Math.max(...tenths) < 1150]).toEqual([true, true]);
+  const byPod = Map.groupBy(node.asked, ({ host }) => host);
+  for (const [first, second, third] of byPod.values()) {
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeCloseTo(1000, 6);
+    expect((third?.atMs ?? 0) - (second?.atMs ?? 0)).toBeCloseTo(1000, 6);
+  }
+}, 120_000);
+
+describe('the life of a pod', () => {
+  const probes = { livenessProbe: httpProbe, readinessProbe: httpProbe };
+
+  test('while it is ended it is asked for its readiness alone', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = node.add('1', probes);
+    await node.clock.advance(500);
+    node.prober.stopLivenessAndStartup(pod.metadata.uid);
+    expect(node.prober.explain('1').map(({ kind }) => kind)).toEqual(['readiness']);
+    expect(node.prober.results.liveness('c-1')).toBeUndefined();
+    node.prober.addPod(pod);
+    expect(node.prober.size).toBe(1);
+  });
+
+  test('a pod that nobody wants is cleaned up, with its metrics (K4)', async () => {
+    await using node = new Node();
+    await node.start();
+    node.add('1', probes);
+    node.add('2', probes);
+    await node.clock.advance(1500);
+    expect(node.registry.text()).toMatch(
+      /prober_probe_total\{.*pod="pod-1".*probe_type="Liveness",result="successful"\} 2/,
+    );
+    node.prober.cleanupPods(new Set(['2']));
+    expect(node.prober.size).toBe(2);
+    expect(node.registry.text()).not.toContain('pod-1');
+    expect(node.registry.text()).toContain(
+      'prober_probe_duration_seconds_count{container="web",namespace="default",pod="pod-2"',
+    );
+  });
+
+  test('one that has ended for good is probed no more', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(1500);
+    node.statuses.set('1', statusOf([], { phase: 'Succeeded' }));
+    await node.clock.advance(1000);
+    expect([node.prober.size, node.prober.results.size]).toEqual([0, 0]);
+    node.prober.addPod(pod);
+    expect(node.prober.size).toBe(0);
+  });
+
+  test('annotations that say nothing sensible are told once, and count for nothing', async () => {
+    await using node = new Node();
+    await node.start();
+    const pod = podOf('1', [container('web', probes)]);
+    node.prober.addPod({ ...pod, metadata: { ...pod.metadata, annotations: { 'prober.node-agent.dev/times': '{' } } });
+    const [event] = node.recorder.eventsOf({ kind: 'Pod', name: 'pod-1', namespace: 'default', uid: '1' });
+    expect(event).toMatchObject({ reason: 'InvalidProbeTimes', count: 1 });
+  });
+
+  test('what was found is there for who asks', async () => {
+    await using node = new Node();
+    await node.start();
+    node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(1250);
+    expect(node.prober.explain('1')).toEqual([
+      {
+        container: 'web',
+        kind: 'readiness',
+        containerId: 'c-1',
+        result: 'success',
+        dueInMs: 750,
+        last: [0, 1000].map((ms) => ({
+          atMs: node.clock.now() - 1250 + ms,
+          durationMs: 0,
+          result: 'success',
+          output: 'fine',
+        })),
+      },
+    ]);
+    expect(node.prober.explain('2')).toEqual([]);
+  });
+});
+
+test('nothing is under way after it has ended', async () => {
+  const node = new Node();
+  await node.start();
+  node.answer = () => new Promise(() => {});
+  node.add('1', { readinessProbe: httpProbe });
+  await node.clock.advance(0);
+  await node.stop();
+  expect(node.clock.pendingTimers).toBe(0);
+  await node.clock.advance(10_000);
+  expect(node.asked).toHaveLength(1);
+});

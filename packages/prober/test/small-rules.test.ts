@@ -1,0 +1,200 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { findingOf } from '../src/findings.ts';
+import { grpcStatusOf } from '../src/grpc-status.ts';
+import { healthRequest, healthStatus } from '../src/health-message.ts';
+import { History } from '../src/history.ts';
+import { earlyRetryMs, nextDue } from '../src/next-due.ts';
+import { execOutcome, httpOutcome } from '../src/outcomes.ts';
+import { PROBE_TIMES_ANNOTATION, probeTimes, probeTimesProblems } from '../src/probe-times.ts';
+import { container, httpProbe, podOf } from './builders.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+describe('httpOutcome', () => {
+  test.each([
+    [199, 'failure', 'HTTP probe failed with statuscode: 199'],
+    [200, 'success', 'body'],
+    [299, 'success', 'body'],
+    [302, 'warning', 'Probe terminated redirects, Response body: body'],
+    [399, 'warning', 'Probe terminated redirects, Response body: body'],
+    [400, 'failure', 'HTTP probe failed with statuscode: 400'],
+    [503, 'failure', 'HTTP probe failed with statuscode: 503'],
+  ])('%i is a %s', (status, result, output) => {
+    expect(httpOutcome({ kind: 'answer', status, body: 'body' })).toEqual({ result, output });
+  });
+
+  test('no answer is a failure, half an answer is none', () => {
+    expect(httpOutcome({ kind: 'fault', message: 'refused' })).toEqual({ result: 'failure', output: 'refused' });
+    const half = httpOutcome({ kind: 'answer', status: 200, body: 'bo', bodyFault: 'unexpected EOF' });
+    expect(half).toEqual({ result: 'broken', output: 'unexpected EOF' });
+  });
+});
+
+test('an exit code decides, and 10 KiB of both streams are kept (R3)', () => {
+  const stderr = bytes('!');
+  expect(execOutcome({ exitCode: 0, stdout: bytes('out'), stderr })).toEqual({ result: 'success', output: 'out!' });
+  const long = execOutcome({ exitCode: 3, stdout: bytes('x'.repeat(20_000)), stderr });
+  expect(long).toEqual({ result: 'failure', output: 'x'.repeat(10_240) });
+});
+
+test.each([
+  ['success', 'success', undefined],
+  ['warning', 'success', { reason: 'ProbeWarning', message: 'Readiness probe warning: words' }],
+  ['failure', 'failure', { reason: 'Unhealthy', message: 'Readiness probe failed: words' }],
+  [
+    'error',
+    undefined,
+    { reason: 'Unhealthy', message: 'Readiness probe errored and resulted in unknown state: words' },
+  ],
+  [
+    'broken',
+    undefined,
+    { reason: 'Unhealthy', message: 'Readiness probe errored and resulted in failure state: words' },
+  ],
+] as const)('the outcome %s counts as %s and says so in upstream’s words', (result, counted, event) => {
+  expect(findingOf('readiness', { result, output: 'words' })).toEqual({ counted, ...(event && { event }) });
+});
+
+describe('nextDue', () => {
+  test.each([
+    ['a short probe is followed on the grid', 1000, 1010, { dueMs: 2000, gridMs: 2000 }],
+    ['one that came before the grid begins there', 1000, 300, { dueMs: 1000, gridMs: 1000 }],
+    ['a late turn does not move the grid', 1000, 1999, { dueMs: 2000, gridMs: 2000 }],
+    ['one that took longer than the period is followed at once', 1000, 2300, { dueMs: 2300, gridMs: 2000 }],
+    ['of many that were missed one is made up for', 1000, 7300, { dueMs: 7300, gridMs: 7000 }],
+  ])('%s', (_, gridMs, nowMs, due) => expect(nextDue({ gridMs, periodMs: 1000 }, nowMs)).toEqual(due));
+
+  test('never lies before now, nor further away than a period, and stays on the grid', () => {
+    const ms = fc.integer({ min: 0, max: 1_000_000 });
+    fc.assert(
+      fc.property(ms, fc.integer({ min: 10, max: 60_000 }), ms, (gridMs, periodMs, laterMs) => {
+        const nowMs = gridMs + laterMs;
+        const due = nextDue({ gridMs, periodMs }, nowMs);
+        expect(due.dueMs).toBeGreaterThanOrEqual(nowMs);
+        expect(due.dueMs - nowMs).toBeLessThanOrEqual(periodMs);
+        expect((due.gridMs - gridMs) % periodMs).toBe(0);
+      }),
+    );
+  });
+});
+
+test.each([
+  [0, 1000, 25],
+  [10, 1000, 25],
+  [100, 1000, 100],
+  [499, 1000, 499],
+  [500, 1000, undefined],
+  [0, 25, undefined],
+])(
+  '%i ms after it was seen, a container with a period of %i ms is looked at again after %s ms',
+  (known, period, delay) => {
+    expect(earlyRetryMs(known, period)).toBe(delay);
+  },
+);
+
+describe('the history of a probe', () => {
+  test('keeps the newest, and of each the first line', () => {
+    const history = new History(2);
+    history.add(1, 5, { result: 'success', output: 'gone' });
+    history.add(2, 5, { result: 'failure', output: 'first\r\nsecond' });
+    history.add(3, 5, { result: 'failure', output: 'x'.repeat(1000) });
+    expect(history.records).toEqual([
+      { atMs: 2, durationMs: 5, result: 'failure', output: 'first' },
+      { atMs: 3, durationMs: 5, result: 'failure', output: 'x'.repeat(200) },
+    ]);
+  });
+});
+
+describe('the times of a probe', () => {
+  const annotated = (value: unknown) => {
+    const pod = podOf('1', [container('web', { readinessProbe: httpProbe })]);
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return { ...pod, metadata: { ...pod.metadata, annotations: { [PROBE_TIMES_ANNOTATION]: text } } };
+  };
+  const web = container('web', { readinessProbe: { ...httpProbe, initialDelaySeconds: 2, successThreshold: 2 } });
+
+  test('are its spec’s, or upstream’s defaults', () => {
+    const pod = podOf('1', [web]);
+    const times = { initialDelayMs: 2000, periodMs: 1000, timeoutMs: 1000, successThreshold: 2, failureThreshold: 3 };
+    expect(probeTimes(pod, web, 'readiness')).toEqual(times);
+    const bare = container('web', { livenessProbe: {} });
+    const defaults = { initialDelayMs: 0, periodMs: 10_000, timeoutMs: 1000, successThreshold: 1, failureThreshold: 3 };
+    expect(probeTimes(pod, bare, 'liveness')).toEqual(defaults);
+  });
+
+  test('below a second come from the annotation', () => {
+    const pod = annotated({ web: { readiness: { periodMs: 200, timeoutMs: 50 } } });
+    expect(probeTimes(pod, web, 'readiness')).toMatchObject({ periodMs: 200, timeoutMs: 50, initialDelayMs: 2000 });
+    expect(probeTimes(pod, web, 'liveness')).toMatchObject({ periodMs: 10_000 });
+    expect(probeTimesProblems(pod)).toEqual([]);
+  });
+
+  test.each([
+    ['not JSON', '{', ': want a JSON object'],
+    ['no object', [1], ': want a JSON object'],
+    ['an unknown kind', { web: { health: {} } }, '.web.health: want liveness, readiness or startup'],
+    ['an unknown field', { web: { startup: { period: 1 } } }, '.web.startup.period: want periodMs or timeoutMs'],
+    [
+      'a number that is too small',
+      { web: { startup: { periodMs: 9 } } },
+      '.web.startup.periodMs: want a whole number from 10 to 3600000',
+    ],
+    [
+      'text for a number',
+      { web: { startup: { timeoutMs: '50' } } },
+      '.web.startup.timeoutMs: want a whole number from 10 to 3600000',
+    ],
+  ])('%s is told with the name of the field', (_, value, problem) => {
+    const pod = annotated(value);
+    expect(probeTimesProblems(pod)).toEqual([`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${problem}`]);
+    expect(probeTimes(pod, web, 'startup')).toMatchObject({ periodMs: 10_000, timeoutMs: 1000 });
+  });
+});
+
+describe('the messages of gRPC health', () => {
+  test('a request has the name of its service', () => {
+    expect([...healthRequest('')]).toEqual([0, 0, 0, 0, 0]);
+    expect([...healthRequest('ab')]).toEqual([0, 0, 0, 0, 4, 0x0a, 2, 0x61, 0x62]);
+    expect([...healthRequest('x'.repeat(200)).subarray(0, 8)]).toEqual([0, 0, 0, 0, 203, 0x0a, 0xc8, 0x01]);
+  });
+
+  test.each([
+    [[0, 0, 0, 0, 0], 'UNKNOWN'],
+    [[0, 0, 0, 0, 2, 8, 1], 'SERVING'],
+    [[0, 0, 0, 0, 2, 8, 2], 'NOT_SERVING'],
+    [[0, 0, 0, 0, 2, 8, 9], '9'],
+    [[0, 0, 0, 0, 6, 0x12, 2, 1, 1, 8, 1], 'SERVING'],
+    [[0, 0, 0, 0, 7, 0x15, 1, 2, 3, 4, 8, 1], 'SERVING'],
+    [[0, 0, 0, 0, 3, 8, 1], undefined],
+    [[1, 0, 0, 0, 2, 8, 1], undefined],
+    [[0, 0, 0, 0, 2, 0x12, 99], undefined],
+    [[], undefined],
+  ])('the answer %j says %s', (frame, status) => expect(healthStatus(Uint8Array.from(frame))).toBe(status));
+
+  test('no bytes make the reader fall over', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (frame) =>
+        ['string', 'undefined'].includes(typeof healthStatus(frame)),
+      ),
+    );
+  });
+
+  test.each([
+    [
+      { ':status': 200, 'grpc-status': '0' },
+      { code: 'OK', message: '' },
+    ],
+    [
+      { 'grpc-status': '5', 'grpc-message': 'unknown%20service' },
+      { code: 'NotFound', message: 'unknown service' },
+    ],
+    [
+      { 'grpc-status': '5', 'grpc-message': '%' },
+      { code: 'NotFound', message: '%' },
+    ],
+    [{ ':status': 404 }, { code: 'Unimplemented', message: 'unexpected HTTP status code received from server: 404' }],
+    [{ ':status': 200 }, { code: 'Internal', message: 'server closed the stream without sending trailers' }],
+    [{ 'grpc-status': '77' }, { code: 'Code(77)', message: '' }],
+  ])('a call that ends with %j is %j', (headers, status) => expect(grpcStatusOf(headers)).toEqual(status));
+});

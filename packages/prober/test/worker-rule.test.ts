@@ -1,0 +1,204 @@
+import type { ContainerStatus } from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ProbeKind } from '../src/types.ts';
+import { afterProbe, beforeProbe, newWorkerState, runningSinceMs, type WorkerState } from '../src/worker-rule.ts';
+import { CREATED_MS, container, podOf, running, sightOf, statusOf } from './builders.ts';
+
+const known: WorkerState = { ...newWorkerState, containerId: 'c1' };
+const terminated = (exitCode: number): Partial<ContainerStatus> => ({
+  state: { terminated: { exitCode, reason: 'x' } },
+});
+const waiting: Partial<ContainerStatus> = { state: { waiting: { reason: 'CrashLoopBackOff' } } };
+const only = (fields: Partial<ContainerStatus>) => statusOf([running('web', 'c1', fields)]);
+
+describe('beforeProbe', () => {
+  test('a container that runs and has started is probed', () => {
+    expect(beforeProbe(known, sightOf())).toEqual({ state: known, next: { kind: 'probe' } });
+  });
+
+  test.each([
+    ['the status of the pod', sightOf({ status: undefined })],
+    ['the container', sightOf({ status: statusOf([]) })],
+    ['the container', sightOf({ status: only({ containerID: '' }) })],
+    ['the end of the initial delay', sightOf({ times: { initialDelayMs: 60_001 } })],
+    ['the startup probe', sightOf({ status: only({ started: false }) })],
+    ["the pod's address", sightOf({ status: statusOf([running('web', 'c1')], { podIP: '' }) })],
+    ['a new container', sightOf({ kind: 'startup' })],
+  ])('waits for %s', (why, sight) => {
+    expect(beforeProbe(known, sight).next).toMatchObject({ kind: 'wait', why });
+  });
+
+  test('the end of the initial delay is known to the millisecond', () => {
+    const early = beforeProbe(known, sightOf({ times: { initialDelayMs: 60_001 } }));
+    expect(early.next).toMatchObject({ atMs: CREATED_MS + 60_001 });
+    expect(beforeProbe(known, sightOf({ times: { initialDelayMs: 60_000 } })).next.kind).toBe('probe');
+  });
+
+  test('a wall clock that was set back does not keep a container from being probed', () => {
+    const sight = { nowMs: CREATED_MS - 3_600_000, times: { initialDelayMs: 5000 } };
+    expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 4999 })).next).toMatchObject({ kind: 'wait' });
+    expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 5000 })).next.kind).toBe('probe');
+    expect(beforeProbe(newWorkerState, sightOf({ ...sight, times: { initialDelayMs: 0 } })).next.kind).toBe('probe');
+  });
+
+  test('R1: a startup probe is made while the container has not started, and the others are not', () => {
+    const status = only({ started: false });
+    expect(beforeProbe(known, sightOf({ kind: 'startup', status })).next.kind).toBe('probe');
+    expect(beforeProbe(known, sightOf({ kind: 'liveness', status })).next.kind).toBe('wait');
+    expect(beforeProbe(known, sightOf({ kind: 'liveness', status, startup: () => 'success' })).next.kind).toBe('probe');
+    expect(beforeProbe(known, sightOf({ kind: 'liveness', status, startup: () => 'failure' })).next.kind).toBe('wait');
+  });
+
+  test('R1: that the container before it has started says nothing of this one', () => {
+    const before = { ...known, containerId: 'c0' };
+    const startup = (id: string) => (id === 'c0' ? 'success' : undefined);
+    const sight = { status: only({ started: false }), startup };
+    expect(beforeProbe(before, sightOf({ ...sight, kind: 'startup' })).next.kind).toBe('probe');
+    expect(beforeProbe(before, sightOf(sight)).next).toMatchObject({ why: 'the startup probe' });
+  });
+
+  test.each<[ProbeKind, 'success' | 'failure' | 'unknown']>([
+    ['liveness', 'success'],
+    ['readiness', 'failure'],
+    ['startup', 'unknown'],
+  ])('R1: before its first probe %s is %s', (kind, set) => {
+    const decision = beforeProbe(newWorkerState, sightOf({ kind, status: only({ started: false }) }));
+    expect(decision).toMatchObject({ state: { containerId: 'c1' }, set });
+    expect(decision.forget).toBeUndefined();
+  });
+
+  test('R2: another container starts afresh, and what was found of the one before is forgotten', () => {
+    const before: WorkerState = { containerId: 'c0', last: 'failure', run: 2, onHold: true };
+    expect(beforeProbe(before, sightOf())).toEqual({
+      ...{ state: known, next: { kind: 'probe' } },
+      ...{ forget: 'c0', set: 'failure' },
+    });
+  });
+
+  test('S6: what was ready before a restart of the kubelet is not called unready before a probe says so', () => {
+    const decision = beforeProbe(newWorkerState, sightOf({ status: only({ ready: true }) }));
+    expect(decision).toEqual({ state: known, next: { kind: 'probe' } });
+  });
+
+  test('S6: what had started before a restart of the kubelet has started', () => {
+    expect(beforeProbe(newWorkerState, sightOf({ kind: 'startup' }))).toMatchObject({ set: 'success' });
+  });
+
+  test('what is on hold stays so until there is another container', () => {
+    const held = { ...known, onHold: true };
+    expect(beforeProbe(held, sightOf({ kind: 'liveness' }))).toEqual({
+      state: held,
+      next: { kind: 'wait', why: 'a new container' },
+    });
+    const status = statusOf([running('web', 'c2')]);
+    expect(beforeProbe(held, sightOf({ kind: 'liveness', status })).next.kind).toBe('probe');
+  });
+
+  test.each([
+    ['waits to run', waiting, 'Never', 'wait'],
+    ['has ended and is run again', terminated(0), 'Always', 'wait'],
+    ['has failed and is run again', terminated(1), 'OnFailure', 'wait'],
+    ['has succeeded for good', terminated(0), 'OnFailure', 'end'],
+    ['has failed for good', terminated(1), 'Never', 'end'],
+  ])('a container that %s is a failure', (_, fields, restartPolicy, next) => {
+    const web = container('web');
+    const pod = podOf('1', [web], { restartPolicy });
+    expect(beforeProbe(known, sightOf({ pod, status: only(fields) }))).toMatchObject({
+      set: 'failure',
+      next: { kind: next },
+    });
+  });
+
+  test('C4: a sidecar is run again, whatever the policy of its pod', () => {
+    const side = container('side', { restartPolicy: 'Always' });
+    const pod = podOf('1', [container('web')], { restartPolicy: 'Never', initContainers: [side] });
+    const status = statusOf([], { initContainerStatuses: [running('side', 'c1', terminated(1))] });
+    const decision = beforeProbe(known, sightOf({ pod, container: side, status }));
+    expect(decision.next).toMatchObject({ kind: 'wait' });
+  });
+
+  test('C6: a container that has ended for good waits where another one asks for all to begin anew', () => {
+    const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    const other = container('other', { restartPolicy: 'Never', restartPolicyRules });
+    const pod = podOf('1', [container('web'), other], { restartPolicy: 'Never' });
+    const with_ = (exitCode: number) =>
+      sightOf({
+        pod,
+        status: statusOf([running('web', 'c1', terminated(0)), running('other', 'c2', terminated(exitCode))]),
+      });
+    expect(beforeProbe(known, with_(42)).next.kind).toBe('wait');
+    expect(beforeProbe(known, with_(1)).next.kind).toBe('end');
+  });
+
+  test.each(['Succeeded', 'Failed'])('a pod that has %s is probed no more', (phase) => {
+    expect(beforeProbe(known, sightOf({ status: statusOf([], { phase }) })).next.kind).toBe('end');
+  });
+
+  test('a pod that is being deleted is alive until it is gone, and is still asked whether it is ready', () => {
+    const pod = podOf('1', [container('web')]);
+    const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    expect(beforeProbe(known, sightOf({ pod: deleted, kind: 'liveness' }))).toMatchObject({
+      set: 'success',
+      next: { kind: 'end' },
+    });
+    expect(beforeProbe(known, sightOf({ pod: deleted })).next.kind).toBe('probe');
+  });
+});
+
+describe('afterProbe', () => {
+  const thresholds = { successThreshold: 2, failureThreshold: 3 };
+
+  test.each<[string, ProbeKind, ('success' | 'failure')[], (string | undefined)[]]>([
+    ['counts failures in a row', 'readiness', ['failure', 'failure', 'failure'], [undefined, undefined, 'failure']],
+    ['begins to count anew', 'readiness', ['failure', 'failure', 'success', 'failure'], Array(4).fill(undefined)],
+    ['counts successes in a row', 'readiness', ['success', 'success'], [undefined, 'success']],
+  ])('R2: %s', (_, kind, results, sets) => {
+    let state = known;
+    const seen = results.map((result) => {
+      const after = afterProbe(state, result, kind, thresholds);
+      state = after.state;
+      return after.set;
+    });
+    expect(seen).toEqual(sets);
+  });
+
+  test.each<[ProbeKind, 'success' | 'failure', boolean]>([
+    ['liveness', 'failure', true],
+    ['liveness', 'success', false],
+    ['startup', 'failure', true],
+    ['startup', 'success', true],
+    ['readiness', 'failure', false],
+    ['readiness', 'success', false],
+  ])('after the %s of %s it is on hold: %s', (kind, result, onHold) => {
+    const { state, set } = afterProbe(known, result, kind, { successThreshold: 1, failureThreshold: 1 });
+    expect([set, state.onHold]).toEqual([result, onHold]);
+  });
+
+  test('R2: whatever is found, what stands changes only after as many in a row as the threshold asks for', () => {
+    const results = fc.array(fc.constantFrom<'success' | 'failure'>('success', 'failure'), { maxLength: 40 });
+    const limits = fc.record({
+      successThreshold: fc.integer({ min: 1, max: 4 }),
+      failureThreshold: fc.integer({ min: 1, max: 4 }),
+    });
+    fc.assert(
+      fc.property(results, limits, (found, limit) => {
+        let state = known;
+        found.forEach((result, index) => {
+          const { set, state: next } = afterProbe(state, result, 'readiness', limit);
+          state = next;
+          const needed = result === 'success' ? limit.successThreshold : limit.failureThreshold;
+          const row = found.slice(Math.max(0, index + 1 - needed), index + 1);
+          const enough = row.length === needed && row.every((each) => each === result);
+          expect(set).toBe(enough ? result : undefined);
+        });
+      }),
+    );
+  });
+});
+
+test('a container that does not run has not been running since any time', () => {
+  expect(runningSinceMs(statusOf([running('web', 'c1')]), 'web')).toBe(CREATED_MS);
+  expect(runningSinceMs(only(waiting), 'web')).toBeUndefined();
+  expect(runningSinceMs(undefined, 'web')).toBeUndefined();
+});

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { criPods } from '../src/index.ts';
+import { pod } from './builders.ts';
+import { Machine, sleeper } from './machine.ts';
+
+/** A runtime with one pod that runs, and a reader of its pods that starts nothing. */
+async function withOnePod() {
+  const machine = new Machine();
+  const kubelet = machine.kubelet();
+  const web = pod({ containers: [sleeper('a')] });
+  await machine.sync(kubelet, web);
+  let asked = 0;
+  /** Whether the runtime shows nothing. */
+  const lists = { empty: false };
+  const cri = new Proxy(machine.cri, {
+    get(target, name) {
+      if (name === 'podSandboxStatus') asked++;
+      if (lists.empty && name === 'listPodSandbox') return async () => ({ items: [] });
+      if (lists.empty && name === 'listContainers') return async () => ({ containers: [] });
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const pods = criPods(cri, { clock: machine.clock, fs: machine.fs });
+  const status = () => pods.getPodStatus(web.metadata.uid, '', '');
+  return { machine, kubelet, web, pods, lists, status, asked: () => asked };
+}
+
+test('a reader of pods shows of a runtime what a whole pod runtime shows', async () => {
+  const { machine, kubelet, web, pods, status } = await withOnePod();
+  expect(await pods.getPods()).toEqual(await kubelet.getPods());
+  const { name, namespace } = web.metadata;
+  expect(await status()).toEqual(await kubelet.getPodStatus(web.metadata.uid, name, namespace));
+  machine.cri.killSandbox((await status()).sandboxes[0]?.id ?? '');
+  expect(await status()).toMatchObject({ name, namespace, sandboxes: [{ state: 'notReady' }] });
+});
+
+test('its news name the pod and what happened to which container', async () => {
+  const { machine, web, pods, status } = await withOnePod();
+  const stop = new AbortController();
+  const id = (await status()).containers[0]?.id ?? '';
+  const stopped = (async () => {
+    for await (const item of pods.containerEvents(stop.signal)) if (item.kind === 'stopped') return item;
+    return undefined;
+  })();
+  await machine.clock.advance(0);
+  machine.cri.killContainer(id, { exitCode: 1 });
+  expect(await stopped).toMatchObject({ podUid: web.metadata.uid, podName: web.metadata.name, containerId: id });
+  stop.abort();
+});
+
+test('K4: it forgets a pod that is no longer listed, though nobody asks for that one again', async () => {
+  const { pods, lists, status, asked } = await withOnePod();
+  await status();
+  await status();
+  expect(asked(), 'a sandbox that is ready is read once').toBe(1);
+  lists.empty = true;
+  expect(await pods.getPods()).toEqual([]);
+  lists.empty = false;
+  await status();
+  expect(asked()).toBe(2);
+});

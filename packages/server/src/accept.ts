@@ -1,0 +1,21 @@
+/** Whether a client would rather have plain text than JSON, by its `Accept`; JSON where it says nothing of either. */
+export function prefersText(accept: string | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const part of (accept ?? '').split(',')) {
+    const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    const weight = quality === undefined ? 1 : Number(quality);
+    if (!weights.has(type) && weight > 0) weights.set(type, weight);
+  }
+  const of = (...types: readonly string[]): number => Math.max(0, ...types.map((type) => weights.get(type) ?? 0));
+  return of('text/plain', 'text/*') > of('application/json', 'application/*');
+}
+
+/** Whether a client takes gzip, by its `Accept-Encoding`. */
+export function takesGzip(acceptEncoding: string | undefined): boolean {
+  return (acceptEncoding ?? '').split(',').some((part) => {
+    const [coding = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());
+    const isRefused = parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+    return coding === 'gzip' && !isRefused;
+  });
+}

@@ -1,0 +1,54 @@
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { Authentication, ShownCredentials } from './authentication.ts';
+import type { Authorization } from './authorization.ts';
+import { type Reply, text } from './reply.ts';
+import { requestAttributes } from './request-attributes.ts';
+import type { UserInfo } from './user.ts';
+
+/** What {@link AccessControl} works with. */
+export interface AccessControlComponents {
+  readonly authentication: Pick<Authentication, 'identify'>;
+  readonly authorization: Authorization;
+  readonly logger?: Logger;
+}
+
+/** Who is let in, or the answer to who is not. */
+export type Admission = { readonly user: UserInfo } | { readonly user?: undefined; readonly refusal: Reply };
+
+/**
+ * The door of the secured server: nobody passes before it is known who asks and that they may (W1). Answers are upstream's
+ * (`InstallAuthFilter`, `pkg/kubelet/server/server.go`).
+ */
+export class AccessControl {
+  readonly #components: WithDefaults<AccessControlComponents>;
+
+  constructor(components: AccessControlComponents) {
+    this.#components = withDefaults(components);
+  }
+
+  /** @param path decoded. @throws the signal's reason alone */
+  async admit(shown: ShownCredentials, method: string, path: string, signal: AbortSignal): Promise<Admission> {
+    const { authentication, authorization, logger } = this.#components;
+    const identity = await authentication.identify(shown, signal);
+    if (identity.user === undefined) {
+      // Whoever may not do anything may not fill the log either.
+      logger.debug({ problem: identity.problem, method }, 'Unable to authenticate the request');
+      return { refusal: text(401, 'Unauthorized') };
+    }
+    const { user } = identity;
+    const { verb, subresources } = requestAttributes(path, method);
+    for (const subresource of subresources) {
+      try {
+        if (await authorization.allows(user, verb, subresource, signal)) return { user };
+      } catch (err) {
+        signal.throwIfAborted();
+        logger.error({ err, user: user.name, verb, resource: 'nodes', subresource }, 'Authorization error');
+        const about = `user=${user.name}, verb=${verb}, resource=nodes, subresource=${subresource}`;
+        return { refusal: text(500, `Authorization error (${about})`) };
+      }
+    }
+    logger.debug({ user: user.name, verb, resource: 'nodes', subresources }, 'Forbidden');
+    const about = `user=${user.name}, verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(' ')}]`;
+    return { refusal: text(403, `Forbidden (${about})\n`) };
+  }
+}

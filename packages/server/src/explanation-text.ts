@@ -1,0 +1,48 @@
+/** How deep values are written out; deeper ones as JSON. */
+const MAX_DEPTH = 12;
+
+/** An explanation as a person reads it: a line for each fact, indented below what it belongs to; times of day as such. */
+export function explanationText(value: unknown): string {
+  return `${lines(value, 0).join('\n')}\n`;
+}
+
+function lines(value: unknown, depth: number): string[] {
+  const indent = '  '.repeat(depth);
+  if (Array.isArray(value)) {
+    return value.flatMap((item: unknown) => {
+      if (!isNested(item)) return [`${indent}- ${scalar(item)}`];
+      const [first = '', ...rest] = lines(item, depth + 1);
+      return [`${indent}- ${first.trimStart()}`, ...rest];
+    });
+  }
+  if (!isNested(value)) return [`${indent}${scalar(value)}`];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (inner === undefined) return [];
+    const label = `${indent}${words(name)}:`;
+    if (isEmpty(inner)) return [`${label} none`];
+    if (!isNested(inner) || depth >= MAX_DEPTH) return [`${label} ${scalar(inner)}`];
+    return [label, ...lines(inner, depth + 1)];
+  });
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function isEmpty(value: unknown): boolean {
+  return isNested(value) && Object.keys(value).length === 0;
+}
+
+function scalar(value: unknown): string {
+  // A value of several lines, or with control characters, stays on its own line.
+  if (typeof value === 'string') return /[\p{Cc}]/u.test(value) ? JSON.stringify(value) : value;
+  return JSON.stringify(value) ?? String(value);
+}
+
+/** `waitingFor` is read as `waiting for`. */
+function words(name: string): string {
+  return name.replaceAll(
+    /([a-z])([A-Z])/g,
+    (_match, before: string, after: string) => `${before} ${after.toLowerCase()}`,
+  );
+}

@@ -1,0 +1,165 @@
+import { abortable } from '@node-agent/async';
+import { type Metrics, withDefaults } from '@node-agent/telemetry';
+import { AccessControl, type AccessControlComponents } from './access-control.ts';
+import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './call.ts';
+import type { Answer, Exchange, UpgradeRequest } from './exchange.ts';
+import type { ListenAddress } from './http-listener.ts';
+import { InFlightLimit } from './in-flight.ts';
+import { type Reply, text } from './reply.ts';
+import { RequestMetrics } from './request-metrics.ts';
+import { parseRequestPath, type RequestPath } from './request-path.ts';
+import { SecuredListener, type SecuredListenerComponents, type ServerLimits } from './secured-listener.ts';
+import {
+  isAlwaysOn,
+  isDebuggingPath,
+  isLongRunning,
+  metricBucket,
+  type SecuredEndpoint,
+  securedRoute,
+} from './secured-routes.ts';
+import { type TlsSettings, tlsOptions } from './tls-settings.ts';
+
+/** What {@link SecuredServer} works with. */
+export interface SecuredServerComponents extends SecuredListenerComponents, AccessControlComponents {
+  readonly metrics?: Metrics;
+  /** What is served: made by `stateEndpoints`, `logEndpoints`, `streamEndpoints` and the like, or by the program itself. */
+  readonly endpoints: Endpoints;
+  /** What takes connections over: made by `streamEndpoints`. */
+  readonly upgrades?: UpgradeEndpoints;
+}
+
+export interface SecuredServerOptions {
+  /** The configuration's `address`: every address by default. */
+  readonly address?: string;
+  /** `port`: 10250 by default; 0 for any that is free. */
+  readonly port?: number;
+  readonly tls?: TlsSettings;
+  /** `enableDebuggingHandlers`: whether there is more than health, pods and metrics; true by default. */
+  readonly debugging?: boolean;
+  readonly limits?: ServerLimits & {
+    /** How many requests one client may have under way, streams among them; 2000 by default: the API server is one client. */
+    readonly maxInFlight?: number;
+  };
+  /** Told where it listens. */
+  readonly onListening?: (got: ListenAddress) => void;
+}
+
+/**
+ * The kubelet's secured port (`ListenAndServeKubeletServer`, `pkg/kubelet/server/server.go`): who asks is known, and may,
+ * before anything answers (W1).
+ */
+export class SecuredServer {
+  readonly #components: SecuredServerComponents;
+  readonly #options: SecuredServerOptions;
+  readonly #access: AccessControl;
+  readonly #metrics: RequestMetrics;
+  readonly #inFlight: InFlightLimit;
+  readonly #listener: SecuredListener;
+
+  /** @throws ServerError `InvalidOptions` naming the setting of TLS that cannot be */
+  constructor(given: SecuredServerComponents, options: SecuredServerOptions = {}) {
+    const components = withDefaults(given);
+    this.#components = components;
+    this.#options = options;
+    this.#access = new AccessControl(components);
+    this.#metrics = new RequestMetrics(components);
+    this.#inFlight = new InFlightLimit(options.limits?.maxInFlight ?? 2000);
+    this.#listener = new SecuredListener(components, tlsOptions(options.tls ?? {}), options.limits);
+  }
+
+  /** Serves until `signal` is aborted, and all that it does has ended. @throws ServerError `ListenFailed` */
+  async start(signal: AbortSignal): Promise<void> {
+    const { address = '0.0.0.0', port = 10250, onListening = () => {} } = this.#options;
+    const handlers = {
+      answer: (exchange: Exchange) => this.#counted(exchange, (path) => this.#answer(exchange, path)),
+      upgrade: (request: UpgradeRequest) => this.#counted(request, (path) => this.#upgrade(request, path)),
+    };
+    await this.#listener.run({ address, port }, handlers, onListening, signal);
+  }
+
+  async #counted<T>({ method, target }: Exchange, handle: (path: RequestPath) => Promise<T>): Promise<T> {
+    const path = parseRequestPath(target);
+    const bucket = metricBucket(path.segments);
+    const end = this.#metrics.begin(method, bucket, 'readwrite', isLongRunning(bucket));
+    try {
+      return await handle(path);
+    } finally {
+      end();
+    }
+  }
+
+  async #answer(exchange: Exchange, path: RequestPath): Promise<Answer> {
+    const entered = await this.#enter(exchange, path);
+    if (!('call' in entered)) return entered;
+    const { call, endpoint, leave } = entered;
+    let answer: Answer;
+    try {
+      answer = (await this.#components.endpoints[endpoint]?.(call)) ?? notFound();
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    // A stream is under way for as long as somebody waits for the rest of it.
+    if ('stream' in answer && !call.signal.aborted) call.signal.addEventListener('abort', leave, { once: true });
+    else leave();
+    return answer;
+  }
+
+  async #upgrade(request: UpgradeRequest, path: RequestPath): Promise<Reply | undefined> {
+    const entered = await this.#enter(request, path);
+    if (!('call' in entered)) return entered;
+    const { call, endpoint, leave } = entered;
+    const { connection, rest, rawHeaders } = request;
+    const upgraded: UpgradeCall = { ...call, connection, rest, rawHeaders };
+    try {
+      const upgrade = this.#components.upgrades?.[endpoint];
+      if (upgrade !== undefined) {
+        call.takeTime();
+        return await upgrade(upgraded);
+      }
+      // What has taken the connection over does not see its client go: the deadline must hold, whoever heeds it.
+      const making = Promise.resolve(this.#components.endpoints[endpoint]?.(call));
+      const answer = (await abortable(making, call.signal)) ?? notFound();
+      return 'stream' in answer ? text(400, 'this is served without an upgrade of the connection\n') : answer;
+    } finally {
+      leave();
+    }
+  }
+
+  /** Everything before an endpoint: who asks, whether they may, where it leads. */
+  async #enter(exchange: Exchange, { path, segments, query }: RequestPath): Promise<Reply | Entered> {
+    const { method, signal } = exchange;
+    const admission = await this.#access.admit(exchange, method, path, signal);
+    if (admission.user === undefined) return admission.refusal;
+    const { user } = admission;
+    exchange.trust();
+    if (segments === undefined) return text(400, '400 Bad Request\n');
+    const { debugging = true } = this.#options;
+    if (!debugging && isDebuggingPath(segments)) return text(405, 'Debug endpoints are disabled.\n');
+    const { endpoints, upgrades = {} } = this.#components;
+    const isThere = (name: SecuredEndpoint): boolean =>
+      (debugging || isAlwaysOn(name)) && (endpoints[name] !== undefined || upgrades[name] !== undefined);
+    const found = securedRoute(method, segments, isThere);
+    const { endpoint } = found;
+    if (endpoint === undefined) {
+      return found.status === 404
+        ? notFound()
+        : text(405, '405: Method Not Allowed', { Allow: [...new Set(found.allow)].join(', ') });
+    }
+    const client = user.name === 'system:anonymous' ? `${user.name} ${exchange.remoteAddress}` : user.name;
+    const place = this.#inFlight.enter(client);
+    if (place === undefined) return text(429, 'too many requests under way\n', { 'Retry-After': '1' });
+    const call: Call = { ...exchange, user, params: found.params, query };
+    return { call, endpoint, leave: () => place[Symbol.dispose]() };
+  }
+}
+
+interface Entered {
+  readonly call: Call;
+  readonly endpoint: keyof Endpoints;
+  readonly leave: () => void;
+}
+
+function notFound(): Reply {
+  return text(404, '404 page not found\n');
+}

@@ -1,0 +1,106 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { abortable, type Clock, type LinkedAbort, type Timer } from '@node-agent/async';
+import { errorText } from '@node-agent/telemetry';
+import type { Answer } from './exchange.ts';
+import { type Reply, text } from './reply.ts';
+
+/** The time that an answer may take to be made. */
+export class AnswerDeadline {
+  readonly #ms: number;
+  readonly #link: LinkedAbort;
+  readonly #timer: Timer;
+  #isOver = false;
+
+  /** @param link aborted when the time is over */
+  constructor(clock: Pick<Clock, 'setTimer'>, ms: number, link: LinkedAbort) {
+    this.#ms = ms;
+    this.#link = link;
+    this.#timer = clock.setTimer(ms, () => {
+      this.#isOver = true;
+      link.abort(new Error(`no answer within ${this.#ms} ms`));
+    });
+  }
+
+  /** There is none any more. */
+  lift(): void {
+    this.#timer.cancel();
+  }
+
+  /** An answer in time: 504 in place of one that is late, 500 in place of one that fails, of which `onFailure` hears. */
+  async hold(making: Promise<Answer>, onFailure: (err: unknown) => void): Promise<Answer> {
+    try {
+      return await abortable(making, this.#link.signal);
+    } catch (err) {
+      if (!this.#link.signal.aborted) onFailure(err);
+      return this.failure(err);
+    } finally {
+      this.lift();
+    }
+  }
+
+  /** What is answered in place of what has failed. */
+  failure(err: unknown): Reply {
+    return text(this.#isOver ? 504 : 500, `${errorText(err)}\n`);
+  }
+}
+
+/** How an answer is sent. */
+interface Sending {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** How long the client may take to take it, where it is no stream. */
+  readonly answerMs: number;
+  /** Whether the connection is closed after it. */
+  readonly closing: boolean;
+}
+
+/** Sends an answer to its end, of which no more is held than the client takes; a stream that breaks breaks it off. */
+export async function sendAnswer(
+  answer: Answer,
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  { clock, answerMs, closing }: Sending,
+): Promise<void> {
+  const isHttp1 = request.httpVersionMajor === 1;
+  // A body that nobody wants is not read to its end.
+  const hasBody = !request.complete && !request.readableEnded;
+  const connection = isHttp1 && (closing || hasBody) ? { Connection: 'close' } : {};
+  if (closing && 'stream' in response) response.stream.session?.close();
+  const isHead = request.method === 'HEAD';
+  if ('stream' in answer) {
+    writeHead(response, answer.status, { ...answer.headers, ...connection });
+    if ('flushHeaders' in response) response.flushHeaders();
+    if (isHead) response.end();
+    else await pipeline(Readable.from(answer.stream, { highWaterMark: 1 }), response).catch(() => response.destroy());
+    return;
+  }
+  const length = Buffer.byteLength(answer.body);
+  const timer = clock.setTimer(answerMs, () => request.socket?.destroy());
+  const closed = new Promise<void>((resolve) => {
+    response.once('close', () => {
+      timer.cancel();
+      resolve();
+    });
+  });
+  writeHead(response, answer.status, { ...answer.headers, 'Content-Length': String(length), ...connection });
+  response.end(isHead ? '' : answer.body);
+  await closed;
+}
+
+function writeHead(
+  response: ServerResponse | Http2ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): void {
+  if ('stream' in response) response.writeHead(status, headers);
+  else response.writeHead(status, headers);
+}
+
+/** An answer as it is written to a connection that HTTP has let go of, which is closed after it. */
+export function rawReply({ status, headers, body }: Reply): string {
+  const all = { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n${body}`;
+}

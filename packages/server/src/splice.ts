@@ -1,0 +1,73 @@
+import type { Duplex } from 'node:stream';
+import type { Clock, Timer } from '@node-agent/async';
+
+export interface SpliceOptions {
+  /** How long both may be silent, in milliseconds. */
+  readonly idleMs: number;
+  /** How long one may be silent after the other has ended, in milliseconds. */
+  readonly lingerMs: number;
+}
+
+/**
+ * Hands on what comes from each of two connections to the other, byte for byte, no faster than it is taken, until both have
+ * ended (W2): an end of one is handed on while the other has more to say; a break of one breaks the other off. Resolves when
+ * both are closed.
+ */
+export function splice(
+  client: Duplex,
+  runtime: Duplex,
+  clock: Pick<Clock, 'monotonic' | 'setTimer'>,
+  { idleMs, lingerMs }: SpliceOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let lastMs = clock.monotonic();
+  let timer: Timer | undefined;
+  let isEnding = false;
+  const breakOff = (): void => {
+    client.destroy();
+    runtime.destroy();
+  };
+  const watch = (): void => {
+    timer?.cancel();
+    const leftMs = (isEnding ? lingerMs : idleMs) - (clock.monotonic() - lastMs);
+    if (leftMs <= 0) breakOff();
+    else timer = clock.setTimer(leftMs, watch);
+  };
+  const close = (): void => {
+    if (!client.closed || !runtime.closed) return;
+    timer?.cancel();
+    signal.removeEventListener('abort', breakOff);
+    resolve();
+  };
+  const handOn = (from: Duplex, to: Duplex): void => {
+    from.on('data', (chunk: Buffer) => {
+      lastMs = clock.monotonic();
+      if (to.writable && !to.write(chunk)) from.pause();
+    });
+    to.on('drain', () => from.resume());
+    from.on('end', () => {
+      isEnding = true;
+      lastMs = clock.monotonic();
+      to.end();
+      watch();
+    });
+    from.on('error', () => to.destroy());
+    from.on('close', () => {
+      // What it said before is handed on still; that it heard the rest cannot be.
+      if (from.readableEnded && to.writable) to.end(() => to.destroy());
+      else if (from.readableEnded && !to.writableFinished) to.once('finish', () => to.destroy());
+      else to.destroy();
+      close();
+    });
+  };
+  handOn(client, runtime);
+  handOn(runtime, client);
+  if (signal.aborted || client.destroyed || runtime.destroyed) breakOff();
+  else {
+    signal.addEventListener('abort', breakOff, { once: true });
+    watch();
+  }
+  close();
+  return promise;
+}

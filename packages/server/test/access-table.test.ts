@@ -1,0 +1,239 @@
+import type { Agent } from 'node:https';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Endpoint, Endpoints } from '../src/call.ts';
+import { text } from '../src/reply.ts';
+import type { SecuredEndpoint } from '../src/secured-routes.ts';
+import { type KeyPair, Pki } from './pki.ts';
+import {
+  ask,
+  askHttp2,
+  authoritiesOf,
+  believing,
+  Changing,
+  FakeReviewer,
+  keptConnection,
+  startSecured,
+} from './secured-fixture.ts';
+
+/** Each path with the rights of which any is enough, and the methods that are served. */
+const PATHS: readonly (readonly [path: string, rights: readonly string[], served: readonly string[]])[] = [
+  ['/healthz', ['healthz', 'proxy'], ['GET', 'HEAD']],
+  ['/healthz/ping', ['healthz', 'proxy'], ['GET', 'HEAD']],
+  ['/pods', ['pods', 'proxy'], ['GET', 'HEAD']],
+  ['/pods/', ['pods', 'proxy'], ['GET', 'HEAD']],
+  ['/runningpods/', ['pods', 'proxy'], ['GET', 'HEAD']],
+  ['/configz', ['configz', 'proxy'], ['GET', 'HEAD']],
+  ['/metrics', ['metrics'], ['GET', 'HEAD']],
+  ['/metrics/probes', ['metrics'], ['GET', 'HEAD']],
+  ['/metrics/unknown', ['metrics'], []],
+  ['/stats/summary', ['stats'], []],
+  ['/logs/', ['log'], ['GET', 'HEAD']],
+  ['/logs/a/b', ['log'], ['GET', 'HEAD']],
+  ['/statusz', ['statusz'], ['GET', 'HEAD']],
+  ['/flagz', ['configz'], ['GET', 'HEAD']],
+  ['/checkpoint/ns/p/c', ['checkpoint'], ['POST']],
+  ['/containerLogs/ns/p/c', ['proxy'], ['GET']],
+  ['/run/ns/p/c', ['proxy'], ['POST']],
+  ['/run/ns/p/u/c', ['proxy'], ['POST']],
+  ['/exec/ns/p/c', ['proxy'], ['GET', 'POST']],
+  ['/exec/ns/p/u/c', ['proxy'], ['GET', 'POST']],
+  ['/attach/ns/p/c', ['proxy'], ['GET', 'POST']],
+  ['/attach/ns/p/u/c', ['proxy'], ['GET', 'POST']],
+  ['/portForward/ns/p', ['proxy'], ['GET', 'POST']],
+  ['/portForward/ns/p/u', ['proxy'], ['GET', 'POST']],
+  ['/debug/pprof/profile', ['proxy'], ['GET', 'HEAD']],
+  ['/debug/flags/v', ['proxy'], ['PUT']],
+  ['/debug/explain', ['proxy'], ['GET', 'HEAD']],
+  ['/debug/explain/ns/p', ['proxy'], ['GET', 'HEAD']],
+  ['/', ['proxy'], []],
+  ['/unknown', ['proxy'], []],
+];
+/** Served under other methods, or not at all. */
+const NOWHERE = new Set(['/metrics/unknown', '/stats/summary', '/', '/unknown']);
+/** Paths that mean nothing here, whoever asks: those who may do everything are told so. */
+const CROOKED: readonly string[] = [
+  '/pods/..',
+  '/pods/../metrics',
+  '/pods/%2e%2e/exec/ns/p/c',
+  '//pods',
+  '/exec//ns/p/c',
+  '/pods/./',
+  '/logs/%2e%2e/%2e%2e/etc/shadow',
+  '/logs/..%2f..%2fetc%2fshadow',
+  '/logs/a%00b',
+  '/%ff',
+  '/pods%',
+  'http://elsewhere/pods',
+];
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+const VERBS: Readonly<Record<string, string>> = {
+  GET: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+const RIGHTS = ['proxy', 'stats', 'log', 'metrics', 'pods', 'healthz', 'configz', 'checkpoint', 'statusz'];
+const ENDPOINTS: readonly SecuredEndpoint[] = [
+  ...(['attach', 'checkpoint', 'configz', 'containerLogs', 'exec', 'explain', 'flagz', 'healthz', 'logs'] as const),
+  ...(['metrics', 'pods', 'portForward', 'pprof', 'probeMetrics', 'run', 'runningpods', 'statusz'] as const),
+  'verbosity',
+];
+
+/** What a credential may do: everything, the right of its name, or nothing; `undefined` for one that is not believed. */
+interface Credential {
+  readonly name: string;
+  readonly right: string | undefined;
+  readonly agent: Agent;
+  readonly token?: string;
+}
+
+/** Which requests an endpoint has seen, by a header of theirs. */
+const reached = new Set<string | undefined>();
+const endpoints: Endpoints = Object.fromEntries(
+  ENDPOINTS.map((endpoint): [string, Endpoint] => [
+    endpoint,
+    ({ headers }) => {
+      reached.add(headers['x-number']?.toString());
+      return text(200, endpoint);
+    },
+  ]),
+);
+const reviewer = new FakeReviewer();
+const credentials: Credential[] = [];
+let unbelieved: readonly KeyPair[] = [];
+const ends: (() => Promise<unknown>)[] = [];
+let port = 0;
+
+beforeAll(async () => {
+  const [pki, other] = await Promise.all([Pki.create(), Pki.create('other-ca')]);
+  const [serving, admin, nobody, strange, expired, future, wrongUse] = await Promise.all([
+    pki.issue({ subject: '/CN=n1', usage: 'serverAuth' }),
+    pki.issue({ subject: '/O=system:masters/CN=kube-apiserver-kubelet-client' }),
+    pki.issue({ subject: '/O=people/CN=nobody' }),
+    other.issue({ subject: '/O=system:masters/CN=kube-apiserver-kubelet-client' }),
+    pki.issue({
+      subject: '/O=system:masters/CN=kube-apiserver-kubelet-client',
+      from: '20200101000000Z',
+      to: '20210101000000Z',
+    }),
+    pki.issue({
+      subject: '/O=system:masters/CN=kube-apiserver-kubelet-client',
+      from: '20900101000000Z',
+      to: '20910101000000Z',
+    }),
+    pki.issue({ subject: '/O=system:masters/CN=kube-apiserver-kubelet-client', usage: 'serverAuth' }),
+  ]);
+  reviewer.rights.add('kube-apiserver-kubelet-client * *');
+  for (const right of RIGHTS) {
+    reviewer.tokens.set(`token-${right}`, { authenticated: true, user: { username: `user-${right}`, groups: [] } });
+    for (const verb of [...Object.values(VERBS), '']) reviewer.rights.add(`user-${right} ${verb} ${right}`);
+  }
+  reviewer.tokens.set('token-read', { authenticated: true, user: { username: 'reader' } });
+  reviewer.rights.add('reader get proxy');
+  unbelieved = [future, wrongUse];
+  credentials.push(
+    { name: 'none', right: undefined, agent: keptConnection() },
+    { name: 'of another authority', right: undefined, agent: keptConnection(strange) },
+    { name: 'expired', right: undefined, agent: keptConnection(expired) },
+    { name: 'a token that nobody knows', right: undefined, agent: keptConnection(), token: 'unknown' },
+    { name: 'without rights', right: '', agent: keptConnection(nobody) },
+    { name: "the API server's", right: '*', agent: keptConnection(admin) },
+    ...RIGHTS.map((right) => ({ name: right, right, agent: keptConnection(), token: `token-${right}` })),
+  );
+  const authorities = authoritiesOf(new Changing(believing(pki)));
+  const server = await startSecured(serving, { reviewer, authorities, endpoints });
+  port = server.port;
+  ends.push(
+    async () => {
+      for (const { agent } of credentials) agent.destroy();
+      await server.end();
+    },
+    () => pki[Symbol.asyncDispose](),
+    () => other[Symbol.asyncDispose](),
+  );
+});
+afterAll(async () => {
+  for (const end of ends) await end();
+});
+
+function expectedStatus(path: string, method: string, right: string | undefined): number {
+  if (right === undefined) return 401;
+  const entry = PATHS.find(([known]) => known === path);
+  const [, rights, served] = entry ?? [path, ['proxy'], []];
+  if (right !== '*' && !rights.includes(right)) return 403;
+  if (entry === undefined) return 400;
+  if (NOWHERE.has(path)) return 404;
+  return served.includes(method) ? 200 : 405;
+}
+
+describe('W1: who may do what', () => {
+  it('is so for every path, method and credential', { timeout: 120_000 }, async () => {
+    const wrong: string[] = [];
+    let asked = 0;
+    const askAll = async ({ name, right, ...client }: Credential): Promise<void> => {
+      for (const [path] of PATHS) {
+        for (const method of METHODS) {
+          const number = `table ${asked++}`;
+          const expected = expectedStatus(path, method, right);
+          const got = await ask(port, path, client, { method, headers: { 'x-number': number } });
+          if (got.status !== expected || reached.has(number) !== (expected === 200) || got.headers.location) {
+            wrong.push(`${method} ${path} as ${name}: ${got.status}, expected ${expected}`);
+          }
+        }
+      }
+    };
+    await Promise.all(credentials.map(askAll));
+    expect(wrong).toEqual([]);
+    expect(asked).toBe(3600);
+  });
+
+  it('is so for paths that would mean another one', { timeout: 120_000 }, async () => {
+    const wrong: string[] = [];
+    const askAll = async ({ name, right, ...client }: Credential): Promise<void> => {
+      for (const path of [...CROOKED, `/pods/${'a'.repeat(65_536)}`, `/${'../'.repeat(20_000)}`]) {
+        const { status } = await ask(port, path, client, { headers: { 'x-number': 'crooked' } });
+        // Right or wrong, the path is one below /pods, /logs or /metrics for whoever decides, as upstream.
+        const allowed = right === undefined ? [401] : right === '*' ? [400, 404] : [400, 403, 404];
+        if (!allowed.includes(status)) wrong.push(`${path} as ${name}: ${status}`);
+      }
+    };
+    await Promise.all(credentials.map(askAll));
+    expect(wrong).toEqual([]);
+    expect(reached).not.toContain('crooked');
+  });
+
+  it('a certificate that is not yet valid, or is meant for servers, says nothing', async () => {
+    for (const pair of unbelieved) {
+      for (const path of ['/pods', '/exec/ns/p/c']) expect((await ask(port, path, { pair })).status).toBe(401);
+    }
+  });
+
+  it('is so over HTTP/2', async () => {
+    for (const [token, expected] of [
+      ['token-pods', 200],
+      ['token-metrics', 403],
+      ['unknown', 401],
+      [undefined, 401],
+    ] as const) {
+      expect((await askHttp2(port, '/pods', token === undefined ? {} : { token })).status).toBe(expected);
+    }
+  });
+
+  it('says what is missing as upstream does', async () => {
+    const client = credentials.find(({ name }) => name === 'without rights');
+    expect(await ask(port, '/pods', client)).toMatchObject({
+      body: 'Forbidden (user=nobody, verb=get, resource=nodes, subresource(s)=[pods proxy])\n',
+    });
+    expect(await ask(port, '/exec/ns/p/c', client, { method: 'POST' })).toMatchObject({
+      body: 'Forbidden (user=nobody, verb=create, resource=nodes, subresource(s)=[proxy])\n',
+    });
+    expect(await ask(port, '/pods')).toMatchObject({ status: 401, body: 'Unauthorized' });
+  });
+
+  it('a right to read is none to execute by POST', async () => {
+    const client = { token: 'token-read' };
+    expect((await ask(port, '/exec/ns/p/c', client)).status).toBe(200);
+    expect((await ask(port, '/exec/ns/p/c', client, { method: 'POST' })).status).toBe(403);
+  });
+});

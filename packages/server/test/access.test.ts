@@ -1,0 +1,455 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { bearerToken, protocolsWithoutToken } from '../src/bearer-token.ts';
+import { type ClientCertificate, judgeCertificate } from '../src/client-certificate.ts';
+import { ConnectionLedger } from '../src/connection-ledger.ts';
+import { InFlightLimit } from '../src/in-flight.ts';
+import { Authentication, WebhookAuthorization } from '../src/index.ts';
+import { isSubpath, requestAttributes } from '../src/request-attributes.ts';
+import { parseRequestPath } from '../src/request-path.ts';
+import { ReviewCache } from '../src/review-cache.ts';
+import { metricBucket, securedRoute } from '../src/secured-routes.ts';
+import { tlsOptions } from '../src/tls-settings.ts';
+import { withAuthenticatedGroup } from '../src/user.ts';
+import { FakeReviewer } from './secured-fixture.ts';
+
+const never = new AbortController().signal;
+
+describe('requestAttributes', () => {
+  it.each([
+    ['/attach/ns/p/c', ['proxy']],
+    ['/checkpoint/ns/p/c', ['checkpoint']],
+    ['/configz', ['configz', 'proxy']],
+    ['/flagz', ['configz']],
+    ['/statusz', ['statusz']],
+    ['/containerLogs/ns/p/c', ['proxy']],
+    ['/debug/flags/v', ['proxy']],
+    ['/debug/pprof/heap', ['proxy']],
+    ['/exec/ns/p/u/c', ['proxy']],
+    ['/healthz', ['healthz', 'proxy']],
+    ['/healthz/syncloop', ['healthz', 'proxy']],
+    ['/logs', ['log']],
+    ['/logs/', ['log']],
+    ['/logs/a', ['log']],
+    ['/metrics', ['metrics']],
+    ['/metrics/cadvisor', ['metrics']],
+    ['/pods', ['pods', 'proxy']],
+    ['/pods/', ['pods', 'proxy']],
+    ['/podsandmore', ['proxy']],
+    ['/runningpods', ['pods', 'proxy']],
+    ['/runningpods/', ['pods', 'proxy']],
+    ['/stats', ['stats']],
+    ['/stats/summary', ['stats']],
+    ['/', ['proxy']],
+    ['', ['proxy']],
+    ['/toString', ['proxy']],
+  ])('%s takes %j', (path, subresources) => {
+    expect(requestAttributes(path, 'GET')).toEqual({ verb: 'get', subresources });
+  });
+
+  it.each([
+    ['POST', 'create'],
+    ['GET', 'get'],
+    ['PUT', 'update'],
+    ['PATCH', 'patch'],
+    ['DELETE', 'delete'],
+    ['HEAD', ''],
+    ['get', ''],
+    ['constructor', ''],
+  ])('the method %s is the verb %j', (method, verb) => {
+    expect(requestAttributes('/pods', method).verb).toBe(verb);
+  });
+
+  it.each([
+    ['foo', 'foo', true],
+    ['/foo', '/foo', true],
+    ['/foo/', '/foo/', true],
+    ['/foo/bar', '/foo/bar', true],
+    ['/foo', '/', true],
+    ['/foo/bar', '/', true],
+    ['/foo/bar', '/foo', true],
+    ['/foo', '/bar', false],
+    ['/foo', '/foobar', false],
+    ['/foobar', '/foo', false],
+  ])('%s below %s: %s, as upstream', (path, root, expected) => {
+    expect(isSubpath(path, root)).toBe(expected);
+  });
+});
+
+describe('parseRequestPath', () => {
+  it.each([
+    ['/a/b', '/a/b', ['a', 'b']],
+    ['/a/b/', '/a/b/', ['a', 'b']],
+    ['/', '/', []],
+    ['/a%20b/c', '/a b/c', ['a b', 'c']],
+    ['/a/..', '/a/..', undefined],
+    ['/a/%2e%2E/b', '/a/../b', undefined],
+    ['/./a', '/./a', undefined],
+    ['//a', '//a', undefined],
+    ['/a//b', '/a//b', undefined],
+    ['/a%2fb', '/a/b', undefined],
+    ['/a%00', '/a\0', undefined],
+    ['/%ff', '/%ff', undefined],
+    ['a/b', 'a/b', undefined],
+    ['*', '*', undefined],
+    ['', '', undefined],
+  ])('%s', (target, path, segments) => {
+    expect(parseRequestPath(target)).toMatchObject({ path, segments });
+    expect(parseRequestPath(target).segments).toEqual(segments);
+  });
+
+  it('W3: what is walked is what was authorised', () => {
+    const parts = fc.constantFrom('/', '.', '..', '%2e', '%2f', '%00', 'pods', 'exec', '?', '%', 'a', '%25', '\\');
+    fc.assert(
+      fc.property(
+        fc.array(parts).map((all) => `/${all.join('')}`),
+        (target) => {
+          const { path, segments } = parseRequestPath(target);
+          if (segments === undefined) return;
+          expect(path.replace(/\/$/, '')).toBe(segments.length === 0 ? '' : `/${segments.join('/')}`);
+          for (const segment of segments) expect(['', '.', '..']).not.toContain(segment);
+        },
+      ),
+    );
+  });
+});
+
+describe('bearerToken', () => {
+  const encoded = Buffer.from('secret').toString('base64url');
+  const webSocket = (protocols: string) => ({ upgrade: 'websocket', 'sec-websocket-protocol': protocols });
+  it.each([
+    [{ authorization: 'Bearer secret' }, { token: 'secret' }],
+    [{ authorization: ' bearer secret more' }, { token: 'secret' }],
+    [{ authorization: 'Bearer  secret' }, undefined],
+    [{ authorization: 'Bearer' }, undefined],
+    [{ authorization: 'Basic c2VjcmV0' }, undefined],
+    [{}, undefined],
+    [webSocket(`v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`), { token: 'secret' }],
+    [webSocket('v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.'), undefined],
+    [{ 'sec-websocket-protocol': `x, base64url.bearer.authorization.k8s.io.${encoded}` }, undefined],
+  ])('%j', (headers, token) => {
+    expect(bearerToken(headers)).toEqual(token);
+  });
+
+  it.each([
+    `base64url.bearer.authorization.k8s.io.${encoded}`,
+    'v4.channel.k8s.io, base64url.bearer.authorization.k8s.io.!!',
+    'v4.channel.k8s.io, base64url.bearer.authorization.k8s.io._w',
+    `x, base64url.bearer.authorization.k8s.io.${encoded}, base64url.bearer.authorization.k8s.io.${encoded}`,
+  ])('W1: whoever shows a token in vain is not anonymous: %s', async (protocols) => {
+    const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer: new FakeReviewer() };
+    const authentication = new Authentication(parts, { anonymous: true });
+    const identity = await authentication.identify({ certificate: undefined, headers: webSocket(protocols) }, never);
+    expect(identity).toMatchObject({ problem: expect.any(String) });
+    expect(JSON.stringify(identity)).not.toContain(encoded);
+  });
+
+  it('W4: is not among the protocols that are handed on', () => {
+    const headers = webSocket(`v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`);
+    expect(protocolsWithoutToken(headers)).toEqual(['v5.channel.k8s.io']);
+  });
+});
+
+describe('judgeCertificate', () => {
+  const user = { name: 'someone', groups: [] };
+  const good: ClientCertificate = {
+    problem: undefined,
+    user,
+    notBeforeMs: 100,
+    notAfterMs: 200,
+    fingerprints: ['leaf', 'ca'],
+  };
+  it.each([
+    [good, ['ca'], 150, { user }],
+    [{ ...good, problem: 'bad' }, ['ca'], 150, { problem: 'bad' }],
+    [good, ['ca'], 99, { problem: 'certificate is not yet valid' }],
+    [good, ['ca'], 201, { problem: 'certificate has expired' }],
+    [good, ['other'], 150, { problem: 'certificate signed by an authority that is no longer believed' }],
+    [{ ...good, user: undefined }, ['ca'], 150, undefined],
+  ])('%#', (certificate, authorities, nowMs, verdict) => {
+    expect(judgeCertificate(certificate, new Set(authorities), nowMs)).toEqual(verdict);
+  });
+});
+
+describe('withAuthenticatedGroup', () => {
+  it('adds the group of all who have shown who they are, once', () => {
+    expect(withAuthenticatedGroup({ name: 'a', groups: ['b'] }).groups).toEqual(['b', 'system:authenticated']);
+    for (const user of [
+      { name: 'system:anonymous', groups: [] },
+      { name: 'a', groups: ['system:authenticated'] },
+      { name: 'a', groups: ['system:unauthenticated'] },
+    ]) {
+      expect(withAuthenticatedGroup(user)).toEqual(user);
+    }
+  });
+});
+
+describe('securedRoute', () => {
+  const route = (method: string, segments: readonly string[]) =>
+    securedRoute(method, segments, (name) => name !== 'flagz');
+
+  it('takes paths apart', () => {
+    expect(route('POST', ['exec', 'ns', 'p', 'u', 'c'])).toMatchObject({
+      endpoint: 'exec',
+      params: { namespace: 'ns', pod: 'p', uid: 'u', container: 'c' },
+    });
+    expect(route('GET', ['logs', 'a', 'b'])).toMatchObject({ endpoint: 'logs', params: { rest: ['a', 'b'] } });
+    expect(route('GET', ['logs'])).toMatchObject({ endpoint: 'logs', params: { rest: [] } });
+    expect(route('GET', ['run', 'ns', 'p', 'c'])).toEqual({ status: 405, allow: ['POST'] });
+    expect(route('GET', ['exec', 'ns', 'p'])).toEqual({ status: 404 });
+    expect(route('GET', ['healthz', 'a', 'b'])).toEqual({ status: 404 });
+    expect(route('PUT', ['flagz'])).toEqual({ status: 404 });
+  });
+
+  it('no caller makes labels up', () => {
+    expect(metricBucket(['exec', 'ns'])).toBe('exec');
+    expect(metricBucket(['metrics', 'probes'])).toBe('metrics/probes');
+    for (const segments of [['metrics', 'x'], ['x'], [], undefined, ['toString']]) {
+      expect(metricBucket(segments)).toBe('other');
+    }
+  });
+});
+
+describe('tlsOptions', () => {
+  it('has the configuration in the words of the TLS library', () => {
+    expect(tlsOptions({})).toEqual({ minVersion: 'TLSv1.2' });
+    const set = tlsOptions({
+      cipherSuites: ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'TLS_AES_128_GCM_SHA256'],
+      minVersion: 'VersionTLS13',
+      curvePreferences: [29, 23],
+    });
+    expect(set).toEqual({
+      minVersion: 'TLSv1.3',
+      ciphers: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:ECDHE-RSA-AES128-GCM-SHA256',
+      ecdhCurve: 'X25519:P-256',
+    });
+  });
+
+  it.each([
+    [{ cipherSuites: ['TLS_NULL'] }, "tlsCipherSuites: Cipher suite TLS_NULL not supported or doesn't exist"],
+    [{ minVersion: 'SSLv3' }, 'tlsMinVersion: unknown tls version "SSLv3"'],
+    [{ curvePreferences: [1] }, 'tlsCurvePreferences: key exchange 1 is not supported'],
+  ])('refuses %j by name', (settings, message) => {
+    expect(() => tlsOptions(settings)).toThrow(message);
+  });
+});
+
+describe('ReviewCache', () => {
+  const make = (options: { ttlMs?: number; maxAnswers?: number; concurrency?: number; maxWaiting?: number } = {}) => {
+    const clock = new FakeClock();
+    const { ttlMs = 1000, ...more } = options;
+    return {
+      clock,
+      cache: new ReviewCache<string>({ clock, random: seededRandom(1) }, { ttlMs: () => ttlMs, ...more }),
+    };
+  };
+
+  it('asks once for as long as the answer is believed', async () => {
+    const { clock, cache } = make();
+    let asked = 0;
+    const review = async () => `answer ${++asked}`;
+    expect(await cache.ask('a', review, never)).toBe('answer 1');
+    await clock.advance(999);
+    expect(await cache.ask('a', review, never)).toBe('answer 1');
+    await clock.advance(1);
+    expect(await cache.ask('a', review, never)).toBe('answer 2');
+  });
+
+  it('keeps nothing for a time of 0', async () => {
+    const { cache } = make({ ttlMs: 0 });
+    await cache.ask('a', async () => 'x', never);
+    expect(cache.size).toBe(0);
+  });
+
+  it('asks once for many who ask the same, and gives up when the last of them has gone', async () => {
+    const { cache } = make();
+    let asked = 0;
+    let given: AbortSignal | undefined;
+    const review = (signal: AbortSignal): Promise<string> => {
+      asked++;
+      given = signal;
+      return new Promise(() => {});
+    };
+    const [first, second] = [new AbortController(), new AbortController()];
+    const answers = [cache.ask('a', review, first.signal), cache.ask('a', review, second.signal)];
+    first.abort(new Error('gone'));
+    await expect(answers[0]).rejects.toThrow('gone');
+    expect([asked, given?.aborted]).toEqual([1, false]);
+    second.abort(new Error('gone too'));
+    await expect(answers[1]).rejects.toThrow('gone too');
+    expect(given?.aborted).toBe(true);
+  });
+
+  it('asks again where the API server is away for a moment, and not where it says no', async () => {
+    const { clock, cache } = make();
+    const failure = (code: string): Error => Object.assign(new Error(code), { code });
+    let asked = 0;
+    const away = async (): Promise<string> => {
+      if (++asked < 5) throw failure('ConnectionFailed');
+      return 'there again';
+    };
+    const answer = cache.ask('a', away, never);
+    await clock.advance(10_000);
+    expect(await answer).toBe('there again');
+    asked = 0;
+    const forbidden = async (): Promise<string> => {
+      asked++;
+      throw failure('Forbidden');
+    };
+    await expect(cache.ask('b', forbidden, never)).rejects.toThrow('Forbidden');
+    expect(asked).toBe(1);
+  });
+
+  it('is done within 30 s, whatever the API server does', async () => {
+    const { clock, cache } = make();
+    const answer = cache.ask('a', () => new Promise(() => {}), never);
+    const failed = expect(answer).rejects.toThrow('timed out after 30000 ms');
+    await clock.advance(30_000);
+    await failed;
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('K4: a flood of questions is bounded', async () => {
+    const { cache } = make({ maxAnswers: 3, concurrency: 1, maxWaiting: 2 });
+    for (const key of ['a', 'b', 'c', 'd']) await cache.ask(key, async () => key, never);
+    expect(cache.size).toBe(3);
+    const hanging = () => new Promise<string>(() => {});
+    const controller = new AbortController();
+    const waiting = ['1', '2', '3'].map((key) => cache.ask(key, hanging, controller.signal));
+    for (const each of waiting) each.catch(() => {});
+    await expect(cache.ask('4', hanging, never)).rejects.toMatchObject({ code: 'TooManyReviews' });
+    controller.abort(new Error('over'));
+    await Promise.allSettled(waiting);
+    expect(await cache.ask('4', async () => 'again', never)).toBe('again');
+  });
+});
+
+describe('ReviewCache: callers', () => {
+  it('K4: a flood of the same question is bounded, too', async () => {
+    const clock = new FakeClock();
+    const options = { ttlMs: () => 1000, maxCallers: 2 };
+    const cache = new ReviewCache<string>({ clock, random: seededRandom(1) }, options);
+    await cache.ask('known', async () => 'known', never);
+    const controller = new AbortController();
+    const hanging = () => new Promise<string>(() => {});
+    const waiting = [1, 2].map(() => cache.ask('a', hanging, controller.signal));
+    for (const each of waiting) each.catch(() => {});
+    await expect(cache.ask('a', hanging, AbortSignal.abort(new Error('waits')))).rejects.toMatchObject({
+      code: 'TooManyReviews',
+    });
+    expect(await cache.ask('known', hanging, never)).toBe('known');
+    controller.abort(new Error('over'));
+    await Promise.allSettled(waiting);
+    expect(await cache.ask('a', async () => 'again', never)).toBe('again');
+  });
+});
+
+describe('Authentication and authorisation', () => {
+  it('a node that lost the API server answers from what it was told, as long as that holds', async () => {
+    const clock = new FakeClock();
+    const reviewer = new FakeReviewer();
+    reviewer.tokens.set('t', { authenticated: true, user: { username: 'u', groups: ['g'] } });
+    reviewer.rights.add('u get pods');
+    const parts = { clock, random: seededRandom(1), reviewer };
+    const authentication = new Authentication(parts, { tokenTtlMs: 60_000 });
+    const options = { nodeName: 'n1', allowedTtlMs: 120_000, deniedTtlMs: 30_000 };
+    const authorization = new WebhookAuthorization(parts, options);
+    const shown = { certificate: undefined, headers: { authorization: 'Bearer t' } };
+    const user = { name: 'u', groups: ['g', 'system:authenticated'] };
+    expect(await authentication.identify(shown, never)).toEqual({ user });
+    expect(await authorization.allows(user, 'get', 'pods', never)).toBe(true);
+    expect(await authorization.allows(user, 'get', 'log', never)).toBe(false);
+
+    reviewer.failure = Object.assign(new Error('away'), { code: 'Forbidden' });
+    await clock.advance(29_999);
+    expect(await authorization.allows(user, 'get', 'log', never)).toBe(false);
+    await clock.advance(30_000);
+    await expect(authorization.allows(user, 'get', 'log', never)).rejects.toThrow('away');
+    expect(await authentication.identify(shown, never)).toEqual({ user });
+    await clock.advance(1);
+    expect(await authentication.identify(shown, never)).toEqual({ problem: 'bearer token: away' });
+    expect(await authorization.allows(user, 'get', 'pods', never)).toBe(true);
+    await clock.advance(60_000);
+    await expect(authorization.allows(user, 'get', 'pods', never)).rejects.toThrow('away');
+  });
+
+  it('whoever shows a token that is not good is not anonymous', async () => {
+    const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer: new FakeReviewer() };
+    const authentication = new Authentication(parts, { anonymous: true });
+    const identify = (headers: { authorization?: string }) =>
+      authentication.identify({ certificate: undefined, headers }, never);
+    expect(await identify({})).toEqual({ user: { name: 'system:anonymous', groups: ['system:unauthenticated'] } });
+    expect(await identify({ authorization: 'Bearer x' })).toEqual({ problem: 'invalid bearer token' });
+  });
+
+  it('a certificate that is not good does not keep a good token out', async () => {
+    const reviewer = new FakeReviewer();
+    reviewer.tokens.set('t', { authenticated: true, user: { username: 'u' } });
+    const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer };
+    const authentication = new Authentication({ ...parts, authorities: { fingerprints: new Set() } });
+    const certificate = { problem: 'bad', user: undefined, notBeforeMs: 0, notAfterMs: 1, fingerprints: [] };
+    const shown = { certificate, headers: { authorization: 'Bearer t' } };
+    expect(await authentication.identify(shown, never)).toMatchObject({ user: { name: 'u' } });
+    expect(await authentication.identify({ ...shown, headers: {} }, never)).toEqual({
+      problem: 'client certificate: bad',
+    });
+  });
+
+  it('is not made where nobody could be let in', () => {
+    const parts = { clock: new FakeClock(), random: seededRandom(1) };
+    expect(() => new Authentication(parts)).toThrow('no authentication method configured');
+  });
+
+  it('an answer that allows and denies is none', async () => {
+    const reviewer = { reviewAccess: async () => ({ allowed: true, denied: true }) };
+    const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer };
+    const authorization = new WebhookAuthorization(parts, { nodeName: 'n1' });
+    await expect(authorization.allows({ name: 'u', groups: [] }, 'get', 'pods', never)).rejects.toThrow(
+      'returned both allow and deny',
+    );
+  });
+});
+
+describe('limits', () => {
+  const opened = (ledger: ConnectionLedger, key: string, closed: string[]): void => {
+    ledger.opened(key, { destroy: () => closed.push(key) });
+  };
+
+  it('a flood of strangers closes its own oldest, and nobody who is known', () => {
+    const ledger = new ConnectionLedger(2);
+    const closed: string[] = [];
+    opened(ledger, 'known', closed);
+    ledger.trusted('known');
+    for (const key of ['a', 'b', 'c', 'd']) opened(ledger, key, closed);
+    expect([closed, ledger.strangers]).toEqual([['a', 'b'], 2]);
+  });
+
+  it('at the end, what is idle is closed at once, and what is busy when it is done', () => {
+    const ledger = new ConnectionLedger(9);
+    const closed: string[] = [];
+    for (const key of ['idle', 'busy', 'session']) opened(ledger, key, closed);
+    ledger.setEnds('session', { destroy: () => closed.push('destroyed'), close: () => closed.push('session') });
+    const [first, second] = [ledger.begin('busy'), ledger.begin('busy')];
+    ledger.end();
+    expect(closed).toEqual(['idle', 'session']);
+    first[Symbol.dispose]();
+    expect(closed).toHaveLength(2);
+    second[Symbol.dispose]();
+    expect(closed).toEqual(['idle', 'session', 'busy']);
+    for (const key of closed) ledger.closed(key);
+    expect([ledger.size, ledger.strangers]).toEqual([0, 0]);
+  });
+
+  it('a client has so many requests under way, and others theirs', () => {
+    const limit = new InFlightLimit(1);
+    const first = limit.enter('a');
+    expect(limit.enter('a')).toBeUndefined();
+    expect(limit.enter('b')).toBeDefined();
+    first?.[Symbol.dispose]();
+    first?.[Symbol.dispose]();
+    expect(limit.enter('a')).toBeDefined();
+    expect(limit.clients).toBe(2);
+  });
+});

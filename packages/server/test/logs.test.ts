@@ -1,0 +1,247 @@
+import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { alwaysAllow, type LogComponents, logEndpoints } from '../src/index.ts';
+import { logContainer } from '../src/log-container.ts';
+import { type ContainerLogOptions, parseLogQuery } from '../src/log-query.ts';
+import { type KeyPair, Pki } from './pki.ts';
+import { allOf, ask, askHttp2, rawConnection, startSecured } from './secured-fixture.ts';
+
+const quiet = { follow: false, previous: false, timestamps: false };
+const undecodable = { status: 400, message: '{"message": "Unable to decode query."}' };
+const invalid = { status: 422, message: '{"message": "Invalid request."}' };
+
+describe('parseLogQuery', () => {
+  it.each<[string, object]>([
+    ['', { options: quiet }],
+    ['follow=true&previous=1&timestamps', { options: { follow: true, previous: true, timestamps: true } }],
+    ['follow=false&previous=0&timestamps=FALSE', { options: quiet }],
+    ['tailLines=10&limitBytes=5', { options: { ...quiet, tailLines: 10, limitBytes: 5 } }],
+    ['tailLines=0', { options: { ...quiet, tailLines: 0 } }],
+    ['tailLines=1&tailLines=2', { options: { ...quiet, tailLines: 1 } }],
+    ['tail=7&tailLines=1', { options: { ...quiet, tailLines: 7 } }],
+    ['tail=all&tailLines=1', { options: quiet }],
+    ['sinceSeconds=60', { options: { ...quiet, sinceSeconds: 60 } }],
+    ['tailLines=9223372036854775807', { options: { ...quiet, tailLines: Number.MAX_SAFE_INTEGER } }],
+    ['sinceTime=2026-01-02T03:04:05Z', { options: { ...quiet, sinceTime: '2026-01-02T03:04:05Z' } }],
+    ['sinceTime=2026-01-02T03:04:05.5%2B01:00', { options: { ...quiet, sinceTime: '2026-01-02T03:04:05.5+01:00' } }],
+    ['sinceTime=', { options: quiet }],
+    ['sinceTime=null', { options: quiet }],
+    ['container=x&pretty=true', { options: quiet }],
+    ['stream=All&tailLines=1', { options: { ...quiet, tailLines: 1 } }],
+    ['stream=Stdout', { options: { ...quiet, stream: 'stdout' } }],
+    ['stream=Stderr', { options: { ...quiet, stream: 'stderr' } }],
+    ['tailLines=ten', undecodable],
+    ['tailLines=', undecodable],
+    ['tailLines=9223372036854775808', undecodable],
+    ['limitBytes=1.5', undecodable],
+    ['sinceTime=yesterday', undecodable],
+    ['sinceTime=2026-13-02T03:04:05Z', undecodable],
+    ['tailLines=-1', invalid],
+    ['limitBytes=0', invalid],
+    ['sinceSeconds=0', invalid],
+    ['sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z', invalid],
+    ['stream=stdout', invalid],
+    ['stream=Stdout&tailLines=1', invalid],
+  ])('%s', (query, expected) => {
+    expect(parseLogQuery(new URLSearchParams(query), true)).toEqual(expected);
+  });
+
+  it('gives one stream alone only with the feature gate', () => {
+    expect(parseLogQuery(new URLSearchParams('stream=Stderr'), false)).toEqual({
+      status: 400,
+      message:
+        'unable to return the given log stream: "Stderr". Please enable PodLogsQuerySplitStreams feature gate in kubelet',
+    });
+  });
+
+  it('W3: any query has an answer, and no option that a reader would not take', () => {
+    const value = fc.oneof(fc.string(), fc.bigInt().map(String), fc.integer().map(String));
+    const names = fc.constantFrom('tailLines', 'tail', 'limitBytes', 'sinceSeconds', 'sinceTime', 'stream', 'follow');
+    fc.assert(
+      fc.property(fc.array(fc.tuple(names, value)), (pairs) => {
+        const { options } = parseLogQuery(new URLSearchParams(pairs), true);
+        const { tailLines = 0, limitBytes = 0, sinceSeconds = 0 } = options ?? {};
+        for (const number of [tailLines, limitBytes, sinceSeconds]) {
+          expect(Number.isSafeInteger(number) && number >= 0).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+const terminated = (containerID?: string) => ({ exitCode: 1, ...(containerID !== undefined && { containerID }) });
+
+function podWith(status: Partial<ContainerStatus> | undefined): Pod {
+  const whole = { name: 'main', image: 'i', imageID: '', ready: false, restartCount: 0, ...status };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+    spec: { containers: [{ name: 'main', image: 'i' }] },
+    status: { phase: 'Running', ...(status && { containerStatuses: [whole] }) },
+  };
+}
+
+describe('logContainer', () => {
+  const what = 'container "main" in pod "web"';
+  it.each<[string, Partial<ContainerStatus> | undefined, boolean, object]>([
+    ['no status', undefined, false, { problem: `${what} is not available` }],
+    ['running', { containerID: 'c://1', state: { running: {} } }, false, { id: 'c://1' }],
+    ['terminated', { state: { terminated: terminated('c://1') } }, false, { id: 'c://1' }],
+    [
+      'terminated without an id',
+      { state: { terminated: terminated() }, lastState: { terminated: terminated('c://0') } },
+      false,
+      { id: 'c://0' },
+    ],
+    ['never run', { state: { terminated: terminated() } }, false, { problem: `${what} is terminated` }],
+    [
+      'waiting after a run',
+      { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: terminated('c://0') } },
+      false,
+      { id: 'c://0' },
+    ],
+    [
+      'waiting after a run without an id',
+      { state: { waiting: {} }, lastState: { terminated: terminated('') } },
+      false,
+      { problem: `${what} is terminated` },
+    ],
+    [
+      'an image that cannot be pulled',
+      { state: { waiting: { reason: 'ErrImagePull' } } },
+      false,
+      { problem: `${what} is waiting to start: image can't be pulled` },
+    ],
+    [
+      'an image that is tried again',
+      { state: { waiting: { reason: 'ImagePullBackOff' } } },
+      false,
+      { problem: `${what} is waiting to start: trying and failing to pull image` },
+    ],
+    [
+      'waiting',
+      { state: { waiting: { reason: 'ContainerCreating' } } },
+      false,
+      { problem: `${what} is waiting to start: ContainerCreating` },
+    ],
+    ['nothing known', { state: {} }, false, { problem: `${what} is waiting to start - no logs yet` }],
+    ['previous', { lastState: { terminated: terminated('c://0') } }, true, { id: 'c://0' }],
+    [
+      'no previous',
+      { containerID: 'c://1', state: { running: {} } },
+      true,
+      { problem: 'previous terminated container "main" in pod "web" not found' },
+    ],
+  ])('%s', (_name, status, previous, expected) => {
+    expect(logContainer(podWith(status), 'main', previous)).toEqual(expected);
+  });
+});
+
+describe('/containerLogs', () => {
+  let pki: Pki;
+  let serving: KeyPair;
+  const ends: (() => Promise<void>)[] = [];
+  beforeAll(async () => {
+    pki = await Pki.create();
+    serving = await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' });
+    return () => pki[Symbol.asyncDispose]();
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  const running = podWith({ containerID: 'containerd://c1', state: { running: {} } });
+
+  async function start(readLog: LogComponents['readLog'], pod: Pod | undefined = running): Promise<number> {
+    const endpoints = logEndpoints({ getPodByName: (_namespace, name) => (name === 'web' ? pod : undefined), readLog });
+    const server = await startSecured(serving, { anonymous: true, authorization: alwaysAllow, endpoints });
+    ends.push(() => server.end());
+    return server.port;
+  }
+
+  const PATH = '/containerLogs/default/web/main';
+
+  it('gives the output of the container, with what was asked for', async () => {
+    const asked: [string, ContainerLogOptions][] = [];
+    const port = await start(async function* (...[id, options]) {
+      asked.push([id, options]);
+      yield { data: Buffer.from('one\n') };
+      yield { data: Buffer.from('two\n') };
+    });
+    for (const got of [await ask(port, `${PATH}?tailLines=2`), await askHttp2(port, `${PATH}?tailLines=2`)]) {
+      expect(got).toMatchObject({ status: 200, body: 'one\ntwo\n' });
+      expect(got.headers['content-type']).toBe('text/plain; charset=utf-8');
+    }
+    expect(asked[0]).toEqual(['containerd://c1', { ...quiet, tailLines: 2 }]);
+  });
+
+  it('refuses in the words of upstream', async () => {
+    const failure = new Error('unable to retrieve container logs for containerd://c1');
+    const port = await start(() => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) }));
+    const refusals = async (path: string): Promise<unknown> => {
+      const { status, body } = await ask(port, path);
+      return [status, body];
+    };
+    expect(await refusals(`${PATH}?tailLines=x`)).toEqual([400, '{"message": "Unable to decode query."}']);
+    expect(await refusals(`${PATH}?tailLines=-1`)).toEqual([422, '{"message": "Invalid request."}']);
+    expect(await refusals('/containerLogs/default/other/main')).toEqual([404, 'pod "other" does not exist']);
+    expect(await refusals('/containerLogs/default/web/x')).toEqual([404, 'container "x" not found in pod "web"']);
+    expect(await refusals(`${PATH}?previous=true`)).toEqual([
+      400,
+      'previous terminated container "main" in pod "web" not found',
+    ]);
+    expect(await refusals(PATH)).toEqual([400, 'unable to retrieve container logs for containerd://c1']);
+    expect(await refusals(`${PATH}?follow=true`)).toEqual([
+      200,
+      'unable to retrieve container logs for containerd://c1\n',
+    ]);
+  });
+
+  it('tells a follower at once that there is a log, and gives it the last line and the end', async () => {
+    const lines = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+    const port = await start(async function* () {
+      for (const { promise } of lines) yield { data: Buffer.from(await promise) };
+    });
+    const socket = await rawConnection(port);
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk;
+    });
+    socket.write(`GET ${PATH}?follow=true HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    await vi.waitFor(() => expect(got).toMatch(/^HTTP\/1\.1 200 OK/));
+    lines[0]?.resolve('first\n');
+    await vi.waitFor(() => expect(got).toContain('first'));
+    lines[1]?.resolve('last\n');
+    await allOf(socket);
+    expect(got).toMatch(/last\n\r\n0\r\n\r\n$/);
+  });
+
+  it('W2: a follower that goes leaves nothing open, whether or not there is output', async () => {
+    let open = 0;
+    const port = await start(async function* (_id, _options, signal) {
+      open++;
+      try {
+        yield { data: Buffer.from('x') };
+        await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      } finally {
+        open--;
+      }
+    });
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => rawConnection(port)));
+    for (const socket of sockets) socket.write(`GET ${PATH}?follow=true HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await vi.waitFor(() => expect(open).toBe(20));
+    for (const socket of sockets) socket.destroy();
+    await vi.waitFor(() => expect(open).toBe(0));
+  });
+
+  it('a log that is lost in its midst is broken off', async () => {
+    const port = await start(async function* () {
+      yield { data: Buffer.from('x') };
+      throw new Error('lost');
+    });
+    await expect(ask(port, PATH)).rejects.toThrow();
+    await expect(ask(port, `${PATH}?follow=true`)).rejects.toThrow();
+  });
+});

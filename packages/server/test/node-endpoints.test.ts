@@ -1,0 +1,356 @@
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { prefersText, takesGzip } from '../src/accept.ts';
+import type { Call, Endpoint } from '../src/call.ts';
+import type { Answer } from '../src/exchange.ts';
+import { explanationText } from '../src/explanation-text.ts';
+import {
+  checkpointEndpoints,
+  disabledEndpoints,
+  type HostLogFiles,
+  hostLogEndpoints,
+  stateEndpoints,
+  verbosityEndpoints,
+  zpageEndpoints,
+} from '../src/index.ts';
+import { zpageForm } from '../src/zpages.ts';
+
+interface Asked {
+  readonly params?: Partial<Call['params']>;
+  readonly query?: string;
+  readonly accept?: string;
+  readonly body?: string;
+}
+
+function callOf({ params, query = '', accept, body = '' }: Asked, signal = new AbortController().signal): Call {
+  const all = { namespace: '', pod: '', uid: '', container: '', check: '', rest: [] };
+  return {
+    method: 'GET',
+    headers: accept === undefined ? {} : { accept },
+    remoteAddress: '127.0.0.1',
+    signal,
+    takeTime() {},
+    body: async (limitBytes) => (body.length > limitBytes ? undefined : Buffer.from(body)),
+    user: { name: 'u', groups: [] },
+    params: { ...all, ...params },
+    query: new URLSearchParams(query),
+  };
+}
+
+/** Asks an endpoint; a stream is read to its end. */
+async function ask(
+  endpoint: Endpoint | undefined,
+  asked: Asked = {},
+): Promise<{ status: number; headers: Readonly<Record<string, string>>; body: string }> {
+  if (endpoint === undefined) throw new Error('there is no such endpoint');
+  const answer: Answer = await endpoint(callOf(asked));
+  if ('body' in answer) return answer;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of answer.stream) chunks.push(chunk);
+  return { status: answer.status, headers: answer.headers, body: Buffer.concat(chunks).toString() };
+}
+
+const pod: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+  spec: { containers: [{ name: 'main', image: 'i' }] },
+};
+
+describe('state', () => {
+  const state = stateEndpoints({
+    logger: silentLogger,
+    checks: [{ name: 'syncloop', check: () => 'stuck' }],
+    getPods: () => [pod],
+    getRunningPods: async () => [],
+    renderMetrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
+    renderProbeMetrics: () => ({ contentType: 'text/plain', text: 'probes 1\n' }),
+    explain: (_namespace, name) => (name === 'web' ? { pod: { name }, waitingFor: ['a volume'] } : undefined),
+    explainNode: () => ({ problems: [], waiting: [] }),
+    configuration: () => ({ kind: 'KubeletConfiguration' }),
+  });
+
+  it('is well or not, check by check, log and ping among them', async () => {
+    expect(await ask(state.healthz, { params: { check: 'ping' } })).toMatchObject({ status: 200, body: 'ok' });
+    expect(await ask(state.healthz, { params: { check: 'log' } })).toMatchObject({ status: 200, body: 'ok' });
+    expect(await ask(state.healthz, { params: { check: 'syncloop' } })).toMatchObject({
+      status: 500,
+      body: 'internal server error: stuck\n',
+    });
+    expect(await ask(state.healthz, { params: { check: 'none' } })).toMatchObject({ status: 404 });
+    expect((await ask(state.healthz, { query: 'exclude=syncloop' })).body).toBe('ok');
+  });
+
+  it('gives metrics of the node, and of the probes apart', async () => {
+    expect((await ask(state.metrics)).body).toBe('up 1\n');
+    expect((await ask(state.probeMetrics)).body).toBe('probes 1\n');
+  });
+
+  it('gives the configuration under the name that upstream gives it', async () => {
+    expect(JSON.parse((await ask(state.configz)).body)).toEqual({ kubeletconfig: { kind: 'KubeletConfiguration' } });
+  });
+
+  it('explains a pod and the node, as JSON or as text', async () => {
+    const params = { namespace: 'default', pod: 'web' };
+    expect(JSON.parse((await ask(state.explain, { params })).body)).toMatchObject({ waitingFor: ['a volume'] });
+    expect((await ask(state.explain, { params, accept: 'text/plain' })).body).toBe(
+      'pod:\n  name: web\nwaiting for:\n  - a volume\n',
+    );
+    expect((await ask(state.explain, { params: { ...params, pod: 'x' } })).status).toBe(404);
+    expect((await ask(state.explain, { accept: 'text/plain' })).body).toBe('problems: none\nwaiting: none\n');
+  });
+
+  it('has no more than the program gives', () => {
+    const { configz, explain, probeMetrics } = stateEndpoints({
+      ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
+      renderMetrics: () => ({ contentType: '', text: '' }),
+    });
+    expect([configz, explain, probeMetrics]).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('forms of answers', () => {
+  it.each([
+    [undefined, false],
+    ['', false],
+    ['*/*', false],
+    ['application/json', false],
+    ['text/plain', true],
+    ['text/*', true],
+    ['text/plain, application/json', false],
+    ['text/plain, application/json;q=0.5', true],
+    ['application/json, text/plain;q=0.9', false],
+    ['text/plain;q=0', false],
+  ])('Accept: %s: text is preferred: %s', (accept, expected) => {
+    expect(prefersText(accept)).toBe(expected);
+  });
+
+  it.each([
+    [undefined, false],
+    ['gzip', true],
+    ['deflate, GZIP;q=0.5', true],
+    ['gzip;q=0', false],
+    ['gzip;q=0.00', false],
+    ['*', false],
+    ['x-gzip', false],
+  ])('Accept-Encoding: %s: gzip is taken: %s', (acceptEncoding, expected) => {
+    expect(takesGzip(acceptEncoding)).toBe(expected);
+  });
+
+  it('W5: an explanation keeps its lines, whatever is in its values', () => {
+    expect(explanationText({ message: 'a\nb\u001b[31m', list: [{ x: 1, y: [] }, 'z'], none: undefined })).toBe(
+      'message: "a\\nb\\u001b[31m"\nlist:\n  - x: 1\n    y: none\n  - z\n',
+    );
+    fc.assert(
+      fc.property(fc.object({ maxDepth: 4 }), (value) => {
+        expect(explanationText(value)).not.toMatch(/[^\P{Cc}\n]/u);
+      }),
+    );
+  });
+});
+
+describe('/statusz and /flagz', () => {
+  const statusz = { startTimeMs: 1000, binaryVersion: 'v1.36.3', runtimeVersion: 'node v24', paths: ['/healthz'] };
+  const pages = zpageEndpoints({ clock: { now: () => 63_999 }, statusz, flagz: () => ({ v: '2' }) });
+  const JSON_OF = (kind: string, version: string): string => `application/json;v=${version};g=config.k8s.io;as=${kind}`;
+
+  it.each([
+    [undefined, 'text'],
+    ['', 'text'],
+    ['*/*', 'text'],
+    ['application/json, */*', 'text'],
+    ['text/plain', 'text'],
+    ['application/json', undefined],
+    ['text/html', undefined],
+    [JSON_OF('Statusz', 'v1beta1'), { version: 'v1beta1' }],
+    [JSON_OF('Statusz', 'v2'), undefined],
+    [JSON_OF('Flagz', 'v1beta1'), undefined],
+    ['application/json;as=Statusz', undefined],
+  ])('Accept: %s: %j', (accept, form) => {
+    expect(zpageForm(accept, 'Statusz')).toEqual(form);
+  });
+
+  it('tell since when the program runs, and how it was started', async () => {
+    const { body, headers } = await ask(pages.statusz);
+    expect(headers['Content-Type']).toMatch(/^text\/plain/);
+    expect(body).toMatch(/^\nkubelet statusz\nWarning: .*\n\nStarted: 1970-01-01T00:00:01Z\nUp: 62\n/);
+    expect((await ask(pages.flagz)).body).toMatch(/\n\nv: 2\n$/);
+    expect(JSON.parse((await ask(pages.statusz, { accept: JSON_OF('Statusz', 'v1beta1') })).body)).toEqual({
+      ...{ kind: 'Statusz', apiVersion: 'config.k8s.io/v1beta1', metadata: { name: 'kubelet' } },
+      ...{ startTime: '1970-01-01T00:00:01Z', uptimeSeconds: 62, goVersion: 'node v24', binaryVersion: 'v1.36.3' },
+      paths: ['/healthz'],
+    });
+    const old = await ask(pages.flagz, { accept: JSON_OF('Flagz', 'v1alpha1') });
+    expect(JSON.parse(old.body)).toMatchObject({ apiVersion: 'config.k8s.io/v1alpha1', flags: { v: '2' } });
+    expect(old.headers.Warning).toContain('deprecated');
+    expect((await ask(pages.statusz, { accept: 'application/yaml' })).status).toBe(406);
+  });
+});
+
+describe('/debug/flags/v', () => {
+  it('sets how much is logged, and refuses what is no number', async () => {
+    const set: number[] = [];
+    const { verbosity } = verbosityEndpoints({ set: (level) => void set.push(level) });
+    expect(await ask(verbosity, { body: '4' })).toMatchObject({
+      status: 200,
+      body: 'successfully set klog.logging.verbosity to 4',
+    });
+    for (const body of ['', 'x', '-1', '4294967296', '1.5', '9'.repeat(100)]) {
+      expect(await ask(verbosity, { body })).toMatchObject({
+        status: 400,
+        body: expect.stringContaining('invalid syntax'),
+      });
+    }
+    expect(set).toEqual([4]);
+  });
+});
+
+describe('what is switched off', () => {
+  it('says so as upstream', async () => {
+    const { logs, pprof, verbosity } = disabledEndpoints(['logs', 'pprof', 'verbosity']);
+    for (const [endpoint, body] of [
+      [logs, 'logs endpoint is disabled.\n'],
+      [pprof, 'profiling endpoint is disabled.\n'],
+      [verbosity, 'flags endpoint is disabled.\n'],
+    ] as const) {
+      expect(await ask(endpoint)).toMatchObject({ status: 405, body });
+    }
+  });
+});
+
+describe('/checkpoint', () => {
+  const container = {
+    ...{ id: 'c1', name: 'main', sandboxId: 's1', image: 'i', imageId: 'x', hash: '', restartCount: 0, createdAtMs: 1 },
+    state: 'running' as const,
+  };
+  const running: RuntimePod = {
+    ...{ uid: 'u1', name: 'web', namespace: 'default', createdAtMs: 0, sandboxes: [] },
+    containers: [container],
+  };
+  const params = { namespace: 'default', pod: 'web', container: 'main' };
+  const make = (pods: readonly RuntimePod[] = [running], failure?: Error) => {
+    const asked: unknown[] = [];
+    const { checkpoint } = checkpointEndpoints(
+      {
+        clock: { now: () => 1_234 },
+        getPodByName: (_namespace, name) => (name === 'web' ? pod : undefined),
+        getRunningPods: async () => pods,
+        runtime: {
+          async checkpointContainer(request) {
+            if (failure) throw failure;
+            asked.push(request);
+          },
+        },
+      },
+      { directory: '/var/lib/kubelet/checkpoints', fs: { mkdir: async (path) => void asked.push(path) } },
+    );
+    return { checkpoint, asked };
+  };
+
+  it('is made by the runtime, where nobody else can read it', async () => {
+    const { checkpoint, asked } = make();
+    const location = '/var/lib/kubelet/checkpoints/checkpoint-web_default-main-1970-01-01T00:00:01Z.tar';
+    expect(await ask(checkpoint, { params, query: 'timeout=1&timeout=7' })).toMatchObject({
+      status: 200,
+      body: JSON.stringify({ items: [location] }),
+    });
+    expect(asked).toEqual(['/var/lib/kubelet/checkpoints', { containerId: 'c1', location, timeout: 7 }]);
+  });
+
+  it.each([
+    [{ params: { ...params, pod: 'x' } }, 404, 'pod does not exist'],
+    [{ params: { ...params, container: 'x' } }, 404, 'container x does not exist'],
+    [{ params, query: 'timeout=x' }, 404, 'cannot parse value of timeout parameter'],
+  ])('%j is refused', async (asked, status, body) => {
+    expect(await ask(make().checkpoint, asked)).toMatchObject({ status, body });
+  });
+
+  it('says why there is none', async () => {
+    expect(await ask(make([]).checkpoint, { params })).toMatchObject({
+      status: 500,
+      body: 'checkpointing of default/web/main failed (container main not found)',
+    });
+    expect((await ask(make([running], new Error('no criu')).checkpoint, { params })).body).toBe(
+      'checkpointing of default/web/main failed (no criu)',
+    );
+  });
+});
+
+describe('/logs/', () => {
+  const failing = (code: string): Error => Object.assign(new Error(code), { code });
+  const make = (over: Partial<HostLogFiles> = {}) => {
+    const open = { files: 0 };
+    const files: HostLogFiles = {
+      async openBeneath(directory, path, options) {
+        expect([directory, options]).toEqual(['/var/log', { links: 'within' }]);
+        if (path === 'sub') throw failing('EISDIR');
+        if (path !== 'messages') throw failing('ENOENT');
+        open.files++;
+        const content = Buffer.from('x'.repeat(100_000));
+        return {
+          read: async (position, length) => content.subarray(position, position + length),
+          stat: async () => ({ sizeBytes: 99_999 }),
+          close: async () => void open.files--,
+        };
+      },
+      readdir: async (path) => [
+        { name: path === '/var/log' ? 'messages' : 'inner', kind: 'file' },
+        { name: '<b>"&', kind: 'directory' },
+      ],
+      realpath: async (path) => path,
+      ...over,
+    };
+    return { logs: hostLogEndpoints(files).logs, open };
+  };
+
+  it('shows a file as far as it was written when it was opened, and closes it', async () => {
+    const { logs, open } = make();
+    const { status, headers, body } = await ask(logs, { params: { rest: ['messages'] } });
+    expect([status, headers['Content-Type'], body.length]).toEqual([200, 'text/plain; charset=utf-8', 99_999]);
+    expect(open.files).toBe(0);
+  });
+
+  it('W2: closes a file that nobody reads', async () => {
+    const { logs, open } = make();
+    const controller = new AbortController();
+    await logs?.(callOf({ params: { rest: ['messages'] } }, controller.signal));
+    expect(open.files).toBe(1);
+    controller.abort();
+    expect(open.files).toBe(0);
+  });
+
+  it('lists directories as a file server does', async () => {
+    const { body, headers } = await ask(make().logs);
+    expect(headers['Content-Type']).toBe('text/html; charset=utf-8');
+    expect(body).toContain('<a href="messages">messages</a>\n');
+    expect(body).toContain('<a href="%3Cb%3E%22%26/">&lt;b&gt;&#34;&amp;/</a>\n');
+    expect((await ask(make().logs, { params: { rest: ['sub'] } })).body).toContain('inner');
+  });
+
+  it('W3: lists a directory in which a name is no text', async () => {
+    const readdir = async () => [
+      { name: 'a\udcff', kind: 'file' },
+      { name: 'b', kind: 'file' },
+    ];
+    expect((await ask(make({ readdir }).logs)).body).toContain('<a href="a%EF%BF%BD">a\ufffd</a>\n<a href="b">b</a>\n');
+  });
+
+  it('W3: shows nothing that a link leads to outside', async () => {
+    const realpath = async (path: string) => (path.endsWith('/sub') ? '/etc' : path);
+    expect((await ask(make({ realpath }).logs, { params: { rest: ['sub'] } })).status).toBe(404);
+    for (const [code, status] of [
+      ['ELOOP', 404],
+      ['EXDEV', 404],
+      ['ENXIO', 404],
+      ['EACCES', 403],
+    ] as const) {
+      const openBeneath = () => Promise.reject(failing(code));
+      expect((await ask(make({ openBeneath }).logs, { params: { rest: ['a'] } })).status).toBe(status);
+    }
+    await expect(
+      ask(make({ openBeneath: () => Promise.reject(failing('EIO')) }).logs, { params: { rest: ['a'] } }),
+    ).rejects.toThrow();
+  });
+});

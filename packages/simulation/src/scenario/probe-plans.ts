@@ -1,0 +1,51 @@
+import { seededRandom } from '@node-agent/async';
+import type { Action } from './actions.ts';
+import { Dice } from './dice.ts';
+import type { ContainerPlan, PodPlan, ProbePlan, ProbePlans } from './plans.ts';
+
+/** In a row, of liveness; startup probes may fail for as long as it takes. */
+export const LIVENESS_FAILURE_THRESHOLD = 3;
+const LATEST_WELL_MS = 8000;
+
+/**
+ * The actions with probes for some of their pods. They are drawn by chance of their own, from the seed and the pod's UID: the rest of
+ * a scenario does not depend on them, and every version of a pod has the same.
+ */
+export function withProbes(seed: number, actions: readonly Action[]): readonly Action[] {
+  return actions.map((action) => {
+    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: probed(seed, action.pod) };
+    if (action.do === 'serve') return { ...action, pods: action.pods.map((pod) => probed(seed, pod)) };
+    return action;
+  });
+}
+
+function probed(seed: number, pod: PodPlan): PodPlan {
+  const dice = new Dice(seededRandom(hashOf(`${seed} ${pod.uid}`)));
+  if (!dice.chance(0.3)) return pod;
+  const withDrawn = (container: ContainerPlan, startup: boolean): ContainerPlan => {
+    const probes = drawProbes(dice, startup);
+    return Object.keys(probes).length === 0 ? container : { ...container, probes };
+  };
+  return {
+    ...pod,
+    init: pod.init.map((one) => (one.restartPolicy === 'Always' ? withDrawn(one, false) : one)),
+    containers: pod.containers.map((one) => withDrawn(one, true)),
+  };
+}
+
+function drawProbes(dice: Dice, withStartup: boolean): ProbePlans {
+  const plan = (): ProbePlan => ({ periodSeconds: dice.between(1, 4), wellAfterMs: 0 });
+  const late = (): ProbePlan => ({ ...plan(), wellAfterMs: dice.between(0, LATEST_WELL_MS) });
+  const nowAndThen = { everyNthFails: dice.between(3, 6) };
+  return {
+    ...(withStartup && dice.chance(0.3) && { startup: late() }),
+    ...(dice.chance(0.5) && { readiness: late() }),
+    ...(dice.chance(0.4) && { liveness: { ...plan(), ...(dice.chance(0.5) && nowAndThen) } }),
+  };
+}
+
+function hashOf(text: string): number {
+  let hash = 2166136261;
+  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16777619);
+  return hash >>> 0;
+}

@@ -1,0 +1,40 @@
+import { Worker } from 'node:worker_threads';
+import type { SeedListener, SeedOptions, SeedReport } from './seed-run.ts';
+import type { WorkerMessage } from './seed-worker.ts';
+
+/** A whole world is made for every seed and thrown away after it: with room for it, little of it is ever moved. */
+const YOUNG_GENERATION_MB = 64;
+
+/**
+ * Runs seeds in worker threads, each the next one that nobody has.
+ * @throws what a seed's run has thrown, with its seed
+ */
+export async function runInWorkers(
+  seeds: { readonly from: number; readonly count: number },
+  workers: number,
+  options: SeedOptions,
+  listener: Pick<SeedListener, 'onFailure'> & { readonly onReport: (report: SeedReport) => void },
+): Promise<void> {
+  let next = seeds.from;
+  const end = seeds.from + seeds.count;
+  const one = (): Promise<void> =>
+    new Promise<void>((resolve, reject) => {
+      const worker = new Worker(new URL('./seed-worker.ts', import.meta.url), {
+        workerData: options,
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+      });
+      const giveNext = (): void => {
+        if (next < end) worker.postMessage(next++);
+        else void worker.terminate();
+      };
+      worker.on('message', (message: WorkerMessage) => {
+        if (message.kind === 'failure') return listener.onFailure(message.line);
+        if (message.kind === 'error') return reject(new Error(`seed ${message.seed}`, { cause: message.error }));
+        if (message.kind === 'report') listener.onReport(message.report);
+        giveNext();
+      });
+      worker.on('error', reject);
+      worker.on('exit', () => resolve());
+    });
+  await Promise.all(Array.from({ length: Math.min(workers, seeds.count) }, one));
+}

@@ -1,0 +1,35 @@
+import type { ProbeKind } from '../scenario/plans.ts';
+import type { Life } from './ledger.ts';
+
+/** One probe that was made of a container, and what came of it. */
+export interface Probed {
+  /** The run of the container that was asked. */
+  readonly life: Life;
+  readonly kind: ProbeKind;
+  readonly answer: 'well' | 'badly' | 'never';
+}
+
+/** What answers the probes of all containers, by their plans. */
+export class ProbeTargets {
+  readonly #live: () => readonly Life[];
+  readonly #asked = new Map<string, number>();
+
+  constructor(live: () => readonly Life[]) {
+    this.#live = live;
+  }
+
+  /** Asks the container that a request's path names; `undefined` where none listens. */
+  ask(path: string, nowMs: number): Probed | undefined {
+    const [, uid, name, kind] = path.split('/') as [string, string, string, ProbeKind];
+    const life = this.#live().findLast((each) => each.podUid === uid && each.name === name);
+    const plan = life?.plan.probes?.[kind];
+    if (life === undefined || plan === undefined) return undefined;
+    if (plan.hangs) return { life, kind, answer: 'never' };
+    if (nowMs - life.startedAtMs < plan.wellAfterMs) return { life, kind, answer: 'badly' };
+    const key = `${life.id} ${kind}`;
+    const count = (this.#asked.get(key) ?? 0) + 1;
+    this.#asked.set(key, count);
+    const fails = plan.everyNthFails !== undefined && count % plan.everyNthFails === 0;
+    return { life, kind, answer: fails ? 'badly' : 'well' };
+  }
+}

@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
+const run = promisify(execFile);
+
+async function simulated(...args: string[]): Promise<{ readonly stdout: string; readonly code: unknown }> {
+  const node = ['--conditions=@node-agent/source', cli, ...args];
+  return run(process.execPath, node).then(
+    ({ stdout }) => ({ stdout, code: 0 }),
+    ({ stdout, code }: { stdout: string; code: unknown }) => ({ stdout, code }),
+  );
+}
+
+test('many workers come to what one comes to', async () => {
+  const seeds = ['--from', '1', '--seeds', '6', '--events', '3'];
+  const one = await simulated(...seeds, '--workers', '1');
+  const more = await simulated(...seeds, '--workers', '3');
+  expect(one.code).toBe(0);
+  expect(one.stdout).toMatch(/^seeds run: 6, of which 0 broke an invariant/);
+  expect(more).toEqual(one);
+}, 120_000);
+
+test('an option that makes no sense is told with the usage, and the exit code is 2', async () => {
+  expect(await simulated('--workers', 'x')).toEqual({ stdout: '', code: 2 });
+});

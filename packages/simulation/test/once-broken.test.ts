@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { type Scenario, simulate } from '../src/index.ts';
+
+interface OnceBroken {
+  /** What holds. */
+  readonly title: string;
+  /** What was said to be broken. */
+  readonly message: string;
+  /** The shortest trace that showed it. */
+  readonly scenario: Scenario;
+}
+
+const directory = new URL('./once-broken/', import.meta.url);
+
+/** The shortest traces of seeds that failed: kept as data, as what a seed draws changes. */
+test.each(
+  readdirSync(directory).map((file): [string, Scenario] => {
+    const { title, scenario } = JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as OnceBroken;
+    return [title, scenario];
+  }),
+)(
+  '%s',
+  async (_title, scenario) => {
+    const result = await simulate(scenario);
+    expect(result.violation).toBeUndefined();
+    expect(result.elapsedMs).toBeGreaterThan(scenario.faultsEndMs);
+  },
+  60_000,
+);

@@ -1,0 +1,44 @@
+import { bareContainerId, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '@node-agent/pod-spec';
+import { isKubeletCondition, readyConditions } from './conditions.ts';
+
+/** What a probe found of one container. */
+export type ContainerChange = Readonly<Partial<Pick<ContainerStatus, 'ready' | 'started'>>>;
+
+/**
+ * The status with what a probe found of the container with this id, and with the conditions that follow from it.
+ * @returns `undefined` where it says so already, or has no such container
+ */
+export function withContainerChange(
+  pod: Pod,
+  status: PodStatus,
+  containerId: string,
+  change: ContainerChange,
+): PodStatus | undefined {
+  let changed = false;
+  const applied = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
+    statuses.map((container) => {
+      if (bareContainerId(container.containerID) !== containerId) return container;
+      const next = { ...container, ...change };
+      changed ||= next.ready !== container.ready || next.started !== container.started;
+      return next;
+    });
+  const main = applied(status.containerStatuses ?? []);
+  const init = applied(status.initContainerStatuses ?? []);
+  if (!changed) return undefined;
+
+  const conditions = status.conditions ?? [];
+  const ready = new Map(
+    readyConditions({
+      pod,
+      phase: (status.phase ?? 'Unknown') as PodPhase,
+      statuses: [...init, ...main],
+      otherConditions: conditions.filter(({ type }) => !isKubeletCondition(type)),
+    }).map((condition) => [condition.type, condition]),
+  );
+  return {
+    ...status,
+    conditions: conditions.map((condition) => ready.get(condition.type) ?? condition),
+    ...(status.containerStatuses && { containerStatuses: main }),
+    ...(status.initContainerStatuses && { initContainerStatuses: init }),
+  };
+}

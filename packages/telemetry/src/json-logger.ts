@@ -1,0 +1,55 @@
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { errorFields } from './error-fields.ts';
+import { errorChainText } from './error-text.ts';
+import type { LogLevel } from './log-level.ts';
+import type { LogFields, Logger } from './logger.ts';
+import { redact, redactFields } from './redact.ts';
+
+/** What a JSON logger works with. */
+export interface JsonLoggerOptions {
+  readonly level: LogLevel;
+  readonly write: (line: string) => void;
+  /** The wall clock, in ms. */
+  readonly now: () => number;
+}
+
+/** The verbosity at which upstream says such things. */
+const VERBOSITY: Readonly<Record<string, number>> = { info: 0, warn: 0, debug: 4, trace: 5 };
+
+/**
+ * A logger of one JSON object a line, with the fields of `k8s.io/component-base/logs/json`: `ts` (milliseconds since the epoch), `v` (the
+ * verbosity; none for errors), `logger` (the component), `msg`, `err` (what an error says). Beside them `level` as a word, and
+ * `errVerbose`: an error's class, stack, code and causes. Secrets are censored (W4).
+ */
+export function jsonLogger({ level, write, now }: JsonLoggerOptions): Logger {
+  const destination: DestinationStream = { write };
+  const root = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"ts":${now()}`,
+      formatters: { level: (label) => ({ level: label, v: VERBOSITY[label] }), log: logFields },
+    },
+    destination,
+  );
+  return adapted(root);
+}
+
+function logFields(fields: LogFields): Record<string, unknown> {
+  const { err, ...others } = fields;
+  if (!(err instanceof Error)) return redactFields(fields);
+  return redactFields({ ...others, err: errorChainText(err), errVerbose: redact(errorFields(err)) });
+}
+
+/** The logger as it is, but for the fields of its children: pino passes them by its formatters. */
+function adapted(logger: PinoLogger): Logger {
+  return {
+    trace: logger.trace.bind(logger),
+    debug: logger.debug.bind(logger),
+    info: logger.info.bind(logger),
+    warn: logger.warn.bind(logger),
+    error: logger.error.bind(logger),
+    child: ({ component, ...fields }) =>
+      adapted(logger.child(redactFields({ ...(component !== undefined && { logger: component }), ...fields }))),
+  };
+}

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { consoleLogger, type LogLevel } from '../src/index.ts';
+
+function linesOf(level?: LogLevel) {
+  const lines: string[] = [];
+  const logger = consoleLogger({ ...(level === undefined ? {} : { level }), write: (line) => lines.push(line) });
+  return { lines, logger };
+}
+
+describe('the console logger', () => {
+  test('writes a line of the level, the message and the fields, those of its parents first', () => {
+    const { lines, logger } = linesOf();
+    logger.child({ component: 'pleg' }).child({ podUid: 'u1' }).warn({ afterMs: 20, note: 'two words' }, 'Pod is slow');
+    expect(lines).toEqual(['warn  Pod is slow component=pleg podUid=u1 afterMs=20 note="two words"']);
+  });
+
+  test.each([
+    ['trace', 5],
+    ['debug', 4],
+    [undefined, 3],
+    ['warn', 2],
+    ['error', 1],
+  ] as const)('of level %s has %d of the five levels', (level, count) => {
+    const { lines, logger } = linesOf(level);
+    for (const name of ['trace', 'debug', 'info', 'warn', 'error'] as const) logger[name]({}, name);
+    expect(lines).toHaveLength(count);
+    expect(lines.at(-1)).toBe('error error');
+  });
+
+  test('writes errors as what they say, and any value on one line', () => {
+    const { lines, logger } = linesOf();
+    logger.info({ err: new Error('no such pod'), pods: ['a\nb'], size: 2n, none: undefined, empty: '' }, 'Failed');
+    expect(lines).toEqual(['info  Failed err="no such pod" pods=["a\\nb"] size="2" none=undefined empty=""']);
+  });
+
+  test('W4: writes no secret, be it a field or in the middle of an error', () => {
+    const { lines, logger } = linesOf();
+    const err = new Error('GET https://me:pass-word@host failed with bearer abcdefgh1234');
+    logger.child({ token: 'abc' }).error({ password: 'xyz', nested: { auth: 'uvw' }, err }, 'Refused');
+    expect(lines[0]).not.toMatch(/abc|xyz|uvw|pass-word/);
+    expect(lines[0]).toMatch(/^error Refused token=\[redacted] password=\[redacted]/);
+  });
+});

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createLogger } from '../src/create-logger.ts';
+import { quote, textLine } from '../src/text-line.ts';
+
+const line = { severity: 'I', atMs: 0, pid: 12345, source: 'pleg', message: 'Pod changed', fields: {} } as const;
+/** 22 November, 10:48 and a little in the time zone of whoever runs this. */
+const AT_MS = new Date(2026, 10, 22, 10, 48, 0, 7).getTime() + 0.125;
+
+describe('a line of text', () => {
+  test('is one of klog', () => {
+    expect(textLine({ ...line, atMs: AT_MS, fields: { podUid: 'u1', count: 2, ready: true } })).toBe(
+      'I1122 10:48:00.007125   12345 pleg:1] "Pod changed" podUid="u1" count=2 ready=true\n',
+    );
+  });
+
+  test.each<[unknown, string]>([
+    ['plain', ' k="plain"'],
+    ['', ' k=""'],
+    ['say "it" \\ \t', String.raw` k="say \"it\" \\ \t"`],
+    ['\x1b[31mred\x07\x7f', String.raw` k="\x1b[31mred\a\x7f"`],
+    ['zero\u200bwidth \u00a0 é 語 🙂', String.raw` k="zero\u200bwidth \u00a0 é 語 🙂"`],
+    ['\u{e0001}', String.raw` k="\U000e0001"`],
+    ['\ud800', ' k="\ufffd"'],
+    ['two\nlines', ' k=<\n\ttwo\n\tlines\n >'],
+    ['two\nlines\n', ' k=<\n\ttwo\n\tlines\n >'],
+    [['a', 1], ' k=["a",1]'],
+    [{ name: 'x', uid: undefined }, ' k={"name":"x"}'],
+    [null, ' k=null'],
+    [10n, ' k="10"'],
+    [undefined, ''],
+  ])('has each value as klog writes it (%#)', (value, expected) => {
+    expect(textLine({ ...line, fields: { k: value } })).toMatch(/^I\d{4} .* pleg:1\] "Pod changed"/);
+    expect(textLine({ ...line, fields: { k: value } }).split('"Pod changed"')[1]).toBe(`${expected}\n`);
+  });
+
+  test('W3: nothing that is logged can make a line that looks like another', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (message, value) => {
+        const forged = `${value}\nE0101 00:00:00.000000       1 x:1] "forged"\r\n`;
+        const text = textLine({ ...line, message: `${message}\n${forged}`, source: forged, fields: { forged } });
+        expect(text.split('\n').filter((one) => /^[IWEF]\d{4} /.test(one)).length).toBe(1);
+        expect(text.endsWith('\n')).toBe(true);
+      }),
+    );
+  });
+
+  test('is quoted as JSON where both agree', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'abc "\\/é\n\r\t') }), (text) => {
+        expect(quote(text)).toBe(JSON.stringify(text));
+      }),
+    );
+  });
+});
+
+describe('the text logger, which is what is used where nobody says otherwise', () => {
+  test('says the component in the place of the file, the error first, and what its parents are about', async () => {
+    const lines: string[] = [];
+    const logger = await createLogger({
+      level: 'debug',
+      now: () => AT_MS,
+      pid: 7,
+      write: (text) => void lines.push(text),
+    });
+    const cause = new Error('connection refused');
+    const child = logger.child({ component: 'status' }).child({ podUid: 'u1' });
+    child.error({ pod: 'default/web', err: new Error('cannot write', { cause }) }, 'Failed to update status for pod');
+    child.warn({ podUid: 'u2' }, 'Odd');
+    child.debug({}, 'Quiet');
+    child.trace({}, 'Not at this level');
+    logger.info({}, 'Starting');
+    expect(lines.join('')).toBe(
+      [
+        'E1122 10:48:00.007125       7 status:1] "Failed to update status for pod" err="cannot write: connection refused" podUid="u1" pod="default/web"',
+        'W1122 10:48:00.007125       7 status:1] "Odd" podUid="u2"',
+        'I1122 10:48:00.007125       7 status:1] "Quiet" podUid="u1"',
+        'I1122 10:48:00.007125       7 ???:1] "Starting"',
+        '',
+      ].join('\n'),
+    );
+  });
+});

@@ -1,0 +1,31 @@
+import { systemClock, systemRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { expect, expectTypeOf, test } from 'vitest';
+import { type Logger, noEvents, noMetrics, silentLogger, withDefaults } from '../src/index.ts';
+
+interface Components {
+  readonly runtime: string;
+  readonly clock?: Pick<FakeClock, 'now'>;
+  readonly logger?: Logger;
+}
+
+test('what is left out is the machine, silence, and nobody', () => {
+  expect(withDefaults({ runtime: 'r' })).toEqual({
+    runtime: 'r',
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    metrics: noMetrics,
+    recorder: noEvents,
+  });
+});
+
+test('what is given stays; what is undefined, as a caller without exactOptionalPropertyTypes may have it, is left out', () => {
+  const clock = new FakeClock();
+  const given = { runtime: 'r', clock, logger: undefined } as unknown as Components;
+  const whole = withDefaults(given);
+  expect(whole.clock).toBe(clock);
+  expect(whole.logger).toBe(silentLogger);
+  expectTypeOf(whole.clock).toEqualTypeOf<Pick<FakeClock, 'now'>>();
+  expectTypeOf(whole.logger).toEqualTypeOf<Logger>();
+});

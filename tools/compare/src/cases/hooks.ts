@@ -1,0 +1,31 @@
+import type { Lifecycle } from '@node-agent/pod-spec';
+import { type Case, one, runs } from './case.ts';
+
+const later = ['delete', '--wait=false', 'pod'];
+const kept = { later, finalizers: ['example.com/compared'] };
+const hooked = (name: string, lifecycle: Lifecycle): Case => one(name, { lifecycle });
+const failed = (name: string, postStart: NonNullable<Lifecycle['postStart']>): Case => ({
+  name,
+  spec: { containers: [runs({ lifecycle: { postStart } })], terminationGracePeriodSeconds: 1 },
+  loops: ['main'],
+});
+const ended = (name: string, preStop: NonNullable<Lifecycle['preStop']>): Case => ({
+  name,
+  spec: { containers: [runs({ lifecycle: { preStop } })], terminationGracePeriodSeconds: 5 },
+  ...kept,
+});
+
+/** Lifecycle hooks by each of their handlers, and what follows where they fail. */
+export const hooks: readonly Case[] = [
+  hooked('post-start-exec', { postStart: { exec: { command: ['sh', '-c', 'sleep 1'] } } }),
+  hooked('post-start-sleep', { postStart: { sleep: { seconds: 1 } } }),
+  failed('post-start-exec-fails', { exec: { command: ['sh', '-c', 'echo out; echo err >&2; exit 3'] } }),
+  failed('post-start-http-refused', { httpGet: { path: '/x', port: 8080 } }),
+  failed('post-start-tcp', { tcpSocket: { port: 8080 } }),
+  ended('deleted-pre-stop-exec', { exec: { command: ['true'] } }),
+  ended('deleted-pre-stop-exec-fails', { exec: { command: ['false'] } }),
+  ended('deleted-pre-stop-exec-endless', { exec: { command: ['sleep', 'infinity'] } }),
+  ended('deleted-pre-stop-http-refused', { httpGet: { path: '/x', port: 8080 } }),
+  ended('deleted-pre-stop-sleep', { sleep: { seconds: 1 } }),
+  ended('deleted-pre-stop-sleep-zero', { sleep: { seconds: 0 } }),
+];

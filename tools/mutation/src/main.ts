@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { pureFiles } from './pure-files.ts';
+import { runPackage } from './run-package.ts';
+import { type Explained, type PackageScore, scoreOf, scorePage } from './score.ts';
+
+const HELP = `Usage: npm run mutation -- [options] [package ...]
+Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
+  --file TEXT     only files whose path has it
+  --workers N     test files that run at once (2)
+  --write         write docs/mutation.md; of all packages
+  --help
+`;
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+/** Test kits and what is generated decide nothing that a user relies upon. */
+const WITHOUT_RULES = new Set(['fake-cri', 'fake-apiserver', 'simulation']);
+
+async function main(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      file: { type: 'string', default: '' },
+      workers: { type: 'string', default: '2' },
+      write: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const packages = positionals.length > 0 ? positionals : allPackages();
+  const unknown = packages.filter((name) => !existsSync(join(root, 'packages', name)));
+  if (unknown.length > 0) throw new Error(`no such package: ${unknown.join(', ')}`);
+  const explained = JSON.parse(
+    readFileSync(join(root, 'tools/mutation/explained.json'), 'utf8'),
+  ) as readonly Explained[];
+  const scores: PackageScore[] = [];
+  for (const name of packages) {
+    const directory = join(root, 'packages', name);
+    const files = pureFiles(directory).filter((file) => file.includes(values.file));
+    if (files.length === 0) continue;
+    const outcomes = await runPackage({
+      directory,
+      files,
+      workers: Number(values.workers),
+      onOutcome: (_outcome, done, all) => {
+        if (done % 50 === 0 || done === all) process.stderr.write(`${name}: ${done} of ${all}\n`);
+      },
+    });
+    const ofPackage = explained.filter(({ file }) => file.startsWith(`packages/${name}/`));
+    const inRepo = outcomes.map(({ mutant, fate }) => ({
+      mutant: { ...mutant, file: `packages/${name}/${mutant.file}` },
+      fate,
+    }));
+    const score = scoreOf(name, inRepo, ofPackage);
+    scores.push(score);
+    for (const { mutant, fate } of score.left) {
+      const { file, line, original, replacement } = mutant;
+      process.stdout.write(`${file}:${line} ${fate}: ${oneLine(original)} -> ${oneLine(replacement)}\n`);
+    }
+  }
+  const page = scorePage(scores);
+  process.stdout.write(`\n${page}`);
+  if (values.write) writeFileSync(join(root, 'docs/mutation.md'), page);
+  return scores.some(({ left }) => left.length > 0) ? 1 : 0;
+}
+
+function allPackages(): readonly string[] {
+  return readdirSync(join(root, 'packages')).filter((name) => !WITHOUT_RULES.has(name));
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').slice(0, 120);
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,63 @@
+import type { Mutant } from './instrument.ts';
+
+/** What became of a mutant: a test failed, none did, or no test comes upon it at all. */
+export type Fate = 'killed' | 'survived' | 'uncovered';
+
+export interface Outcome {
+  readonly mutant: Mutant;
+  readonly fate: Fate;
+}
+
+/** A mutant that no test can tell from the rule, or that need not be told, and why. */
+export interface Explained {
+  readonly file: string;
+  readonly original: string;
+  readonly replacement: string;
+  readonly why: string;
+}
+
+export interface PackageScore {
+  readonly name: string;
+  readonly mutants: number;
+  readonly killed: number;
+  readonly explained: number;
+  /** Neither killed nor explained. */
+  readonly left: readonly Outcome[];
+}
+
+/** How the tests of a package did. */
+export function scoreOf(name: string, outcomes: readonly Outcome[], explained: readonly Explained[]): PackageScore {
+  const alive = outcomes.filter(({ fate }) => fate !== 'killed');
+  const left = alive.filter(({ mutant }) => !explained.some((one) => isExplainedBy(mutant, one)));
+  return {
+    name,
+    mutants: outcomes.length,
+    killed: outcomes.length - alive.length,
+    explained: alive.length - left.length,
+    left,
+  };
+}
+
+function isExplainedBy({ file, original, replacement }: Mutant, one: Explained): boolean {
+  return one.file === file && one.original === original && one.replacement === replacement;
+}
+
+/** What stands in the docs. */
+export function scorePage(scores: readonly PackageScore[]): string {
+  const share = (part: number, whole: number): string => (whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`);
+  const row = ({ name, mutants, killed, explained, left }: PackageScore): string =>
+    `| \`${name}\` | ${mutants} | ${killed} | ${explained} | ${left.length} | ${share(killed + explained, mutants)} |`;
+  return [
+    '# Mutation scores',
+    '',
+    'Written by `npm run mutation -- --write`. Each pure rule of the managers (a source file without state and without waiting) is broken in',
+    'one place after another: another operator, a condition that always or never holds, a value next to the one that is there, a call left out.',
+    'The tests of its package that come upon the place run, and one of them has to fail. What is explained stands in',
+    '`tools/mutation/explained.json`, each with the reason why no test can or need tell it.',
+    '',
+    '| package | mutants | killed | explained | left | score |',
+    '| --- | ---: | ---: | ---: | ---: | ---: |',
+    ...scores.map(row),
+    '',
+  ].join('\n');
+}

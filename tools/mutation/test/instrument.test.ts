@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { instrument } from '../src/instrument.ts';
+import { isPure } from '../src/pure-files.ts';
+
+const changes = (code: string): string[] =>
+  instrument('rule.ts', code, 1).mutants.map(
+    ({ line, original, replacement }) => `${line}: ${original} -> ${replacement}`,
+  );
+
+/** What a module's function `rule` gives with one mutant alive. */
+function withMutant(code: string, alive: number, ...args: readonly unknown[]): unknown {
+  const body = `${instrument('rule.js', code, 1).code}\nreturn rule(...args);`;
+  return new Function('__mutants', 'args', body)({ is: (id: number) => id === alive }, args);
+}
+
+describe('mutants', () => {
+  test.each<[string, string, string[]]>([
+    [
+      'a comparison',
+      'const f = (a: number) => a < 5;',
+      ['1: 5 -> 6', '1: a < 5 -> ((a) <= (5))', '1: a < 5 -> ((a) >= (5))'],
+    ],
+    ['a condition', 'if (a) b();', ['1: a -> true', '1: a -> false', '1: b() -> nothing']],
+    ['a default', 'const c = a ?? b;', ['1: a ?? b -> (a)', '1: a ?? b -> (b)']],
+    ['a call with an opposite', 'const c = list.some(f);', ['1: list.some(f) -> list.every(f)']],
+    ['a call that may be left out', 'const c = list.filter(f);', ['1: list.filter(f) -> (list)']],
+    ['a link of an optional chain, which brackets would end', 'const c = list?.filter(f).map(g);', []],
+    ['texts that are joined', "const c = 'a' + b;", ["1: 'a' -> ''"]],
+    [
+      'types, keys, imports and words of errors',
+      "import a from 'b';\ntype T = 'x' | 5;\nthrow new RuleError('words', { a: 1 });",
+      ['3: 1 -> 2'],
+    ],
+    ['what is assigned to', 'a[0] = 1;', ['1: 1 -> 2', '1: a[0] = 1 -> nothing']],
+  ])('%s', (_name, code, expected) => {
+    expect(changes(code)).toEqual(expected);
+  });
+
+  test('one is alive at a time, and the rule is as it was where none is', () => {
+    const rule = 'function rule(a, b) { return a > 0 && !b ? "yes" : "no"; }';
+    const { mutants } = instrument('rule.js', rule, 1);
+    expect(withMutant(rule, 0, 1, false)).toBe('yes');
+    expect(withMutant(rule, 0, 1, true)).toBe('no');
+    for (const { id, original, replacement } of mutants) {
+      const cases = [0, 1, 2].flatMap((a) => [true, false].map((b) => [a, b] as const));
+      const differs = cases.some(([a, b]) => withMutant(rule, id, a, b) !== withMutant(rule, 0, a, b));
+      expect([original, replacement, differs]).toEqual([original, replacement, true]);
+    }
+  });
+});
+
+test.each([
+  ['functions that answer at once', 'export function f(a: number) { return a; }', true],
+  ['a class', 'export class A {}\nfunction f() {}', false],
+  ['what waits', 'export async function f() {}', false],
+  ['types alone', 'export interface A { a: number }', false],
+  ['words of a comment', '/** This class waits. */\nexport function f() {}', true],
+])('a pure file is one of functions from values to values: %s', (_name, code, expected) => {
+  expect(isPure(code)).toBe(expected);
+});

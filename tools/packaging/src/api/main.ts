@@ -1,0 +1,60 @@
+// The public surface of every package, written down in packages/*/api: a change of it shows in a review, and is none by accident.
+// What its classes are made with is a section of its README.
+// Usage: node tools/packaging/src/api/main.ts            compares what is kept with what is, and fails where they differ
+//        node tools/packaging/src/api/main.ts --write    writes it: `npm run api`
+// Names in signatures that no entry exports fail in any case. Needs the packages built.
+import fs from 'node:fs';
+import path from 'node:path';
+import { readConstructors } from '../readme/constructors.ts';
+import { packedFor, sectionOf, withSection } from '../readme/section.ts';
+import { publishedPackages, root } from '../workspace.ts';
+import { apiReports } from './reports.ts';
+import { reportChanges, unnameable } from './surface.ts';
+
+const packages = publishedPackages();
+const reports = apiReports(root, packages);
+const faults = [...unnameable(reports), ...reports.flatMap((report) => report.faults)];
+
+const kept = new Map<string, string>();
+for (const { directory } of packages) {
+  const folder = path.join(root, directory, 'api');
+  const names = fs.existsSync(folder) ? fs.readdirSync(folder).sort() : [];
+  for (const name of names) kept.set(`${directory}/api/${name}`, fs.readFileSync(path.join(folder, name), 'utf8'));
+}
+
+const changes = reportChanges(reports, kept);
+
+const constructors = readConstructors(root, packages);
+const readmes = packages.flatMap(({ directory, shortName, manifest }) => {
+  const file = path.join(root, directory, 'README.md');
+  // The manifests' check asks for it.
+  if (!fs.existsSync(file)) return [];
+  const before = fs.readFileSync(file, 'utf8');
+  const after = withSection(
+    before,
+    sectionOf(manifest, shortName, constructors.get(directory), packedFor(before, shortName)),
+  );
+  return before === after ? [] : [{ file, text: after }];
+});
+
+if (process.argv.includes('--write')) {
+  for (const file of kept.keys()) fs.rmSync(path.join(root, file));
+  for (const { file, text } of reports) {
+    fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+    fs.writeFileSync(path.join(root, file), text);
+  }
+  for (const { file, text } of readmes) fs.writeFileSync(file, text);
+  console.log(
+    `${reports.length} reports and ${packages.length} READMEs: ${changes.length} and ${readmes.length} written anew`,
+  );
+} else {
+  faults.push(...changes.map(({ fault, lines }) => [`${fault}; npm run api writes it`, ...lines].join('\n    ')));
+  faults.push(
+    ...readmes.map(
+      ({ file }) => `${path.relative(root, file)}: its section is not what is declared; npm run api writes it`,
+    ),
+  );
+  console.log(`${reports.length} API reports, ${packages.length} READMEs, ${faults.length} faults`);
+}
+for (const fault of faults) console.error(fault);
+process.exitCode = faults.length > 0 ? 1 : 0;

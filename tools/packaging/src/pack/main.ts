@@ -1,0 +1,25 @@
+// Packs packages as they would be published, for a project that wants to install them from this checkout.
+// Usage: npm run pack -- [NAME]...    NAME as in packages/NAME, with all that it depends on; without one, every package
+import fs from 'node:fs';
+import path from 'node:path';
+import { publishedPackages, root, withDependencies } from '../workspace.ts';
+import { pack } from './pack.ts';
+
+const names = process.argv.slice(2);
+const all = publishedPackages();
+const output = path.join(root, '.packed', names.length === 0 ? 'all' : names.join('+'));
+fs.rmSync(output, { recursive: true, force: true });
+const packed = pack(output, { packages: names.length === 0 ? all : chosen(names) });
+for (const { published, sizeBytes } of packed)
+  console.log(`${published.name} ${published.version}, ${sizeBytes} bytes`);
+console.log(`\n$ npm install ${path.join(output, '*.tgz')}`);
+
+/** A name that is none is the caller's slip: a line tells it, not a stack. */
+function chosen(shortNames: readonly string[]): ReturnType<typeof withDependencies> {
+  try {
+    return withDependencies(all, shortNames);
+  } catch (err) {
+    console.error(err instanceof Error ? err.message : err);
+    process.exit(2);
+  }
+}

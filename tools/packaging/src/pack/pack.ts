@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Manifest, publishedPackages, root, type WorkspacePackage } from '../workspace.ts';
+import { publishedManifest } from './published-manifest.ts';
+
+/** A package as it goes out. */
+export interface PackedPackage extends WorkspacePackage {
+  /** The manifest in the tarball. */
+  readonly published: Manifest;
+  readonly tarball: string;
+  readonly sizeBytes: number;
+}
+
+/** What each package takes with it, if it has it; LICENSE comes from the checkout's root. */
+const CONTENT = ['dist', 'src', 'README.md', 'CHANGELOG.md'];
+
+/**
+ * Packs published packages into `output`, which is made. What is in the tarballs is what the checks look at, and what is released:
+ * both come from here. The packages have to be built.
+ * @returns them in dependency order
+ */
+export function pack(
+  output: string,
+  { from = root, packages = publishedPackages(from) }: { from?: string; packages?: readonly WorkspacePackage[] } = {},
+): readonly PackedPackage[] {
+  const versions = new Map(publishedPackages(from).map(({ manifest }) => [manifest.name, manifest.version]));
+  fs.mkdirSync(output, { recursive: true });
+  const staging = fs.mkdtempSync(path.join(output, '.staging-'));
+  try {
+    const staged = packages.map((entry) => ({
+      ...entry,
+      published: stage(entry, { from, to: path.join(staging, entry.shortName), versions }),
+    }));
+    npmPack(
+      staged.map(({ shortName }) => path.join(staging, shortName)),
+      output,
+    );
+    return staged.map((entry) => {
+      const tarball = path.join(output, tarballName(entry.published));
+      return { ...entry, tarball, sizeBytes: fs.statSync(tarball).size };
+    });
+  } finally {
+    fs.rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+/** Lays out a package's folder as it is published. */
+function stage(
+  { directory, manifest }: WorkspacePackage,
+  { from, to, versions }: { from: string; to: string; versions: ReadonlyMap<string, string> },
+): Manifest {
+  const source = path.join(from, directory);
+  if (!fs.existsSync(path.join(source, 'dist')))
+    throw new Error(`${directory}/dist: not there; npm run build makes it`);
+  for (const name of CONTENT.filter((each) => fs.existsSync(path.join(source, each)))) {
+    fs.cpSync(path.join(source, name), path.join(to, name), { recursive: true });
+  }
+  fs.copyFileSync(path.join(from, 'LICENSE'), path.join(to, 'LICENSE'));
+  const published = publishedManifest(manifest, versions);
+  fs.writeFileSync(path.join(to, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`);
+  return published;
+}
+
+function npmPack(folders: readonly string[], output: string): void {
+  const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', output, ...folders];
+  const { status, stderr, error } = spawnSync('npm', args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm pack: ${error?.message ?? `exit code ${status}\n${stderr}`}`);
+}
+
+/** What npm calls a package's tarball. */
+function tarballName({ name, version }: Manifest): string {
+  return `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+}

@@ -1,0 +1,118 @@
+import path from 'node:path';
+import ts from 'typescript';
+import type { WorkspacePackage } from '../workspace.ts';
+
+/** One of the things that a constructor is given. */
+export interface Given {
+  readonly name: string;
+  readonly optional: boolean;
+  readonly type: string;
+  /** What its declaration says of it, in one line. */
+  readonly doc: string;
+}
+
+/** An interface whose properties a constructor is given together: its components, or its options. */
+export interface Bag {
+  readonly name: string;
+  readonly properties: readonly Given[];
+}
+
+/** What a package's classes are made with. */
+export interface Constructors {
+  readonly bags: readonly Bag[];
+  /** The interfaces of this package that its components have to be, as they are declared. */
+  readonly ports: readonly string[];
+}
+
+/** Reads what the classes of each package are made with from its declarations, which have to be built; by directory. */
+export function readConstructors(
+  root: string,
+  packages: readonly WorkspacePackage[],
+): ReadonlyMap<string, Constructors> {
+  const roots = new Map(packages.map(({ directory }) => [directory, path.join(root, directory, 'dist/index.d.ts')]));
+  const program = ts.createProgram([...roots.values()].filter(ts.sys.fileExists), {
+    target: ts.ScriptTarget.ES2024,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    types: ['node'],
+    strict: true,
+    skipLibCheck: true,
+  });
+  const checker = program.getTypeChecker();
+  const all = [...roots].flatMap(([directory, file]): [string, Constructors][] => {
+    const source = program.getSourceFile(file);
+    const module = source && checker.getSymbolAtLocation(source);
+    return module === undefined ? [] : [[directory, constructorsOf(module, checker)]];
+  });
+  return new Map(all);
+}
+
+function constructorsOf(module: ts.Symbol, checker: ts.TypeChecker): Constructors {
+  const exported = new Map(
+    checker.getExportsOfModule(module).map((symbol) => [targetOf(symbol, checker), symbol.name] as const),
+  );
+  const bags = new Map<string, ts.InterfaceDeclaration>();
+  for (const symbol of [...exported.keys()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const declaration = symbol.declarations?.find(ts.isClassDeclaration);
+    if (declaration === undefined || isError(declaration)) continue;
+    const parameters = declaration.members.find(ts.isConstructorDeclaration)?.parameters ?? [];
+    for (const { type } of parameters) {
+      const bag = type && interfaceOf(type, checker);
+      if (bag && exported.has(bag.symbol)) bags.set(bag.symbol.name, bag.declaration);
+    }
+  }
+  const ports = new Map<string, string>();
+  for (const bag of bags.values()) {
+    for (const { type } of bag.members.filter(ts.isPropertySignature)) {
+      const port = type && interfaceOf(type, checker);
+      if (port && exported.has(port.symbol) && port.declaration.members.some(ts.isMethodSignature)) {
+        ports.set(port.symbol.name, port.declaration.getText().replace(/^export (?:declare )?/, ''));
+      }
+    }
+  }
+  return {
+    bags: [...bags].map(([name, declaration]) => ({ name, properties: givenOf(declaration, checker) })),
+    ports: [...ports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text),
+  };
+}
+
+function targetOf(symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol {
+  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+}
+
+function isError({ heritageClauses }: ts.ClassDeclaration): boolean {
+  return (
+    heritageClauses?.some(({ types }) => types.some(({ expression }) => expression.getText() === 'Error')) ?? false
+  );
+}
+
+function interfaceOf(type: ts.TypeNode, checker: ts.TypeChecker) {
+  if (!ts.isTypeReferenceNode(type)) return undefined;
+  const named = checker.getSymbolAtLocation(type.typeName);
+  const symbol = named && targetOf(named, checker);
+  const declaration = symbol?.declarations?.find(ts.isInterfaceDeclaration);
+  return symbol && declaration ? { symbol, declaration } : undefined;
+}
+
+/** The properties of an interface, those that it inherits too. */
+function givenOf(declaration: ts.InterfaceDeclaration, checker: ts.TypeChecker): readonly Given[] {
+  return checker
+    .getTypeAtLocation(declaration)
+    .getProperties()
+    .flatMap((property) => {
+      const node = property.valueDeclaration;
+      if (!node || !(ts.isPropertySignature(node) || ts.isMethodSignature(node))) return [];
+      const type = ts.isPropertySignature(node) ? node.type?.getText() : node.getText().slice(property.name.length);
+      const doc = ts.displayPartsToString(property.getDocumentationComment(checker));
+      return {
+        name: property.name,
+        optional: node.questionToken !== undefined,
+        type: oneLine(type ?? ''),
+        doc: oneLine(doc),
+      };
+    });
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}

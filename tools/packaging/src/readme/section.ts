@@ -1,0 +1,88 @@
+import type { Manifest } from '../workspace.ts';
+import type { Bag, Constructors, Given } from './constructors.ts';
+
+const BEGIN = '<!-- Written by `npm run api` from the declarations. -->';
+const END = '<!-- The end of what is written. -->';
+const NONE: Constructors = { bags: [], ports: [] };
+/** What everything here is made with, and nothing needs to be said of. */
+const USUAL = ['clock', 'random', 'logger', 'metrics'];
+
+/** A README with its section of this text: in the place of the one that it has, or at its end. */
+export function withSection(readme: string, section: string): string {
+  const marked = `${BEGIN}\n\n${section.trim()}\n\n${END}\n`;
+  const from = readme.indexOf(BEGIN);
+  if (from === -1) return `${readme.trimEnd()}\n\n${marked}`;
+  const end = readme.indexOf(END, from);
+  if (end === -1) throw new Error(`README.md: ${BEGIN} without ${END}`);
+  return `${readme.slice(0, from)}${marked}${readme.slice(end + END.length).replace(/^\n/, '')}`;
+}
+
+/** What every README says in the same way: how the package is installed, and what its classes are made with. */
+export function sectionOf(
+  manifest: Manifest,
+  shortName: string,
+  { bags, ports }: Constructors = NONE,
+  packed: readonly string[] = [shortName],
+): string {
+  return [installing(manifest, packed), ...madeWith(bags), ...portsOf(ports)].join('\n\n');
+}
+
+/** What is packed to run the program of a README: the package, and what of this repository its `npm install` line names beside it. */
+export function packedFor(readme: string, shortName: string): readonly string[] {
+  const line = /^\$ npm install .*$/m.exec(readme)?.[0] ?? '';
+  const named = [...line.matchAll(/@node-agent\/([\w-]+)/g)].map(([, name = '']) => name);
+  return [...new Set([shortName, ...named])];
+}
+
+function installing({ name, version, exports = {} }: Manifest, packed: readonly string[]): string {
+  const what =
+    packed.length === 1 ? 'it with what it needs' : 'it and what else its program takes, with what they need';
+  const how =
+    version === '0.0.0'
+      ? `Not on npm yet. In a checkout, \`npm run pack -- ${packed.join(' ')}\` packs ${what} of this repository, and prints the\nline that installs the tarballs.`
+      : `\`npm install ${name}\``;
+  const types =
+    exports['.'] === undefined ? '' : ', with types for TypeScript 5.9 or newer (`module: nodenext`, `@types/node`)';
+  return `## Installing\n\n${how} Node.js 22.18 or newer, ES modules${types}.`;
+}
+
+function madeWith(bags: readonly Bag[]): readonly string[] {
+  if (bags.length === 0) return [];
+  const tables = bags.map(({ name, properties }) => {
+    const usual = properties.filter((each) => USUAL.includes(each.name) && each.doc === '');
+    const rows = [
+      ...properties.filter((each) => !usual.includes(each)).map(row),
+      ...(usual.length === 0 ? [] : [`| ${usual.map(nameOf).join(', ')} | | |`]),
+    ];
+    return `| \`${name}\` | type | |\n| --- | --- | --- |\n${rows.join('\n')}`;
+  });
+  return ['## What it is made with', ...tables];
+}
+
+function row(given: Given): string {
+  const words = [given.type === '' ? '' : `\`${given.type}\``, unitOf(given)].filter(Boolean).join(', ');
+  return `| ${nameOf(given)} | ${cell(words)} | ${cell(given.doc)} |`;
+}
+
+/** Names end in their units. */
+function unitOf({ name, type }: Given): string {
+  if (type !== 'number') return '';
+  if (name.endsWith('Ms')) return 'milliseconds';
+  if (name.endsWith('Seconds')) return 'seconds';
+  return name.endsWith('Bytes') ? 'bytes' : '';
+}
+
+function nameOf({ name, optional }: Given): string {
+  return `\`${name}${optional ? '?' : ''}\``;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+function portsOf(ports: readonly string[]): readonly string[] {
+  if (ports.length === 0) return [];
+  // Declarations are indented by four.
+  const text = ports.map((port) => port.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 2)));
+  return [`\`\`\`ts\n${text.join('\n\n')}\n\`\`\``];
+}

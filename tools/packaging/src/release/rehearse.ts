@@ -1,0 +1,112 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { pack } from '../pack/pack.ts';
+import { publishedPackages, type WorkspacePackage } from '../workspace.ts';
+import { npmRegistry } from './npm-registry.ts';
+import { startPrivateRegistry } from './private-registry.ts';
+import { publishMissing } from './publish.ts';
+
+/**
+ * A whole release of the checkout at `root`, which it leaves alone, to a registry on the loopback: the versions that the
+ * changesets ask for, the tarballs, their publication in dependency order, and the kubelet installed from there.
+ * @throws Error at the first thing that is not as it should be
+ */
+export async function rehearse(root: string): Promise<void> {
+  const directory = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-release-')));
+  try {
+    const checkout = path.join(directory, 'checkout');
+    copyCheckout(root, checkout);
+    const pending = pendingChangesets(checkout).length;
+    const before = publishedPackages(checkout);
+    if (pending > 0) run('changeset', ['version'], checkout);
+    const after = publishedPackages(checkout);
+    checkVersions(before, after, checkout, pending);
+
+    const packed = pack(path.join(directory, 'tarballs'), { from: checkout });
+    await using registry = await startPrivateRegistry(directory, path.join(root, '.toolchain/verdaccio'));
+    const npm = npmRegistry({ ...registry, provenance: false });
+    const first = await publishMissing(packed, npm);
+    if (first.length !== packed.length) throw new Error(`${first.length} of ${packed.length} packages were published`);
+    const again = await publishMissing(packed, npm);
+    if (again.length > 0) throw new Error(`a second run published again: ${again.join(', ')}`);
+    console.log(`${first.length} packages published, each after what it depends on`);
+
+    const version = packed.find(({ shortName }) => shortName === 'kubelet')?.published.version;
+    const said = installKubelet(path.join(directory, 'user'), registry.url);
+    if (!said.includes(`+node-agent.${version}`)) throw new Error(`kubelet --version said ${said}, not ${version}`);
+    console.log(`npm install @node-agent/kubelet; kubelet --version: ${said.trim()}`);
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** The changesets that wait to be released, by file name. */
+export function pendingChangesets(root: string): readonly string[] {
+  return fs.readdirSync(path.join(root, '.changeset')).filter((name) => name.endsWith('.md') && name !== 'README.md');
+}
+
+/** What a release reads: manifests, changesets, and the published packages as they are built. */
+function copyCheckout(root: string, to: string): void {
+  for (const name of ['package.json', 'pnpm-workspace.yaml', 'LICENSE', '.changeset']) {
+    fs.cpSync(path.join(root, name), path.join(to, name), { recursive: true });
+  }
+  for (const group of ['apps', 'packages', 'tools']) {
+    for (const name of fs.readdirSync(path.join(root, group))) {
+      const folder = path.join(group, name);
+      if (!fs.existsSync(path.join(root, folder, 'package.json'))) continue;
+      const parts = group === 'tools' ? ['package.json'] : ['package.json', 'README.md', 'CHANGELOG.md', 'dist', 'src'];
+      for (const part of parts.filter((each) => fs.existsSync(path.join(root, folder, each)))) {
+        fs.cpSync(path.join(root, folder, part), path.join(to, folder, part), { recursive: true });
+      }
+    }
+  }
+  fs.symlinkSync(path.join(root, 'node_modules'), path.join(to, 'node_modules'));
+}
+
+/** Changesets that wait leave no file behind, at least one new version, and a changelog that begins with it. */
+function checkVersions(
+  before: readonly WorkspacePackage[],
+  after: readonly WorkspacePackage[],
+  checkout: string,
+  pending: number,
+): void {
+  const old = new Map(before.map(({ manifest }) => [manifest.name, manifest.version]));
+  const bumped = after.filter(({ manifest }) => old.get(manifest.name) !== manifest.version);
+  if (pending > 0 && bumped.length === 0) throw new Error(`${pending} changesets gave no package a new version`);
+  if (pendingChangesets(checkout).length > 0) throw new Error('changeset version left changesets behind');
+  for (const { directory, manifest } of bumped) {
+    const changelog = path.join(checkout, directory, 'CHANGELOG.md');
+    const text = fs.existsSync(changelog) ? fs.readFileSync(changelog, 'utf8') : '';
+    const heading = /^## (.+)$/m.exec(text)?.[1];
+    if (heading !== manifest.version)
+      throw new Error(`${directory}/CHANGELOG.md does not begin with ${manifest.version}`);
+  }
+  const unversioned = after.filter(({ manifest }) => manifest.version === '0.0.0');
+  if (unversioned.length > 0) {
+    throw new Error(`no changeset gives a version to ${unversioned.map(({ shortName }) => shortName).join(', ')}`);
+  }
+  console.log(`${pending} changesets: new versions of ${bumped.length} packages`);
+}
+
+/** @returns what `kubelet --version` said, installed into an empty folder: the scope from this registry, the rest from npm's */
+function installKubelet(folder: string, registry: string): string {
+  fs.mkdirSync(folder);
+  fs.writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n');
+  fs.writeFileSync(path.join(folder, '.npmrc'), `@node-agent:registry=${registry}\n`);
+  run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '@node-agent/kubelet'],
+    folder,
+  );
+  return run(path.join(folder, 'node_modules/.bin/kubelet'), ['--version'], folder);
+}
+
+function run(file: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr, error } = spawnSync(file, args, { cwd, encoding: 'utf8' });
+  if (status === 0) return stdout;
+  throw new Error(
+    `${path.basename(file)} ${args.join(' ')}: ${error?.message ?? `exit code ${status}\n${stdout}${stderr}`}`,
+  );
+}

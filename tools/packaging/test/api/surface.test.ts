@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { type ApiReport, exportedNames, reportChanges, unnameable } from '../../src/api/surface.ts';
+
+function report(file: string, text: string, ...unexported: string[]): ApiReport {
+  const names = unexported.map((name, index) => ({ name, where: `src/a.ts:${index + 1}` }));
+  return { directory: 'packages/a', file, text, unexported: names, faults: [] };
+}
+
+describe('exportedNames', () => {
+  it.each([
+    ['export interface One {', 'One'],
+    ['export abstract class One implements Two {', 'One'],
+    ['export function one(two: number): void;', 'one'],
+    ['export const ONE: number;', 'ONE'],
+    ["export type One = 'a';", 'One'],
+    ['export { One }', 'One'],
+    ['export { Two as One }', 'One'],
+  ])('reads %s', (line, name) => {
+    expect(exportedNames(`import { Other } from 'other';\n${line}\n    readonly no: string;\n`)).toEqual([name]);
+  });
+});
+
+describe('unnameable', () => {
+  it('is a name in a signature that no entry of the package exports', () => {
+    expect(unnameable([report('index.api.md', '', 'Hidden')])).toEqual([
+      'src/a.ts:1: Hidden is part of the public surface, and no entry exports it',
+    ]);
+  });
+
+  it('is not what another entry of the same package exports', () => {
+    const index = report('index.api.md', 'export interface Clock {\n}\n');
+    expect(unnameable([index, report('testing.api.md', '', 'Clock')])).toEqual([]);
+  });
+
+  it('is what only another package exports', () => {
+    const other = { ...report('index.api.md', 'export interface Clock {\n}\n'), directory: 'packages/b' };
+    expect(unnameable([other, report('testing.api.md', '', 'Clock')])).toHaveLength(1);
+  });
+});
+
+describe('reportChanges', () => {
+  const kept = new Map([['a.api.md', 'export function one(): void;\nexport function two(): void;\n']]);
+
+  it('is empty where nothing changed', () => {
+    expect(reportChanges([report('a.api.md', kept.get('a.api.md') ?? '')], kept)).toEqual([]);
+  });
+
+  it('shows the lines that differ', () => {
+    const now = report('a.api.md', 'export function one(): number;\nexport function two(): void;\n');
+    expect(reportChanges([now], kept)).toEqual([
+      {
+        fault: 'a.api.md: is not what the package offers now',
+        lines: ['- export function one(): void;', '+ export function one(): number;'],
+      },
+    ]);
+  });
+
+  it('asks for the report of a new entry, and tells of one whose entry is gone', () => {
+    expect(reportChanges([report('b.api.md', '')], kept).map(({ fault }) => fault)).toEqual([
+      'b.api.md: is not there',
+      'a.api.md: no entry of a package has this report',
+    ]);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { publishedManifest } from '../../src/pack/published-manifest.ts';
+
+const versions = new Map([
+  ['@node-agent/async', '0.1.0'],
+  ['@node-agent/telemetry', '2.3.4'],
+]);
+const manifest = { name: '@node-agent/pleg', version: '0.1.0' };
+
+describe('publishedManifest', () => {
+  it('leaves out what serves the checkout alone', () => {
+    const inCheckout = {
+      ...manifest,
+      nx: { tags: ['layer:manager'] },
+      scripts: { build: 'tsup' },
+      devDependencies: { vitest: '5.1.1' },
+      keywords: ['pleg'],
+    };
+    expect(publishedManifest(inCheckout, versions)).toEqual({ ...manifest, keywords: ['pleg'] });
+  });
+
+  it('leaves out the condition of the sources, and keeps the order of the others', () => {
+    const conditions = {
+      '@node-agent/source': './src/index.ts',
+      types: './dist/index.d.ts',
+      default: './dist/index.js',
+    };
+    const { exports = {} } = publishedManifest({ ...manifest, exports: { '.': conditions } }, versions);
+    expect(Object.entries(exports['.'] ?? {})).toEqual([
+      ['types', './dist/index.d.ts'],
+      ['default', './dist/index.js'],
+    ]);
+  });
+
+  it.each([
+    ['workspace:^', '^2.3.4'],
+    ['workspace:~', '~2.3.4'],
+    ['workspace:*', '2.3.4'],
+    ['^2.0.0', '^2.0.0'],
+  ])('writes %s as %s', (range, wanted) => {
+    for (const group of ['dependencies', 'peerDependencies', 'optionalDependencies'] as const) {
+      const published = publishedManifest({ ...manifest, [group]: { '@node-agent/telemetry': range } }, versions);
+      expect(published[group]).toEqual({ '@node-agent/telemetry': wanted });
+    }
+  });
+
+  it('refuses a dependency on what is not published, by package and field', () => {
+    const dependencies = { '@node-agent/tools-ports': 'workspace:^' };
+    expect(() => publishedManifest({ ...manifest, dependencies }, versions)).toThrow(
+      '@node-agent/pleg: dependencies.@node-agent/tools-ports: is not published',
+    );
+  });
+
+  it('refuses a range of the workspace that nobody could install', () => {
+    const dependencies = { '@node-agent/async': 'workspace:../async' };
+    expect(() => publishedManifest({ ...manifest, dependencies }, versions)).toThrow(
+      'dependencies.@node-agent/async: want workspace:^, workspace:~ or workspace:*',
+    );
+  });
+});

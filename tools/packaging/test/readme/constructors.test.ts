@@ -1,0 +1,50 @@
+import fs from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { readConstructors } from '../../src/readme/constructors.ts';
+import { sampleCheckout } from '../checkout.ts';
+
+const directories: string[] = [];
+afterEach(() => {
+  for (const directory of directories.splice(0)) fs.rmSync(directory, { recursive: true, force: true });
+});
+
+describe('readConstructors', () => {
+  it('finds what classes are given, what that inherits, and the ports among it', { timeout: 60_000 }, () => {
+    const { root, packages } = sampleCheckout({
+      'packages/sample/dist/index.d.ts':
+        "export { Sample, SampleError, type Components, type Port } from './sample.js';\n",
+      'packages/sample/dist/sample.d.ts': `
+        interface Base {
+            /** The name,
+             * on two lines. */
+            readonly name: string;
+        }
+        export interface Components extends Base {
+            readonly port: Port;
+            readonly periodMs?: number;
+        }
+        export interface Port {
+            read(): Promise<string>;
+        }
+        export declare class Sample {
+            constructor(components: Components, plain: string);
+        }
+        export interface ErrorOptions { readonly code: string }
+        export declare class SampleError extends Error {
+            constructor(options: ErrorOptions);
+        }
+      `,
+    });
+    directories.push(root);
+    const found = readConstructors(root, packages).get('packages/sample');
+    expect(found?.bags.map(({ name }) => name)).toEqual(['Components']);
+    expect(found?.bags[0]?.properties).toEqual(
+      expect.arrayContaining([
+        { name: 'name', optional: false, type: 'string', doc: 'The name, on two lines.' },
+        { name: 'port', optional: false, type: 'Port', doc: '' },
+        { name: 'periodMs', optional: true, type: 'number', doc: '' },
+      ]),
+    );
+    expect(found?.ports).toEqual([expect.stringMatching(/^interface Port \{\s+read\(\): Promise<string>;\s+\}$/)]);
+  });
+});
