@@ -1,5 +1,5 @@
 /**
- * Names of files are bytes, and need be no text. Bytes that are no UTF-8 stand in a string as lone surrogates, U+DC80 to
+ * Names of files are bytes, and so are the values of an environment: neither need be text. Bytes that are no UTF-8 stand in a string as lone surrogates, U+DC80 to
  * U+DCFF, which no decoded text has: a name that `readdir` gave leads back to its file.
  */
 

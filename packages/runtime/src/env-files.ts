@@ -1,7 +1,6 @@
-import { errorCode, type FileSystem, isMissing, readFileBeneath } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing, readFileBeneath, textOfBytes } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
-import { environmentText } from './config/env-bytes.ts';
 import { PodRuntimeError } from './errors.ts';
 
 /** What {@link readEnvironmentFiles} reads with. */
@@ -35,7 +34,7 @@ export async function readEnvironmentFiles(
     if (root === undefined) throw invalid(`cannot find the volume "${volumeName}" referenced by FileKeyRef`);
     try {
       const bytes = await readFileBeneath(fs, root, path, MAX_BYTES, { links: 'within' });
-      texts.set(JSON.stringify([volumeName, path]), environmentText(bytes));
+      texts.set(JSON.stringify([volumeName, path]), textOfBytes(bytes));
     } catch (error) {
       throw invalid(`couldn't parse env file: ${reasonOf(error, path)}`, error);
     }

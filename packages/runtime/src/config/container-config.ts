@@ -1,9 +1,9 @@
 import { type ContainerConfig, type Init, Signal } from '@node-agent/cri-client';
+import { bytesOfText } from '@node-agent/host';
 import { type Container, type ContainerType, expand, type Pod } from '@node-agent/pod-spec';
 import { containerMounts } from './container-mounts.ts';
 import { containerResources } from './container-resources.ts';
 import type { ContainerContext } from './context.ts';
-import { environmentBytes } from './env-bytes.ts';
 import { containerAnnotations, containerLabels } from './labels.ts';
 import { containerLogPath } from './log-paths.ts';
 import { verifyRunAsNonRoot } from './non-root.ts';
@@ -37,7 +37,7 @@ export function generateContainerConfig(
     workingDir: container.workingDir ?? '',
     labels: containerLabels(pod, container),
     annotations: containerAnnotations(pod, container, attempt, context.hash, context.annotations),
-    envs: context.environment.map(({ name, value }) => ({ key: name, value: environmentBytes(value) })),
+    envs: context.environment.map(({ name, value }) => ({ key: name, value: bytesOfText(value) })),
     mounts: containerMounts(pod, container, context, securityContext.namespaceOptions?.usernsOptions),
     devices: context.devices ?? [],
     CDIDevices: (context.cdiDevices ?? []).map((name) => ({ name })),

@@ -1,6 +1,6 @@
+import { textOfBytes } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
-import { environmentText } from './env-bytes.ts';
 
 /** A secret or configMap of the pod's namespace. */
 export interface ObjectReference {
@@ -89,7 +89,7 @@ async function dataOf(
   if (secret === undefined) return undefined;
   const decoded = Object.entries(secret.data ?? {}).map(([key, value]): [string, string] => [
     key,
-    environmentText(Buffer.from(value, 'base64')),
+    textOfBytes(Buffer.from(value, 'base64')),
   ]);
   return Object.fromEntries(decoded);
 }

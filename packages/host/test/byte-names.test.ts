@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { environmentBytes, environmentText } from '../../src/config/env-bytes.ts';
+import { bytesOfText, textOfBytes } from '../src/byte-names.ts';
 
-describe('environmentText and environmentBytes', () => {
+describe('textOfBytes and bytesOfText', () => {
   it('give any bytes back', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 24 }), (bytes) => {
-        expect(environmentBytes(environmentText(bytes))).toEqual(new Uint8Array(bytes));
+        expect(bytesOfText(textOfBytes(bytes))).toEqual(new Uint8Array(bytes));
       }),
     );
   });
@@ -15,8 +15,8 @@ describe('environmentText and environmentBytes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         const bytes = new TextEncoder().encode(text);
-        expect(environmentText(bytes)).toBe(text);
-        expect(environmentBytes(text)).toEqual(bytes);
+        expect(textOfBytes(bytes)).toBe(text);
+        expect(bytesOfText(text)).toEqual(bytes);
       }),
     );
   });
@@ -27,6 +27,6 @@ describe('environmentText and environmentBytes', () => {
     ['a surrogate in UTF-8', [0xed, 0xa0, 0x80], '\udced\udca0\udc80'],
     ['what is cut short', [0xe2, 0x82, 0x61], '\udce2\udc82a'],
   ])('keep %s apart from text', (_what, bytes, text) => {
-    expect(environmentText(Uint8Array.from(bytes))).toBe(text);
+    expect(textOfBytes(Uint8Array.from(bytes))).toBe(text);
   });
 });
