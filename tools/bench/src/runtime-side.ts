@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type CgroupManager, cgroupfsPath, openCgroups } from '@node-agent/cm-cgroups';
 import { CriClient, CriError } from '@node-agent/cri-client';
+import { nodeFileSystem } from '@node-agent/host';
 import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
 import { readUsage } from './proc.ts';
 
 /**
- * A private containerd for one side of the comparison. Each side has its own: a kubelet would remove the pods that it
+ * A private containerd for one side of the comparison, and a group for the groups of its pods. Each side has its own: a kubelet would remove the pods that it
  * does not know, and one that is stopped meanwhile would be measured cold.
  */
 export class RuntimeSide {
@@ -13,11 +16,21 @@ export class RuntimeSide {
   readonly client: CriClient;
   /** Whether the runtime tells what happens; containerd 1.6 does not. */
   readonly hasEvents: boolean;
+  readonly #cgroups: CgroupManager;
+  readonly #group: readonly string[];
 
-  private constructor(containerd: Containerd, client: CriClient, hasEvents: boolean) {
+  private constructor(
+    containerd: Containerd,
+    client: CriClient,
+    hasEvents: boolean,
+    cgroups: CgroupManager,
+    group: readonly string[],
+  ) {
     this.#containerd = containerd;
     this.client = client;
     this.hasEvents = hasEvents;
+    this.#cgroups = cgroups;
+    this.#group = group;
   }
 
   /** Starts one. What it made is taken away by {@link stop}, and where this throws, by itself. */
@@ -27,7 +40,11 @@ export class RuntimeSide {
     try {
       await containerd.start();
       const client = new CriClient({}, { endpoint: containerd.endpoint });
-      return new RuntimeSide(containerd, client, await hasEvents(client));
+      const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
+      const group = [`na-bench-${randomUUID()}`];
+      const events = await hasEvents(client);
+      await cgroups.create(group, {});
+      return new RuntimeSide(containerd, client, events, cgroups, group);
     } catch (error) {
       await containerd.stop();
       throw error;
@@ -36,6 +53,11 @@ export class RuntimeSide {
 
   get endpoint(): string {
     return this.#containerd.endpoint;
+  }
+
+  /** The `cgroupRoot` of its kubelet: nobody else has groups in it. */
+  get cgroupRoot(): string {
+    return cgroupfsPath(this.#group);
   }
 
   /** What the runtime has used so far, its plugins included. */
@@ -47,6 +69,7 @@ export class RuntimeSide {
   async stop(): Promise<void> {
     await this.client.close();
     await this.#containerd.stop();
+    await this.#cgroups.destroy(this.#group, AbortSignal.timeout(10_000));
   }
 }
 

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CriError } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { ClusterKubelet, RuntimeSide, until } from '@node-agent/tools-bench';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
@@ -60,6 +61,7 @@ export class Side {
     const configuration = { staticPodPath, fileCheckFrequency: '1s', ...CONFIGURATION };
     const kubelet = new ClusterKubelet({
       ...{ program, nodeName: name, kubeconfig, endpoint: runtime.endpoint, configuration },
+      cgroupRoot: runtime.cgroupRoot,
       directory: join(directory, 'k'),
     });
     const side = new Side(options, runtime, kubelet);
@@ -168,15 +170,25 @@ export class Side {
     const { client } = this.#runtime;
     const asked = new Map<string, Json>();
     for (const { id, metadata } of (await client.listPodSandbox({})).items) {
-      const { info } = await client.podSandboxStatus({ podSandboxId: id, verbose: true });
-      asked.set(metadata?.name ?? '', configurationIn(info));
+      const found = await unlessGone(client.podSandboxStatus({ podSandboxId: id, verbose: true }));
+      if (found) asked.set(metadata?.name ?? '', configurationIn(found.info));
     }
     for (const { id, metadata, labels } of (await client.listContainers({})).containers) {
       if (metadata?.attempt !== 0) continue;
-      const { info } = await client.containerStatus({ containerId: id, verbose: true });
-      asked.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(info));
+      const found = await unlessGone(client.containerStatus({ containerId: id, verbose: true }));
+      if (found) asked.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(found.info));
     }
     return asked;
+  }
+}
+
+/** What a call says of something that was listed a moment ago; `undefined` where that has gone meanwhile. */
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (CriError.from(error).code === 'NOT_FOUND') return undefined;
+    throw error;
   }
 }
 

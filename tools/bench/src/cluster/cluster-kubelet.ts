@@ -15,6 +15,8 @@ export interface ClusterKubeletOptions {
   readonly endpoint: string;
   /** A directory for all that it has. */
   readonly directory: string;
+  /** Where the groups of its pods are; absent: the runtime says where its containers are. */
+  readonly cgroupRoot?: string | undefined;
   /** Where a CPU profile is left when it ends; of a JavaScript program only. */
   readonly profiles?: string | undefined;
   /** Fields of its configuration beside those that all have. */
@@ -46,7 +48,16 @@ export class ClusterKubelet {
   }
 
   async start(): Promise<void> {
-    const { program, nodeName, kubeconfig, endpoint, directory, profiles, configuration: more } = this.#options;
+    const {
+      program,
+      nodeName,
+      kubeconfig,
+      endpoint,
+      directory,
+      profiles,
+      cgroupRoot,
+      configuration: more,
+    } = this.#options;
     await mkdir(directory, { recursive: true });
     const file = join(directory, 'kubelet.json');
     const [port = 0, healthzPort = 0] = await freePorts(2);
@@ -61,9 +72,9 @@ export class ClusterKubelet {
       failSwapOn: false,
       failCgroupV1: false,
       cgroupDriver: 'cgroupfs',
-      // A group of its own for the pods would be one of all users of this machine.
-      cgroupsPerQOS: false,
-      enforceNodeAllocatable: [],
+      ...(cgroupRoot === undefined
+        ? { cgroupsPerQOS: false, enforceNodeAllocatable: [] }
+        : { cgroupsPerQOS: true, enforceNodeAllocatable: ['pods'], cgroupRoot }),
       authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
       authorization: { mode: 'AlwaysAllow' },
       ...more,

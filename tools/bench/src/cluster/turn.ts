@@ -39,7 +39,7 @@ export async function takeTurn(plan: TurnPlan, signal: AbortSignal): Promise<Tur
   const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
   const kubeconfig = await controlPlane.nodeKubeconfig(nodeName);
   const kubelet = new ClusterKubelet({
-    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
+    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, cgroupRoot: side.cgroupRoot, profiles },
     directory: join(directory, 'k'),
   });
   const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
