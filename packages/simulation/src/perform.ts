@@ -1,7 +1,8 @@
 import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
 import type { Action } from './scenario/actions.ts';
-import { manifestOf, manifestOfAll } from './scenario/manifest.ts';
+import { FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scenario/manifest.ts';
+import { writeHostile } from './world/hostile-writer.ts';
 import { MANIFEST_DIRECTORY, type World } from './world/world.ts';
 
 /** What actions are performed on. */
@@ -47,6 +48,17 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return killSandbox(stage, action.nth);
     case 'crashRuntime':
       return crashRuntime(stage, action);
+    case 'hostileFiles': {
+      const runs = world.ledger.live.some(({ podUid }) => podUid === action.uid);
+      // A fault of the disk is one for containers, too.
+      if (runs) await writeHostile(fs, action.uid, action.what).catch(() => {});
+      return;
+    }
+    case 'hangForeign': {
+      const hang = fs.injectFault({ code: 'EIO', path: FOREIGN_DIRECTORY, hangs: true });
+      clock.setTimer(action.forMs, () => hang.remove());
+      return;
+    }
     case 'networkDown':
       runtime.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
       clock.setTimer(action.forMs, () => runtime.setCondition('NetworkReady', true));

@@ -13,6 +13,8 @@ const HARMLESS = new Set([
   'removeManifest',
   'serve',
   'jumpClock',
+  'hostileFiles',
+  'hangForeign',
   'apiCreate',
   'apiDelete',
   'apiDeleteMirror',
@@ -45,6 +47,8 @@ export class Facts {
   clockJumpedAtMs = -1;
   /** When the last fault is over of those that were injected and are none of the API server's. */
   ownFaultsOverAtMs = 0;
+  /** Until when the file system hangs that some pods mount; -1 where it never did. */
+  foreignHangsUntilMs = -1;
   /** When the first fault or restart of any kind was injected; infinite before. */
   firstFaultAtMs: number = Number.POSITIVE_INFINITY;
   readonly #knownToKubelet = new Set<string>();
@@ -134,6 +138,9 @@ export class Facts {
       case 'action': {
         const { action } = observation;
         if (action.do === 'jumpClock') this.clockJumpedAtMs = this.nowMs;
+        if (action.do === 'hangForeign') {
+          this.foreignHangsUntilMs = Math.max(this.foreignHangsUntilMs, this.nowMs + action.forMs);
+        }
         // Their containers get a second, as those that only the runtime knows.
         if (action.do === 'apiDelete' && action.force) this.#orphaned.add(action.uid);
         if (action.do === 'apiWipe') {

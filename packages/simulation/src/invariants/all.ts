@@ -2,7 +2,7 @@ import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalI
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
 import type { Invariant } from './invariant.ts';
-import { nothingIsKept, promptStart, runtimeIsReported, uidsStay } from './node.ts';
+import { hangsAlone, nothingIsKept, outsideStays, promptStart, runtimeIsReported, uidsStay } from './node.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
@@ -34,6 +34,8 @@ export const allInvariants: readonly Invariant[] = [
   restartPolicies,
   noNeedlessStop,
   promptStart,
+  hangsAlone,
+  outsideStays,
   terminalStays,
   terminalIsStopped,
   versionsGrow,

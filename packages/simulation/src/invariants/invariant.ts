@@ -37,7 +37,9 @@ export type InvariantId =
   | 'R1'
   | 'R2'
   | 'R3'
-  | 'W4';
+  | 'W4'
+  | 'W5'
+  | 'W6';
 
 /** One rule being watched during one run. It looks at what happens, and says what is wrong. */
 export interface Watch {

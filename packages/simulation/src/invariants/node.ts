@@ -1,5 +1,8 @@
-import { findPlan } from '../scenario/plans.ts';
-import { type Invariant, invariant, judged } from './invariant.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Observation } from '../observation.ts';
+import { findPlan, type PodPlan } from '../scenario/plans.ts';
+import { OUTSIDE_DIRECTORY } from '../world/world.ts';
+import { type Invariant, invariant, type Judgement, judged } from './invariant.ts';
 
 /** The runtime may be silent for 30 s before it counts as away. */
 const NOTICED_MS = 45_000;
@@ -24,11 +27,38 @@ export const uidsStay: Invariant = invariant('F4', ['health'], () => (observatio
 
 /** C7: a slow pull of one pod delays no other pod's start. */
 export const promptStart: Invariant = invariant('C7', ['health'], () => {
+  const isSlow = (pod: PodPlan): boolean => pod.containers.some(({ slowImage }) => slowImage === true);
+  return startsPromptly((facts) => [...facts.pods.wanted.values()].some(isSlow), isSlow);
+});
+
+/** W6: a file system that hangs delays the pods alone that mount it. */
+export const hangsAlone: Invariant = invariant('W6', ['health'], () =>
+  startsPromptly(
+    (facts) => facts.foreignHangsUntilMs > facts.nowMs,
+    (pod) => pod.foreign === true || pod.containers.some(({ slowImage }) => slowImage === true),
+  ),
+);
+
+/** W5: what a container links to outside its directories stays as it is. */
+export const outsideStays: Invariant = invariant('W5', ['end'], () => (observation) => {
+  if (observation.kind !== 'end') return undefined;
+  const kept = `${OUTSIDE_DIRECTORY}/kept`;
+  return judged(!observation.look.paths.includes(kept) && `${kept} is gone, to which only a link of a container led`);
+});
+
+/**
+ * On a healthy node each pod starts within {@link PROMPT_MS} of being wanted.
+ * @param isDue whether there is something now that might delay it
+ * @param isExcused whether that is the pod's own business
+ */
+function startsPromptly(
+  isDue: (facts: Facts) => boolean,
+  isExcused: (pod: PodPlan) => boolean,
+): (observation: Extract<Observation, { readonly kind: 'health' }>, facts: Facts) => Judgement {
   const judgedPods = new Set<string>();
   return (observation, facts) => {
     if (observation.kind !== 'health' || facts.firstFaultAtMs <= observation.atMs) return undefined;
-    const slow = [...facts.pods.wanted.values()].some((pod) => pod.containers.some(({ slowImage }) => slowImage));
-    if (!slow || !facts.sourcesReady) return undefined;
+    if (!facts.sourcesReady || !isDue(facts)) return undefined;
     for (const [uid, pod] of facts.pods.wanted) {
       const [first] = [...pod.init, ...pod.containers];
       const sinceMs = Math.max(facts.pods.wantedSinceMs(uid), facts.kubeletStartedAtMs + facts.node.httpDelayMs);
@@ -43,14 +73,19 @@ export const promptStart: Invariant = invariant('C7', ['health'], () => {
         continue;
       judgedPods.add(uid);
       const namesakes = facts.pods.knownUids.filter((other) => facts.pods.planOf(other)?.name === pod.name);
-      if (namesakes.length > 1 || findPlan(pod, first.name)?.slowImage || pod.containers.some((it) => it.slowImage))
+      if (namesakes.length > 1 || findPlan(pod, first.name)?.slowImage || isExcused(pod) || waitsForItself(pod, facts))
         continue;
       if (facts.lives.of(uid, first.name).length > 0) return 'ok';
       return { wrong: `pod ${uid} has not started within ${observation.atMs - sinceMs} ms on a healthy node` };
     }
     return undefined;
   };
-});
+}
+
+/** Whether it mounts what hangs, or did a moment ago. */
+function waitsForItself({ foreign }: PodPlan, { foreignHangsUntilMs }: Facts): boolean {
+  return foreign === true && foreignHangsUntilMs >= 0;
+}
 
 /** What an empty kubelet has: sync and housekeeping ticks, the runtime's status, relist, garbage collection, sources. */
 const IDLE_TIMERS = 12;

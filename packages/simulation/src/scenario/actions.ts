@@ -1,5 +1,6 @@
 import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
+import type { HostileKind } from './hostile-plans.ts';
 import type { ObjectPlan, PodPlan } from './plans.ts';
 
 /** What is done to the machine at an instant; all of it is data, so that a trace can be kept, replayed and cut down. */
@@ -36,6 +37,10 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'killSandbox'; readonly nth: number }
   /** The runtime dies, and comes back. `lost`: of its containers, which have died meanwhile. */
   | { readonly do: 'crashRuntime'; readonly downMs: number; readonly lost: 'none' | 'half' | 'all' }
+  /** A pod whose containers run fills its files with these. */
+  | { readonly do: 'hostileFiles'; readonly uid: string; readonly what: readonly HostileKind[] }
+  /** The file system that some pods mount answers nothing for so long. */
+  | { readonly do: 'hangForeign'; readonly forMs: number }
   | { readonly do: 'networkDown'; readonly forMs: number }
   /**
    * `kill -9` of the kubelet: at its call to the outside of this number from now on (0: at once), before the call has

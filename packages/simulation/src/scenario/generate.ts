@@ -4,6 +4,7 @@ import { ApiUser } from './api-user.ts';
 import { Dice } from './dice.ts';
 import { Draft } from './draft.ts';
 import { FAULTS, RESTARTS } from './faults.ts';
+import { withHostility } from './hostile-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
 import { withProbes } from './probe-plans.ts';
 
@@ -23,7 +24,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const dice = new Dice(seededRandom(seed));
   const alone = generateNode(dice);
   const node = size.cluster ? { ...alone, cluster: true } : alone;
-  const actions = withProbes(seed, generateActions(new Draft(dice, node), size.events ?? 12));
+  const actions = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, node), size.events ?? 12)));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

@@ -11,6 +11,9 @@ const IMAGE = 'registry.example/app:1';
 /** Its pull takes long. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
+/** A directory on a file system of another machine, which may hang: some pods mount it. */
+export const FOREIGN_DIRECTORY = '/mnt/foreign/data';
+
 /** The condition that readiness gates of simulated pods wait for. */
 export const GATE_CONDITION = 'example.com/gate';
 /** A condition that every pod of the API has from its beginning, by somebody else than the kubelet. */
@@ -39,10 +42,12 @@ export function podObject(pod: PodPlan): {
   const objects = pod.objects ?? [];
   const volumeMounts = [
     ...(pod.emptyDir ? [{ name: 'scratch', mountPath: '/scratch' }] : []),
+    ...(pod.foreign ? [{ name: 'foreign', mountPath: '/foreign' }] : []),
     ...objects.map(({ name }) => ({ name, mountPath: `/objects/${name}` })),
   ];
   const volumes = [
     ...(pod.emptyDir ? [{ name: 'scratch', emptyDir: {} }] : []),
+    ...(pod.foreign ? [{ name: 'foreign', hostPath: { path: FOREIGN_DIRECTORY, type: 'Directory' } }] : []),
     ...objects.map(({ kind, name, optional }) => ({
       name,
       ...(kind === 'secret' ? { secret: { secretName: name, optional } } : { configMap: { name, optional } }),

@@ -62,6 +62,8 @@ export interface PodPlan {
   readonly graceSeconds: number;
   readonly hostNetwork?: boolean;
   readonly emptyDir?: boolean;
+  /** Mounts a directory of a file system that may hang. */
+  readonly foreign?: boolean;
   /** Has a readiness gate, whose condition somebody else sets; for pods of the API. */
   readonly gate?: boolean;
   /** What its containers have mounted; for pods of the API. */

@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import type { Action } from './actions.ts';
 import { Dice } from './dice.ts';
+import { hashOf } from './hash.ts';
 import type { ContainerPlan, PodPlan, ProbePlan, ProbePlans } from './plans.ts';
 
 /** In a row, of liveness; startup probes may fail for as long as it takes. */
@@ -42,10 +43,4 @@ function drawProbes(dice: Dice, withStartup: boolean): ProbePlans {
     ...(dice.chance(0.5) && { readiness: late() }),
     ...(dice.chance(0.4) && { liveness: { ...plan(), ...(dice.chance(0.5) && nowAndThen) } }),
   };
-}
-
-function hashOf(text: string): number {
-  let hash = 2166136261;
-  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16777619);
-  return hash >>> 0;
 }

@@ -5,7 +5,7 @@ import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
-import { manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
+import { FOREIGN_DIRECTORY, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { MemoryMounter } from './memory-mounter.ts';
@@ -19,6 +19,8 @@ export const ROOT_DIRECTORY = '/var/lib/kubelet';
 export const POD_LOGS_DIRECTORY = '/var/log/pods';
 /** Where manifests are served. */
 export const MANIFEST_URL = 'http://manifests.example/pods';
+/** What is nobody's business: links lead to it. */
+export const OUTSIDE_DIRECTORY = '/srv/outside';
 
 const SLOW_PULL_MS = 45_000;
 /** How many of the starts that are broken off leave a task behind: far more than with a real runtime. */
@@ -87,6 +89,11 @@ export class World {
     for (const directory of [MANIFEST_DIRECTORY, ROOT_DIRECTORY, POD_LOGS_DIRECTORY, '/var/log/containers']) {
       await this.fs.mkdir(directory);
     }
+    await this.fs.mkdir('/mnt/foreign');
+    this.fs.mount('/mnt/foreign');
+    await this.fs.mkdir(FOREIGN_DIRECTORY);
+    await this.fs.mkdir(OUTSIDE_DIRECTORY);
+    await this.fs.writeFile(`${OUTSIDE_DIRECTORY}/kept`, 'kept');
     await this.fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
   }

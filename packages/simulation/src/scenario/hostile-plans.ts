@@ -1,0 +1,52 @@
+import { seededRandom } from '@node-agent/async';
+import type { Action } from './actions.ts';
+import { Dice } from './dice.ts';
+import { hashOf } from './hash.ts';
+import type { PodPlan } from './plans.ts';
+
+/** What a container leaves in its files: see `HostileWriter`. */
+export const HOSTILE_KINDS = ['names', 'special', 'links', 'deep', 'many', 'hosts', 'message'] as const;
+export type HostileKind = (typeof HOSTILE_KINDS)[number];
+
+/**
+ * The actions with pods that fill their files with anything (W5), and with pods that mount a file system which hangs for a
+ * while (W6). As probes are, they are drawn by chance of their own: the rest of a scenario does not depend on them.
+ */
+export function withHostility(seed: number, actions: readonly Action[]): readonly Action[] {
+  const drawn = actions.map((action) => withForeign(seed, action));
+  const pods = drawn.flatMap((action) => podsOf(action).map((pod) => ({ atMs: action.atMs, pod })));
+  return [...drawn, ...hangs(seed, pods), ...pods.flatMap(({ atMs, pod }) => writes(seed, atMs, pod))];
+}
+
+function podsOf(action: Action): readonly PodPlan[] {
+  if (action.do === 'serve') return action.pods;
+  return action.do === 'writeManifest' || action.do === 'apiCreate' ? [action.pod] : [];
+}
+
+/** Every version of a pod mounts the same. */
+function withForeign(seed: number, action: Action): Action {
+  const draw = (pod: PodPlan): PodPlan =>
+    diceOf(seed, pod.uid, 'foreign').chance(0.12) ? { ...pod, foreign: true } : pod;
+  if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
+  return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
+}
+
+/** The file system of the first pod that mounts it hangs from around then. */
+function hangs(seed: number, pods: readonly { readonly atMs: number; readonly pod: PodPlan }[]): readonly Action[] {
+  const first = pods.find(({ pod }) => pod.foreign);
+  if (first === undefined) return [];
+  const dice = diceOf(seed, first.pod.uid, 'hang');
+  const atMs = Math.max(0, first.atMs + dice.between(-2000, 2000));
+  return [{ atMs, do: 'hangForeign', forMs: dice.between(1000, 60_000) }];
+}
+
+function writes(seed: number, atMs: number, { uid, emptyDir }: PodPlan): readonly Action[] {
+  const dice = diceOf(seed, uid, 'files');
+  if (!emptyDir || !dice.chance(0.4)) return [];
+  const what = HOSTILE_KINDS.filter(() => dice.chance(0.5));
+  return what.length === 0 ? [] : [{ atMs: atMs + dice.between(500, 30_000), do: 'hostileFiles', uid, what }];
+}
+
+function diceOf(seed: number, uid: string, what: string): Dice {
+  return new Dice(seededRandom(hashOf(`${seed} ${uid} ${what}`)));
+}
