@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate } from 'node:tls';
 import type { UserInfo } from './user.ts';
 
@@ -69,14 +70,20 @@ function certificateUser({ subject, fingerprint256 }: DetailedPeerCertificate): 
   };
 }
 
+/** The chain, as far as each one's signature is of the next one's key: TLS has put it together by names, and clients send what they like. */
 function* chainOf(leaf: DetailedPeerCertificate): Generator<DetailedPeerCertificate> {
   const seen = new Set<DetailedPeerCertificate>();
   // An authority's issuer is itself.
   for (let next: DetailedPeerCertificate | undefined = leaf; next?.fingerprint256 && !seen.has(next); ) {
     seen.add(next);
     yield next;
-    next = next.issuerCertificate;
+    const issuer: DetailedPeerCertificate | undefined = next.issuerCertificate;
+    next = issuer?.raw !== undefined && isSignedBy(next, issuer) ? issuer : undefined;
   }
+}
+
+function isSignedBy({ raw }: DetailedPeerCertificate, issuer: DetailedPeerCertificate): boolean {
+  return new X509Certificate(raw).verify(new X509Certificate(issuer.raw).publicKey);
 }
 
 function valuesOf(value: string | readonly string[] | undefined): readonly string[] {

@@ -1,9 +1,11 @@
+import { X509Certificate } from 'node:crypto';
+import type { DetailedPeerCertificate } from 'node:tls';
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bearerToken, protocolsWithoutToken } from '../src/bearer-token.ts';
-import { type ClientCertificate, judgeCertificate } from '../src/client-certificate.ts';
+import { type ClientCertificate, clientCertificate, judgeCertificate } from '../src/client-certificate.ts';
 import { ConnectionLedger } from '../src/connection-ledger.ts';
 import { InFlightLimit } from '../src/in-flight.ts';
 import { Authentication, WebhookAuthorization } from '../src/index.ts';
@@ -13,6 +15,7 @@ import { ReviewCache } from '../src/review-cache.ts';
 import { metricBucket, securedRoute } from '../src/secured-routes.ts';
 import { tlsOptions } from '../src/tls-settings.ts';
 import { withAuthenticatedGroup } from '../src/user.ts';
+import { Pki } from './pki.ts';
 import { FakeReviewer } from './secured-fixture.ts';
 
 const never = new AbortController().signal;
@@ -170,6 +173,25 @@ describe('judgeCertificate', () => {
     [{ ...good, user: undefined }, ['ca'], 150, undefined],
   ])('%#', (certificate, authorities, nowMs, verdict) => {
     expect(judgeCertificate(certificate, new Set(authorities), nowMs)).toEqual(verdict);
+  });
+});
+
+describe('clientCertificate', () => {
+  it('follows signatures, not names: who sends an authority along is not of it', async () => {
+    await using pki = await Pki.create('one-name');
+    await using namesake = await Pki.create('one-name');
+    const { cert } = await pki.issue({ subject: '/CN=someone' });
+    const shown = (ca: string): DetailedPeerCertificate => {
+      const of = (pem: string): DetailedPeerCertificate =>
+        new X509Certificate(pem).toLegacyObject() as DetailedPeerCertificate;
+      return { ...of(cert), issuerCertificate: of(ca) };
+    };
+    expect(clientCertificate(shown(pki.ca), undefined).fingerprints).toContain(pki.fingerprint);
+    const forged = clientCertificate(shown(namesake.ca), undefined);
+    expect(forged.fingerprints).not.toContain(namesake.fingerprint);
+    expect(forged.user?.name).toBe('someone');
+    const verdict = judgeCertificate(forged, new Set([namesake.fingerprint]), Date.now() + 60_000);
+    expect(verdict).toEqual({ problem: 'certificate signed by an authority that is no longer believed' });
   });
 });
 
