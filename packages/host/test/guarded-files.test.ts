@@ -137,6 +137,22 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
+  it('keeps nothing of places that nobody asks for any more', async () => {
+    const { clock, files, helpers } = setUp({ deadlineMs: 1000, maxAbandoned: 1000 });
+    const hang = async (path: string): Promise<void> => {
+      const answer = codeOf(files.stat(path));
+      await clock.settle();
+      await clock.advance(1000);
+      expect(await answer).toBe('ETIMEDOUT');
+      for (const helper of helpers) helper.end();
+    };
+    for (let n = 0; n < 20; n++) await hang(`/run/p${n}`);
+    expect(files.suspected).toBe(20);
+    await clock.advance(2 * LONGEST_BACK_OFF_MS);
+    await hang('/run/last');
+    expect(files.suspected).toBe(1);
+  });
+
   it('W6: a place that did not answer is refused at once, then asked by one, and forgiven when it answers', async () => {
     const { clock, files, helpers } = setUp();
     const hanging = codeOf(files.stat('/nfs/a'));

@@ -4,7 +4,7 @@ import { HELPER_THREADS, type Helper } from '../helper/helper-process.ts';
 import type { FileSystemSize, HelperCallName, HelperCalls } from '../helper/protocol.ts';
 import { errorCode, systemError } from '../system-error.ts';
 import type { ForeignFiles } from './foreign-files.ts';
-import { mayAsk, placeOf, type Suspicion, suspect } from './hang-rule.ts';
+import { isOld, mayAsk, placeOf, type Suspicion, suspect } from './hang-rule.ts';
 
 /** What {@link GuardedFiles} works with. */
 export interface GuardedFilesComponents {
@@ -56,6 +56,11 @@ export class GuardedFiles implements ForeignFiles {
   /** Helpers that were killed and have not ended. */
   get abandoned(): number {
     return this.#dying;
+  }
+
+  /** Places that did not answer, and of which that still counts. */
+  get suspected(): number {
+    return this.#suspicions.size;
   }
 
   stat(path: string, signal?: AbortSignal): Promise<FileStat> {
@@ -154,7 +159,7 @@ export class GuardedFiles implements ForeignFiles {
     running.calls++;
     const late = Promise.withResolvers<never>();
     const timer = clock.setTimer(deadlineMs, () => {
-      this.#suspicions.set(place, suspect(this.#suspicions.get(place), clock.monotonic()));
+      this.#suspectPlace(place, clock.monotonic());
       this.#retire(running);
       late.reject(
         systemError('ETIMEDOUT', name, args[0], `its file system did not answer within ${deadlineMs / 1000} s`),
@@ -173,6 +178,12 @@ export class GuardedFiles implements ForeignFiles {
       running.calls--;
       this.#endIfIdle(running);
     }
+  }
+
+  /** Of places that nobody asks for any more, as pods come and go, nothing is kept. */
+  #suspectPlace(place: string, nowMs: number): void {
+    for (const [other, suspicion] of this.#suspicions) if (isOld(suspicion, nowMs)) this.#suspicions.delete(other);
+    this.#suspicions.set(place, suspect(this.#suspicions.get(place), nowMs));
   }
 
   #helper(): Running {

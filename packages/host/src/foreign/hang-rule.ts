@@ -25,6 +25,11 @@ export function suspect(before: Suspicion | undefined, nowMs: number): Suspicion
   return { hangs, refusedUntilMs: nowMs + backOffMs };
 }
 
+/** Whether a place might have been asked again for so long that it counts as any other. */
+export function isOld({ refusedUntilMs }: Suspicion, nowMs: number): boolean {
+  return nowMs - refusedUntilMs > LONGEST_BACK_OFF_MS;
+}
+
 /**
  * The place that a path is of: the mount point that its name is below or, where that is the root, the path itself, for a
  * link on the way may lead into any mount.
