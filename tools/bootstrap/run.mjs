@@ -12,6 +12,7 @@ const commands = {
   'control-plane': { build: [], program: 'tools/control-plane/src/main.ts' },
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
   'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
+  'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
   mutation: { build: [], generate: true, program: 'tools/mutation/src/main.ts' },
   bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },

@@ -1,6 +1,6 @@
 import { systemClock, systemRandom } from '@node-agent/async';
 import { fieldSelector, type KubeClients, Reflector, resources } from '@node-agent/kube-client';
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
@@ -10,17 +10,11 @@ const NAMESPACE = 'default';
 /** What the container of each pod runs: it ends at once when it is told to. */
 export const POD_COMMAND: readonly string[] = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 
-function podOf(name: string, nodeName: string): Pod {
-  return {
-    metadata: { name, namespace: NAMESPACE, uid: '' },
-    spec: {
-      nodeName,
-      terminationGracePeriodSeconds: 1,
-      dnsPolicy: 'Default',
-      containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command: POD_COMMAND }],
-    },
-  };
-}
+const PLAIN: PodSpec = {
+  terminationGracePeriodSeconds: 1,
+  dnsPolicy: 'Default',
+  containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command: POD_COMMAND }],
+};
 
 /** The pods of one node, made, changed and deleted in the API, and watched there: all times are those of this program's watch. */
 export class ClusterPods {
@@ -46,10 +40,14 @@ export class ClusterPods {
     await running;
   }
 
-  /** @returns when it was asked for, in milliseconds */
-  async create(name: string): Promise<number> {
+  /**
+   * @param spec of one that runs until it is told to end where absent
+   * @returns when it was asked for, in milliseconds
+   */
+  async create(name: string, spec: PodSpec = PLAIN): Promise<number> {
     const startMs = performance.now();
-    await this.#client.create(resources.pods, podOf(name, this.#nodeName));
+    const metadata = { name, namespace: NAMESPACE, uid: '' };
+    await this.#client.create(resources.pods, { metadata, spec: { ...spec, nodeName: this.#nodeName } });
     return startMs;
   }
 

@@ -1,0 +1,122 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { nodeFileSystem } from '@node-agent/host';
+import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { ClusterKubelet } from '../cluster/cluster-kubelet.ts';
+import { ClusterPods, conditionHolds } from '../cluster/cluster-pods.ts';
+import { RuntimeSide } from '../runtime-side.ts';
+import { sleep, until } from '../waiting.ts';
+import { type HostileKind, hostileSpec } from './kinds.ts';
+
+/** What a turn is taken with. */
+export interface HostilePlan {
+  readonly controlPlane: ControlPlane;
+  readonly binaries: ContainerdBinaries;
+  readonly program: string;
+  readonly nodeName: string;
+  readonly directory: string;
+  readonly subnet: string;
+  readonly kinds: readonly HostileKind[];
+  readonly say: (text: string) => void;
+}
+
+/** What pods of one kind have cost a kubelet and the other pods. */
+export interface Harm {
+  /** How far its memory grew at most. */
+  readonly peakBytes: number;
+  readonly cpuSeconds: number;
+  /** From a healthy pod's creation, while they are deleted, until it is Ready. */
+  readonly otherReadyMs: number;
+  /** From their deletion until the last of them is gone; infinite where it was not within five minutes. */
+  readonly goneMs: number;
+}
+
+const READY_TIMEOUT_MS = 180_000;
+const GONE_TIMEOUT_MS = 300_000;
+const SETTLE_MS = 5000;
+
+/** Has a kubelet bear pods of each kind, one kind after another, with a runtime of its own. */
+export async function takeHostileTurn(plan: HostilePlan, signal: AbortSignal): Promise<ReadonlyMap<string, Harm>> {
+  const { controlPlane, nodeName, directory, program, say } = plan;
+  await mkdir(directory, { recursive: true });
+  const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
+  const kubeconfig = await controlPlane.nodeKubeconfig(nodeName);
+  const kubelet = new ClusterKubelet({
+    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, cgroupRoot: side.cgroupRoot },
+    directory: join(directory, 'k'),
+  });
+  const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
+  await using clients = new KubeClients(
+    { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+    { connection, requests: { qps: 0, burst: 1 } },
+  );
+  const pods = new ClusterPods(clients.requests, nodeName);
+  const watching = new AbortController();
+  const watch = pods.start(watching.signal);
+  const harm = new Map<string, Harm>();
+  try {
+    await kubelet.start();
+    const isReady = async (): Promise<boolean> => {
+      await kubelet.usage();
+      const node = await clients.requests.get(resources.nodes, { name: nodeName }).catch(() => undefined);
+      return conditionHolds(node, 'Ready');
+    };
+    await until(`${nodeName} is ready`, isReady, signal);
+    for (const kind of plan.kinds) {
+      say(`${nodeName}: ${kind.name}`);
+      harm.set(kind.name, await bear(kind, nodeName, kubelet, pods, signal));
+    }
+    return harm;
+  } finally {
+    watching.abort();
+    await watch.catch(() => {});
+    await kubelet.stop();
+    await clients.requests.delete(resources.nodes, { name: nodeName }).catch(() => {});
+    await side.stop();
+  }
+}
+
+async function bear(
+  kind: HostileKind,
+  nodeName: string,
+  kubelet: ClusterKubelet,
+  pods: ClusterPods,
+  signal: AbortSignal,
+): Promise<Harm> {
+  const id = kind.name.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+  const names = Array.from({ length: kind.pods }, (_, index) => `${nodeName}-${id}-${index}`);
+  await sleep(SETTLE_MS, signal);
+  await kubelet.forgetPeak();
+  const before = await kubelet.usage();
+  await Promise.all(names.map((name) => pods.create(name, hostileSpec(kind, PAUSE_IMAGE))));
+  await within(READY_TIMEOUT_MS, Promise.all(names.map((name) => pods.ready(name))));
+  const deletedMs = performance.now();
+  await Promise.all(names.map((name) => pods.delete(name)));
+  const other = `${nodeName}-${id}-other`;
+  const createdMs = await pods.create(other);
+  const otherReadyMs = (await pods.ready(other)) - createdMs;
+  const gone = await within(GONE_TIMEOUT_MS, Promise.all(names.map((name) => pods.gone(name))));
+  const { peakRssBytes, cpuSeconds } = await kubelet.usage();
+  await pods.delete(other);
+  return {
+    peakBytes: peakRssBytes - before.rssBytes,
+    cpuSeconds: cpuSeconds - before.cpuSeconds,
+    otherReadyMs,
+    goneMs: gone === undefined ? Number.POSITIVE_INFINITY : Math.max(...gone) - deletedMs,
+  };
+}
+
+/** What comes in time. */
+async function within<T>(timeoutMs: number, coming: Promise<T>): Promise<T | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => late.resolve(undefined), timeoutMs);
+  try {
+    return await Promise.race([coming, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

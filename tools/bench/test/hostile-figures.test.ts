@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { hostileFigures, hostileTable } from '../src/hostile/figures.ts';
+import { HOSTILE_KINDS, hostileSpec } from '../src/hostile/kinds.ts';
+import type { Harm } from '../src/hostile/turn.ts';
+
+const harm: Harm = { peakBytes: 10e6, cpuSeconds: 1, otherReadyMs: 500, goneMs: 2000 };
+
+test('figures of both kubelets are told beside each other, and what never came as that', () => {
+  const ours = new Map([['files', harm]]);
+  const go = new Map([['files', { ...harm, peakBytes: 20e6, goneMs: undefined }]]);
+  const figures = hostileFigures(ours, go);
+  expect(figures.map(({ go, ours, ratio }) => [go, ours, ratio])).toEqual([
+    [20, 10, 0.5],
+    [1, 1, 1],
+    [500, 500, 1],
+    [undefined, 2, undefined],
+  ]);
+  expect(hostileTable(figures)).toMatch(/until they are gone \[s\]\s+never\s+2\.00\s+never/);
+  expect(hostileFigures(ours, undefined)[0]?.go).toBeUndefined();
+});
+
+test('each kind is of pods that are Ready once their harm is done', () => {
+  for (const kind of HOSTILE_KINDS) {
+    expect(kind.script).toContain('ready');
+    const [container] = hostileSpec(kind, 'image').containers;
+    expect(container?.readinessProbe?.exec?.command).toEqual(['test', '-e', '/e/ready']);
+  }
+});
