@@ -7,15 +7,15 @@ const harm: Harm = { peakBytes: 10e6, cpuSeconds: 1, otherReadyMs: 500, goneMs: 
 
 test('figures of both kubelets are told beside each other, and what never came as that', () => {
   const ours = new Map([['files', harm]]);
-  const go = new Map([['files', { ...harm, peakBytes: 20e6, goneMs: undefined }]]);
+  const go = new Map([['files', { ...harm, peakBytes: 20e6, goneMs: Number.POSITIVE_INFINITY }]]);
   const figures = hostileFigures(ours, go);
   expect(figures.map(({ go, ours, ratio }) => [go, ours, ratio])).toEqual([
     [20, 10, 0.5],
     [1, 1, 1],
     [500, 500, 1],
-    [undefined, 2, undefined],
+    [Number.POSITIVE_INFINITY, 2, 0],
   ]);
-  expect(hostileTable(figures)).toMatch(/until they are gone \[s\]\s+never\s+2\.00\s+never/);
+  expect(hostileTable(figures)).toMatch(/until they are gone \[s\]\s+never\s+2\.00\s+0\.00/);
   expect(hostileFigures(ours, undefined)[0]?.go).toBeUndefined();
 });
 

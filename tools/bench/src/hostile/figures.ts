@@ -6,19 +6,19 @@ export interface HostileFigure {
   readonly kind: string;
   readonly figure: string;
   readonly go: number | undefined;
-  readonly ours: number | undefined;
-  /** Ours over Go's, where both are there. */
+  readonly ours: number;
+  /** Ours over Go's, where both came to an end. */
   readonly ratio: number | undefined;
 }
 
-const FIGURES: readonly (readonly [name: string, of: (harm: Harm) => number | undefined])[] = [
+const FIGURES: readonly (readonly [name: string, of: (harm: Harm) => number])[] = [
   ['memory, at most [MB]', ({ peakBytes }) => peakBytes / 1e6],
   ['CPU [s]', ({ cpuSeconds }) => cpuSeconds],
   ['another pod, create to Ready [ms]', ({ otherReadyMs }) => otherReadyMs],
-  ['until they are gone [s]', ({ goneMs }) => goneMs && goneMs / 1000],
+  ['until they are gone [s]', ({ goneMs }) => goneMs / 1000],
 ];
 
-/** What both kubelets bore, kind by kind; Go's figures are absent where it was not measured, or did not come to an end. */
+/** What both kubelets bore, kind by kind; Go's figures are absent where it was not measured. */
 export function hostileFigures(
   ours: ReadonlyMap<string, Harm>,
   go: ReadonlyMap<string, Harm> | undefined,
@@ -27,8 +27,8 @@ export function hostileFigures(
     FIGURES.map(([figure, of]) => {
       const theirs = go?.get(kind);
       const values = { go: theirs && of(theirs), ours: of(harm) };
-      const ratio = values.go && values.ours !== undefined ? values.ours / values.go : undefined;
-      return { kind, figure, ...values, ratio };
+      const ratio = values.go && values.ours / values.go;
+      return { kind, figure, ...values, ratio: Number.isFinite(ratio) ? ratio : undefined };
     }),
   );
 }
@@ -45,5 +45,7 @@ export function hostileTable(figures: readonly HostileFigure[]): string {
 }
 
 function rounded(value: number | undefined): string {
-  return value === undefined ? 'never' : value.toFixed(Math.abs(value) >= 100 ? 0 : 2);
+  if (value === undefined) return '';
+  if (!Number.isFinite(value)) return 'never';
+  return value.toFixed(Math.abs(value) >= 100 ? 0 : 2);
 }
