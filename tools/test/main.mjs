@@ -15,6 +15,7 @@ const steps = [
   { name: 'manifests', command: ['node', 'tools/checks/manifests.mjs'] },
   { name: 'brands', command: ['node', 'tools/checks/brands.mjs'] },
   { name: 'defaults', command: ['node', 'tools/checks/defaults.mjs'] },
+  { name: 'fields of pods', command: ['node', 'tools/checks/pod-fields.mjs'] },
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
   { name: 'generate', command: nx('generate') },
   { name: 'types', command: nx('typecheck') },

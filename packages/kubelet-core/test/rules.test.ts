@@ -60,6 +60,21 @@ describe('admission', () => {
     const all = { probes: true, lifecycleHooks: true, userNamespaces: true, resourceClaims: true };
     expect(unsupportedFeatureHandler(all).admit(pod)).toEqual({ admit: true });
   });
+
+  test('pods that want devices by claims are refused', () => {
+    const claims = [{ name: 'gpu', request: 'one' }];
+    const pod = makePod('a', {
+      spec: {
+        resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 'gpus' }],
+        containers: [{ name: 'a', resources: { claims } }],
+      },
+    });
+    expect(unsupportedFeatureHandler({ ...features, probes: true }).admit(pod)).toEqual({
+      admit: false,
+      reason: 'UnsupportedFeature',
+      message: 'this kubelet does not support spec.containers[0].resources.claims, spec.resourceClaims',
+    });
+  });
 });
 
 describe('RuntimeState', () => {

@@ -167,6 +167,15 @@ describe('the security context of a container', () => {
     });
   });
 
+  it('SELinux labels are taken over whole', () => {
+    const pods = { user: 'u', role: 'r', type: 't', level: 's0:c1,c2' };
+    const pod = makePod({ securityContext: { seLinuxOptions: pods } });
+    expect(securityOf(makeContainer(), {}, pod)?.selinuxOptions).toEqual(pods);
+    const own = makeContainer({ securityContext: { seLinuxOptions: { level: 's0:c3' } } });
+    expect(securityOf(own, {}, pod)?.selinuxOptions).toEqual({ user: '', role: '', type: '', level: 's0:c3' });
+    expect(securityOf(makeContainer())?.selinuxOptions).toBeNull();
+  });
+
   it('masks parts of /proc unless the container asks for all of it', () => {
     const node = { ...nodeSettings, extraMaskedPaths: ['/sys/devices/system/cpu/cpu0/thermal_throttle'] };
     const usual = securityOf(makeContainer(), { node });

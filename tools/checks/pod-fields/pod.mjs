@@ -1,0 +1,179 @@
+// What becomes of the fields of a pod's spec, and of what it holds beside containers, volumes and security.
+import { files as t } from './tests.mjs';
+import { others, refused, works } from './verdicts.mjs';
+
+const scheduler = 'the scheduler';
+const affinityOfPods = 'the scheduler: where other pods are is not asked for on the node';
+
+export const pod = {
+  PodSpec: [
+    works('activeDeadlineSeconds', [
+      t.syncer,
+      'a pod past its deadline has failed, is told so once, and is not synced any more',
+    ]),
+    works('affinity', [t.affinity, 'one term of two']),
+    others('automountServiceAccountToken', 'the API server, which adds the volume of the token'),
+    works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the events that people know']),
+    works('dnsConfig dnsPolicy', [
+      t.dns,
+      "adds the pod's own settings, without saying anything twice, options by their names",
+    ]),
+    works(
+      'enableServiceLinks',
+      [t.services, "shows the services of the pod's own namespace where it wants links, with all of their ports"],
+      [t.workloads, 'the environment of a pod has its sources in their order, and the services'],
+    ),
+    works(
+      'ephemeralContainers',
+      [t.actions, 'one that was created and not started has not run'],
+      [t.ephemeral, 'one that is added to a pod that runs starts in it, and never again'],
+    ),
+    works('hostAliases', [t.network, "writes the pod's names and aliases, and mounts the file read-write"]),
+    works('hostIPC hostNetwork hostPID shareProcessNamespace', [t.sandbox, 'shares namespaces as %j asks']),
+    refused(
+      'hostUsers',
+      'this kubelet does not support spec.hostUsers=false',
+      'user namespaces are not given yet; `true` is what all pods have',
+      [t.core, 'each field that nobody here would act on is named'],
+    ),
+    works('hostname subdomain', [t.hostname, 'both']),
+    works('hostnameOverride', [t.hostname, 'an override beats both']),
+    works('imagePullSecrets', [t.pullSecrets, 'pulls with its own secrets first, then with what the node has']),
+    works(
+      'initContainers',
+      [t.init, 'C3: the next one follows a success'],
+      [t.init, 'C4: main containers start when the last one runs'],
+    ),
+    works('nodeName', [t.predicates, 'another node']),
+    works('nodeSelector', [t.predicates, 'a pod is admitted by the labels that the node turns out to have']),
+    works('os', [t.predicates, 'another operating system']),
+    works(
+      'overhead',
+      [t.sandbox, 'tells the resources of the containers together, and the overhead apart'],
+      [t.amounts, 'overhead on top, for limits only where there is one'],
+    ),
+    others('preemptionPolicy', 'the scheduler: the node makes room for critical pods alone'),
+    works('priority', [t.facts, 'critical is %s for %s']),
+    others('priorityClassName', 'the API server, which looks its `priority` up'),
+    works('readinessGates', [
+      t.status,
+      'S7: a readiness gate that is missing or not True keeps the pod from being ready',
+    ]),
+    refused(
+      'resourceClaims',
+      'this kubelet does not support spec.resourceClaims',
+      'there is no dynamic resource allocation yet',
+      [t.core, 'pods that want devices by claims are refused'],
+    ),
+    works(
+      'resources',
+      [t.amounts, 'the pod as a whole in place of its containers'],
+      [t.sandbox, "takes the pod's own resources before those of its containers"],
+    ),
+    works('restartPolicy', [t.actions, 'OnFailure: an exit with 0 is the end']),
+    works('runtimeClassName', [
+      t.runtimeClasses,
+      'the handler of a class is read each time: the class may have been made anew',
+    ]),
+    others('schedulerName schedulingGates schedulingGroup topologySpreadConstraints', scheduler),
+    works('securityContext', [t.container, 'takes the container before the pod, and the pod before the image']),
+    others('serviceAccount', 'the API server, which keeps it the same as `serviceAccountName`'),
+    works('serviceAccountName', [t.env, 'spec.serviceAccountName']),
+    works('setHostnameAsFQDN', [
+      t.sandbox,
+      'uses the FQDN as the host name where the pod asks for it and it fits into 64 characters',
+    ]),
+    works('terminationGracePeriodSeconds', [t.kill, 'is what the pod says']),
+    works('tolerations', [t.predicates, 'a toleration lets it in']),
+    works('volumes', [t.volumes, 'show in containers once they are ready, and not before']),
+  ],
+  HostAlias: [works('hostnames ip', [t.network, "writes the pod's names and aliases, and mounts the file read-write"])],
+  LocalObjectReference: [
+    works('name', [t.pullSecrets, 'pulls with its own secrets first, then with what the node has']),
+  ],
+  PodDNSConfig: [
+    works('nameservers options searches', [
+      t.dns,
+      "adds the pod's own settings, without saying anything twice, options by their names",
+    ]),
+  ],
+  PodDNSConfigOption: [
+    works('name value', [t.dns, "adds the pod's own settings, without saying anything twice, options by their names"]),
+  ],
+  PodOS: [works('name', [t.predicates, 'another operating system'])],
+  PodReadinessGate: [
+    works('conditionType', [
+      t.status,
+      'S7: a readiness gate that is missing or not True keeps the pod from being ready',
+    ]),
+  ],
+  PodResourceClaim: [
+    refused(
+      'name resourceClaimName resourceClaimTemplateName',
+      'this kubelet does not support spec.resourceClaims',
+      'there is no dynamic resource allocation yet',
+      [t.core, 'pods that want devices by claims are refused'],
+    ),
+  ],
+  PodSchedulingGate: [others('name', scheduler)],
+  PodSchedulingGroup: [others('podGroupName', scheduler)],
+  TopologySpreadConstraint: [
+    others(
+      'labelSelector matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable',
+      scheduler,
+    ),
+  ],
+  Toleration: [
+    works('effect key operator value', [t.tolerations, 'Lt and Gt tolerate nothing while their gate is off']),
+    others('tolerationSeconds', 'the controller that evicts pods from tainted nodes'),
+  ],
+  Affinity: [
+    works('nodeAffinity', [t.affinity, 'one term of two']),
+    others('podAffinity podAntiAffinity', affinityOfPods),
+  ],
+  NodeAffinity: [
+    others('preferredDuringSchedulingIgnoredDuringExecution', 'the scheduler: a preference keeps no pod out'),
+    works('requiredDuringSchedulingIgnoredDuringExecution', [t.affinity, 'one term of two']),
+  ],
+  NodeSelector: [works('nodeSelectorTerms', [t.affinity, 'no terms'])],
+  NodeSelectorTerm: [works('matchExpressions matchFields', [t.affinity, 'both parts of a term'])],
+  NodeSelectorRequirement: [works('key operator values', [t.affinity, 'NotIn of what no label can be is malformed'])],
+  PreferredSchedulingTerm: [others('preference weight', scheduler)],
+  PodAffinity: [
+    others(
+      'preferredDuringSchedulingIgnoredDuringExecution requiredDuringSchedulingIgnoredDuringExecution',
+      affinityOfPods,
+    ),
+  ],
+  PodAntiAffinity: [
+    others(
+      'preferredDuringSchedulingIgnoredDuringExecution requiredDuringSchedulingIgnoredDuringExecution',
+      affinityOfPods,
+    ),
+  ],
+  PodAffinityTerm: [
+    others('labelSelector matchLabelKeys mismatchLabelKeys namespaceSelector namespaces topologyKey', affinityOfPods),
+  ],
+  WeightedPodAffinityTerm: [others('podAffinityTerm weight', affinityOfPods)],
+  ResourceRequirements: [
+    works(
+      'limits requests',
+      [t.resources, "takes the container's limit before the pod's"],
+      [t.predicates, 'too much CPU, in thousandths'],
+    ),
+    refused(
+      'claims',
+      'this kubelet does not support spec.containers[0].resources.claims',
+      'there is no dynamic resource allocation yet',
+      [t.core, 'pods that want devices by claims are refused'],
+    ),
+  ],
+  ContainerResourceClaim: [
+    refused(
+      'name request',
+      'this kubelet does not support spec.containers[0].resources.claims',
+      'there is no dynamic resource allocation yet',
+      [t.core, 'pods that want devices by claims are refused'],
+    ),
+  ],
+};

@@ -1,0 +1,184 @@
+// What becomes of the fields of volumes and their mounts.
+import { files as t } from './tests.mjs';
+import { others, partly, refused, works } from './verdicts.mjs';
+
+const told = [t.volumes, 'is told before a pod is taken on'];
+const unsupported = (fields, type, why) =>
+  refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, told);
+/** A type of volume that this kubelet has not got: its fields say nothing. */
+const whole = (type, fields, why) => [unsupported(fields, type, why)];
+
+const claims = 'volumes of claims come later';
+const csi = 'CSI drivers come later';
+const gone = 'as upstream, which has no such plugin any more: a CSI driver has taken its place, and those come later';
+const inTree = 'one of the plugins that upstream still has in its tree; they come with volumes of claims, if at all';
+const payload = [t.payload, 'optional keys'];
+const filled = [t.projections, 'are where upstream has them, and read-only for containers'];
+const anchors = [
+  t.projections,
+  'hold trust anchors by name or by signer, where they may be missing as where they may not',
+];
+const controller = 'the controller that makes the claim';
+
+export const volumes = {
+  Volume: [
+    works('name', [t.mounts, 'takes paths and flags over']),
+    works('configMap downwardAPI projected secret', filled),
+    works('emptyDir', [
+      t.volumes,
+      'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
+    ]),
+    works('hostPath', [t.volumes, 'show in containers once they are ready, and not before']),
+    refused('image', 'volume img: image volumes are not supported by this kubelet', 'they come later', [
+      t.container,
+      'refuses image volumes that the container mounts',
+    ]),
+    unsupported('persistentVolumeClaim', 'persistentVolumeClaim', claims),
+    unsupported('ephemeral', 'ephemeral', claims),
+    unsupported('csi', 'csi', csi),
+    unsupported('fc', 'fc', inTree),
+    unsupported('flexVolume', 'flexVolume', inTree),
+    unsupported('iscsi', 'iscsi', inTree),
+    unsupported('nfs', 'nfs', inTree),
+    unsupported('gitRepo', 'gitRepo', 'as upstream since 1.33: it ran git as root with what the pod said'),
+    ...[
+      'awsElasticBlockStore azureDisk azureFile cephfs cinder flocker gcePersistentDisk glusterfs',
+      'photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume',
+    ].map((fields) => unsupported(fields, '…', gone)),
+  ],
+  VolumeMount: [
+    works('mountPath mountPropagation name readOnly recursiveReadOnly', [t.mounts, 'takes paths and flags over']),
+    refused('subPath subPathExpr', 'subPath of volume mount "v" is not supported by this kubelet', 'they come later', [
+      t.mounts,
+      'names what each kind of container asks for',
+    ]),
+  ],
+  VolumeDevice: [
+    refused('devicePath name', 'block volume "b" is not supported by this kubelet', claims, [
+      t.mounts,
+      'names what each kind of container asks for',
+    ]),
+  ],
+  EmptyDirVolumeSource: [
+    partly('medium', 'huge pages are refused: `emptyDir medium "HugePages-2Mi" is not supported by this kubelet`', [
+      t.volumes,
+      'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
+    ]),
+    partly('sizeLimit', 'a volume on the disk is held to it by eviction, which comes later', [
+      t.volumes,
+      'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
+    ]),
+  ],
+  HostPathVolumeSource: [
+    works('path type', [t.hostPath, 'gives the path as it is, follows links to tell the type, and asks for no label']),
+  ],
+  ConfigMapVolumeSource: [
+    works('defaultMode items name optional', [
+      t.projections,
+      'wait for what is not there yet, with nothing on the disk, and not for what is optional',
+    ]),
+  ],
+  SecretVolumeSource: [
+    works('defaultMode items optional secretName', [
+      t.projections,
+      'wait for what is not there yet, with nothing on the disk, and not for what is optional',
+    ]),
+  ],
+  KeyToPath: [works('key mode path', payload)],
+  DownwardAPIVolumeSource: [works('defaultMode items', filled)],
+  DownwardAPIVolumeFile: [
+    works('fieldRef mode path resourceFieldRef', [t.payload, 'names each file that makes no sense']),
+  ],
+  ProjectedVolumeSource: [works('defaultMode sources', filled)],
+  VolumeProjection: [
+    works('clusterTrustBundle', anchors),
+    works('configMap downwardAPI secret serviceAccountToken', filled),
+    refused('podCertificate', 'projected source podCertificate is not supported by this kubelet', 'it comes later', [
+      t.projections,
+      'are refused by name where nothing gives what they need',
+    ]),
+  ],
+  ClusterTrustBundleProjection: [works('labelSelector name optional path signerName', anchors)],
+  ConfigMapProjection: [
+    works('items name optional', [t.projections, 'name all sources of a projected volume that are missing']),
+  ],
+  SecretProjection: [
+    works('items name optional', [t.projections, 'name all sources of a projected volume that are missing']),
+  ],
+  DownwardAPIProjection: [works('items', filled)],
+  ServiceAccountTokenProjection: [
+    works('audience expirationSeconds path', [
+      t.projections,
+      "give tokens to the pod's user alone, and to its group; and ask for them as the pod says",
+    ]),
+  ],
+  PodCertificateProjection: [
+    refused(
+      'certificateChainPath credentialBundlePath keyPath keyType maxExpirationSeconds signerName userAnnotations',
+      'projected source podCertificate is not supported by this kubelet',
+      'it comes later',
+      [t.projections, 'are refused by name where nothing gives what they need'],
+    ),
+  ],
+  LabelSelector: [
+    works('matchExpressions matchLabels', [t.trustLabels, 'of a signer are those of its bundles with the labels']),
+  ],
+  LabelSelectorRequirement: [
+    works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with the labels']),
+  ],
+  ImageVolumeSource: [
+    refused('pullPolicy reference', 'volume img: image volumes are not supported by this kubelet', 'they come later', [
+      t.container,
+      'refuses image volumes that the container mounts',
+    ]),
+  ],
+  PersistentVolumeClaimVolumeSource: whole('persistentVolumeClaim', 'claimName readOnly', claims),
+  EphemeralVolumeSource: whole('ephemeral', 'volumeClaimTemplate', claims),
+  PersistentVolumeClaimTemplate: [others('metadata spec', controller)],
+  PersistentVolumeClaimSpec: [
+    others(
+      'accessModes dataSource dataSourceRef resources selector storageClassName volumeAttributesClassName volumeMode volumeName',
+      controller,
+    ),
+  ],
+  TypedLocalObjectReference: [others('apiGroup kind name', controller)],
+  TypedObjectReference: [others('apiGroup kind name namespace', controller)],
+  VolumeResourceRequirements: [others('limits requests', controller)],
+  ObjectMeta: [
+    others(
+      'annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid',
+      `${controller}: inside of a pod's spec, metadata is that of a claim's template alone`,
+    ),
+  ],
+  ManagedFieldsEntry: [others('apiVersion fieldsType fieldsV1 manager operation subresource time', controller)],
+  OwnerReference: [others('apiVersion blockOwnerDeletion controller kind name uid', controller)],
+  CSIVolumeSource: whole('csi', 'driver fsType nodePublishSecretRef readOnly volumeAttributes', csi),
+  AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', gone),
+  AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', gone),
+  AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', gone),
+  CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', gone),
+  CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', gone),
+  FCVolumeSource: whole('fc', 'fsType lun readOnly targetWWNs wwids', inTree),
+  FlexVolumeSource: whole('flexVolume', 'driver fsType options readOnly secretRef', inTree),
+  FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', gone),
+  GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', gone),
+  GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'as upstream since 1.33'),
+  GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', gone),
+  ISCSIVolumeSource: whole(
+    'iscsi',
+    'chapAuthDiscovery chapAuthSession fsType initiatorName iqn iscsiInterface lun portals readOnly secretRef targetPortal',
+    inTree,
+  ),
+  NFSVolumeSource: whole('nfs', 'path readOnly server', inTree),
+  PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', gone),
+  PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', gone),
+  QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', gone),
+  RBDVolumeSource: whole('rbd', 'fsType image keyring monitors pool readOnly secretRef user', gone),
+  ScaleIOVolumeSource: whole(
+    'scaleIO',
+    'fsType gateway protectionDomain readOnly secretRef sslEnabled storageMode storagePool system volumeName',
+    gone,
+  ),
+  StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', gone),
+  VsphereVirtualDiskVolumeSource: whole('vsphereVolume', 'fsType storagePolicyID storagePolicyName volumePath', gone),
+};
