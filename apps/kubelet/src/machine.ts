@@ -8,6 +8,8 @@ export interface Machine {
   readonly kernelRelease: string;
   /** Whether the kernel has AppArmor, and it is on. */
   readonly appArmor: boolean;
+  /** Whether the kernel has SELinux, and it is on. */
+  readonly selinux: boolean;
   readonly cgroupVersion: 1 | 2;
   readonly cpus: number;
   readonly memoryCapacityBytes: number;
@@ -33,6 +35,8 @@ export async function readMachine(fs: Files): Promise<Machine> {
     hostname: os.hostname(),
     kernelRelease: os.release(),
     appArmor: await hasAppArmor(fs),
+    // Its file system is mounted only where it is on.
+    selinux: await fs.exists('/sys/fs/selinux/enforce'),
     cgroupVersion,
     cpus: os.availableParallelism(),
     memoryCapacityBytes: kibibytes(meminfo, 'MemTotal'),

@@ -27,6 +27,7 @@ import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { kubeletServers } from './servers.ts';
 import { assemblySettings } from './settings.ts';
+import { userNamespaceSettings } from './user-namespaces.ts';
 
 /** What the process gives. */
 interface ProcessPorts {
@@ -123,7 +124,9 @@ export async function runNode(
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
   const secured = await securedServer(loaded, facts, shown, cluster);
   const servers = kubeletServers(configuration, shown, secured?.make);
-  const settings = assemblySettings({ ...loaded, flags, machine, identity, resources, sources, servers });
+  const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
+  const found = { machine, identity, resources, userNamespaces };
+  const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
   const { kubelet } = assembleKubelet(ports, settings);
 
   logger.info(

@@ -21,6 +21,7 @@ export interface NodeSetup {
   readonly resources: Pick<NodeResources, 'allocatable' | 'enforced'>;
   readonly sources: readonly PodSourcePort[];
   readonly servers: AssemblySettings['servers'];
+  readonly userNamespaces: NonNullable<AssemblySettings['userNamespaces']>;
 }
 
 /** What the configuration, the flags and the machine mean for the parts of the kubelet. */
@@ -104,6 +105,8 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       maxPerPodContainer: flags.maximumDeadContainersPerContainer,
       maxContainers: flags.maximumDeadContainers,
     },
+    userNamespaces: setup.userNamespaces,
+    selinux: machine.selinux,
     cgroups: {
       driver: configuration.cgroupDriver,
       cgroupRoot: configuration.cgroupRoot || '/',

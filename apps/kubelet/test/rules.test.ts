@@ -153,6 +153,7 @@ describe('settings', () => {
     hostname: 'n',
     kernelRelease: '6.1.0',
     appArmor: false,
+    selinux: false,
     cgroupVersion: 2,
     cpus: 4,
     memoryCapacityBytes: 1024,
@@ -172,6 +173,7 @@ describe('settings', () => {
       resources: { allocatable: { pods: '110' }, enforced: parseResourceList({ cpu: '4', memory: '1Ki', pid: '99' }) },
       sources: [],
       servers: {},
+      userNamespaces: { unavailable: 'the kernel has none' },
     });
 
   test('what the configuration says reaches the parts', () => {

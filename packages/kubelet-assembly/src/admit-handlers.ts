@@ -4,16 +4,20 @@ import type { VolumeManager } from '@node-agent/volumes';
 import type { NodeView } from './node-view.ts';
 import type { AssemblySettings } from './ports.ts';
 
-/** What this kubelet does for pods beside running their containers. */
-const FEATURES: PodFeatures = { probes: true, lifecycleHooks: true, userNamespaces: false, resourceClaims: false };
+/** What each kubelet does for pods beside running their containers. */
+const FEATURES: Omit<PodFeatures, 'userNamespaces'> = { probes: true, lifecycleHooks: true, resourceClaims: false };
 
 /** Who is asked whether a pod may run here, in this order. */
 export function nodeAdmitHandlers(
-  { admission, admitHandlers = [] }: Pick<AssemblySettings, 'admission' | 'admitHandlers'>,
+  {
+    admission,
+    admitHandlers = [],
+    userNamespaces,
+  }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
   { volumes, node }: { readonly volumes: Pick<VolumeManager, 'unsupported'>; readonly node: NodeView },
 ): readonly AdmitHandler[] {
   return [
-    unsupportedFeatureHandler(FEATURES),
+    unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
     predicateHandler({ node: () => node.forAdmission(), refresh: (signal) => node.refresh(signal) }, admission),

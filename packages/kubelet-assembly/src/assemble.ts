@@ -17,10 +17,12 @@ import { NodeContainers } from './node-containers.ts';
 import { NodeImages } from './node-images.ts';
 import { nodeProber } from './node-prober.ts';
 import { nodeReference } from './node-reference.ts';
+import { NodeUserNamespaces } from './node-user-namespaces.ts';
 import { NodeView } from './node-view.ts';
 import { nodeVolumes } from './node-volumes.ts';
 import { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, Decorations, NodePorts, PodSourcePort } from './ports.ts';
+import { handlerWithoutServer } from './runtime-classes.ts';
 import { RuntimeFacts } from './runtime-facts.ts';
 
 /** A kubelet and the parts of it that a program or a test asks directly. */
@@ -81,6 +83,11 @@ export function assembleKubelet<C>(
   const credentials = objects?.pullSecrets ?? ports.pullCredentials;
   const images = new NodeImages(child, ports, settings, { credentials, startup });
   const cgroups = nodeCgroups(child, ports, settings);
+  const runtimeHandler = (pod: Pod, signal: AbortSignal): Promise<string> =>
+    objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod);
+  const userNamespaces =
+    settings.userNamespaces &&
+    new NodeUserNamespaces(child, ports, settings.userNamespaces, rootDirectory, { facts, runtimeHandler });
   const onSandboxReady = (pod: Pod): void => kubelet.onPodSandboxReady(pod);
   const parts = {
     images: images.manager,
@@ -92,6 +99,8 @@ export function assembleKubelet<C>(
     objects,
     onSandboxReady,
     probes: prober.results,
+    userNamespaces,
+    runtimeHandler,
   };
   const containers = new NodeContainers(child, ports, settings, parts);
   const { runtime, podCache, pleg } = containers;
@@ -157,6 +166,7 @@ export function assembleKubelet<C>(
         }),
       volumes,
       ...(cgroups && { cgroups }),
+      ...(userNamespaces && { userNamespaces }),
       probes: prober,
       containerGc: containers.gc,
       ...(images.gc && { imageGc: images.gc }),

@@ -30,6 +30,9 @@ export interface ContainerParts {
   readonly probes: PodRuntimeComponents['probes'];
   /** Absent where there is no API server. */
   readonly objects: ClusterObjects | undefined;
+  /** Absent where pods get none. */
+  readonly userNamespaces: PodRuntimeComponents['userNamespaces'];
+  readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   /** Told when a pod's sandbox and its network are up. */
   readonly onSandboxReady: (pod: Pod) => void;
 }
@@ -47,7 +50,19 @@ export class NodeContainers {
     child: (component: string) => PartComponents,
     { cri, fs, hookHttp }: Pick<NodePorts, 'cri' | 'fs' | 'hookHttp'>,
     settings: AssemblySettings,
-    { images, network, volumes, node, pods, cgroups, objects, onSandboxReady, probes }: ContainerParts,
+    {
+      images,
+      network,
+      volumes,
+      node,
+      pods,
+      cgroups,
+      objects,
+      onSandboxReady,
+      probes,
+      userNamespaces,
+      runtimeHandler,
+    }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
     this.runtime = new PodRuntime(
@@ -76,7 +91,8 @@ export class NodeContainers {
         onSandboxReady,
         ...(cgroups && { cgroups }),
         hostIps: () => node.hostIps(),
-        runtimeHandler: (pod, signal) => objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod),
+        runtimeHandler,
+        ...(userNamespaces && { userNamespaces }),
         nodeAllocatable: () => node.allocatable(),
         ...(objects && { objects: objects.environment, services: () => objects.clusterServices.all() }),
       },
@@ -86,6 +102,7 @@ export class NodeContainers {
         containerLogsDirectory,
         backOff,
         startConcurrency,
+        selinuxEnabled: settings.selinux ?? false,
         ...(restartFeatures && { features: restartFeatures }),
       },
     );
@@ -108,10 +125,4 @@ export class NodeContainers {
     const { ips, sandboxes } = await this.runtime.getPodStatus(uid, name, namespace, signal);
     return sandboxes[0]?.hostNetwork ? node.hostIps() : ips;
   }
-}
-
-/** Where there is no API server to ask, a pod that wants a runtime of its own must not get another. @throws Error */
-async function handlerWithoutServer({ spec: { runtimeClassName: name } }: Pod): Promise<string> {
-  if (!name) return '';
-  throw new Error(`runtimeclass.node.k8s.io "${name}" cannot be looked up: there is no API server`);
 }

@@ -12,6 +12,7 @@ import type { RestartFeatures } from '@node-agent/pod-spec';
 import type { ProbePorts } from '@node-agent/prober';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { UserNamespacesOptions } from '@node-agent/userns';
 import type { HostPathFiles, Mounter } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
 
@@ -111,11 +112,15 @@ export interface AssemblySettings<C = unknown> {
     readonly maxPerPodContainer: number;
     readonly maxContainers: number;
   };
+  /** The host's IDs for pods with `hostUsers: false`, or why there are none. Absent: such pods are rejected. */
+  readonly userNamespaces?: Omit<UserNamespacesOptions, 'podsDirectory'> | { readonly unavailable: string };
   /** Where the groups of pods are and what they are held to, where there are any. */
   readonly cgroups?: Omit<PodCgroupsOptions, 'nodeRef'> & {
     /** Asked where the runtime does not tell its own; `cgroupfs` by default. */
     readonly driver?: CgroupDriver;
   };
+  /** Whether the node runs SELinux, so that mounts of containers are relabelled; false by default. */
+  readonly selinux?: boolean;
   /** How many sandboxes and containers are started at once. */
   readonly startConcurrency: number;
 }

@@ -37,3 +37,9 @@ export class RuntimeClasses {
     return name ? this.#handlers.get(name) : '';
   }
 }
+
+/** Where there is no API server to ask, a pod that wants a runtime of its own must not get another. @throws Error */
+export async function handlerWithoutServer({ spec: { runtimeClassName: name } }: Pod): Promise<string> {
+  if (!name) return '';
+  throw new Error(`runtimeclass.node.k8s.io "${name}" cannot be looked up: there is no API server`);
+}

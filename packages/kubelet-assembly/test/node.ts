@@ -57,6 +57,7 @@ export function startKubelet(
   cluster?: ClusterPart,
   silentSources: readonly PodSource[] = [],
   ports: Pick<NodePorts, 'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups'> = {},
+  changes: Partial<AssemblySettings> = {},
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};
   const settings: AssemblySettings = {
@@ -103,6 +104,7 @@ export function startKubelet(
     logs: { maxSizeBytes: -1, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
     containerGc: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },
     startConcurrency: 4,
+    ...changes,
   };
   const mounter = {
     mountPoints: async () => new Map(),

@@ -19,6 +19,7 @@ import type {
   ProbesPort,
   RuntimePort,
   StatusPort,
+  UserNamespacesPort,
   VolumesPort,
 } from './ports.ts';
 
@@ -48,6 +49,8 @@ export interface Dependencies {
   /** Absent: the runtime chooses where pods are. */
   readonly cgroups?: PodCgroupsPort;
   readonly containerGc: ContainerGcPort;
+  /** Absent where pods get no user namespaces. */
+  readonly userNamespaces?: UserNamespacesPort;
   /** Absent where no image is ever to go by itself. */
   readonly imageGc?: ImageGcPort;
   /** What its probes find is in a pod's status at once, and wakes its worker (P7). */

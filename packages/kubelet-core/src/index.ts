@@ -45,6 +45,7 @@ export type {
   SyncResult,
   UpdatePodOptions,
   UpdateType,
+  UserNamespacesPort,
   VolumesPort,
 } from './ports.ts';
 export type { RunPodResult } from './run-once.ts';

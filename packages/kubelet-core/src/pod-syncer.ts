@@ -44,6 +44,7 @@ type Components = Pick<
   | 'volumes'
   | 'pleg'
   | 'probes'
+  | 'userNamespaces'
 > & { readonly runtimeState: RuntimeState; readonly groups: Pick<PodGroups, 'ensure' | 'destroy'> };
 
 /**
@@ -174,7 +175,7 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
-    const { status, volumes, groups } = this.#deps;
+    const { status, volumes, groups, userNamespaces } = this.#deps;
     status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));
     await volumes.waitForUnmount(pod, signal);
     if (await volumes.podVolumesExist(pod.metadata.uid)) {
@@ -184,6 +185,7 @@ export class KubeletPodSyncer implements PodSyncer {
       );
     }
     await groups.destroy(pod.metadata.uid, signal);
+    await userNamespaces?.release(pod.metadata.uid);
     status.terminatePod(pod);
   }
 

@@ -248,6 +248,14 @@ export interface PodCgroupsPort {
   updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void>;
 }
 
+/** The IDs that pods with user namespaces have of the host: package `userns`. */
+export interface UserNamespacesPort {
+  /** The pod is gone. Never rejects. */
+  release(uid: string): Promise<void>;
+  /** Releases what pods have that nobody knows. */
+  releaseOrphans(isKnown: (uid: string) => boolean): Promise<void>;
+}
+
 /** Dead containers and sandboxes: package `container-gc`. */
 export interface ContainerGcPort {
   garbageCollect(

@@ -38,6 +38,7 @@ type Components = Pick<
   | 'startup'
   | 'mirrorPods'
   | 'probes'
+  | 'userNamespaces'
 > & { readonly workers: PodWorkersPort; readonly groups: Pick<PodGroups, 'removeOrphans'> };
 
 /**
@@ -221,13 +222,16 @@ export class SyncHandler {
    * what there was at the last housekeeping, and what came since.
    */
   #cleanUpOrphans(signal: AbortSignal): void {
-    const { volumes, podManager, logger, groups } = this.#deps;
+    const { volumes, podManager, logger, groups, userNamespaces } = this.#deps;
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     volumes.cleanupOrphanedPodDirs(isKnown, signal).catch((err: unknown) => {
       // It is tried again next time.
       if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pod directories');
     });
     groups.removeOrphans(isKnown, signal);
+    userNamespaces?.releaseOrphans(isKnown).catch((err: unknown) => {
+      if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pods user namespaces');
+    });
   }
 
   /** The pods that hold resources of the node: admitted, not terminal, not finished (N1). */

@@ -109,7 +109,7 @@ function setUp({ withCgroups = false } = {}) {
   };
   const groups = new PodGroups({ ...parts, ...(withCgroups && { cgroups }), activePods: () => [pod] });
   const syncer = new KubeletPodSyncer({ ...parts, groups });
-  return { syncer, pod, cgroups, probes, status, events, calls, behaviour, runtimeState, clock, ok };
+  return { parts, groups, syncer, pod, cgroups, probes, status, events, calls, behaviour, runtimeState, clock, ok };
 }
 
 const signal = new AbortController().signal;
@@ -395,5 +395,19 @@ describe("a pod's group", () => {
       code: 'VolumesLeft',
     });
     expect(calls).toEqual(['unmount']);
+  });
+});
+
+describe('the user namespace of a pod', () => {
+  test('N5: is released after the pod’s volumes, containers and group, before the pod is called gone', async () => {
+    const { parts, groups, pod, calls, status } = setUp({ withCgroups: true });
+    const userNamespaces = {
+      release: async (uid: string) => void calls.push(`release ${uid} ${status.terminated.length}`),
+      releaseOrphans: async () => {},
+    };
+    const syncer = new KubeletPodSyncer({ ...parts, groups, userNamespaces });
+    await syncer.syncTerminatedPod(pod, emptyStatus(pod), signal);
+    expect(calls).toEqual(['unmount', 'destroy uid-a', 'release uid-a 0']);
+    expect(status.terminated).toEqual(['uid-a']);
   });
 });

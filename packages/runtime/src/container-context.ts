@@ -1,7 +1,7 @@
-import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
+import { type ImageService, type Init, NamespaceMode, type PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
-import type { ContainerContext, NodeSettings } from './config/context.ts';
+import type { ContainerContext, NodeSettings, PodContext } from './config/context.ts';
 import { type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
 import { podAddresses } from './config/pod-addresses.ts';
@@ -12,7 +12,7 @@ import { containerHash } from './container-hash.ts';
 import { type EnvironmentFileComponents, readEnvironmentFiles } from './env-files.ts';
 import { PodRuntimeError } from './errors.ts';
 import { ImageUsers } from './image-users.ts';
-import type { PodMounts, PodNetworkPort } from './ports.ts';
+import type { PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
 
 /** What the node and its managers know, of which sandboxes and containers are made. */
 export interface ContextComponents {
@@ -29,6 +29,7 @@ export interface ContextComponents {
   readonly hostIps?: (() => readonly string[]) | undefined;
   readonly nodeAllocatable?: (() => Readonly<Record<string, string>>) | undefined;
   readonly selinuxEnabled?: boolean | undefined;
+  readonly userNamespaces?: PodUserNamespaces | undefined;
 }
 
 /** The cgroups of pods: package `cm-cgroups`. */
@@ -47,11 +48,12 @@ export class ConfigContexts {
     this.#imageUsers = new ImageUsers(components);
   }
 
-  /** @throws ContainerConfigError, and what the network's port throws */
-  async sandboxConfig(pod: Pod, attempt: number): Promise<Init<PodSandboxConfig>> {
+  /** @throws ContainerConfigError, and what the ports throw */
+  async sandboxConfig(pod: Pod, attempt: number, signal: AbortSignal): Promise<Init<PodSandboxConfig>> {
     const { network, node, cgroups } = this.#components;
     return generateSandboxConfig(pod, attempt, {
       node,
+      ...(await this.#userNamespace(pod, signal)),
       dns: await network.podDns(pod),
       ...(pod.spec.hostNetwork ? { hostname: '', domain: '' } : network.hostname(pod)),
       cgroupParent: cgroups?.podCgroupParent(pod) ?? '',
@@ -72,8 +74,9 @@ export class ConfigContexts {
     const services = this.#serviceVariables(pod);
     const hostIps = this.#components.hostIps?.() ?? [];
     const podIps = podAddresses(pod, sandboxIps, hostIps);
-    const [user, environmentObjects, environmentFiles, containerMounts] = await Promise.all([
+    const [user, userNamespace, environmentObjects, environmentFiles, containerMounts] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
+      this.#userNamespace(pod, signal),
       readEnvironmentObjects(pod, container, objects, signal),
       readEnvironmentFiles(pod, container, this.#environmentFiles()),
       mounts.containerMounts(pod, container, podIps),
@@ -93,6 +96,7 @@ export class ConfigContexts {
       hash: containerHash(container),
       imageRef,
       imageUser: user,
+      ...userNamespace,
       environment,
       mounts: containerMounts,
       ...(terminationMessageFile !== undefined && { terminationMessageFile }),
@@ -114,6 +118,12 @@ export class ConfigContexts {
       throw new PodRuntimeError('MissingObject', message);
     }
     return serviceVariables(known ?? [], pod.metadata.namespace, pod.spec.enableServiceLinks ?? true);
+  }
+
+  async #userNamespace(pod: Pod, signal: AbortSignal): Promise<Pick<PodContext, 'userNamespace'>> {
+    const { userNamespaces } = this.#components;
+    if (pod.spec.hostUsers !== false || userNamespaces === undefined) return {};
+    return { userNamespace: { mode: NamespaceMode.POD, ...(await userNamespaces.mappings(pod, signal)) } };
   }
 
   #environmentFiles(): EnvironmentFileComponents {

@@ -47,7 +47,14 @@ export {
   type PodRuntimeOptions,
   type RuntimeCalls,
 } from './pod-runtime.ts';
-export { type ImagePuller, type LifecycleHooks, noHooks, type PodMounts, type PodNetworkPort } from './ports.ts';
+export {
+  type ImagePuller,
+  type LifecycleHooks,
+  noHooks,
+  type PodMounts,
+  type PodNetworkPort,
+  type PodUserNamespaces,
+} from './ports.ts';
 export {
   type RuntimeCondition,
   type RuntimeHandlerInfo,

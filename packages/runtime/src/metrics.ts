@@ -5,6 +5,8 @@ import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
 export interface RuntimeMetrics {
   readonly startedPods: Counter;
   readonly startedPodErrors: Counter;
+  readonly startedUserNamespacedPods: Counter;
+  readonly startedUserNamespacedPodErrors: Counter;
   readonly startedContainers: Counter<'container_type'>;
   readonly startedContainerErrors: Counter<'container_type' | 'code'>;
   readonly runSandboxSeconds: Histogram<'runtime_handler'>;
@@ -25,6 +27,14 @@ export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {
     startedPodErrors: metrics.counter({
       name: 'kubelet_started_pods_errors_total',
       help: 'Cumulative number of errors when starting pods',
+    }),
+    startedUserNamespacedPods: metrics.counter({
+      name: 'kubelet_started_user_namespaced_pods_total',
+      help: 'Cumulative number of pods with user namespaces started.',
+    }),
+    startedUserNamespacedPodErrors: metrics.counter({
+      name: 'kubelet_started_user_namespaced_pods_errors_total',
+      help: 'Cumulative number of errors when starting pods with user namespaces.',
     }),
     startedContainers: metrics.counter({
       name: 'kubelet_started_containers_total',

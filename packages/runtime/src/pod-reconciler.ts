@@ -60,7 +60,9 @@ export class PodReconciler {
     } catch (err) {
       results.fail(err instanceof Error ? err : new Error(String(err)));
     }
-    return results.done();
+    const result = results.done();
+    this.#countUserNamespace(pod, result);
+    return result;
   }
 
   async #sync(run: Run): Promise<void> {
@@ -71,6 +73,14 @@ export class PodReconciler {
     const gone = new Set(actions.containersToReset.map(({ id }) => id));
     const status = { ...run.status, containers: run.status.containers.filter(({ id }) => !gone.has(id)) };
     await this.#apply({ ...run, status }, this.#actions(run.pod, status));
+  }
+
+  /** A user namespace may turn out not to work at any step of a pod's start. */
+  #countUserNamespace({ spec: { hostUsers } }: Pod, { results, error }: PodSyncResult): void {
+    const { startedUserNamespacedPods, startedUserNamespacedPodErrors } = this.#components.metrics;
+    if (hostUsers !== false || !results.some(({ action }) => action === 'CreatePodSandbox')) return;
+    startedUserNamespacedPods.inc({});
+    if (error !== undefined) startedUserNamespacedPodErrors.inc({});
   }
 
   #actions(pod: Pod, status: RuntimePodStatus): PodActions {
@@ -216,15 +226,19 @@ export class PodReconciler {
     await Promise.all(surplusInitContainers(pod, status.containers, newSandbox).map(prune));
   }
 
-  async #sandboxConfig({ pod, results }: Run, actions: PodActions): Promise<Init<PodSandboxConfig> | undefined> {
+  async #sandboxConfig(
+    { pod, results, signal }: Run,
+    actions: PodActions,
+  ): Promise<Init<PodSandboxConfig> | undefined> {
     const { contexts, recorder, metrics, tried } = this.#components;
     try {
       // A number that was tried is above what is known where its name has leaked.
       const attempt = actions.createSandbox
         ? Math.max(actions.attempt, tried.get(pod.metadata.uid, '') ?? 0)
         : actions.attempt;
-      return await contexts.sandboxConfig(pod, attempt);
+      return await contexts.sandboxConfig(pod, attempt, signal);
     } catch (err) {
+      signal.throwIfAborted();
       if (!actions.createSandbox) {
         const message = `GeneratePodSandboxConfig for pod "${formatPod(pod)}" failed: ${errorText(err)}`;
         results.fail(new PodRuntimeError('SyncPod', message, { cause: err }));

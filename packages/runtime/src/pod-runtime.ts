@@ -28,7 +28,7 @@ import type { ProbeResults } from './pod-actions.ts';
 import { PodContainers } from './pod-containers.ts';
 import { PodReconciler } from './pod-reconciler.ts';
 import { PodStatusReader } from './pod-status-reader.ts';
-import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort } from './ports.ts';
+import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
 import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
 import { TriedAttempts } from './tried-attempts.ts';
@@ -85,6 +85,8 @@ export interface PodRuntimeComponents {
   readonly isPodTerminationRequested?: (uid: string) => boolean;
   /** The runtime handler of a pod's RuntimeClass, '' for the default one; rejects where there is none. The default one where absent. */
   readonly runtimeHandler?: (pod: Pod, signal: AbortSignal) => Promise<string>;
+  /** The IDs of pods with `hostUsers: false`; absent, they are refused. */
+  readonly userNamespaces?: PodUserNamespaces;
   /** Told when a sandbox and its network are up. */
   readonly onSandboxReady?: (pod: Pod) => void;
   /** The node's addresses, for `status.hostIP`. */

@@ -1,4 +1,4 @@
-import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { IDMapping, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import type { Container, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from './errors.ts';
 
@@ -33,6 +33,15 @@ export interface PodMounts {
   containerMounts(pod: Pod, container: Container, podIps: readonly string[]): Promise<readonly Mount[]>;
   /** Where a volume is that is ready, for variables from files (`fileKeyRef`): without this they are refused. */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
+}
+
+/** The IDs that a pod with a user namespace has: package `userns`. */
+export interface PodUserNamespaces {
+  /** @throws where the pod can have none; the message says why */
+  mappings(
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<{ readonly uids: readonly Init<IDMapping>[]; readonly gids: readonly Init<IDMapping>[] }>;
 }
 
 /** Runs a container's lifecycle hooks. */

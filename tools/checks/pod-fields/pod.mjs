@@ -30,11 +30,10 @@ export const pod = {
     ),
     works('hostAliases', [t.network, "writes the pod's names and aliases, and mounts the file read-write"]),
     works('hostIPC hostNetwork hostPID shareProcessNamespace', [t.sandbox, 'shares namespaces as %j asks']),
-    refused(
+    works(
       'hostUsers',
-      'this kubelet does not support spec.hostUsers=false',
-      'user namespaces are not given yet; `true` is what all pods have',
-      [t.core, 'each field that nobody here would act on is named'],
+      [t.userns, 'has the same IDs in its sandbox, its containers and their mounts, and others have the node’s'],
+      [t.userns, 'waits, and says so, where the runtime or the kernel has none'],
     ),
     works('hostname subdomain', [t.hostname, 'both']),
     works('hostnameOverride', [t.hostname, 'an override beats both']),

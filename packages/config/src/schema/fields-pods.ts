@@ -141,7 +141,6 @@ export const podFields: readonly Field[] = [
         name: 'idsPerPod',
         type: INT64,
         optional: true,
-        support: refuse('pods do not get user namespaces yet'),
         doc: 'How many user and group IDs a pod with a user namespace gets: a multiple of 65536. Upstream uses 65536 where unset.',
       }),
     ]),

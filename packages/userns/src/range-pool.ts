@@ -1,0 +1,84 @@
+import type { Random } from '@node-agent/async';
+import { UserNamespaceError } from './errors.ts';
+import type { IdRange } from './id-range.ts';
+
+/** Which pod has which part of the host's IDs: all parts are as long, and no two pods have one. */
+export class RangePool {
+  readonly #first: number;
+  readonly #count: number;
+  readonly #idsPerPod: number;
+  readonly #random: Random;
+  /** The part of each pod, by its number. */
+  readonly #byPod = new Map<string, number>();
+  readonly #taken = new Set<number>();
+
+  /** @param total a multiple of `idsPerPod` at both ends, as `checkIdRange` has it */
+  constructor(total: IdRange, idsPerPod: number, random: Random) {
+    this.#first = total.firstId / idsPerPod;
+    this.#count = total.length / idsPerPod;
+    this.#idsPerPod = idsPerPod;
+    this.#random = random;
+  }
+
+  /** How many pods have a part. */
+  get size(): number {
+    return this.#byPod.size;
+  }
+
+  pods(): readonly string[] {
+    return [...this.#byPod.keys()];
+  }
+
+  /** The part that a pod has. */
+  rangeOf(uid: string): IdRange | undefined {
+    const index = this.#byPod.get(uid);
+    return index === undefined ? undefined : this.#rangeAt(index);
+  }
+
+  /** A part that nobody has. At random, so that the IDs of a pod that has gone are not soon another's. @throws UserNamespaceError `Exhausted` */
+  allocate(uid: string): IdRange {
+    const start = Math.floor(this.#random.next() * this.#count);
+    for (let n = 0; n < this.#count; n++) {
+      const index = (start + n) % this.#count;
+      if (this.#taken.has(index)) continue;
+      this.#taken.add(index);
+      this.#byPod.set(uid, index);
+      return this.#rangeAt(index);
+    }
+    throw new UserNamespaceError('Exhausted', 'could not find an empty slot to allocate a user namespace');
+  }
+
+  /** The pod has this range already, by what is on disk. @throws UserNamespaceError `InvalidFile` where it cannot have it */
+  record(uid: string, { firstId, length }: IdRange): void {
+    const refuse = (message: string): UserNamespaceError => new UserNamespaceError('InvalidFile', message);
+    if (length !== this.#idsPerPod) throw refuse(`wrong user namespace length ${length}`);
+    if (firstId % this.#idsPerPod !== 0) throw refuse(`wrong user namespace offset specified ${firstId}`);
+    const index = firstId / this.#idsPerPod - this.#first;
+    const known = this.#byPod.get(uid);
+    if (known === index) return;
+    if (known !== undefined) throw refuse(`different user namespace range already used by pod "${uid}"`);
+    if (index < 0 || index >= this.#count) throw refuse(`id ${firstId} is out of range`);
+    if (this.#taken.has(index)) throw refuse(`range picked for pod "${uid}" already taken`);
+    this.#taken.add(index);
+    this.#byPod.set(uid, index);
+  }
+
+  /** Nobody is given any of these IDs: somebody has them who was given them otherwise. */
+  block({ firstId, length }: IdRange): void {
+    const end = Math.min(Math.ceil((firstId + length) / this.#idsPerPod) - this.#first, this.#count);
+    for (let index = Math.max(Math.floor(firstId / this.#idsPerPod) - this.#first, 0); index < end; index++) {
+      this.#taken.add(index);
+    }
+  }
+
+  release(uid: string): void {
+    const index = this.#byPod.get(uid);
+    if (index === undefined) return;
+    this.#byPod.delete(uid);
+    this.#taken.delete(index);
+  }
+
+  #rangeAt(index: number): IdRange {
+    return { firstId: (this.#first + index) * this.#idsPerPod, length: this.#idsPerPod };
+  }
+}

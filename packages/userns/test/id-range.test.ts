@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { checkIdRange, defaultIdRange, kubeletIdRange, parseSubIds, UserNamespaceError } from '../src/index.ts';
+
+const { signal } = new AbortController();
+const K64 = 65_536;
+
+describe('the IDs that pods are given', () => {
+  test('are all but those of the host itself', () => {
+    expect(defaultIdRange()).toEqual({ firstId: K64, length: 2 ** 32 - K64 });
+    expect(defaultIdRange(2 * K64)).toEqual({ firstId: 2 * K64, length: 2 ** 32 - 2 * K64 });
+    expect(() => checkIdRange(defaultIdRange(), K64, 110)).not.toThrow();
+  });
+
+  test.each([
+    [{ firstId: K64, length: 110 * K64 }, K64, undefined],
+    [{ firstId: K64, length: 110 * K64 }, 1000, 'kubelet user namespace length 1000 is not a multiple of 65536'],
+    [{ firstId: K64, length: 110 * K64 }, 0, 'kubelet user namespace length 0 is not a multiple of 65536'],
+    [{ firstId: K64 + 1, length: 110 * K64 }, K64, 'kubelet user assigned ID 65537 is not a multiple of 65536'],
+    [{ firstId: 0, length: 110 * K64 }, K64, 'kubelet user assigned ID 0 must be greater or equal to 65536'],
+    [
+      { firstId: K64, length: 110 * K64 + 1 },
+      K64,
+      'kubelet user assigned IDs length 7208961 is not a multiple of 65536',
+    ],
+    [{ firstId: K64, length: 109 * K64 }, K64, 'kubelet user assigned IDs are not enough to support 110 pods'],
+  ])('%j, %d for each of 110 pods: %s', (range, idsPerPod, message) => {
+    const check = (): void => checkIdRange(range, idsPerPod, 110);
+    if (message === undefined) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({ code: 'InvalidRange', message }));
+  });
+
+  test.each([
+    ['0: kubelet 65536 2147483648\n', { firstId: K64, length: 2 ** 31 }],
+    ['0: kubelet 1 4294967295', { firstId: 1, length: 4_294_967_295 }],
+    ['', 'invalid line ""'],
+    ['0: kubelet 65536\n', 'invalid line "0: kubelet 65536"'],
+    ['0: kubelet 1 2\n1: kubelet 3 4\n', 'it must contain only one line'],
+    ['0: kubelet x 2\n', 'want two numbers of 32 bits'],
+    ['0: kubelet -1 2\n', 'want two numbers of 32 bits'],
+    ['0: kubelet 1 4294967296\n', 'want two numbers of 32 bits'],
+  ])('%j of getsubids means %j', (output, expected) => {
+    if (typeof expected === 'string') expect(() => parseSubIds(output)).toThrow(expected);
+    else expect(parseSubIds(output)).toEqual(expected);
+  });
+});
+
+describe('the kubelet of a host', () => {
+  const rangeOf = (userExists: boolean, outputs: Readonly<Record<string, string>> | undefined) =>
+    kubeletIdRange(
+      { userExists: async () => userExists, run: async (program, args) => outputs?.[[program, ...args].join(' ')] },
+      K64,
+      signal,
+    );
+  const line = '0: kubelet 131072 6553600\n';
+
+  test('without a user kubelet, or without getsubids, has the default', async () => {
+    expect(await rangeOf(false, { 'getsubids kubelet': line })).toEqual(defaultIdRange());
+    expect(await rangeOf(true, undefined)).toEqual(defaultIdRange());
+  });
+
+  test('with both has what they say, where users and groups have the same', async () => {
+    const same = { 'getsubids kubelet': line, 'getsubids -g kubelet': line };
+    expect(await rangeOf(true, same)).toEqual({ firstId: 131_072, length: 6_553_600 });
+    await expect(rangeOf(true, { ...same, 'getsubids -g kubelet': '0: kubelet 1 2\n' })).rejects.toThrow(
+      'mismatched subuids and subgids for user "kubelet"',
+    );
+  });
+
+  test('whose getsubids fails has none: the directory of users may be away', async () => {
+    const run = () => Promise.reject(new Error('Error fetching ranges'));
+    await expect(kubeletIdRange({ userExists: async () => true, run }, K64, signal)).rejects.toThrow('fetching ranges');
+  });
+
+  test('an error is known by its brand', () => {
+    expect(UserNamespaceError.is(new UserNamespaceError('Exhausted', 'x'))).toBe(true);
+    expect(UserNamespaceError.is(new Error('x'))).toBe(false);
+  });
+});

@@ -1,0 +1,220 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatMappings, UserNamespaces, type UserNamespacesOptions } from '../src/index.ts';
+
+const K64 = 65_536;
+const PODS = '/var/lib/kubelet/pods';
+
+async function world(pods: readonly string[] = ['a', 'b', 'c']) {
+  const fs = new MemoryFileSystem({ clock: new FakeClock() });
+  for (const pod of pods) await fs.mkdir(`${PODS}/${pod}`);
+  const manager = (options: Partial<UserNamespacesOptions> = {}): UserNamespaces =>
+    new UserNamespaces(
+      { fs, random: seededRandom(5) },
+      { podsDirectory: PODS, range: { firstId: K64, length: 3 * K64 }, maxPods: 3, ...options },
+    );
+  const file = async (uid: string): Promise<string> =>
+    new TextDecoder().decode(await fs.readFile(`${PODS}/${uid}/userns`));
+  return { fs, manager, file };
+}
+
+const hostIdOf = async (manager: UserNamespaces, uid: string): Promise<number | undefined> =>
+  (await manager.mappings(uid)).uids[0]?.hostId;
+
+describe('the user namespace of a pod', () => {
+  test('is a range of its own, of users as of groups, with root in it', async () => {
+    const { manager, file } = await world();
+    const namespaces = manager();
+    const a = await namespaces.mappings('a');
+    expect(a.uids).toEqual([{ hostId: expect.any(Number), containerId: 0, length: K64 }]);
+    expect(a.gids).toEqual(a.uids);
+    expect(JSON.parse(await file('a'))).toEqual({ uidMappings: a.uids, gidMappings: a.gids });
+    expect(await namespaces.mappings('a')).toEqual(a);
+    const ids = new Set([
+      await hostIdOf(namespaces, 'a'),
+      await hostIdOf(namespaces, 'b'),
+      await hostIdOf(namespaces, 'c'),
+    ]);
+    expect([...ids].sort()).toEqual([K64, 2 * K64, 3 * K64].sort());
+  });
+
+  test('is not to be had when each range has a pod, and is when one has gone', async () => {
+    const { fs, manager } = await world(['a', 'b', 'c', 'd']);
+    const namespaces = manager();
+    for (const uid of ['a', 'b', 'c']) await namespaces.mappings(uid);
+    const b = await hostIdOf(namespaces, 'b');
+    await expect(namespaces.mappings('d')).rejects.toThrow(
+      'create user namespace: could not find an empty slot to allocate a user namespace',
+    );
+    await namespaces.release('b');
+    expect(await fs.exists(`${PODS}/b/userns`)).toBe(false);
+    expect(await hostIdOf(namespaces, 'd')).toBe(b);
+    expect(namespaces.size).toBe(3);
+  });
+
+  test('K1: is the same after a restart, and no other pod is given it, whoever asks first', async () => {
+    const { manager } = await world();
+    const before = await manager().mappings('a');
+    const next = manager();
+    const others = [await hostIdOf(next, 'b'), await hostIdOf(next, 'c')];
+    expect(others).not.toContain(before.uids[0]?.hostId);
+    expect(await next.mappings('a')).toEqual(before);
+  });
+
+  test('K1: a kill at any operation leaves a pod what it was told, and no range with two pods', async () => {
+    for (let point = 0; point < 12; point++) {
+      const { fs, manager } = await world();
+      const told = new Map<string, number | undefined>();
+      let operations = 0;
+      const dying = new Proxy(fs, {
+        get(target, name) {
+          const member: unknown = Reflect.get(target, name, target);
+          if (typeof member !== 'function') return member;
+          return (...args: unknown[]) => {
+            if (operations++ >= point) throw new Error('killed');
+            return Reflect.apply(member, target, args);
+          };
+        },
+      });
+      const first = new UserNamespaces(
+        { fs: dying },
+        { podsDirectory: PODS, range: { firstId: K64, length: 3 * K64 }, maxPods: 3 },
+      );
+      for (const uid of ['a', 'b', 'c']) {
+        try {
+          told.set(uid, await hostIdOf(first, uid));
+        } catch {
+          break;
+        }
+      }
+      const next = manager();
+      const all = new Map<string, number | undefined>();
+      for (const uid of ['c', 'b', 'a']) all.set(uid, await hostIdOf(next, uid));
+      expect(new Set(all.values()).size).toBe(3);
+      for (const [uid, id] of told) expect(all.get(uid)).toBe(id);
+    }
+  });
+
+  test('is kept where only the disk has forgotten it: its containers have it', async () => {
+    const { fs, manager, file } = await world();
+    const namespaces = manager();
+    const a = await namespaces.mappings('a');
+    await fs.remove(`${PODS}/a/userns`);
+    expect(await namespaces.mappings('a')).toEqual(a);
+    expect(await file('a')).toContain(String(a.uids[0]?.hostId));
+  });
+
+  test('is none where the disk is full, and its range is free', async () => {
+    const { fs, manager } = await world();
+    const namespaces = manager();
+    const fault = fs.injectFault({ operation: 'write', code: 'ENOSPC', times: Number.POSITIVE_INFINITY });
+    await expect(namespaces.mappings('a')).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(namespaces.size).toBe(0);
+    fault.remove();
+    for (const uid of ['a', 'b', 'c']) await namespaces.mappings(uid);
+  });
+
+  test('is released once its file is gone, and not before', async () => {
+    const { fs, manager } = await world();
+    const namespaces = manager();
+    await namespaces.mappings('a');
+    const fault = fs.injectFault({ operation: 'remove', code: 'EIO', times: Number.POSITIVE_INFINITY });
+    await namespaces.release('a');
+    expect(namespaces.size).toBe(1);
+    fault.remove();
+    await namespaces.releaseOrphans((uid) => uid !== 'a');
+    expect(namespaces.size).toBe(0);
+  });
+
+  test('of a pod that nobody knows is released, of a former kubelet too', async () => {
+    const { manager, fs } = await world();
+    await manager().mappings('a');
+    await manager().mappings('b');
+    const next = manager();
+    await next.releaseOrphans((uid) => uid === 'b');
+    expect(next.size).toBe(1);
+    expect(await fs.exists(`${PODS}/a/userns`)).toBe(false);
+    expect(await fs.exists(`${PODS}/b/userns`)).toBe(true);
+  });
+});
+
+describe('what a former kubelet left that does not fit', () => {
+  test('costs its own pod alone, and nobody is given what its containers may have', async () => {
+    const { fs, manager } = await world();
+    // Half of it is in the second range, half in the third.
+    await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
+    const namespaces = manager();
+    expect(await hostIdOf(namespaces, 'b')).toBe(K64);
+    await expect(namespaces.mappings('a')).rejects.toThrow(
+      'user namespace: wrong user namespace offset specified 163840',
+    );
+    await expect(namespaces.mappings('c')).rejects.toThrow('could not find an empty slot');
+  });
+
+  test.each([
+    ['{"uid', 'user namespace: invalid user namespace mappings file'],
+    [formatMappings({ firstId: 40 * K64, length: K64 }), `user namespace: id ${40 * K64} is out of range`],
+    [formatMappings({ firstId: K64, length: 2 * K64 }), `user namespace: wrong user namespace length ${2 * K64}`],
+  ])('%s is told to its pod', async (text, message) => {
+    const { fs, manager } = await world();
+    await fs.writeFile(`${PODS}/a/userns`, text);
+    await expect(manager().mappings('a')).rejects.toThrow(message);
+  });
+
+  test('two pods with one range: the first of them keeps it', async () => {
+    const { fs, manager } = await world();
+    for (const uid of ['a', 'b']) {
+      await fs.writeFile(`${PODS}/${uid}/userns`, formatMappings({ firstId: K64, length: K64 }));
+    }
+    const namespaces = manager();
+    expect(await hostIdOf(namespaces, 'a')).toBe(K64);
+    await expect(namespaces.mappings('b')).rejects.toThrow('user namespace: range picked for pod "b" already taken');
+  });
+
+  test('a directory that cannot be read is an error, and is read again', async () => {
+    const { fs, manager } = await world();
+    const namespaces = manager();
+    const fault = fs.injectFault({ operation: 'readdir', code: 'EIO', times: Number.POSITIVE_INFINITY });
+    await expect(namespaces.mappings('a')).rejects.toMatchObject({ code: 'EIO' });
+    fault.remove();
+    await namespaces.mappings('a');
+  });
+});
+
+test('a range that is too small for the pods is refused', async () => {
+  const { manager } = await world();
+  expect(() => manager({ maxPods: 4 })).toThrow('kubelet user assigned IDs are not enough to support 4 pods');
+});
+
+test('whatever comes and goes: each pod has one range, no two have the same, and none is lost', async () => {
+  const step = fc.record({
+    uid: fc.constantFrom('a', 'b', 'c', 'd'),
+    act: fc.constantFrom('take', 'release', 'restart', 'sweep'),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const { manager } = await world(['a', 'b', 'c', 'd']);
+      let namespaces = manager();
+      const has = new Map<string, number | undefined>();
+      for (const { uid, act } of steps) {
+        if (act === 'restart') namespaces = manager();
+        else if (act === 'release') {
+          // Only who knows of a pod releases it: a kubelet that has just started has read them all by then.
+          await namespaces.releaseOrphans((one) => one !== uid);
+          has.delete(uid);
+        } else if (act === 'sweep') await namespaces.releaseOrphans((one) => has.has(one));
+        else if (has.size === 3 && !has.has(uid)) await expect(namespaces.mappings(uid)).rejects.toThrow('empty slot');
+        else {
+          const id = await hostIdOf(namespaces, uid);
+          if (has.has(uid)) expect(id).toBe(has.get(uid));
+          has.set(uid, id);
+        }
+        expect(new Set(has.values()).size).toBe(has.size);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
