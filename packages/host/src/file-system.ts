@@ -39,6 +39,21 @@ export interface BeneathOptions {
   readonly links?: 'refuse' | 'within';
 }
 
+/** How {@link FileSystem.holdBeneath} takes what is missing. */
+export interface HoldOptions {
+  /** Makes directories that are missing, each of the mode that the directory itself has. Default: `false`, with ENOENT. */
+  readonly makeDirectories?: boolean;
+}
+
+/** Something in the tree that is held: whatever has its name by now, this is what was found. It is not open to be read. */
+export interface HeldPlace {
+  /** A path that leads to it from every process of this machine, and nowhere else as long as it is held. */
+  readonly handle: string;
+  /** What it was when it was found. */
+  readonly stat: FileStat;
+  close(): Promise<void>;
+}
+
 /**
  * The files of the host, as far as a kubelet touches them. Errors are Node's system errors, with `code` (`ENOENT`,
  * `EEXIST`, `ENOSPC`, ...). Managers take `Pick<FileSystem, ...>` of what they use.
@@ -62,6 +77,13 @@ export interface FileSystem {
    * deep; EISDIR; ENXIO for a FIFO, a socket, a device
    */
   openBeneath(directory: string, path: string, options?: BeneathOptions): Promise<FileHandle>;
+  /**
+   * Holds what a path names below a directory in which others may put anything under any name at any instant (W3): file,
+   * directory or device. Links are followed that stay in the directory, those with an absolute
+   * path too where it names the directory first; a link that leads nowhere is never made to lead somewhere.
+   * @throws EXDEV for what leads out, or into another mount; ELOOP; ENOENT; ENOTDIR; ENAMETOOLONG for what lies more than 256 directories deep
+   */
+  holdBeneath(directory: string, path: string, options?: HoldOptions): Promise<HeldPlace>;
   /**
    * Makes a directory and its parents; no error where it exists. `mode` holds for all that are made: exactly for the last
    * one, within the umask for its parents. A directory that is there keeps its own.

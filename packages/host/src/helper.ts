@@ -7,6 +7,7 @@ import * as fsp from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { bytesOfText, systemPath, textOfBytes } from './byte-names.ts';
 import { statOf } from './file-stat.ts';
+import { HeldPlaces } from './helper/held-places.ts';
 import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
 import { SwiftDirectory } from './helper/swift-directory.ts';
 import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
@@ -21,6 +22,8 @@ type Handlers = {
     onProgress: () => void,
   ) => Promise<HelperCalls[Name]['value']>;
 };
+
+const held = new HeldPlaces();
 
 const handlers: Handlers = {
   stat: async ([path]) => statOf(await fsp.stat(systemPath(path))),
@@ -39,6 +42,11 @@ const handlers: Handlers = {
   async makeFile([path]) {
     // Opened to append, so that a file which came in between keeps its content.
     await (await fsp.open(systemPath(path), 'a')).close();
+    return null;
+  },
+  holdBeneath: ([directory, path, makeDirectories]) => held.hold(directory, path, makeDirectories === 1),
+  async release([id]) {
+    await held.release(id);
     return null;
   },
   async removeTree([path], onProgress) {
@@ -60,10 +68,16 @@ const handlers: Handlers = {
 };
 
 let calls = 0;
-let idle = setTimeout(end, IDLE_MS);
+let idle = setTimeout(endIfIdle, IDLE_MS);
 
 function end(): void {
   process.exit();
+}
+
+/** What is held is in use elsewhere. */
+function endIfIdle(): void {
+  if (held.size === 0) end();
+  idle = setTimeout(endIfIdle, IDLE_MS);
 }
 
 async function answer({ id, name, args }: HelperRequest): Promise<void> {
@@ -79,7 +93,7 @@ async function answer({ id, name, args }: HelperRequest): Promise<void> {
     send({ id, error: toHelperError(error, String(args[0])) });
   }
   calls--;
-  if (calls === 0) idle = setTimeout(end, IDLE_MS);
+  if (calls === 0) idle = setTimeout(endIfIdle, IDLE_MS);
 }
 
 process.on('disconnect', end);

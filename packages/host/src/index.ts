@@ -7,6 +7,8 @@ export type {
   FileKind,
   FileStat,
   FileSystem,
+  HeldPlace,
+  HoldOptions,
 } from './file-system.ts';
 export type { ForeignFiles } from './foreign/foreign-files.ts';
 export type { GuardedFilesOptions } from './foreign/guarded-files.ts';

@@ -7,7 +7,7 @@ import { systemPath, textOfBytes } from './byte-names.ts';
 import { kindOf, statOf } from './file-stat.ts';
 import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from './file-system.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
-import { openBeneath, openForReading } from './open-checked.ts';
+import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
 import { TreeRemover } from './remove-tree.ts';
 import { errorCode, isMissing } from './system-error.ts';
 import { watchPath } from './watch-path.ts';
@@ -43,6 +43,16 @@ export const nodeFileSystem: FileSystem = {
   },
   async openBeneath(directory, path, options = {}) {
     return new NodeFileHandle(await openBeneath(directory, path, options));
+  },
+  async holdBeneath(directory, path, { makeDirectories = false } = {}) {
+    const file = await holdBeneath(directory, path, { makeDirectories, crossMounts: false });
+    try {
+      const handle = onLinux ? `/proc/${process.pid}/fd/${file.fd}` : `${directory}/${path}`;
+      return { handle, stat: statOf(await file.stat()), close: () => file.close() };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   },
   async mkdir(path, options) {
     const { mode } = options ?? {};

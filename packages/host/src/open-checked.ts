@@ -3,14 +3,12 @@ import * as fsp from 'node:fs/promises';
 import { systemPath, textOfBytes } from './byte-names.ts';
 import { kindOf } from './file-stat.ts';
 import type { BeneathOptions, FileKind } from './file-system.ts';
+import { LinkRule, type PathName, pathNames } from './link-rule.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 
 /** Opens nothing that has an effect: on Linux only a place in the tree, elsewhere without waiting. */
 const FIND = onLinux ? O_PATH : constants.O_RDONLY | constants.O_NONBLOCK;
-
-/** As many links as the kernel follows. */
-const MAX_LINKS = 40;
 
 /** How many directories on the way are held open: whoever makes them deeper shall not have all of this process's descriptors. */
 const MAX_HELD = 256;
@@ -30,52 +28,87 @@ export async function openForReading(path: string): Promise<fsp.FileHandle> {
  * directory before it, so that what was seen is what is gone on with. @see FileSystem.openBeneath
  */
 export async function openBeneath(directory: string, path: string, options: BeneathOptions): Promise<fsp.FileHandle> {
-  const walk = new Walk(directory, path, options);
+  const walk = new Walk(directory, path, { links: options.links ?? 'refuse' });
   try {
-    return await walk.open();
+    const last = await walk.walk();
+    if (last === undefined) throw walk.error('EISDIR');
+    return await opened(last, `${directory}/${path}`, ['file']);
   } finally {
     await walk.close();
   }
+}
+
+/** How {@link holdBeneath} walks. */
+export interface HoldingOptions {
+  /** Makes the directories that are missing, each with the mode of `directory`. */
+  readonly makeDirectories: boolean;
+  /** Whether other mounts are entered, those too that come into being only when they are asked for (openat(2)): it may take for ever. */
+  readonly crossMounts: boolean;
+}
+
+/**
+ * Finds what a path names below a directory in which others may write every name at any instant, and holds it, whatever
+ * it is, without opening it. @see FileSystem.holdBeneath
+ */
+export async function holdBeneath(directory: string, path: string, options: HoldingOptions): Promise<fsp.FileHandle> {
+  const walk = new Walk(directory, path, { links: 'beneath', ...options });
+  try {
+    return (await walk.walk()) ?? (await walk.takeRoot());
+  } finally {
+    await walk.close();
+  }
+}
+
+interface WalkRules extends Partial<HoldingOptions> {
+  readonly links: 'refuse' | 'within' | 'beneath';
 }
 
 /** From the directory down: what is held open on the way is closed at its end. */
 class Walk {
   readonly #directory: string;
   readonly #path: string;
-  readonly #links: NonNullable<BeneathOptions['links']>;
+  readonly #rules: WalkRules;
   readonly #stack: { readonly file: fsp.FileHandle; readonly path: string }[] = [];
   #mountId = '';
+  #mode = 0;
 
-  constructor(directory: string, path: string, { links = 'refuse' }: BeneathOptions) {
+  constructor(directory: string, path: string, rules: WalkRules) {
     this.#directory = directory;
     this.#path = path;
-    this.#links = links;
+    this.#rules = rules;
   }
 
-  async open(): Promise<fsp.FileHandle> {
+  /** @returns what the path names, the caller's to close; `undefined` for the directory itself */
+  async walk(): Promise<fsp.FileHandle | undefined> {
     const root = await fsp.open(systemPath(this.#directory), FIND | constants.O_DIRECTORY);
     this.#stack.push({ file: root, path: this.#directory });
-    this.#mountId = mountIdOf(root.fd);
+    if (!this.#rules.crossMounts) this.#mountId = mountIdOf(root.fd);
+    if (this.#rules.makeDirectories) this.#mode = (await root.stat()).mode & 0o7777;
+    const links = new LinkRule(this.#rules.links, () => this.#realDirectory(root));
     // Last first.
-    const pending = namesOf(this.#path);
-    let links = 0;
-    for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-      if (name === '..') {
-        if (this.#links === 'refuse') throw this.#error('EXDEV', 'it leads out of its directory');
-        // As in a chroot: the root is its own parent.
-        if (this.#stack.length > 1) await this.#stack.pop()?.file.close();
+    const pending = pathNames(this.#path, false);
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (next.name === '..') {
+        const step = links.parent(this.#stack.length === 1);
+        if (step === 'out') throw this.error('EXDEV', 'it leads out of its directory');
+        if (step === 'up') await this.#stack.pop()?.file.close();
         continue;
       }
-      const target = await this.#enter(name);
+      const target = await this.#enter(next);
       if (target === undefined) continue;
-      if (this.#links === 'refuse') throw this.#error('ELOOP', 'a link on the way is not followed');
-      if (++links > MAX_LINKS) throw this.#error('ELOOP');
-      if (target.startsWith('/')) await this.close(1);
-      pending.push(...namesOf(target));
+      const followed = await links.follow(target);
+      if ('code' in followed) throw this.error(followed.code, followed.detail);
+      if (followed.fromRoot) await this.close(1);
+      pending.push(...followed.names);
     }
-    const last = this.#stack.length > 1 ? this.#stack.pop() : undefined;
-    if (last === undefined) throw this.#error('EISDIR');
-    return await opened(last.file, this.#at(), ['file']);
+    return this.#stack.length > 1 ? this.#stack.pop()?.file : undefined;
+  }
+
+  /** The directory that it began in, the caller's to close. */
+  async takeRoot(): Promise<fsp.FileHandle> {
+    const root = this.#stack.pop();
+    if (root === undefined) throw this.error('ENOENT');
+    return root.file;
   }
 
   /** Closes what is open, but for the first so many. */
@@ -84,22 +117,28 @@ class Walk {
   }
 
   /** Goes one name on. @returns the target of what turns out to be a link, where this stays where it is */
-  async #enter(name: string): Promise<string | undefined> {
+  async #enter({ name, ofLink }: PathName): Promise<string | undefined> {
     const parent = this.#stack.at(-1);
-    if (parent === undefined) throw this.#error('ENOENT');
-    if (this.#stack.length > MAX_HELD + 1) throw this.#error('ENAMETOOLONG', 'it lies too deep');
+    if (parent === undefined) throw this.error('ENOENT');
+    if (this.#stack.length > MAX_HELD + 1) throw this.error('ENAMETOOLONG', 'it lies too deep');
     const path = `${onLinux ? `/proc/self/fd/${parent.file.fd}` : parent.path}/${name}`;
+    if (this.#rules.crossMounts) await fsp.lstat(systemPath(`${path}/`)).catch(() => undefined);
     let file: fsp.FileHandle;
     try {
       file = await fsp.open(systemPath(path), FIND | constants.O_NOFOLLOW);
     } catch (error) {
       const code = errorCode(error) ?? 'EIO';
       if (code === 'ELOOP') return await this.#targetOf(path);
-      throw this.#error(code);
+      // A link that leads nowhere stays one, as for mkdir(2).
+      if (code !== 'ENOENT' || ofLink || !this.#rules.makeDirectories) throw this.error(code);
+      this.#stack.push({ file: await this.#makeDirectory(path), path });
+      return undefined;
     }
     try {
       // First of all, and from memory: what is mounted there may never answer.
-      if (mountIdOf(file.fd) !== this.#mountId) throw this.#error('EXDEV', 'it leads into another mount');
+      if (!this.#rules.crossMounts && mountIdOf(file.fd) !== this.#mountId) {
+        throw this.error('EXDEV', 'it leads into another mount');
+      }
       const isLink = kindOf(await file.stat()) === 'symlink';
       if (!isLink) {
         this.#stack.push({ file, path });
@@ -113,12 +152,42 @@ class Walk {
     return await this.#targetOf(path);
   }
 
+  /** Between its making and its opening another may take its name: then it is left as it is, if it is a directory at all. */
+  async #makeDirectory(path: string): Promise<fsp.FileHandle> {
+    try {
+      await fsp.mkdir(systemPath(path), { mode: this.#mode });
+    } catch (error) {
+      throw this.error(errorCode(error) ?? 'EIO');
+    }
+    const flags = FIND | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+    const file = await fsp.open(systemPath(path), flags).catch((error: unknown) => {
+      throw this.error(errorCode(error) ?? 'EIO');
+    });
+    try {
+      const { mode, uid, nlink } = await file.stat();
+      const isAsBorn = (mode & 0o1777) === (this.#mode & 0o1777 & ~process.umask()) && nlink <= 2;
+      if ((mode & 0o7777) !== this.#mode && isAsBorn && uid === process.geteuid?.()) {
+        // By its descriptor: not even root could be led to another one.
+        await (onLinux ? fsp.chmod(`/proc/self/fd/${file.fd}`, this.#mode) : file.chmod(this.#mode));
+      }
+      return file;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  async #realDirectory(root: fsp.FileHandle): Promise<string> {
+    const path = onLinux ? await fsp.readlink(`/proc/self/fd/${root.fd}`, { encoding: 'buffer' }) : this.#directory;
+    return typeof path === 'string' ? path : textOfBytes(path);
+  }
+
   /** Whatever it is by now, it is followed in here only. */
   async #targetOf(path: string): Promise<string> {
     try {
       return textOfBytes(await fsp.readlink(systemPath(path), { encoding: 'buffer' }));
     } catch (error) {
-      throw this.#error(errorCode(error) ?? 'EIO');
+      throw this.error(errorCode(error) ?? 'EIO');
     }
   }
 
@@ -126,17 +195,9 @@ class Walk {
     return `${this.#directory}/${this.#path}`;
   }
 
-  #error(code: string, detail?: string): Error {
+  error(code: string, detail?: string): Error {
     return systemError(code, 'open', this.#at(), detail);
   }
-}
-
-/** Names of a path, the last one first. */
-function namesOf(path: string): string[] {
-  return path
-    .split('/')
-    .filter((name) => name !== '' && name !== '.')
-    .reverse();
 }
 
 /** Opens what was found, and closes that. @throws EISDIR; ENXIO for what is neither file nor directory */

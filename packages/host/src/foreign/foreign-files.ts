@@ -1,4 +1,4 @@
-import type { FileStat } from '../file-system.ts';
+import type { FileStat, HeldPlace, HoldOptions } from '../file-system.ts';
 import type { FileSystemSize } from '../helper/protocol.ts';
 
 /**
@@ -17,4 +17,9 @@ export interface ForeignFiles {
   makeDirectory(path: string, mode: number, signal?: AbortSignal): Promise<void>;
   /** Makes an empty file, or leaves the one that is there as it is. */
   makeFile(path: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * As `FileSystem.holdBeneath`, into other mounts too, and what is mounted on demand on the way is mounted. It is held for three minutes at most: what
+   * is done with it is to be checked afterwards.
+   */
+  holdBeneath(directory: string, path: string, options?: HoldOptions, signal?: AbortSignal): Promise<HeldPlace>;
 }

@@ -1,5 +1,5 @@
 import { abortable, type Clock, Semaphore } from '@node-agent/async';
-import type { FileStat } from '../file-system.ts';
+import type { FileStat, HeldPlace, HoldOptions } from '../file-system.ts';
 import { HELPER_THREADS, type Helper } from '../helper/helper-process.ts';
 import type { FileSystemSize, HelperCallName, HelperCalls } from '../helper/protocol.ts';
 import { errorCode, systemError } from '../system-error.ts';
@@ -87,13 +87,33 @@ export class GuardedFiles implements ForeignFiles {
     await this.#guarded('makeFile', [path], signal);
   }
 
+  async holdBeneath(
+    directory: string,
+    path: string,
+    { makeDirectories = false }: HoldOptions = {},
+    signal?: AbortSignal,
+  ): Promise<HeldPlace> {
+    const { id, handle, stat } = await this.#guarded(
+      'holdBeneath',
+      [directory, path, makeDirectories ? 1 : 0],
+      signal,
+      `${directory}/${path}`,
+    );
+    // Only whoever holds it knows it: one that has ended holds nothing.
+    const close = async (): Promise<void> => {
+      await this.#running?.helper.call('release', [id]).catch(() => undefined);
+    };
+    return { handle, stat, close };
+  }
+
   async #guarded<Name extends HelperCallName>(
     name: Name,
     args: HelperCalls[Name]['args'],
     signal: AbortSignal | undefined,
+    path: string = args[0],
   ): Promise<HelperCalls[Name]['value']> {
     signal?.throwIfAborted();
-    const place = placeOf(args[0], await this.#components.mountPoints());
+    const place = placeOf(path, await this.#components.mountPoints());
     // Goes on to its end, or its deadline, when nobody waits for it any more: it holds a thread until then.
     const answer = this.#inTurn(name, args, place);
     answer.catch(() => undefined);

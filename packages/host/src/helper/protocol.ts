@@ -21,9 +21,19 @@ export interface HelperCalls {
   makeDirectory: { readonly args: readonly [path: string, mode: number]; readonly value: null };
   /** Makes an empty file, or leaves the one that is there as it is. */
   makeFile: { readonly args: readonly [path: string]; readonly value: null };
+  /** Holds what is beneath a directory, as `FileSystem.holdBeneath` does, until it is released, or for {@link HOLD_MS}. */
+  holdBeneath: {
+    readonly args: readonly [directory: string, path: string, makeDirectories: number];
+    readonly value: { readonly id: string; readonly handle: string; readonly stat: FileStat };
+  };
+  /** Ends what `holdBeneath` began; no error where it is not held any more, or by another helper. */
+  release: { readonly args: readonly [id: string]; readonly value: null };
   /** Removes whatever is at a path, with all below it, as `FileSystem.removeAll` does. */
   removeTree: { readonly args: readonly [path: string]; readonly value: null };
 }
+
+/** For how long a helper holds what nobody releases. */
+export const HOLD_MS = 180_000;
 
 export type HelperCallName = keyof HelperCalls;
 

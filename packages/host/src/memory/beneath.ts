@@ -1,48 +1,55 @@
-import type { BeneathOptions } from '../file-system.ts';
+import { LinkRule, pathNames } from '../link-rule.ts';
 import { systemError } from '../system-error.ts';
-import type { MemoryNode } from './nodes.ts';
-import { MAX_LINKS } from './resolve.ts';
+import type { DirectoryNode, MemoryNode } from './nodes.ts';
 
 /** As of the real one, which holds each directory on the way open. */
 const MAX_HELD = 256;
 
-/** What a path names below a directory, as `FileSystem.openBeneath` walks there. @param at the whole path, for errors */
-export function nodeBeneath(
+/** How a walk takes what it meets. */
+export interface MemoryWalkRules {
+  readonly links: 'refuse' | 'within' | 'beneath';
+  readonly crossMounts?: boolean;
+  /** The directory's own path, without links. */
+  readonly realDirectory: string;
+  /** Makes a directory that is missing; `undefined` where none is to be made. */
+  readonly make?: (parent: DirectoryNode, name: string) => MemoryNode;
+  /** Whether something else is mounted at a name. */
+  readonly isMountPoint: (parent: DirectoryNode, name: string) => boolean;
+}
+
+/** What a path names below a directory, as `FileSystem.openBeneath` and `holdBeneath` walk there. @param at the whole path, for errors */
+export async function nodeBeneath(
   root: MemoryNode,
   path: string,
-  onLink: NonNullable<BeneathOptions['links']>,
+  rules: MemoryWalkRules,
   at: string,
-): MemoryNode {
+): Promise<MemoryNode> {
   const fail = (code: string): Error => systemError(code, 'open', at);
   let stack: MemoryNode[] = [root];
-  let links = 0;
-  const pending = namesOf(path);
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+  const links = new LinkRule(rules.links, async () => rules.realDirectory);
+  const pending = pathNames(path, false);
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { name, ofLink } = next;
     if (name === '..') {
-      if (onLink === 'refuse') throw fail('EXDEV');
-      if (stack.length > 1) stack.pop();
+      const step = links.parent(stack.length === 1);
+      if (step === 'out') throw fail('EXDEV');
+      if (step === 'up') stack.pop();
       continue;
     }
     const parent = stack.at(-1);
     if (parent?.kind !== 'directory') throw fail('ENOTDIR');
     if (stack.length > MAX_HELD + 1) throw fail('ENAMETOOLONG');
-    const node = parent.entries.get(name);
+    const node = parent.entries.get(name) ?? (ofLink ? undefined : rules.make?.(parent, name));
     if (node === undefined) throw fail('ENOENT');
-    if (node.device !== root.device) throw fail('EXDEV');
+    if (!rules.crossMounts && rules.isMountPoint(parent, name)) throw fail('EXDEV');
     if (node.kind !== 'symlink') {
       stack.push(node);
       continue;
     }
-    if (onLink === 'refuse' || ++links > MAX_LINKS) throw fail('ELOOP');
-    if (node.target.startsWith('/')) stack = [root];
-    pending.push(...namesOf(node.target));
+    const followed = await links.follow(node.target);
+    if ('code' in followed) throw fail(followed.code);
+    if (followed.fromRoot) stack = [root];
+    pending.push(...followed.names);
   }
   return stack.at(-1) ?? root;
-}
-
-function namesOf(path: string): string[] {
-  return path
-    .split('/')
-    .filter((name) => name !== '' && name !== '.')
-    .reverse();
 }

@@ -1,13 +1,30 @@
 import { type Clock, systemClock } from '@node-agent/async';
 import { writeAtomically } from '../atomic-write.ts';
-import type { BeneathOptions, DirectoryEntry, FileHandle, FileKind, FileStat, FileSystem } from '../file-system.ts';
+import type {
+  BeneathOptions,
+  DirectoryEntry,
+  FileHandle,
+  FileKind,
+  FileStat,
+  FileSystem,
+  HeldPlace,
+  HoldOptions,
+} from '../file-system.ts';
 import { isMissing, systemError } from '../system-error.ts';
-import { nodeBeneath } from './beneath.ts';
+import { type MemoryWalkRules, nodeBeneath } from './beneath.ts';
 import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } from './faults.ts';
 import { MemoryFileHandle } from './memory-file-handle.ts';
-import { contentOf, type FileNode, forgetUnsynced, type MemoryNode, statOfNode, usedBytes } from './nodes.ts';
+import {
+  contentOf,
+  type DirectoryNode,
+  type FileNode,
+  forgetUnsynced,
+  type MemoryNode,
+  statOfNode,
+  usedBytes,
+} from './nodes.ts';
 import type { Resolved } from './resolve.ts';
-import { type Found, isMountPoint, MemoryTree, UMASK } from './tree.ts';
+import { type Found, MemoryTree, UMASK } from './tree.ts';
 
 /** Limits of a {@link MemoryFileSystem}. */
 export interface MemoryFileSystemOptions {
@@ -22,6 +39,8 @@ export interface MemoryFileSystemOptions {
 export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;
   readonly #faults = new FaultPlan();
+  readonly #held = new Map<string, MemoryNode>();
+  #lastHandle = 0;
 
   constructor(
     { clock = systemClock }: { readonly clock?: Pick<Clock, 'now'> } = {},
@@ -51,7 +70,7 @@ export class MemoryFileSystem implements FileSystem {
 
   /** Where something is mounted. */
   mountPoints(): string[] {
-    return this.#pathsWhere((node, parent) => node.device !== parent.device).sort();
+    return this.#pathsWhere((parent, name) => this.#tree.isMountPoint(parent, name)).sort();
   }
 
   /** Every path below the root, sorted: what a test compares as a whole. */
@@ -82,9 +101,21 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree.mount(this.#tree.existing(path, true, 'mount'));
   }
 
+  /** Mounts on a name what a handle of {@link holdBeneath} leads to, as mount(8) binds it, until {@link unmount}. */
+  bind(handle: string, path: string): void {
+    const node = this.#held.get(handle);
+    if (node === undefined) throw systemError('ENOENT', 'mount', handle);
+    this.#tree.bind(node, this.#tree.existing(path, false, 'mount'));
+  }
+
   /** @throws EINVAL where nothing is mounted there */
   unmount(path: string): void {
-    this.#tree.unmount(this.#tree.existing(path, true, 'umount'));
+    this.#tree.unmount(this.#tree.existing(path, false, 'umount'));
+  }
+
+  /** How many places are held: a leak check for tests. */
+  get heldPlaces(): number {
+    return this.#held.size;
   }
 
   async readFile(path: string): Promise<Uint8Array> {
@@ -149,7 +180,7 @@ export class MemoryFileSystem implements FileSystem {
     const at = `${directory}/${path}`;
     if (this.#faults.hangs) await this.#faults.released('open', at);
     const root = this.#enter('open', directory);
-    const node = nodeBeneath(root.node, path, options.links ?? 'refuse', at);
+    const node = await nodeBeneath(root.node, path, this.#walkRules(root, options.links ?? 'refuse'), at);
     if (node.kind === 'directory') throw systemError('EISDIR', 'open', at);
     if (node.kind !== 'file') throw systemError('ENXIO', 'open', at);
     return new MemoryFileHandle(at, {
@@ -163,6 +194,32 @@ export class MemoryFileSystem implements FileSystem {
       },
       sync: () => this.#sync(at, node),
     });
+  }
+
+  holdBeneath(directory: string, path: string, options: HoldOptions = {}): Promise<HeldPlace> {
+    return this.holdBeneathMounts(directory, path, options, false);
+  }
+
+  /** {@link holdBeneath}, of which `ForeignFiles` enter other mounts too. */
+  async holdBeneathMounts(
+    directory: string,
+    path: string,
+    { makeDirectories = false }: HoldOptions,
+    crossMounts: boolean,
+  ): Promise<HeldPlace> {
+    const at = `${directory}/${path}`;
+    if (this.#faults.hangs) await this.#faults.released('open', at);
+    const root = this.#enter('open', directory);
+    const make = (parent: DirectoryNode, name: string): MemoryNode => {
+      this.#faults.check('mkdir', at);
+      return this.#tree.createDirectoryIn(parent, name, root.node.mode);
+    };
+    const rules = { ...this.#walkRules(root, 'beneath'), crossMounts, ...(makeDirectories && { make }) };
+    const node = await nodeBeneath(root.node, path, rules, at);
+    const handle = `/proc/1/fd/${++this.#lastHandle}`;
+    this.#held.set(handle, node);
+    const close = async (): Promise<void> => void this.#held.delete(handle);
+    return { handle, stat: statOfNode(node), close };
   }
 
   async mkdir(path: string, options?: { readonly mode?: number }): Promise<void> {
@@ -226,7 +283,7 @@ export class MemoryFileSystem implements FileSystem {
     if (this.#faults.hangs) await this.#faults.released('rename', from);
     const source = this.#enter('rename', from, false);
     const target = this.#tree.lookUp(to, false, 'rename');
-    const refusal = whyNotRename(source, target);
+    const refusal = whyNotRename(source, target, this.#tree.isMountPoint(source.parent, source.name));
     if (refusal !== undefined) throw systemError(refusal, 'rename', from, `cannot become '${to}'`);
     if (source.node === target.node) return;
     this.#tree.unlink(source.parent, source.name);
@@ -258,7 +315,8 @@ export class MemoryFileSystem implements FileSystem {
   async remove(path: string): Promise<void> {
     if (this.#faults.hangs) await this.#faults.released('remove', path);
     const found = this.#enter('remove', path, false);
-    if (found.name === '' || isMountPoint(found)) throw systemError('EBUSY', 'rmdir', path);
+    if (found.name === '' || this.#tree.isMountPoint(found.parent, found.name))
+      throw systemError('EBUSY', 'rmdir', path);
     if (found.node.kind === 'directory' && found.node.entries.size > 0) throw systemError('ENOTEMPTY', 'rmdir', path);
     this.#tree.unlink(found.parent, found.name);
   }
@@ -280,7 +338,8 @@ export class MemoryFileSystem implements FileSystem {
   async #removeTree(path: string): Promise<void> {
     const found = this.#tree.existing(path, false, 'rm');
     if (found.node.kind === 'directory') {
-      if (isMountPoint(found)) throw systemError('EBUSY', 'rmdir', path, 'it is a mount point');
+      if (this.#tree.isMountPoint(found.parent, found.name))
+        throw systemError('EBUSY', 'rmdir', path, 'it is a mount point');
       const failures: unknown[] = [];
       for (const { name } of await this.readdir(path)) {
         await this.#removeTree(`${path}/${name}`).catch((error: unknown) => failures.push(error));
@@ -290,12 +349,17 @@ export class MemoryFileSystem implements FileSystem {
     await this.remove(path);
   }
 
-  #pathsWhere(isWanted: (node: MemoryNode, parent: MemoryNode) => boolean): string[] {
+  #walkRules(root: Found, links: MemoryWalkRules['links']): MemoryWalkRules {
+    const isMountPoint = (parent: DirectoryNode, name: string): boolean => this.#tree.isMountPoint(parent, name);
+    return { links, isMountPoint, realDirectory: root.realPath };
+  }
+
+  #pathsWhere(isWanted: (parent: DirectoryNode, name: string) => boolean): string[] {
     const found: string[] = [];
     const visit = (node: MemoryNode, path: string): void => {
       if (node.kind !== 'directory') return;
       for (const [name, child] of node.entries) {
-        if (isWanted(child, node)) found.push(`${path}/${name}`);
+        if (isWanted(node, name)) found.push(`${path}/${name}`);
         visit(child, `${path}/${name}`);
       }
     };
@@ -334,8 +398,8 @@ function asFile(node: MemoryNode, path: string, syscall: string): FileNode {
 }
 
 /** The error code of a rename that the kernel refuses. */
-function whyNotRename(source: Found, target: Resolved): string | undefined {
-  if (source.name === '' || target.name === '' || isMountPoint(source)) return 'EBUSY';
+function whyNotRename(source: Found, target: Resolved, isMountPoint: boolean): string | undefined {
+  if (source.name === '' || target.name === '' || isMountPoint) return 'EBUSY';
   if (source.parent.device !== target.parent.device) return 'EXDEV';
   if (source.node === target.node) return undefined;
   if (source.node.kind !== 'directory') return target.node?.kind === 'directory' ? 'EISDIR' : undefined;

@@ -1,4 +1,5 @@
 import type { Clock } from '@node-agent/async';
+import type { HeldPlace } from '../file-system.ts';
 import type { ForeignFiles } from '../foreign/foreign-files.ts';
 import { GuardedFiles, type GuardedFilesOptions } from '../foreign/guarded-files.ts';
 import type { Helper } from '../helper/helper-process.ts';
@@ -13,11 +14,21 @@ type Handlers = {
 /** What is asked of a file system in memory: a `MemoryFileSystem`, of this copy of the package or of another one. */
 export type MemoryForeignHost = Pick<
   MemoryFileSystem,
-  'stat' | 'lstat' | 'realpath' | 'limitBytes' | 'usedBytes' | 'mkdir' | 'open' | 'removeAll' | 'mountPoints'
+  | 'stat'
+  | 'lstat'
+  | 'realpath'
+  | 'limitBytes'
+  | 'usedBytes'
+  | 'mkdir'
+  | 'open'
+  | 'removeAll'
+  | 'mountPoints'
+  | 'holdBeneathMounts'
 >;
 
 /** A helper process over a file system in memory: what hangs there hangs its calls, until it is killed. */
 function memoryHelper(fs: MemoryForeignHost): Helper {
+  const held = new Map<string, HeldPlace>();
   const end = Promise.withResolvers<void>();
   const handlers: Handlers = {
     stat: ([path]) => fs.stat(path),
@@ -34,6 +45,16 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
     },
     async makeFile([path]) {
       await (await fs.open(path, 'a')).close();
+      return null;
+    },
+    async holdBeneath([directory, path, makeDirectories]) {
+      const place = await fs.holdBeneathMounts(directory, path, { makeDirectories: makeDirectories === 1 }, true);
+      held.set(place.handle, place);
+      return { id: place.handle, handle: place.handle, stat: place.stat };
+    },
+    async release([id]) {
+      await held.get(id)?.close();
+      held.delete(id);
       return null;
     },
     async removeTree([path]) {

@@ -25,7 +25,8 @@ export class MemoryTree {
   readonly watchers: Watchers = new Watchers();
   limitBytes: number;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #hiddenByMount = new Map<DirectoryNode, DirectoryNode>();
+  /** What mounts hide, by the directory and the name that they are at; the first that was mounted first. */
+  readonly #hidden = new Map<DirectoryNode, Map<string, MemoryNode[]>>();
   #lastInode = 1;
   #lastDevice = 1;
 
@@ -58,10 +59,15 @@ export class MemoryTree {
     return file;
   }
 
-  createDirectory(at: Resolved, mode: number | undefined): void {
-    const directory = this.#newDirectory(at.parent.device, mode ?? 0o777 & ~UMASK);
-    this.link(at.parent, at.name, directory);
-    at.parent.synced.set(at.name, directory);
+  createDirectory({ parent, name }: Resolved, mode: number | undefined): void {
+    this.createDirectoryIn(parent, name, mode ?? 0o777 & ~UMASK);
+  }
+
+  createDirectoryIn(parent: DirectoryNode, name: string, mode: number): DirectoryNode {
+    const directory = this.#newDirectory(parent.device, mode);
+    this.link(parent, name, directory);
+    parent.synced.set(name, directory);
+    return directory;
   }
 
   createLink(at: Resolved, target: string): void {
@@ -105,21 +111,39 @@ export class MemoryTree {
 
   mount(found: Found): void {
     if (found.node.kind !== 'directory') throw systemError('ENOTDIR', 'mount', found.realPath);
-    const mounted = this.#newDirectory(++this.#lastDevice, 0o755);
-    this.#hiddenByMount.set(mounted, found.node);
-    this.#swap(found, mounted);
+    this.#cover(found, this.#newDirectory(++this.#lastDevice, 0o755));
   }
 
-  unmount(found: Found): void {
-    const below = found.node.kind === 'directory' ? this.#hiddenByMount.get(found.node) : undefined;
-    if (below === undefined) throw systemError('EINVAL', 'umount', found.realPath);
-    this.#swap(found, below);
+  bind(node: MemoryNode, found: Found): void {
+    if ((node.kind === 'directory') !== (found.node.kind === 'directory')) {
+      throw systemError('ENOTDIR', 'mount', found.realPath);
+    }
+    this.#cover(found, node);
+  }
+
+  unmount({ parent, name, realPath }: Found): void {
+    const hidden = this.#hidden.get(parent)?.get(name);
+    const below = hidden?.pop();
+    if (hidden === undefined || below === undefined) throw systemError('EINVAL', 'umount', realPath);
+    if (hidden.length === 0) this.#hidden.get(parent)?.delete(name);
+    this.#show(parent, name, below);
+  }
+
+  /** Whether something else is mounted at the name. */
+  isMountPoint(parent: DirectoryNode, name: string): boolean {
+    return this.#hidden.get(parent)?.has(name) ?? false;
+  }
+
+  #cover({ parent, name, node: hidden }: Found, node: MemoryNode): void {
+    const ofParent = this.#hidden.get(parent) ?? new Map<string, MemoryNode[]>();
+    this.#hidden.set(parent, ofParent.set(name, [...(ofParent.get(name) ?? []), hidden]));
+    this.#show(parent, name, node);
   }
 
   /** A mount changes no directory: it has neither a time nor a hint, and survives a power loss here. */
-  #swap(at: Resolved, node: DirectoryNode): void {
-    at.parent.entries.set(at.name, node);
-    at.parent.synced.set(at.name, node);
+  #show(parent: DirectoryNode, name: string, node: MemoryNode): void {
+    parent.entries.set(name, node);
+    parent.synced.set(name, node);
   }
 
   #touch(node: MemoryNode): void {
@@ -143,9 +167,4 @@ export class MemoryTree {
 
 function isFound(resolved: Resolved): resolved is Found {
   return resolved.node !== undefined;
-}
-
-/** Whether something else is mounted at the name. */
-export function isMountPoint(found: Found): boolean {
-  return found.node.device !== found.parent.device;
 }
