@@ -73,9 +73,9 @@ export class NodeContainers {
         images,
         network,
         mounts: {
-          async containerMounts(pod, container, podIps) {
+          async containerMounts(pod, container, { podIps, environment }, signal) {
             const hosts = await network.hostsMount(pod, container, podIps);
-            const mounts = await volumes.containerMounts(pod, container);
+            const mounts = await volumes.containerMounts(pod, container, environment, signal);
             return hosts === undefined ? mounts : [...mounts, hosts];
           },
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),

@@ -34,7 +34,7 @@ export function nodeVolumes(
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
   return new VolumeManager(
-    { ...child('volumes'), onVolumeReady: (uid) => parts.pods.wake(uid), fs, mounter, paths, plugins },
+    { ...child('volumes'), onVolumeReady: (uid) => parts.pods.wake(uid), fs, foreignFiles, mounter, paths, plugins },
     { supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly },
   );
 }

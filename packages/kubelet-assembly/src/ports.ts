@@ -13,7 +13,7 @@ import type { ProbePorts } from '@node-agent/prober';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
-import type { HostPathFiles, Mounter } from '@node-agent/volumes';
+import type { HostPathFiles, Mounter, SubPathForeignFiles } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
 
 /** The world outside of a kubelet: everything that it does to a machine goes through these. */
@@ -32,7 +32,7 @@ export interface NodePorts {
   readonly cri: RuntimeService & ImageService;
   readonly fs: FileSystem;
   /** Files of file systems that may never answer: host paths. */
-  readonly foreignFiles: HostPathFiles;
+  readonly foreignFiles: HostPathFiles & SubPathForeignFiles;
   readonly mounter: Mounter;
   /** How large file systems are, and how much of them is free; where absent, unused images stay. */
   readonly disks?: ImageGcComponents['disks'];

@@ -111,6 +111,7 @@ export function startKubelet(
     mount: async (_source: string, target: string, type: string, options: readonly string[]) => {
       mounts.set(target, [type, ...options].join(' '));
     },
+    bind: async () => {},
     unmount: async () => {},
   };
   const assembled = assembleKubelet(

@@ -70,16 +70,15 @@ export class ConfigContexts {
     signal: AbortSignal,
   ): Promise<ContainerContext> {
     const { files, mounts, node, selinuxEnabled, objects } = this.#components;
-    // Side by side: most of them wait for something else.
     const services = this.#serviceVariables(pod);
     const hostIps = this.#components.hostIps?.() ?? [];
     const podIps = podAddresses(pod, sandboxIps, hostIps);
-    const [user, userNamespace, environmentObjects, environmentFiles, containerMounts] = await Promise.all([
+    // Side by side: most of them wait for something else.
+    const [user, userNamespace, environmentObjects, environmentFiles] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
       this.#userNamespace(pod, signal),
       readEnvironmentObjects(pod, container, objects, signal),
       readEnvironmentFiles(pod, container, this.#environmentFiles()),
-      mounts.containerMounts(pod, container, podIps),
     ]);
     const environment = makeEnvironment(pod, container, {
       services,
@@ -89,6 +88,7 @@ export class ConfigContexts {
       nodeAllocatable: this.#components.nodeAllocatable?.() ?? {},
       objects: environmentObjects,
     });
+    const containerMounts = await mounts.containerMounts(pod, container, { podIps, environment }, signal);
     await files.makeContainerLogs(pod, container);
     const terminationMessageFile = await this.#terminationMessageFile(pod, container);
     return {

@@ -50,6 +50,7 @@ export {
 export {
   type ImagePuller,
   type LifecycleHooks,
+  type MountContext,
   noHooks,
   type PodMounts,
   type PodNetworkPort,

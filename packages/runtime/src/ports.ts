@@ -1,5 +1,6 @@
 import type { IDMapping, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import type { Container, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
+import type { EnvironmentVariable } from './config/environment.ts';
 import { PodRuntimeError } from './errors.ts';
 
 /** Brings images to the machine: package `images`. */
@@ -28,9 +29,22 @@ export interface PodNetworkPort {
   hostname(pod: Pod): { readonly hostname: string; readonly domain: string };
 }
 
+/** What a container's mounts depend on, beside its spec. */
+export interface MountContext {
+  readonly podIps: readonly string[];
+  /** The container's variables, of which `subPathExpr` is made. */
+  readonly environment: readonly EnvironmentVariable[];
+}
+
 /** What of the host shows in a container: package `volumes`, and the hosts file of package `network`. */
 export interface PodMounts {
-  containerMounts(pod: Pod, container: Container, podIps: readonly string[]): Promise<readonly Mount[]>;
+  /** Called before each attempt to create the container: what it mounts beneath volumes is mounted then. */
+  containerMounts(
+    pod: Pod,
+    container: Container,
+    context: MountContext,
+    signal: AbortSignal,
+  ): Promise<readonly Mount[]>;
   /** Where a volume is that is ready, for variables from files (`fileKeyRef`): without this they are refused. */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
 }

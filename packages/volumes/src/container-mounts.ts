@@ -7,25 +7,20 @@ import type { MountedVolume } from './plugin.ts';
  * `pkg/kubelet/kubelet_pods.go`).
  * @param volumes the pod's volumes that are ready, by name
  * @param recursiveReadOnly whether the runtime can make submounts read-only (KEP-3857)
- * @throws VolumeError `NotMounted` for a volume that is not ready; `UnsupportedMount` for a sub-path, and for what the
- *   runtime cannot do
+ * @param subPaths where the parts of volumes are that mounts show, by the mounts' indices
+ * @throws VolumeError `NotMounted` for a volume that is not ready; `UnsupportedMount` for what the runtime cannot do
  */
 export function containerMounts(
   container: Pick<Container, 'name' | 'volumeMounts'>,
   volumes: ReadonlyMap<string, MountedVolume>,
   recursiveReadOnly: boolean,
+  subPaths: ReadonlyMap<number, string>,
 ): readonly Mount[] {
-  return (container.volumeMounts ?? []).map((mount): Mount => {
-    const volume = volumes.get(mount.name);
-    if (volume === undefined) {
-      const message = `cannot find volume "${mount.name}" to mount into container "${container.name}"`;
-      throw new VolumeError('NotMounted', message);
-    }
-    const unsupported = unsupportedMount(container.name, mount);
-    if (unsupported !== undefined) throw new VolumeError('UnsupportedMount', unsupported);
+  return (container.volumeMounts ?? []).map((mount, index): Mount => {
+    const volume = mountedVolume(container, mount, volumes);
     return {
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
-      hostPath: volume.hostPath,
+      hostPath: subPaths.get(index) ?? volume.hostPath,
       readOnly: (mount.readOnly ?? false) || volume.readOnly,
       recursiveReadOnly: resolveRecursiveReadOnly(mount, recursiveReadOnly),
       selinuxRelabel: volume.selinuxRelabel,
@@ -34,21 +29,25 @@ export function containerMounts(
   });
 }
 
+/** The volume that a mount shows, or shows a part of. @throws VolumeError `NotMounted` */
+export function mountedVolume(
+  container: Pick<Container, 'name'>,
+  { name }: Pick<VolumeMount, 'name'>,
+  volumes: ReadonlyMap<string, MountedVolume>,
+): MountedVolume {
+  const volume = volumes.get(name);
+  if (volume !== undefined) return volume;
+  throw new VolumeError('NotMounted', `cannot find volume "${name}" to mount into container "${container.name}"`);
+}
+
 /** Ways to mount that a pod asks for and this kubelet has not got, one line for each. */
 export function unsupportedMounts(pod: Pod): readonly string[] {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec;
-  return [...initContainers, ...containers, ...ephemeralContainers].flatMap((container) => {
-    const mounts = (container.volumeMounts ?? []).map((mount) => unsupportedMount(container.name, mount));
-    const devices = (container.volumeDevices ?? []).map(
+  return [...initContainers, ...containers, ...ephemeralContainers].flatMap((container) =>
+    (container.volumeDevices ?? []).map(
       ({ name }) => `container "${container.name}": block volume "${name}" is not supported by this kubelet`,
-    );
-    return [...mounts.filter((message) => message !== undefined), ...devices];
-  });
-}
-
-function unsupportedMount(container: string, { name, subPath, subPathExpr }: VolumeMount): string | undefined {
-  const field = subPath ? 'subPath' : subPathExpr ? 'subPathExpr' : undefined;
-  return field && `container "${container}": ${field} of volume mount "${name}" is not supported by this kubelet`;
+    ),
+  );
 }
 
 function propagationOf({ mountPropagation = 'None' }: VolumeMount): MountPropagation {

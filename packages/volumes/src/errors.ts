@@ -12,6 +12,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `StillMounted`: volumes of the pod could not be taken away
  * - `TimedOut`: an operation of a volume did not end in time; it goes on
  * - `MountFailed`: mount(8) or umount(8) failed
+ * - `SubPathFailed`: a part of a volume could not be made or mounted; the message tells nothing of the host
  * - `Io`: the file system refused
  */
 export type VolumeErrorCode =
@@ -25,6 +26,7 @@ export type VolumeErrorCode =
   | 'StillMounted'
   | 'TimedOut'
   | 'MountFailed'
+  | 'SubPathFailed'
   | 'Io';
 
 const BRAND = '@node-agent/volumes.VolumeError';

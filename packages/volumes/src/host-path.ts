@@ -66,7 +66,7 @@ export class HostPathPlugin implements VolumePlugin {
     if (check.action === 'refuse') throw new VolumeError('TypeCheckFailed', check.message);
     if (check.action === 'makeDirectory') await this.#files.makeDirectory(path, 0o755, signal);
     if (check.action === 'makeFile') await this.#makeFile(path, signal);
-    return { hostPath: path, readOnly: false, selinuxRelabel: false };
+    return { hostPath: path, readOnly: false, selinuxRelabel: false, foreign: true };
   }
 
   async tearDown(): Promise<void> {

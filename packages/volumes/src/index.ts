@@ -20,4 +20,6 @@ export type {
   TokenSource,
   TrustBundleSource,
 } from './sources.ts';
+export type { MountVariable } from './sub-path.ts';
+export type { SubPathForeignFiles } from './sub-path-mounts.ts';
 export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './volume-manager.ts';

@@ -30,8 +30,19 @@ export class MountCommand implements Mounter {
     return this.#run('mount', ['-t', fsType, ...optionArguments, '--', source, target], signal);
   }
 
-  unmount(target: string, signal: AbortSignal): Promise<void> {
-    return this.#run('umount', ['--', target], signal);
+  bind(handle: string, target: string, signal: AbortSignal): Promise<void> {
+    // As it is: where the handle's link seems to lead is only a name.
+    return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', handle, target], signal);
+  }
+
+  async unmount(
+    target: string,
+    signal: AbortSignal,
+    { lazy = false }: { readonly lazy?: boolean } = {},
+  ): Promise<void> {
+    // Without this, what is below would be unmounted wherever it is shared with (mount_namespaces(7)).
+    if (lazy) await this.#run('mount', ['--make-rprivate', '--', target], signal);
+    await this.#run('umount', [...(lazy ? ['--lazy'] : []), '--', target], signal);
   }
 
   async #run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {

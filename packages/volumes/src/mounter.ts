@@ -7,8 +7,13 @@ export interface Mounter {
   mountPoints(): Promise<ReadonlyMap<string, string>>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Unmounts what is on top at `target`. @throws VolumeError `MountFailed` */
-  unmount(target: string, signal: AbortSignal): Promise<void>;
+  /** Mounts what a handle of `holdBeneath` leads to, file or directory, on one of its kind. @throws VolumeError `MountFailed` */
+  bind(handle: string, target: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Unmounts what is on top at `target`. `lazy`: with all that is mounted below it, even where that is in use; where the same is
+   * mounted elsewhere it stays. @throws VolumeError `MountFailed`
+   */
+  unmount(target: string, signal: AbortSignal, options?: { readonly lazy?: boolean }): Promise<void>;
 }
 
 /** Reads `/proc/self/mountinfo` (proc(5)): file system types by mount point. Lines that make no sense are passed over. */

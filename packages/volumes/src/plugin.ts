@@ -7,6 +7,8 @@ export interface MountedVolume {
   readonly readOnly: boolean;
   /** Whether the kubelet owns it, so that its files may be given a pod's SELinux label. */
   readonly selinuxRelabel: boolean;
+  /** Whether its file system is not the kubelet's own, and may never answer (W6); `false` where absent. */
+  readonly foreign?: boolean;
 }
 
 /** One type of volume. */

@@ -32,6 +32,21 @@ export class PodPaths {
     return join(this.podDir(uid), 'plugins');
   }
 
+  /** Where parts of volumes are mounted, by volume, container and mount. */
+  subPathsDir(uid: string): string {
+    return join(this.podDir(uid), 'volume-subpaths');
+  }
+
+  /** @param index which of the container's mounts it is */
+  subPathDir(uid: string, volume: string, container: string, index: number): string {
+    return join(
+      this.subPathsDir(uid),
+      oneName(volume, 'volume name'),
+      oneName(container, 'container name'),
+      `${index}`,
+    );
+  }
+
   /** @param plugin the plugin's name, as `kubernetes.io/empty-dir` */
   volumeDir(uid: string, plugin: string, volume: string): string {
     return join(this.volumesDir(uid), escapePluginName(plugin), oneName(volume, 'volume name'));

@@ -11,20 +11,24 @@ import {
   type WithDefaults,
   withDefaults,
 } from '@node-agent/telemetry';
-import { containerMounts, unsupportedMounts } from './container-mounts.ts';
+import { containerMounts, mountedVolume, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import type { Mounter } from './mounter.ts';
 import { removeEmptyVolume, removeOrphanedPod } from './orphaned-pod.ts';
 import { type VolumePlugin, volumeType } from './plugin.ts';
 import { escapePluginName, type PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
+import { type MountVariable, subPathOf } from './sub-path.ts';
+import { type SubPathComponents, SubPathMounts } from './sub-path-mounts.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { type VolumeActions, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
-import { isOfPlugin, podsOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
+import { isOfPlugin, podsOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
 /** What {@link VolumeManager} works with. */
 export interface VolumeManagerComponents {
-  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'removeAll' | 'realpath'>;
+  readonly fs: Pick<FileSystem, 'removeAll'> & SubPathComponents['fs'];
+  /** Of file systems that may never answer: parts of host paths are found through it. */
+  readonly foreignFiles: SubPathComponents['foreignFiles'];
   readonly mounter: Mounter;
   readonly paths: PodPaths;
   /** The types of volumes that there are; a volume goes to the first that can support it. */
@@ -63,6 +67,7 @@ export class VolumeManager {
   readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
   readonly #operations: VolumeOperations;
   readonly #metrics: VolumeMetrics;
+  readonly #subPaths: SubPathMounts;
   /** When the directories of pods were asked for: a sweep that began before may not know of them. */
   readonly #wanted = new Map<string, number>();
   /** How many sweeps have begun. */
@@ -83,6 +88,7 @@ export class VolumeManager {
     this.#components = components;
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
     this.#metrics = new VolumeMetrics(components.metrics);
+    this.#subPaths = new SubPathMounts(components);
     this.#operations = new VolumeOperations({
       ...components,
       metrics: this.#metrics,
@@ -189,12 +195,28 @@ export class VolumeManager {
   }
 
   /**
-   * What of the pod's volumes shows in a container; see {@link waitForAttachAndMount} for when they are ready.
-   * @throws VolumeError `NotMounted`, `UnsupportedMount`
+   * What of the pod's volumes shows in a container; see {@link waitForAttachAndMount} for when they are ready. Parts of volumes
+   * (`subPath`) are mounted now, and stay until the pod's volumes are taken away.
+   * @param environment what `subPathExpr` is expanded from: the container's variables
+   * @throws VolumeError `NotMounted`, `UnsupportedMount`, `InvalidPath`, `SubPathFailed`
    */
-  async containerMounts(pod: Pod, container: Container): Promise<readonly Mount[]> {
-    const volumes = this.#operations.allMounted(pod.metadata.uid);
-    return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod));
+  async containerMounts(
+    pod: Pod,
+    container: Container,
+    environment: readonly MountVariable[],
+    signal: AbortSignal,
+  ): Promise<readonly Mount[]> {
+    const { uid: podUid } = pod.metadata;
+    const volumes = this.#operations.allMounted(podUid);
+    const subPaths = new Map<number, string>();
+    for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+      const path = subPathOf(mount, environment);
+      if (path === '') continue;
+      const volume = mountedVolume(container, mount, volumes);
+      const part = { podUid, container: container.name, volumeName: mount.name, volume, index, path };
+      subPaths.set(index, await this.#subPaths.prepare(part, signal));
+    }
+    return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
   }
 
   /** Where a volume of a pod is that is ready; `undefined` where it is not. */
@@ -207,6 +229,7 @@ export class VolumeManager {
     if (this.#operations.allMounted(uid).size > 0) return true;
     const { fs, paths, logger } = this.#components;
     try {
+      if ((await subPathVolumesOnDisk(fs, paths, uid)).length > 0) return true;
       return (await volumesOnDisk(fs, paths, uid)).length > 0;
     } catch (err) {
       logger.error({ err, podUid: uid }, 'Volumes of a pod cannot be looked up on disk');
@@ -323,6 +346,7 @@ export class VolumeManager {
   }
 
   #actions(podUid: string, name: string, plugin: VolumePlugin | undefined): VolumeActions {
+    const subPaths = this.#subPaths;
     return {
       pluginName: plugin?.name ?? 'N/A',
       refreshes: plugin?.refreshes ?? false,
@@ -331,6 +355,7 @@ export class VolumeManager {
         return await plugin.setUp(pod, volume, signal);
       },
       async tearDown(signal) {
+        await subPaths.clean(podUid, name, signal);
         await plugin?.tearDown(podUid, name, signal);
       },
     };
@@ -359,6 +384,10 @@ export class VolumeManager {
       const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
       const actions = plugin ? this.#actions(uid, volume.name, plugin) : this.#foreignActions(uid, volume);
       this.#operations.remove(uid, `${volume.plugin}/${volume.name}`, `${volume.plugin}/${volume.name}`, actions);
+    }
+    // Volumes that leave nothing else on the disk may have been mounted by a former process.
+    for (const name of await subPathVolumesOnDisk(fs, paths, uid)) {
+      this.#operations.remove(uid, name, `volume-subpaths/${name}`, this.#actions(uid, name, undefined));
     }
     const failed = (await this.#settled(uid, signal)).filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) return;

@@ -35,7 +35,17 @@ export function isOfPlugin(volume: VolumeOnDisk, plugin: { readonly name: string
   return volume.plugin === escapePluginName(plugin.name);
 }
 
-async function readDirectory(fs: Pick<FileSystem, 'readdir'>, path: string): Promise<readonly DirectoryEntry[]> {
+/** The names of a pod's volumes of which parts are mounted, or may be. */
+export async function subPathVolumesOnDisk(
+  fs: Pick<FileSystem, 'readdir'>,
+  paths: PodPaths,
+  uid: string,
+): Promise<readonly string[]> {
+  return (await readDirectory(fs, paths.subPathsDir(uid))).map(({ name }) => name);
+}
+
+/** The entries of a directory; none where it is not there. */
+export async function readDirectory(fs: Pick<FileSystem, 'readdir'>, path: string): Promise<readonly DirectoryEntry[]> {
   try {
     return await fs.readdir(path);
   } catch (error) {

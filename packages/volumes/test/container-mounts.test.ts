@@ -8,11 +8,16 @@ const volumes = new Map([
   ['fixed', { hostPath: '/fixed', readOnly: true, selinuxRelabel: false }],
 ]);
 const mountOf = (mount: Partial<VolumeMount>, recursive = false) =>
-  containerMounts({ name: 'c', volumeMounts: [{ name: 'data', mountPath: '/d', ...mount }] }, volumes, recursive)[0];
+  containerMounts(
+    { name: 'c', volumeMounts: [{ name: 'data', mountPath: '/d', ...mount }] },
+    volumes,
+    recursive,
+    new Map(),
+  )[0];
 
 describe('containerMounts', () => {
   it('has none where the container mounts nothing', () => {
-    expect(containerMounts({ name: 'c' }, volumes, false)).toEqual([]);
+    expect(containerMounts({ name: 'c' }, volumes, false, new Map())).toEqual([]);
   });
 
   it('takes paths and flags over', () => {
@@ -42,8 +47,6 @@ describe('containerMounts', () => {
 
   it.each<[Partial<VolumeMount>, string]>([
     [{ name: 'nope' }, 'cannot find volume "nope" to mount into container "c"'],
-    [{ subPath: 'a' }, 'container "c": subPath of volume mount "data" is not supported by this kubelet'],
-    [{ subPathExpr: '$(A)' }, 'container "c": subPathExpr of volume mount "data" is not supported by this kubelet'],
     [{ mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
     [
       { recursiveReadOnly: 'Enabled' },
@@ -70,14 +73,13 @@ describe('unsupportedMounts', () => {
   it('names what each kind of container asks for', () => {
     const mount = { name: 'v', mountPath: '/v' };
     const pod = podOf([], 'u', {
-      initContainers: [{ name: 'i', volumeMounts: [{ ...mount, subPath: 'x' }] }],
+      initContainers: [{ name: 'i', volumeDevices: [{ name: 'a', devicePath: '/dev/a' }] }],
       containers: [{ name: 'c', volumeMounts: [mount], volumeDevices: [{ name: 'b', devicePath: '/dev/b' }] }],
-      ephemeralContainers: [{ name: 'e', volumeMounts: [{ ...mount, subPathExpr: 'y' }] }],
+      ephemeralContainers: [{ name: 'e', volumeMounts: [mount] }],
     });
     expect(unsupportedMounts(pod)).toEqual([
-      'container "i": subPath of volume mount "v" is not supported by this kubelet',
+      'container "i": block volume "a" is not supported by this kubelet',
       'container "c": block volume "b" is not supported by this kubelet',
-      'container "e": subPathExpr of volume mount "v" is not supported by this kubelet',
     ]);
   });
 });

@@ -36,8 +36,18 @@ export class MemoryMounter implements Mounter {
     this.#points.set(target, fsType);
   }
 
-  async unmount(target: string): Promise<void> {
-    this.asked.push('unmount');
+  async bind(handle: string, target: string): Promise<void> {
+    this.asked.push('bind');
+    this.#fs.bind(handle, target);
+    this.#points.set(target, 'bound');
+  }
+
+  async unmount(
+    target: string,
+    _signal?: AbortSignal,
+    { lazy = false }: { readonly lazy?: boolean } = {},
+  ): Promise<void> {
+    this.asked.push(lazy ? 'unmount lazily' : 'unmount');
     if (!this.#points.delete(target)) throw new VolumeError('MountFailed', 'not mounted');
     this.#fs.unmount(target);
   }
@@ -72,6 +82,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
     new VolumeManager(
       {
         fs,
+        foreignFiles,
         mounter,
         paths,
         plugins: [

@@ -81,7 +81,7 @@ describe('volumes that the kubelet fills', () => {
     expect(fixture.under('u1')).toContain('plugins/kubernetes.io~empty-dir/wrapped_conf/ready');
     const [container] = pod.spec.containers;
     if (container === undefined) throw new Error('no container');
-    const mounts = await fixture.manager.containerMounts(pod, container);
+    const mounts = await fixture.manager.containerMounts(pod, container, [], fixture.signal);
     expect(mounts.map(({ readOnly, hostPath }) => `${readOnly} ${hostPath}`)).toEqual(
       ['conf', 'keys', 'info', 'access'].map((name) => `true ${directoryOf(name)}`),
     );

@@ -1,5 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
-import { MemoryFileSystem } from '@node-agent/host/testing';
+import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { type MetricOptions, type Metrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
@@ -74,6 +74,7 @@ function make() {
     new VolumeManager({
       clock,
       fs,
+      foreignFiles: memoryForeignFiles({ clock, fs }),
       mounter: new MemoryMounter(fs),
       paths: new PodPaths(ROOT),
       plugins: [plugin],

@@ -28,9 +28,9 @@ describe('volumes of a pod', () => {
     const pod = podOf([scratch, { name: 'etc', hostPath: { path: '/etc' } }]);
     const [container] = pod.spec.containers;
     if (container === undefined) throw new Error('no container');
-    expect((await errorOf(manager.containerMounts(pod, container))).code).toBe('NotMounted');
+    expect((await errorOf(manager.containerMounts(pod, container, [], signal))).code).toBe('NotMounted');
     await manager.waitForAttachAndMount(pod, signal);
-    const mounts = await manager.containerMounts(pod, container);
+    const mounts = await manager.containerMounts(pod, container, [], signal);
     expect(mounts.map(({ hostPath, containerPath }) => `${hostPath} ${containerPath}`)).toEqual([
       `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch /mnt/scratch`,
       '/etc /mnt/etc',

@@ -19,6 +19,11 @@ export class MemoryMounter implements Mounter {
     this.#points.set(target, fsType);
   }
 
+  async bind(handle: string, target: string): Promise<void> {
+    this.#fs.bind(handle, target);
+    this.#points.set(target, 'bound');
+  }
+
   async unmount(target: string): Promise<void> {
     this.#fs.unmount(target);
     this.#points.delete(target);

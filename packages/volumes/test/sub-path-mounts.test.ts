@@ -1,0 +1,161 @@
+import type { Pod, VolumeMount } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
+
+const POD = `${ROOT}/pods/u1`;
+const VOLUME = `${POD}/${EMPTY_DIRS}/data`;
+const TARGET = `${POD}/volume-subpaths/data/main/0`;
+
+function podMounting(mount: Partial<VolumeMount>, volume: object = { emptyDir: {} }): Pod {
+  const volumeMounts = [{ name: 'data', mountPath: '/data', ...mount }];
+  return podOf([{ name: 'data', ...volume }], 'u1', { containers: [{ name: 'main', volumeMounts }] });
+}
+
+async function show({ manager, signal }: Fixture, pod: Pod, environment = [{ name: 'NAME', value: 'n1' }]) {
+  await manager.makePodDataDirs('u1');
+  await manager.waitForAttachAndMount(pod, signal);
+  const [container] = pod.spec.containers;
+  if (container === undefined) throw new Error('no container');
+  return (await manager.containerMounts(pod, container, environment, signal))[0]?.hostPath;
+}
+
+/** As a process has it that was just started. */
+const restarted = (fixture: Fixture): Fixture => ({ ...fixture, manager: fixture.newManager() });
+const left = ({ under }: Fixture): string[] => under('u1').filter((path) => path.startsWith('volume-subpaths'));
+
+describe('a part of a volume', () => {
+  it('is made as the volume is, shown, shown again to the next container, and taken away with the volume', async () => {
+    const fixture = setUp();
+    const pod = podMounting({ subPath: 'a/b' });
+    expect(await show(fixture, pod)).toBe(TARGET);
+    expect((await fixture.fs.stat(`${VOLUME}/a/b`)).mode).toBe(0o777);
+    await fixture.fs.writeFile(`${TARGET}/f`, 'x');
+    expect(await fixture.fs.exists(`${VOLUME}/a/b/f`)).toBe(true);
+    expect(await show(fixture, pod)).toBe(TARGET);
+    expect(fixture.mounter.asked).toEqual(['bind']);
+    await fixture.manager.waitForUnmount(pod, fixture.signal);
+    expect(fixture.mounter.asked).toEqual(['bind', 'unmount']);
+    expect(await fixture.manager.podVolumesExist('u1')).toBe(false);
+    expect(left(fixture)).toEqual([]);
+    expect(fixture.fs.heldPlaces).toBe(0);
+  });
+
+  it('may be a file, and is what it is by then for the next container', async () => {
+    const fixture = setUp();
+    const pod = podMounting({ subPath: 'conf' });
+    await fixture.fs.mkdir(VOLUME);
+    await fixture.fs.writeFile(`${VOLUME}/conf`, 'one');
+    await show(fixture, pod);
+    expect((await fixture.fs.stat(TARGET)).kind).toBe('file');
+    await fixture.fs.remove(`${VOLUME}/conf`);
+    await fixture.fs.mkdir(`${VOLUME}/conf`);
+    await show(fixture, pod);
+    expect((await fixture.fs.stat(TARGET)).kind).toBe('directory');
+    expect(fixture.mounter.asked).toEqual(['bind', 'unmount', 'bind']);
+  });
+
+  it('is named by the environment where it is an expression', async () => {
+    const fixture = setUp();
+    const pod = podMounting({ subPathExpr: 'logs/$(NAME)' });
+    await show(fixture, pod);
+    expect(await fixture.fs.exists(`${VOLUME}/logs/n1`)).toBe(true);
+    const error = await errorOf(show(fixture, pod, []));
+    expect(error).toMatchObject({ code: 'InvalidPath', message: 'missing value for NAME' });
+  });
+
+  it('of a filled volume is the file of this moment', async () => {
+    const fixture = setUp();
+    const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];
+    const pod = podMounting({ subPath: 'name' }, { downwardAPI: { items } });
+    await show(fixture, pod);
+    expect(Buffer.from(await fixture.fs.readFile(TARGET)).toString()).toBe('pod-u1');
+  });
+
+  it.each(['../../secret', '/etc/secret', 'loop'])('W3: is refused where a link leads to %s', async (target) => {
+    const fixture = setUp();
+    await fixture.fs.mkdir('/etc/secret');
+    await fixture.fs.mkdir(VOLUME);
+    await fixture.fs.symlink(target, `${VOLUME}/loop`);
+    const error = await errorOf(show(fixture, podMounting({ subPath: 'loop' })));
+    expect(error.code).toBe('SubPathFailed');
+    expect(error.message).toBe('failed to prepare subPath for volumeMount "data" of container "main"');
+    expect(fixture.mounter.asked).toEqual([]);
+    expect(left(fixture)).toEqual([]);
+  });
+
+  it('W3: makes nothing where a link leads nowhere, and says nothing of the host', async () => {
+    const fixture = setUp();
+    await fixture.fs.mkdir(VOLUME);
+    await fixture.fs.symlink('missing', `${VOLUME}/link`);
+    const error = await errorOf(show(fixture, podMounting({ subPath: 'link' })));
+    expect(error.message).toBe('failed to create subPath directory for volumeMount "data" of container "main"');
+    expect(await fixture.fs.exists(`${VOLUME}/missing`)).toBe(false);
+  });
+
+  it('W6: of a host path that does not answer fails after the deadline, and holds up no other pod', async () => {
+    const fixture = setUp();
+    await fixture.fs.mkdir('/nfs/x');
+    const hang = fixture.fs.injectFault({ code: 'EIO', path: '/nfs/x', hangs: true });
+    const failing = errorOf(show(fixture, podMounting({ subPath: 'x' }, { hostPath: { path: '/nfs' } })));
+    await fixture.clock.settle();
+    const other = podOf([{ name: 'scratch', emptyDir: {} }], 'u2');
+    await fixture.manager.waitForAttachAndMount(other, fixture.signal);
+    await fixture.clock.advance(10_000);
+    expect((await failing).code).toBe('SubPathFailed');
+    hang.remove();
+  });
+});
+
+describe('after a crash', () => {
+  it.each([
+    ['before the mount, where the target is of the other kind', 'target'],
+    ['after the mount', 'mounted'],
+    ['of something else under its name', 'other'],
+  ])('K1: a part is shown again: %s', async (_name, state) => {
+    const fixture = setUp();
+    const pod = podMounting({ subPath: 'a' });
+    await fixture.fs.mkdir(`${VOLUME}/a`);
+    await fixture.fs.mkdir(`${VOLUME}/b`);
+    await fixture.fs.mkdir(TARGET.replace(/\/0$/, ''));
+    if (state === 'target') await fixture.fs.writeFile(TARGET, '');
+    else {
+      await fixture.fs.mkdir(TARGET);
+      const place = await fixture.fs.holdBeneath(VOLUME, state === 'mounted' ? 'a' : 'b');
+      await fixture.mounter.bind(place.handle, TARGET);
+    }
+    await show(restarted(fixture), pod);
+    expect((await fixture.fs.stat(TARGET)).inode).toBe((await fixture.fs.stat(`${VOLUME}/a`)).inode);
+    expect(fixture.mounter.asked.filter((asked) => asked === 'bind')).toHaveLength(1 + (state === 'other' ? 1 : 0));
+  });
+
+  it.each(['data', 'emptied', 'gone'])('K1: what is left of an orphan is taken away, its volume %s', async (volume) => {
+    const fixture = setUp();
+    await fixture.fs.mkdir('/srv/x');
+    await show(fixture, podMounting({ subPath: 'x' }, { hostPath: { path: '/srv' } }));
+    if (volume === 'emptied') await fixture.fs.mkdir(`${POD}/volume-subpaths/other/main`);
+    if (volume === 'gone') await fixture.mounter.unmount(TARGET);
+    const { manager } = restarted(fixture);
+    expect(await manager.podVolumesExist('u1')).toBe(true);
+    await manager.cleanupOrphanedPodDirs(() => false);
+    expect(await fixture.fs.exists(POD)).toBe(false);
+    expect(fixture.fs.mountPoints()).toEqual([]);
+    expect(await fixture.fs.exists('/srv/x')).toBe(true);
+  });
+
+  it('a mount that cannot be taken away keeps its volume, and is told', async () => {
+    const fixture = setUp();
+    const pod = podMounting({ subPath: 'x' });
+    await show(fixture, pod);
+    const unmount = fixture.mounter.unmount.bind(fixture.mounter);
+    fixture.mounter.unmount = async () => {
+      throw new Error('target is busy');
+    };
+    const error = await errorOf(fixture.manager.waitForUnmount(pod, fixture.signal));
+    expect(error).toMatchObject({ code: 'StillMounted', message: expect.stringContaining('target is busy') });
+    expect(await fixture.fs.exists(`${VOLUME}/x`)).toBe(true);
+    fixture.mounter.unmount = unmount;
+    await fixture.clock.advance(1_000);
+    await fixture.manager.waitForUnmount(pod, fixture.signal);
+    expect(await fixture.manager.podVolumesExist('u1')).toBe(false);
+  });
+});
