@@ -1,9 +1,16 @@
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { VolumeError } from './errors.ts';
+import { hugePageSize, isHugePageMedium } from './huge-pages.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
-import { isRemovingName, type ScratchComponents, ScratchDirectories, type ScratchPaths } from './scratch-directory.ts';
+import {
+  isRemovingName,
+  type ScratchComponents,
+  ScratchDirectories,
+  type ScratchMedium,
+  type ScratchPaths,
+} from './scratch-directory.ts';
 
 /** What {@link EmptyDirPlugin} works with. */
 export interface EmptyDirComponents extends ScratchComponents {
@@ -17,7 +24,7 @@ export interface EmptyDirOptions {
 
 /**
  * `emptyDir` volumes (`pkg/volume/emptydir`): a directory of mode 0777 in the pod's own, on the disk or, with the
- * medium `Memory`, on a tmpfs of its own. It lives as long as the pod, through restarts of its containers and of the
+ * medium `Memory`, on a tmpfs of its own, with `HugePages` on a hugetlbfs. It lives as long as the pod, through restarts of its containers and of the
  * kubelet.
  */
 export class EmptyDirPlugin implements VolumePlugin {
@@ -37,14 +44,9 @@ export class EmptyDirPlugin implements VolumePlugin {
   }
 
   async setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
-    const medium = volume.emptyDir?.medium ?? '';
-    if (medium !== '' && medium !== 'Memory') {
-      const message = `volume ${volume.name}: emptyDir medium ${JSON.stringify(medium)} is not supported by this kubelet`;
-      throw new VolumeError('UnsupportedVolume', message);
-    }
     const paths = this.#pathsOf(pod.metadata.uid, volume.name);
-    const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
-    await this.#directories.make({ ...paths, medium, sizeBytes, fsGroup: pod.spec.securityContext?.fsGroup }, signal);
+    const medium = this.#medium(pod, volume);
+    await this.#directories.make({ ...paths, ...medium, fsGroup: pod.spec.securityContext?.fsGroup }, signal);
     return { hostPath: paths.directory, readOnly: false, selinuxRelabel: true };
   }
 
@@ -54,6 +56,16 @@ export class EmptyDirPlugin implements VolumePlugin {
 
   isRemoving(directoryName: string): boolean {
     return isRemovingName(directoryName);
+  }
+
+  #medium(pod: Pod, volume: Volume): ScratchMedium {
+    const medium = volume.emptyDir?.medium ?? '';
+    if (medium === '') return { medium };
+    if (medium === 'Memory') {
+      return { medium, sizeBytes: memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes) };
+    }
+    if (isHugePageMedium(medium)) return { medium: 'HugePages', pageSize: hugePageSize(medium, pod) };
+    throw new VolumeError('UnsupportedVolume', `unknown storage medium ${JSON.stringify(medium)}`);
   }
 
   #pathsOf(uid: string, name: string): ScratchPaths {

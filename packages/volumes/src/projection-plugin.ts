@@ -88,7 +88,8 @@ class ProjectionPlugin implements VolumePlugin {
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     if (await this.#written.holds(paths.directory, digest)) return mounted;
     const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
-    await this.#directories.make({ ...paths, medium, sizeBytes, fsGroup }, signal);
+    const on = medium === 'Memory' ? { medium, sizeBytes } : { medium };
+    await this.#directories.make({ ...paths, ...on, fsGroup }, signal);
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
     await this.#writer.write(paths.directory, payload, fsGroup);
     await this.#written.remember(paths.directory, digest);

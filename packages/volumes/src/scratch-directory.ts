@@ -28,14 +28,27 @@ export interface ScratchPaths {
   readonly stateDirectory: string;
 }
 
-export interface ScratchSpec extends ScratchPaths {
-  /** On the disk, or on a tmpfs of its own. */
-  readonly medium: '' | 'Memory';
-  /** The size of the tmpfs, in bytes; half of the machine's memory where 0. */
-  readonly sizeBytes: number;
-  /** The group that owns it; the kubelet's where `undefined`. */
-  readonly fsGroup: number | undefined;
-}
+/** On the disk, or on a file system of its own: a tmpfs, or a hugetlbfs of one page size, as `2Mi`. */
+export type ScratchMedium =
+  | { readonly medium: '' }
+  /** Half of the machine's memory where `sizeBytes` is 0. */
+  | { readonly medium: 'Memory'; readonly sizeBytes: number }
+  | { readonly medium: 'HugePages'; readonly pageSize: string };
+
+export type ScratchSpec = ScratchPaths &
+  ScratchMedium & {
+    /** The group that owns it; the kubelet's where `undefined`. */
+    readonly fsGroup: number | undefined;
+  };
+
+const FILE_SYSTEMS: Readonly<Record<ScratchMedium['medium'], string | undefined>> = {
+  '': undefined,
+  Memory: 'tmpfs',
+  HugePages: 'hugetlbfs',
+};
+
+/** What such a directory is for everyone, its file system's own mode where it has one. */
+const MODES: Readonly<Record<ScratchMedium['medium'], number>> = { '': 0o777, Memory: 0o1777, HugePages: 0o755 };
 
 /** So many mounts on one another are taken away from a directory. */
 const MAX_MOUNTS = 16;
@@ -43,8 +56,6 @@ const MAX_MOUNTS = 16;
 const REMOVING = 'deleting~';
 /** Read, write and enter for the group, which new files inherit (`pkg/volume/volume_linux.go`). */
 const GROUP_MODE = 0o2770;
-/** As a tmpfs has it: what one user puts there another can neither remove nor rename. */
-const STICKY = 0o1000;
 
 /**
  * Directories for everyone in a pod's own, on the disk or in memory: an `emptyDir`, or what the kubelet fills with files
@@ -60,25 +71,37 @@ export class ScratchDirectories {
   }
 
   /** Makes the directory, or leaves it as it is where it is ready. */
-  async make(
-    { directory, stateDirectory, medium, sizeBytes, fsGroup }: ScratchSpec,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { fs, mounter } = this.#components;
+  async make(spec: ScratchSpec, signal: AbortSignal): Promise<void> {
+    const { fs } = this.#components;
+    const { directory, stateDirectory, medium, fsGroup } = spec;
     const ready = join(stateDirectory, 'ready');
-    const isTmpfs = medium === 'Memory' && (await mountedType(this.#components, directory)) === 'tmpfs';
-    if (medium === '' || isTmpfs) {
+    const fileSystem = FILE_SYSTEMS[medium];
+    const isMounted = fileSystem !== undefined && (await mountedType(this.#components, directory)) === fileSystem;
+    if (fileSystem === undefined || isMounted) {
       if ((await fs.exists(ready)) && (await fs.exists(directory))) return;
     }
     await fs.mkdir(directory, { mode: 0o755 });
-    if (medium === 'Memory' && !isTmpfs) {
-      this.#noswap ??= readNoswapSupport(fs);
-      const options = [...(sizeBytes > 0 ? [`size=${sizeBytes}`] : []), ...((await this.#noswap) ? ['noswap'] : [])];
-      await mounter.mount('tmpfs', directory, 'tmpfs', options, signal);
-    }
-    await this.#setOwner(directory, fsGroup, medium === 'Memory' ? 0o777 | STICKY : 0o777);
+    if (!isMounted) await this.#mount(spec, signal);
+    await this.#setOwner(directory, fsGroup, MODES[medium]);
     await fs.mkdir(stateDirectory, { mode: 0o750 });
     await fs.writeFile(ready, '');
+  }
+
+  async #mount(spec: ScratchSpec, signal: AbortSignal): Promise<void> {
+    const { fs, mounter } = this.#components;
+    if (spec.medium === 'HugePages') {
+      await mounter.mount('nodev', spec.directory, 'hugetlbfs', [`pagesize=${spec.pageSize}`], signal);
+    } else if (spec.medium === 'Memory') {
+      this.#noswap ??= readNoswapSupport(fs);
+      const size = spec.sizeBytes > 0 ? [`size=${spec.sizeBytes}`] : [];
+      await mounter.mount(
+        'tmpfs',
+        spec.directory,
+        'tmpfs',
+        [...size, ...((await this.#noswap) ? ['noswap'] : [])],
+        signal,
+      );
+    }
   }
 
   /** Removes the directory with all that is in it, or what an earlier removal left of it; no error where it is not there. */
@@ -95,7 +118,7 @@ export class ScratchDirectories {
 
   /**
    * A mount point cannot be moved, which the kernel says without asking what is mounted: only then the mount table is read. A
-   * tmpfs is the volume's own, or what a container put on top of it; anything else stays, and is told.
+   * tmpfs or hugetlbfs is the volume's own, or what a container put on top of it; anything else stays, and is told.
    * @returns `false` where there is no such directory
    */
   async #moveAside(directory: string, aside: string, signal: AbortSignal): Promise<boolean> {
@@ -107,7 +130,8 @@ export class ScratchDirectories {
       } catch (error) {
         if (isMissing(error)) return false;
         if (errorCode(error) !== 'EBUSY' || mounts >= MAX_MOUNTS) throw error;
-        if ((await mountedType(this.#components, directory)) !== 'tmpfs') throw error;
+        const fileSystem = await mountedType(this.#components, directory);
+        if (fileSystem === undefined || !Object.values(FILE_SYSTEMS).includes(fileSystem)) throw error;
         await mounter.unmount(directory, signal);
       }
     }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@node-agent/async';
@@ -50,6 +50,25 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     await expect(writeFile(join(hostPath, 'large'), 'x'.repeat(60_000))).rejects.toThrow('ENOSPC');
     await plugin.tearDown('u1', 'mem', signal);
     expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([]);
+    expect(await nodeFileSystem.exists(hostPath)).toBe(false);
+  });
+
+  it('are of huge pages of the size that the pod asks for, whether or not the machine has any', async (context) => {
+    const known = await readFile('/proc/filesystems', 'utf8');
+    if (!known.includes('hugetlbfs')) context.skip('this kernel has no hugetlbfs');
+    const plugin = new EmptyDirPlugin(
+      { fs: nodeFileSystem, mounter, paths: new PodPaths(root) },
+      { allocatableMemoryBytes: 1 << 20 },
+    );
+    const volume = { name: 'huge', emptyDir: { medium: 'HugePages' } };
+    const pod = podOf([volume], 'u1', {
+      containers: [{ name: 'c', resources: { requests: { 'hugepages-2Mi': '2Mi' } } }],
+    });
+    const { hostPath } = await plugin.setUp(pod, volume, signal);
+    await plugin.setUp(pod, volume, signal);
+    expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([hostPath]);
+    expect(await readFile('/proc/self/mounts', 'utf8')).toMatch(new RegExp(`${hostPath} hugetlbfs .*pagesize=2M`));
+    await plugin.tearDown('u1', 'huge', signal);
     expect(await nodeFileSystem.exists(hostPath)).toBe(false);
   });
 });

@@ -91,7 +91,7 @@ describe('what cannot be set up', () => {
     [
       'huge pages',
       { emptyDir: { medium: 'HugePages-2Mi' } },
-      'volume v: emptyDir medium "HugePages-2Mi" is not supported by this kubelet',
+      'medium HugePages-2Mi: hugePages storage requested, but there is no resource request for huge pages',
     ],
     [
       'a host path of another type',
