@@ -1,3 +1,5 @@
+import type { FileSystemSize } from './helper/protocol.ts';
+
 /** What kind of thing a path names. */
 export type FileKind = 'file' | 'directory' | 'symlink' | 'socket' | 'fifo' | 'charDevice' | 'blockDevice';
 
@@ -52,6 +54,25 @@ export interface HeldPlace {
   /** What it was when it was found. */
   readonly stat: FileStat;
   close(): Promise<void>;
+}
+
+/** What a walk through a tree may take. */
+export interface UsageOptions {
+  /** Names that are counted before it gives up. Default: 5,000,000. */
+  readonly maxEntries?: number;
+  /** For how long it walks. Default: 60,000. */
+  readonly deadlineMs?: number;
+}
+
+/** What a directory takes, with all below it, and the file system that it is on. */
+export interface TreeUsage {
+  /** As allocated; a file of several names counts once. */
+  readonly bytes: number;
+  /** The directory itself included. */
+  readonly inodes: number;
+  /** Whether all was counted; where not, it is more than this. */
+  readonly complete: boolean;
+  readonly fileSystem: FileSystemSize;
 }
 
 /**
@@ -112,6 +133,12 @@ export interface FileSystem {
    * can go is gone before the first error is thrown. @throws EBUSY for a mount point, which is neither entered nor removed; EINVAL for `/`
    */
   removeAll(path: string): Promise<void>;
+  /**
+   * Measures what is below a directory in which others may write anything: no link is followed, no mount entered, nothing but
+   * directories opened, whatever the names (W3, W5). A large tree is walked by a process of its own.
+   * @throws ENOENT, ENOTDIR; ETIMEDOUT where the kernel does not answer
+   */
+  usage(path: string, options?: UsageOptions): Promise<TreeUsage>;
   /**
    * Calls `onChange` when it has begun to watch, and after something in the directory or file may have changed, until
    * `signal` is aborted: then it resolves. It only hints: changes may be merged, and a caller repairs by looking for

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { constants, type Dir } from 'node:fs';
+import { constants, type Dir, type Stats } from 'node:fs';
 import * as fsp from 'node:fs/promises';
 import { bytesOfText, textOfBytes } from './byte-names.ts';
-import { mountIdOf, onLinux } from './mount-id.ts';
+import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
-import type { HeldDirectory, TreeEntry, TreeFailure } from './tree-removal.ts';
+import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from './tree-removal.ts';
 
 /** How many names are read at a time. */
 export const PORTION = 256;
@@ -91,6 +91,23 @@ export class NodeHeldDirectory implements HeldDirectory {
     throw isMountPoint(path);
   }
 
+  async measure(name: string): Promise<EntryMeasure | undefined> {
+    if (!onLinux) return measured(() => fsp.lstat(this.#entry(name)));
+    let file: fsp.FileHandle;
+    try {
+      // What is mounted there may never answer, and is not asked: its mount is known without it.
+      file = await fsp.open(this.#entry(name), O_PATH | constants.O_NOFOLLOW);
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return undefined;
+      throw this.#explain(error, name);
+    }
+    try {
+      return mountIdOf(file.fd) === this.#mountId ? await measured(() => file.stat()) : undefined;
+    } finally {
+      await file.close();
+    }
+  }
+
   async makeDirectory(): Promise<string> {
     const name = spareName();
     await fsp.mkdir(this.#entry(name), { mode: 0o700 });
@@ -122,6 +139,21 @@ export class NodeHeldDirectory implements HeldDirectory {
   #explain(error: unknown, name: string): unknown {
     return explained(error, this.#pathOf(name));
   }
+}
+
+/** `undefined` where it is gone. */
+async function measured(stat: () => Promise<Stats>): Promise<EntryMeasure | undefined> {
+  try {
+    return measureOf(await stat());
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** What is allocated, in the blocks of stat(2). */
+export function measureOf({ blocks, ino, nlink }: Stats): EntryMeasure {
+  return { bytes: blocks * 512, inode: ino, links: nlink };
 }
 
 /** The error with the path that the caller knows in place of the descriptor's. */

@@ -7,12 +7,16 @@ import * as fsp from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { bytesOfText, systemPath, textOfBytes } from './byte-names.ts';
 import { statOf } from './file-stat.ts';
+import { measureOf } from './held-directory.ts';
 import { HeldPlaces } from './helper/held-places.ts';
 import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
 import { SwiftDirectory } from './helper/swift-directory.ts';
 import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
+import { walkUsage, withRoot } from './tree-usage.ts';
 
 const IDLE_MS = 10_000;
+/** Each directory that is held takes two descriptors, of at least a thousand. */
+const USAGE_DEPTH = 400;
 /** After so many portions of names it is said that a removal goes on. */
 const PORTIONS_PER_PROGRESS = 64;
 
@@ -48,6 +52,16 @@ const handlers: Handlers = {
   async release([id]) {
     await held.release(id);
     return null;
+  },
+  async treeUsage([path, maxEntries, deadlineMs]) {
+    const endMs = performance.now() + deadlineMs;
+    const root = SwiftDirectory.open(systemPath(path), path, () => new Promise((resolve) => setImmediate(resolve)));
+    try {
+      const limits = { maxDepth: USAGE_DEPTH, maxEntries, isOver: () => performance.now() >= endMs };
+      return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
+    } finally {
+      await root.close();
+    }
   },
   async removeTree([path], onProgress) {
     let portions = 0;

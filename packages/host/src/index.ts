@@ -9,6 +9,8 @@ export type {
   FileSystem,
   HeldPlace,
   HoldOptions,
+  TreeUsage,
+  UsageOptions,
 } from './file-system.ts';
 export type { ForeignFiles } from './foreign/foreign-files.ts';
 export type { GuardedFilesOptions } from './foreign/guarded-files.ts';

@@ -6,6 +6,7 @@ import { writeAtomically } from './atomic-write.ts';
 import { systemPath, textOfBytes } from './byte-names.ts';
 import { kindOf, statOf } from './file-stat.ts';
 import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from './file-system.ts';
+import { TreeMeasurer } from './measure-tree.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
 import { TreeRemover } from './remove-tree.ts';
@@ -19,6 +20,7 @@ const owner = randomInt(2 ** 32);
 const umask = process.umask();
 
 const remover = new TreeRemover({ clock: systemClock });
+const measurer = new TreeMeasurer({ clock: systemClock });
 
 /**
  * The machine's files, through `node:fs/promises`. Paths follow the process's root and umask; a `mode` that is given
@@ -104,6 +106,7 @@ export const nodeFileSystem: FileSystem = {
     }
   },
   removeAll: (path) => remover.remove(path),
+  usage: (path, options) => measurer.measure(path, options),
   watch: watchPath,
 };
 

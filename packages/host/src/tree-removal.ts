@@ -20,11 +20,22 @@ export interface HeldDirectory {
   removeDirectory(name: string): Promise<void>;
   /** @throws EBUSY where it is of another mount */
   enter(name: string): Promise<HeldDirectory>;
+  /** What a name takes, without opening it; `undefined` where it is gone, or of another mount. */
+  measure(name: string): Promise<EntryMeasure | undefined>;
   /** Makes a directory of a name that nothing has. */
   makeDirectory(): Promise<string>;
   /** Moves a name into a directory of `root`, under a name that nothing has there. */
   moveInto(name: string, root: HeldDirectory, directory: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What one name of a tree takes. */
+export interface EntryMeasure {
+  /** As allocated: a sparse file takes less than it is long. */
+  readonly bytes: number;
+  readonly inode: number;
+  /** How many names it has. */
+  readonly links: number;
 }
 
 /** A name that could not be removed. */

@@ -1,5 +1,6 @@
 import type { FileStat } from '../file-system.ts';
 import { errorCode, type SystemError, systemError } from '../system-error.ts';
+import type { WalkedUsage } from '../tree-usage.ts';
 
 /** How large a file system is, and how much of it is free. */
 export interface FileSystemSize {
@@ -28,6 +29,11 @@ export interface HelperCalls {
   };
   /** Ends what `holdBeneath` began; no error where it is not held any more, or by another helper. */
   release: { readonly args: readonly [id: string]; readonly value: null };
+  /** What a directory takes, with all below it: so many names of it at most, for so many milliseconds. */
+  treeUsage: {
+    readonly args: readonly [path: string, maxEntries: number, deadlineMs: number];
+    readonly value: WalkedUsage;
+  };
   /** Removes whatever is at a path, with all below it, as `FileSystem.removeAll` does. */
   removeTree: { readonly args: readonly [path: string]; readonly value: null };
 }

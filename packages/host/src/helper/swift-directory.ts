@@ -2,6 +2,8 @@ import {
   closeSync,
   constants,
   type Dir,
+  fstatSync,
+  lstatSync,
   mkdirSync,
   opendirSync,
   openSync,
@@ -9,16 +11,16 @@ import {
   rmdirSync,
   unlinkSync,
 } from 'node:fs';
-import { explained, isMountPoint, PORTION, spareName, textOfName } from '../held-directory.ts';
+import { explained, isMountPoint, measureOf, PORTION, spareName, textOfName } from '../held-directory.ts';
 import { mountIdOf } from '../mount-id.ts';
 import { errorCode } from '../system-error.ts';
-import type { HeldDirectory, TreeEntry, TreeFailure } from '../tree-removal.ts';
+import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from '../tree-removal.ts';
 
 /** The working directory of this process: names in it are the cheapest there are for the kernel. */
 let workingDirectory: SwiftDirectory | undefined;
 
 /**
- * A directory held by its descriptor, for a process that does nothing but remove a tree: it works in the directory
+ * A directory held by its descriptor, for a process that does nothing but remove or measure a tree: it works in the directory
  * itself, and its calls do not go through a thread pool. Linux only. Names are Latin 1 texts of their bytes.
  */
 export class SwiftDirectory implements HeldDirectory {
@@ -26,6 +28,7 @@ export class SwiftDirectory implements HeldDirectory {
   readonly handle: string;
   readonly #fd: number;
   readonly #mountId: string;
+  readonly #device: number;
   readonly #onPortion: () => Promise<void>;
   #names: Dir | undefined;
 
@@ -34,6 +37,7 @@ export class SwiftDirectory implements HeldDirectory {
     this.path = path;
     this.handle = `/proc/self/fd/${fd}`;
     this.#mountId = mountIdOf(fd);
+    this.#device = fstatSync(fd).dev;
     this.#onPortion = onPortion;
   }
 
@@ -97,6 +101,18 @@ export class SwiftDirectory implements HeldDirectory {
     if (directory.#mountId === this.#mountId) return directory;
     await directory.close();
     throw isMountPoint(path);
+  }
+
+  /** What is mounted there is told by its device: it is asked, as whoever waits for this process does so for a while only. */
+  async measure(name: string): Promise<EntryMeasure | undefined> {
+    this.#workHere();
+    try {
+      const stats = lstatSync(Buffer.from(name, 'latin1'));
+      return stats.dev === this.#device ? measureOf(stats) : undefined;
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return undefined;
+      throw this.#explain(error, name);
+    }
   }
 
   async makeDirectory(): Promise<string> {

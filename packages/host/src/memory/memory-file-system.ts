@@ -9,6 +9,8 @@ import type {
   FileSystem,
   HeldPlace,
   HoldOptions,
+  TreeUsage,
+  UsageOptions,
 } from '../file-system.ts';
 import { isMissing, systemError } from '../system-error.ts';
 import { type MemoryWalkRules, nodeBeneath } from './beneath.ts';
@@ -328,6 +330,16 @@ export class MemoryFileSystem implements FileSystem {
     } catch (error) {
       if (!isMissing(error)) throw error;
     }
+  }
+
+  async usage(path: string, { maxEntries = 5_000_000 }: UsageOptions = {}): Promise<TreeUsage> {
+    if (this.#faults.hangs) await this.#faults.released('readdir', path);
+    const { node } = this.#enter('readdir', path);
+    if (node.kind !== 'directory') throw systemError('ENOTDIR', 'du', path);
+    const totalBytes = Number.isFinite(this.limitBytes) ? this.limitBytes : Number.MAX_SAFE_INTEGER;
+    const availableBytes = Math.max(totalBytes - this.usedBytes, 0);
+    const fileSystem = { totalBytes, availableBytes, inodes: 0, freeInodes: 0 };
+    return { ...this.#tree.usage(node, maxEntries), fileSystem };
   }
 
   async watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void> {

@@ -24,6 +24,7 @@ export type MemoryForeignHost = Pick<
   | 'removeAll'
   | 'mountPoints'
   | 'holdBeneathMounts'
+  | 'usage'
 >;
 
 /** A helper process over a file system in memory: what hangs there hangs its calls, until it is killed. */
@@ -57,6 +58,7 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
       held.delete(id);
       return null;
     },
+    treeUsage: ([path, maxEntries]) => fs.usage(path, { maxEntries }),
     async removeTree([path]) {
       await fs.removeAll(path);
       return null;

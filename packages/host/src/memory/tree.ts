@@ -13,6 +13,7 @@ import { type Resolved, resolvePath } from './resolve.ts';
 import { Watchers } from './watchers.ts';
 
 export const UMASK = 0o022;
+const BLOCK_BYTES = 4096;
 
 /** A path that leads to something. */
 export interface Found extends Resolved {
@@ -132,6 +133,23 @@ export class MemoryTree {
   /** Whether something else is mounted at the name. */
   isMountPoint(parent: DirectoryNode, name: string): boolean {
     return this.#hidden.get(parent)?.has(name) ?? false;
+  }
+
+  /** What is below a directory: whole blocks of files, and nothing for directories. */
+  usage(directory: DirectoryNode, maxEntries: number): { bytes: number; inodes: number; complete: boolean } {
+    let bytes = 0;
+    let inodes = 1;
+    const pending = [directory];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      for (const [name, node] of next.entries) {
+        if (this.isMountPoint(next, name)) continue;
+        if (inodes > maxEntries) return { bytes, inodes, complete: false };
+        inodes++;
+        if (node.kind === 'file') bytes += Math.ceil(node.sizeBytes / BLOCK_BYTES) * BLOCK_BYTES;
+        if (node.kind === 'directory') pending.push(node);
+      }
+    }
+    return { bytes, inodes, complete: true };
   }
 
   #cover({ parent, name, node: hidden }: Found, node: MemoryNode): void {

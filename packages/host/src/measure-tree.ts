@@ -1,0 +1,78 @@
+import * as fsp from 'node:fs/promises';
+import { type Clock, Semaphore } from '@node-agent/async';
+import { systemPath } from './byte-names.ts';
+import type { TreeUsage, UsageOptions } from './file-system.ts';
+import { measureOf, NodeHeldDirectory } from './held-directory.ts';
+import { type Helper, startHelper } from './helper/helper-process.ts';
+import { onLinux } from './mount-id.ts';
+import { errorCode, systemError } from './system-error.ts';
+import { MAX_DEPTH } from './tree-removal.ts';
+import { type WalkedUsage, walkUsage, withRoot } from './tree-usage.ts';
+
+/** So many names are counted in this process: most trees have fewer, and a process of their own costs more than that. */
+const SMALL_TREE_ENTRIES = 500;
+/** How many large trees are measured at once. */
+const LARGE_TREES = 2;
+/** How long a process that measures may take beyond its deadline, which it keeps by itself unless the kernel holds it. */
+const GRACE_MS = 5_000;
+
+/** What {@link TreeMeasurer} works with. */
+export interface TreeMeasurerComponents {
+  readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
+  /** A process for one large tree. Default: one of this package's own. */
+  readonly startHelper?: () => Helper;
+}
+
+/**
+ * Measures trees that others write. A small one is walked here; a large one, or one that hangs, costs a process of its own, and
+ * neither this process's threads nor its memory (W6). Elsewhere than on Linux it stays here.
+ */
+export class TreeMeasurer {
+  readonly #clock: Pick<Clock, 'setTimer' | 'monotonic'>;
+  readonly #startHelper: () => Helper;
+  readonly #places = new Semaphore(LARGE_TREES);
+
+  constructor({ clock, startHelper: start = () => startHelper(1) }: TreeMeasurerComponents) {
+    this.#clock = clock;
+    this.#startHelper = start;
+  }
+
+  /** @throws ETIMEDOUT where the kernel does not answer; ENOENT, ENOTDIR */
+  async measure(path: string, { maxEntries = 5_000_000, deadlineMs = 60_000 }: UsageOptions = {}): Promise<TreeUsage> {
+    const { bsize, blocks, bavail, files, ffree } = await fsp.statfs(systemPath(path));
+    const fileSystem = { totalBytes: bsize * blocks, availableBytes: bsize * bavail, inodes: files, freeInodes: ffree };
+    const here = onLinux ? Math.min(SMALL_TREE_ENTRIES, maxEntries) : maxEntries;
+    const usage = await this.#measureHere(path, here, deadlineMs);
+    if (usage.complete || !onLinux) return { ...usage, fileSystem };
+    using _place = await this.#places.acquire();
+    return { ...(await this.#measureThere(path, maxEntries, deadlineMs)), fileSystem };
+  }
+
+  async #measureHere(path: string, maxEntries: number, deadlineMs: number): Promise<WalkedUsage> {
+    const endMs = this.#clock.monotonic() + deadlineMs;
+    const root = await NodeHeldDirectory.open(systemPath(path), path);
+    try {
+      const limits = { maxDepth: MAX_DEPTH, maxEntries, isOver: () => this.#clock.monotonic() >= endMs };
+      return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
+    } finally {
+      await root.close();
+    }
+  }
+
+  async #measureThere(path: string, maxEntries: number, deadlineMs: number): Promise<WalkedUsage> {
+    const helper = this.#startHelper();
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = this.#clock.setTimer(deadlineMs + GRACE_MS, () =>
+      reject(systemError('ETIMEDOUT', 'du', path, 'its file system did not answer')),
+    );
+    try {
+      return await Promise.race([helper.call('treeUsage', [path, maxEntries, deadlineMs]), late]);
+    } catch (error) {
+      if (errorCode(error) !== 'ESRCH') throw error;
+      throw systemError('EAGAIN', 'du', path, 'the process that measures it has ended');
+    } finally {
+      timer.cancel();
+      helper.kill();
+    }
+  }
+}

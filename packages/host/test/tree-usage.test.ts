@@ -1,0 +1,148 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { link, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Helper } from '../src/helper/helper-process.ts';
+import { nodeFileSystem as fs, systemError } from '../src/index.ts';
+import { TreeMeasurer } from '../src/measure-tree.ts';
+import { MemoryFileSystem } from '../src/testing.ts';
+import { codeOf } from './compliance.ts';
+
+const onLinux = process.platform === 'linux';
+let root: string;
+const at = (path: string): string => join(root, path);
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'host-test-'));
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+/** As du(1) has it. */
+function du(path: string): { bytes: number; inodes: number } {
+  const of = (...flags: string[]): number =>
+    Number(
+      execFileSync('du', ['-s', '-x', ...flags, path])
+        .toString()
+        .split('\t')[0],
+    );
+  return { bytes: of('--block-size=1'), inodes: of('--inodes') };
+}
+
+describe.runIf(onLinux)('usage of nodeFileSystem', () => {
+  it.each([3, 700])('W5: is what du(1) tells, of %i names of each kind', async (count) => {
+    for (let n = 0; n < count; n++) await writeFile(at(`file-${n}`), 'x'.repeat(n));
+    await fs.mkdir(at('d/e/f'));
+    await writeFile(at('d/e/f/deep'), 'x'.repeat(100_000));
+    await writeFile(at('sparse'), '');
+    await truncate(at('sparse'), 1 << 30);
+    await link(at('file-1'), at('d/same'));
+    await fs.writeFile(at('d/\udcff\udcfe'), 'odd');
+    await fs.mkdir(at('d/\udc80'));
+    await fs.symlink('/', at('link'));
+    await fs.symlink('..', at('d/loop'));
+    execFileSync('mkfifo', [at('fifo')]);
+    const { bytes, inodes, complete, fileSystem } = await fs.usage(root);
+    expect({ bytes, inodes, complete }).toEqual({ ...du(root), complete: true });
+    expect(fileSystem.totalBytes).toBeGreaterThan(fileSystem.availableBytes - 1);
+    expect(await codeOf(fs.usage(at('none')))).toBe('ENOENT');
+    expect(await codeOf(fs.usage(at('sparse')))).toBe('ENOTDIR');
+  });
+
+  it('says that it did not count all: too many names, too deep', async () => {
+    for (let n = 0; n < 600; n++) await writeFile(at(`${n}`), '');
+    expect(await fs.usage(root, { maxEntries: 550 })).toMatchObject({ inodes: 551, complete: false });
+    expect(await fs.usage(root, { maxEntries: 100 })).toMatchObject({ complete: false });
+    expect(await fs.usage(root, { deadlineMs: 0 })).toMatchObject({ complete: false });
+    await fs.mkdir(at(`${'d/'.repeat(450)}`));
+    const deep = await fs.usage(root);
+    expect(deep.complete).toBe(false);
+    expect(deep.inodes).toBe(601 + 400);
+    await fs.removeAll(at('d'));
+  });
+
+  it('W5: directories that are swapped for links while it walks lead nowhere else', async () => {
+    await fs.mkdir(at('volume/dir/a'));
+    await fs.mkdir(at('outside'));
+    for (let n = 0; n < 40; n++) await writeFile(at(`outside/${n}`), 'x'.repeat(5_000));
+    await fs.symlink('../outside', at('volume/link'));
+    const script =
+      'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link; do mv real dir; done; exit 0';
+    const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
+    const ended = new Promise((resolve) => swapper.on('close', resolve));
+    let most = 0;
+    for (let n = 0; n < 300; n++) most = Math.max(most, (await fs.usage(at('volume'))).inodes);
+    await writeFile(at('stop'), '');
+    await ended;
+    // The volume, its link, its directory and that of it, each of them twice where it was renamed meanwhile.
+    expect(most).toBeLessThan(12);
+  });
+
+  it.runIf(process.getuid?.() === 0)('W6: enters no mount, and counts none', async () => {
+    await fs.mkdir(at('volume/mounted'));
+    await writeFile(at('volume/own'), 'x');
+    await writeFile(at('volume/bound'), '');
+    const script = `mount -t tmpfs none "$1/mounted" && mount --bind /etc/passwd "$1/bound" && for i in 1 2 3; do echo x > "$1/mounted/$i"; done && exec "$2" "$3" "$1"`;
+    const program = at('usage.mjs');
+    const source = new URL('../src/index.ts', import.meta.url).href;
+    await writeFile(
+      program,
+      `const { nodeFileSystem } = await import(${JSON.stringify(source)}); console.log((await nodeFileSystem.usage(process.argv[2])).inodes);`,
+    );
+    const node = `${process.execPath}`;
+    const args = ['--mount', 'sh', '-c', script, 'sh', at('volume'), node, program];
+    const env = {
+      ...process.env,
+      NODE_OPTIONS: '--conditions=@node-agent/source --disable-warning=ExperimentalWarning',
+    };
+    expect(execFileSync('unshare', args, { env }).toString().trim()).toBe('2');
+  });
+});
+
+describe.runIf(onLinux)('TreeMeasurer', () => {
+  const helperOf = (call: Helper['call']): Helper & { killed: boolean } => ({
+    call,
+    killed: false,
+    kill() {
+      this.killed = true;
+    },
+    ended: new Promise(() => {}),
+  });
+
+  it('W6: a walk that hangs is given up after its deadline, its process killed, and the next goes on', async () => {
+    for (let n = 0; n < 600; n++) await writeFile(at(`${n}`), '');
+    const clock = new FakeClock();
+    const asked = Promise.withResolvers<void>();
+    const helper = helperOf(() => {
+      asked.resolve();
+      return new Promise(() => {});
+    });
+    const outcome = codeOf(
+      new TreeMeasurer({ clock, startHelper: () => helper }).measure(root, { deadlineMs: 10_000 }),
+    );
+    await asked.promise;
+    await clock.advance(14_999);
+    expect(helper.killed).toBe(false);
+    await clock.advance(1);
+    expect([await outcome, helper.killed]).toEqual(['ETIMEDOUT', true]);
+  });
+
+  it('says so where its process has ended', async () => {
+    for (let n = 0; n < 600; n++) await writeFile(at(`${n}`), '');
+    const helper = helperOf(() => Promise.reject(systemError('ESRCH', 'call', 'helper')));
+    const measurer = new TreeMeasurer({ clock: new FakeClock(), startHelper: () => helper });
+    expect(await codeOf(measurer.measure(root))).toBe('EAGAIN');
+  });
+});
+
+it('MemoryFileSystem measures files in blocks, without what is mounted', async () => {
+  const memory = new MemoryFileSystem({}, { limitBytes: 100_000 });
+  await memory.mkdir('/v/d/m');
+  await memory.writeFile('/v/f', 'x'.repeat(5_000));
+  await memory.writeFile('/v/d/g', 'x');
+  memory.mount('/v/d/m');
+  await memory.writeFile('/v/d/m/h', 'x');
+  expect(await memory.usage('/v')).toMatchObject({ bytes: 12_288, inodes: 4, complete: true });
+  expect(await memory.usage('/v', { maxEntries: 2 })).toMatchObject({ complete: false });
+  expect((await memory.usage('/v')).fileSystem).toMatchObject({ totalBytes: 100_000, availableBytes: 94_998 });
+});
