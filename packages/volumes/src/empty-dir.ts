@@ -1,3 +1,4 @@
+import type { TreeUsage } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { VolumeError } from './errors.ts';
 import { hugePageSize, isHugePageMedium } from './huge-pages.ts';
@@ -11,6 +12,7 @@ import {
   type ScratchMedium,
   type ScratchPaths,
 } from './scratch-directory.ts';
+import { directoryUsage } from './volume-usage.ts';
 
 /** What {@link EmptyDirPlugin} works with. */
 export interface EmptyDirComponents extends ScratchComponents {
@@ -29,12 +31,12 @@ export interface EmptyDirOptions {
  */
 export class EmptyDirPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/empty-dir';
-  readonly #paths: PodPaths;
+  readonly #components: EmptyDirComponents;
   readonly #directories: ScratchDirectories;
   readonly #options: EmptyDirOptions;
 
   constructor(components: EmptyDirComponents, options: EmptyDirOptions) {
-    this.#paths = components.paths;
+    this.#components = components;
     this.#directories = new ScratchDirectories(components);
     this.#options = options;
   }
@@ -54,6 +56,10 @@ export class EmptyDirPlugin implements VolumePlugin {
     return this.#directories.remove(this.#pathsOf(podUid, directoryName), signal);
   }
 
+  usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
+    return directoryUsage(this.#components, hostPath);
+  }
+
   isRemoving(directoryName: string): boolean {
     return isRemovingName(directoryName);
   }
@@ -69,9 +75,10 @@ export class EmptyDirPlugin implements VolumePlugin {
   }
 
   #pathsOf(uid: string, name: string): ScratchPaths {
+    const { paths } = this.#components;
     return {
-      directory: this.#paths.volumeDir(uid, this.name, name),
-      stateDirectory: this.#paths.pluginDir(uid, this.name, name),
+      directory: paths.volumeDir(uid, this.name, name),
+      stateDirectory: paths.pluginDir(uid, this.name, name),
     };
   }
 }

@@ -23,3 +23,4 @@ export type {
 export type { MountVariable } from './sub-path.ts';
 export type { SubPathForeignFiles } from './sub-path-mounts.ts';
 export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './volume-manager.ts';
+export type { VolumeUsage } from './volume-usage.ts';

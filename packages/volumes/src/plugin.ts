@@ -1,3 +1,4 @@
+import type { TreeUsage } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 
 /** A volume that is ready for containers. */
@@ -34,6 +35,8 @@ export interface VolumePlugin {
    * there is nothing. Not called for types that leave nothing in the pod's directory.
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
+  /** What a volume takes that is ready; where absent, volumes of this type are not measured. @throws VolumeError, a system error */
+  usage?(mounted: MountedVolume): Promise<TreeUsage>;
   /** Whether a directory of this name is what a removal left that was cut short. */
   isRemoving(directoryName: string): boolean;
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, TreeUsage } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
@@ -11,6 +11,7 @@ import type { PodPaths } from './pod-paths.ts';
 import { type Projection, projectionsOf } from './projections.ts';
 import { isRemovingName, type ScratchComponents, ScratchDirectories, type ScratchPaths } from './scratch-directory.ts';
 import type { ProjectionSources } from './sources.ts';
+import { directoryUsage } from './volume-usage.ts';
 import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
 
 /** What the plugins of {@link projectionPlugins} work with. */
@@ -100,6 +101,10 @@ class ProjectionPlugin implements VolumePlugin {
     const paths = this.#pathsOf(podUid, directoryName);
     this.#written.forget(paths.directory);
     return this.#directories.remove(paths, signal);
+  }
+
+  usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
+    return directoryUsage(this.#components, hostPath);
   }
 
   isRemoving(directoryName: string): boolean {

@@ -18,6 +18,7 @@ export interface ScratchComponents {
     | 'rename'
     | 'removeAll'
     | 'realpath'
+    | 'usage'
   >;
   readonly mounter: Mounter;
 }

@@ -22,6 +22,7 @@ import { type MountVariable, subPathOf } from './sub-path.ts';
 import { type SubPathComponents, SubPathMounts } from './sub-path-mounts.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { type VolumeActions, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 import { isOfPlugin, podsOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
 /** What {@link VolumeManager} works with. */
@@ -68,6 +69,7 @@ export class VolumeManager {
   readonly #operations: VolumeOperations;
   readonly #metrics: VolumeMetrics;
   readonly #subPaths: SubPathMounts;
+  readonly #usages: VolumeUsages;
   /** When the directories of pods were asked for: a sweep that began before may not know of them. */
   readonly #wanted = new Map<string, number>();
   /** How many sweeps have begun. */
@@ -94,6 +96,10 @@ export class VolumeManager {
       metrics: this.#metrics,
       onFailure: (pod, volume, error) => this.#tellFailure(pod, volume, error),
       onReady: (podUid) => components.onVolumeReady?.(podUid),
+    });
+    this.#usages = new VolumeUsages({
+      ...components,
+      mounted: (podUid, name) => this.#operations.mounted(podUid, name),
     });
     this.#orphans = components.metrics.gauge({
       name: 'kubelet_orphan_pod_cleaned_volumes',
@@ -217,6 +223,14 @@ export class VolumeManager {
       subPaths.set(index, await this.#subPaths.prepare(part, signal));
     }
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
+  }
+
+  /**
+   * What the pod's volumes take that are ready, those of host paths left out. They are walked now, beside all else; one that
+   * cannot be measured is left out and logged.
+   */
+  volumeUsage(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
+    return this.#usages.of(pod, signal);
   }
 
   /** Where a volume of a pod is that is ready; `undefined` where it is not. */

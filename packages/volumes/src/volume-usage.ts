@@ -1,0 +1,112 @@
+import { abortable, type Clock, Semaphore } from '@node-agent/async';
+import type { FileSystem, TreeUsage } from '@node-agent/host';
+import { type Pod, parseQuantity, type Volume } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { VolumeError } from './errors.ts';
+import { type Mounter, mountedType } from './mounter.ts';
+import type { MountedVolume, VolumePlugin } from './plugin.ts';
+
+/** What a volume of a pod takes. */
+export interface VolumeUsage {
+  /** As the pod calls it. */
+  readonly name: string;
+  /** `disk` is the kubelet's own: it counts as local ephemeral storage. Huge pages are memory. */
+  readonly medium: 'memory' | 'disk';
+  /** As allocated. */
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+  /** Whether all of it was counted: where not, it takes more than this. */
+  readonly complete: boolean;
+  /** The `sizeLimit` of an emptyDir that has one. */
+  readonly limitBytes?: number;
+  /** The file system that it is on. */
+  readonly fileSystem: TreeUsage['fileSystem'];
+  /** By the wall clock. */
+  readonly measuredAtMs: number;
+}
+
+/** How many volumes are measured at once. */
+const AT_ONCE = 4;
+
+/** What {@link VolumeUsages} works with. */
+export interface VolumeUsagesComponents {
+  readonly plugins: readonly VolumePlugin[];
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+  /** A volume that is ready. */
+  readonly mounted: (podUid: string, name: string) => MountedVolume | undefined;
+}
+
+/**
+ * Measures volumes beside all else: no operation of a volume waits for it (W6). Who asks for what is being measured gets the
+ * same answer.
+ */
+export class VolumeUsages {
+  readonly #components: VolumeUsagesComponents;
+  readonly #places = new Semaphore(AT_ONCE);
+  readonly #underWay = new Map<string, Promise<TreeUsage>>();
+
+  constructor(components: VolumeUsagesComponents) {
+    this.#components = components;
+  }
+
+  /** Of all volumes of a pod that are ready and can be measured. One that cannot be now is left out, and logged. */
+  async of(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
+    const volumes = pod.spec.volumes ?? [];
+    const usages = await Promise.all(volumes.map((volume) => this.#usage(pod, volume, signal)));
+    return usages.filter((usage) => usage !== undefined);
+  }
+
+  async #usage({ metadata: { uid } }: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
+    const { plugins, clock, logger, mounted } = this.#components;
+    const plugin = plugins.find((candidate) => candidate.canSupport(volume));
+    const place = mounted(uid, volume.name);
+    if (plugin?.usage === undefined || place === undefined) return undefined;
+    try {
+      const usage = await abortable(this.#measured(place, plugin.usage.bind(plugin)), signal);
+      const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem } = usage;
+      const limitBytes = sizeLimitBytes(volume);
+      const measured = { usedBytes, inodesUsed, complete, fileSystem, measuredAtMs: clock.now() };
+      return { name: volume.name, medium: mediumOf(volume), ...measured, ...(limitBytes > 0 && { limitBytes }) };
+    } catch (err) {
+      signal.throwIfAborted();
+      logger.warn({ err, podUid: uid, volume: volume.name }, 'A volume cannot be measured');
+      return undefined;
+    }
+  }
+
+  #measured(place: MountedVolume, measure: (place: MountedVolume) => Promise<TreeUsage>): Promise<TreeUsage> {
+    const known = this.#underWay.get(place.hostPath);
+    if (known !== undefined) return known;
+    const usage = this.#places.run(() => measure(place)).finally(() => this.#underWay.delete(place.hostPath));
+    // Those who wait may all have gone.
+    usage.catch(() => undefined);
+    this.#underWay.set(place.hostPath, usage);
+    return usage;
+  }
+}
+
+/** What {@link directoryUsage} works with. */
+export interface DirectoryUsageComponents {
+  readonly fs: Pick<FileSystem, 'usage' | 'realpath' | 'mountId'>;
+  readonly mounter: Pick<Mounter, 'mountPoints'>;
+}
+
+/**
+ * Measures a directory of the kubelet's own, or the file system in memory that is mounted there.
+ * @throws VolumeError `Io` where anything else is mounted there: that may never answer (W6)
+ */
+export async function directoryUsage(components: DirectoryUsageComponents, directory: string): Promise<TreeUsage> {
+  const type = await mountedType(components, directory);
+  if (type === undefined || type === 'tmpfs' || type === 'hugetlbfs') return await components.fs.usage(directory);
+  throw new VolumeError('Io', `${directory} is covered by a mount of type ${type}`);
+}
+
+/** What counts as local ephemeral storage is on the disk (`IsLocalEphemeralVolume` of `pkg/volume/util`). */
+function mediumOf({ emptyDir, configMap }: Volume): VolumeUsage['medium'] {
+  return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined ? 'disk' : 'memory';
+}
+
+function sizeLimitBytes({ emptyDir }: Volume): number {
+  return emptyDir?.sizeLimit === undefined ? 0 : Number(parseQuantity(emptyDir.sizeLimit).value());
+}

@@ -1,0 +1,62 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { EMPTY_DIRS, podOf, ROOT, setUp } from './helpers.ts';
+
+const VOLUMES = `${ROOT}/pods/u1/volumes`;
+const POD: Pod = podOf([
+  { name: 'disk', emptyDir: { sizeLimit: '1Mi' } },
+  { name: 'memory', emptyDir: { medium: 'Memory' } },
+  { name: 'info', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+  { name: 'etc', hostPath: { path: '/etc' } },
+]);
+
+async function ready() {
+  const fixture = setUp();
+  await fixture.manager.waitForAttachAndMount(POD, fixture.signal);
+  return { ...fixture, usage: () => fixture.manager.volumeUsage(POD, fixture.signal) };
+}
+
+describe('volumeUsage', () => {
+  it('tells what volumes take, of which medium, and what they are held to; host paths are nobody else’s', async () => {
+    const { fs, clock, usage } = await ready();
+    await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/disk/f`, 'x'.repeat(5_000));
+    const [disk, memory, info, ...others] = await usage();
+    expect(disk).toMatchObject({ name: 'disk', medium: 'disk', usedBytes: 8192, inodesUsed: 2, limitBytes: 1 << 20 });
+    expect(disk).toMatchObject({ complete: true, measuredAtMs: clock.now() });
+    expect(memory).toMatchObject({ name: 'memory', medium: 'memory', usedBytes: 0, inodesUsed: 1 });
+    expect(memory).not.toHaveProperty('limitBytes');
+    expect(info).toMatchObject({ name: 'info', medium: 'memory', usedBytes: 4096 });
+    expect(others).toEqual([]);
+  });
+
+  it('has none of a pod whose volumes are not ready', async () => {
+    const { manager, signal } = setUp();
+    expect(await manager.volumeUsage(POD, signal)).toEqual([]);
+  });
+
+  it('W6: one that hangs holds up neither the others nor operations, and is asked once for all who wait', async () => {
+    const { fs, clock, usage, manager, signal } = await ready();
+    const hang = fs.injectFault({ code: 'EIO', path: `${VOLUMES}/kubernetes.io~empty-dir/disk`, hangs: true });
+    const controller = new AbortController();
+    const left = manager.volumeUsage(POD, controller.signal);
+    const answers = [usage(), usage()];
+    await clock.settle();
+    expect(hang.hits).toBe(1);
+    controller.abort(new Error('no time'));
+    await expect(left).rejects.toThrow('no time');
+    const other = podOf([{ name: 'scratch', emptyDir: {} }], 'u2');
+    await manager.waitForAttachAndMount(other, signal);
+    expect(await manager.volumeUsage(other, signal)).toHaveLength(1);
+    hang.remove();
+    for (const answer of answers) expect((await answer).map(({ name }) => name)).toEqual(['disk', 'memory', 'info']);
+  });
+
+  it('W6: what something else was mounted over is not asked', async () => {
+    const { fs, mounter, usage } = await ready();
+    const disk = `${VOLUMES}/kubernetes.io~empty-dir/disk`;
+    await mounter.mount('x', disk, 'fuse.hang', []);
+    const hang = fs.injectFault({ code: 'EIO', path: disk, operation: 'readdir', hangs: true });
+    expect((await usage()).map(({ name }) => name)).toEqual(['memory', 'info']);
+    expect(hang.hits).toBe(0);
+  });
+});
