@@ -102,10 +102,17 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   }
 
   /** Never blocks, never throws. What happens before {@link start} waits for it. */
-  event(object: ObjectReference, type: EventType, reason: string, message: string): void {
+  event(
+    object: ObjectReference,
+    type: EventType,
+    reason: string,
+    message: string,
+    annotations?: Readonly<Record<string, string>>,
+  ): void {
     const { clock } = this.#components;
     const name = this.#names.next(object.name);
-    const occurrence = { object, type, reason, message, source: this.#source, atMs: clock.now(), name };
+    const told = { object, type, reason, message, annotations };
+    const occurrence = { ...told, source: this.#source, atMs: clock.now(), name };
     const event = this.#correlator.correlate(newEvent(occurrence), clock.monotonic());
     if (event === undefined) {
       this.#dropped.inc({ reason: 'spam_filter' });

@@ -14,7 +14,11 @@ export interface EventSource {
 export interface CoreEvent {
   readonly apiVersion: 'v1';
   readonly kind: 'Event';
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly involvedObject: ObjectReference;
   readonly type: EventType;
   readonly reason: string;
@@ -35,6 +39,7 @@ export interface Occurrence {
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly source: EventSource;
   /** By the wall clock. */
   readonly atMs: number;
@@ -45,12 +50,16 @@ export interface Occurrence {
  * The Event of one occurrence; one about an object without a namespace goes to `default` (`makeEvent` in
  * `tools/record/event.go`).
  */
-export function newEvent({ object, type, reason, message, source, atMs, name }: Occurrence): CoreEvent {
+export function newEvent({ object, type, reason, message, source, atMs, name, ...more }: Occurrence): CoreEvent {
   const at = eventTime(atMs);
+  const { annotations = {} } = more;
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name, namespace: object.namespace || 'default' },
+    metadata: {
+      ...{ name, namespace: object.namespace || 'default' },
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
     involvedObject: { ...object, apiVersion: object.apiVersion ?? 'v1' },
     type,
     reason,

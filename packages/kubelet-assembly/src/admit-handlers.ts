@@ -1,5 +1,7 @@
 import { appArmorHandler, predicateHandler, sysctlHandler } from '@node-agent/admission';
+import type { EvictionManager } from '@node-agent/eviction';
 import { type AdmitHandler, type PodFeatures, unsupportedFeatureHandler } from '@node-agent/kubelet-core';
+import type { Pod } from '@node-agent/pod-spec';
 import type { VolumeManager } from '@node-agent/volumes';
 import type { NodeView } from './node-view.ts';
 import type { AssemblySettings } from './ports.ts';
@@ -14,9 +16,16 @@ export function nodeAdmitHandlers(
     admitHandlers = [],
     userNamespaces,
   }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
-  { volumes, node }: { readonly volumes: Pick<VolumeManager, 'unsupported'>; readonly node: NodeView },
+  parts: {
+    readonly volumes: Pick<VolumeManager, 'unsupported'>;
+    readonly node: NodeView;
+    /** Where pods are evicted: under pressure not every pod may begin. */
+    readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
+  },
 ): readonly AdmitHandler[] {
+  const { volumes, node, eviction } = parts;
   return [
+    ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod) }] : []),
     unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),

@@ -14,6 +14,7 @@ import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { nodeCgroups } from './node-cgroups.ts';
 import { NodeContainers } from './node-containers.ts';
+import { nodeEviction } from './node-eviction.ts';
 import { NodeImages } from './node-images.ts';
 import { nodeProber } from './node-prober.ts';
 import { nodeReference } from './node-reference.ts';
@@ -104,12 +105,21 @@ export function assembleKubelet<C>(
   };
   const containers = new NodeContainers(child, ports, settings, parts);
   const { runtime, podCache, pleg } = containers;
+  const eviction = nodeEviction(child, ports, settings, {
+    pods,
+    activePods: () => kubelet.activePods(),
+    containerGc: containers.gc,
+    images,
+    allSourcesReady: () => podConfig.seenAllSources(),
+    onPressureChanged: () => clusterNode?.statusChanged(),
+  });
 
   clusterNode = cluster?.node(child, settings, {
     statuses: status,
     pods: podManager,
     runtime: facts,
     kubelet: () => kubelet,
+    pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
     onServerHeard: () => objects?.clusterServices.retryNow(),
     onStoreLost: () => objects?.clusterServices.listAnew(),
     safety: {
@@ -170,7 +180,8 @@ export function assembleKubelet<C>(
       probes: prober,
       containerGc: containers.gc,
       ...(images.gc && { imageGc: images.gc }),
-      admitHandlers: nodeAdmitHandlers(settings, { volumes, node }),
+      ...(eviction && { eviction }),
+      admitHandlers: nodeAdmitHandlers(settings, { volumes, node, eviction }),
       services: [
         ...[...settings.sources, ...(joined ? [joined.podSource] : [])].map((source) =>
           sourceService(source, podConfig),
@@ -188,6 +199,7 @@ export function assembleKubelet<C>(
         ...(cgroups ? [{ name: 'cgroups', start: (signal: AbortSignal) => cgroups.start(signal) }] : []),
         ...containers.services,
         ...images.services,
+        ...(eviction ? [{ name: 'eviction', start: (signal: AbortSignal) => eviction.start(signal) }] : []),
       ],
     },
     {

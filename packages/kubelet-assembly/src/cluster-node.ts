@@ -1,7 +1,14 @@
 import { TaskGroup, withTimeout } from '@node-agent/async';
 import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
-import { type Node, NodeLease, NodeStatusManager, restLeaseClient, restNodeClient } from '@node-agent/node-status';
+import {
+  type Node,
+  NodeLease,
+  NodeStatusManager,
+  type PressureFacts,
+  restLeaseClient,
+  restNodeClient,
+} from '@node-agent/node-status';
 import { ApiSource } from '@node-agent/pod-config';
 import { MirrorPods, type MirrorPodsComponents } from '@node-agent/pod-manager';
 import {
@@ -28,6 +35,8 @@ export interface NodeParts {
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
+  /** What the node is short of. */
+  readonly pressure: () => PressureFacts;
   /** The API server has just answered. */
   readonly onServerHeard: () => void;
   /** It does not know this node: what it has may be of another store than what was followed. */
@@ -105,6 +114,7 @@ export class ClusterNode {
           images: (signal) => parts.runtime.images(signal),
           checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
           readiness: () => parts.kubelet().readiness(),
+          pressure: () => parts.pressure(),
           runtimeHandlers: () => parts.runtime.handlers(),
           runtimeFeatures: () => parts.runtime.features(),
           // No type of volume so far is one that a controller attaches.
@@ -152,6 +162,11 @@ export class ClusterNode {
   get node(): Node | undefined {
     const [watched] = this.#node.objects.values();
     return newerOf(watched, this.#fresh) ?? this.#nodeStatus.node;
+  }
+
+  /** Something changed that the node's status says: it is written now. */
+  statusChanged(): void {
+    this.#nodeStatus.wake();
   }
 
   /** Reads the node from the API server, for {@link node} to be no older than now; where it cannot, that is logged. */

@@ -12,6 +12,7 @@ export class NodeImages {
   readonly manager: ImageManager;
   /** Absent where no image is ever to go by itself. */
   readonly gc: ImageGcPort | undefined;
+  readonly #unused: ImageGc | undefined;
   /** Run once the runtime has answered. */
   readonly services: readonly BackgroundService[];
 
@@ -37,11 +38,17 @@ export class NodeImages {
       { ...limits, ...(maxParallel !== undefined && { maxParallel }) },
     );
     const gc = this.#imageGc(child, ports, settings, records);
+    this.#unused = gc;
     this.gc = collectsAnything({ ...defaultPolicy, ...settings.imageGc }) ? gc : undefined;
     this.services = [
       ...(records ? [{ name: 'records of pulls', start: (signal: AbortSignal) => records.start(signal) }] : []),
       ...(gc ? [{ name: 'ages of images', start: (signal: AbortSignal) => gc.start(signal) }] : []),
     ];
+  }
+
+  /** Removes all images that nobody uses and that are old enough: the node is short of disk. */
+  async deleteUnused(signal: AbortSignal): Promise<void> {
+    await this.#unused?.deleteUnusedImages(signal);
   }
 
   #imageGc(

@@ -8,6 +8,8 @@ type Asked = Pick<
   | 'shouldPodRuntimeBeRemoved'
   | 'couldHaveRunningContainers'
   | 'isPodForMirrorPodTerminatingByFullName'
+  | 'shouldPodBeFinished'
+  | 'killPodNow'
 >;
 
 /**
@@ -40,6 +42,14 @@ export class PodLinks implements Asked {
 
   couldHaveRunningContainers(uid: string): boolean {
     return this.#workers?.couldHaveRunningContainers(uid) ?? true;
+  }
+
+  shouldPodBeFinished(uid: string): boolean {
+    return this.#workers?.shouldPodBeFinished(uid) ?? false;
+  }
+
+  async killPodNow(...kill: Parameters<PodWorkers['killPodNow']>): Promise<void> {
+    await this.#workers?.killPodNow(...kill);
   }
 
   isPodForMirrorPodTerminatingByFullName(fullName: string, nextUid?: string): boolean {

@@ -2,6 +2,7 @@ import type { PredicateHandlerOptions, SysctlOptions } from '@node-agent/admissi
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
@@ -36,6 +37,10 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** How large file systems are, and how much of them is free; where absent, unused images stay. */
   readonly disks?: ImageGcComponents['disks'];
+  /** Measures the node and its pods; where absent, no pod is evicted. */
+  readonly statistics?: EvictionStats;
+  /** What is looked at between two measurements, so that a lack of memory is noticed at once. */
+  readonly gauges?: readonly Gauge[];
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
   readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
@@ -107,6 +112,8 @@ export interface AssemblySettings<C = unknown> {
   };
   /** By default from 85 % of the disk down to 80 %, nothing that is younger than 2 min, and nothing for its age alone. */
   readonly imageGc?: Partial<ImageGcPolicy>;
+  /** When pods are evicted, where the node is measured; never where absent. */
+  readonly eviction?: Omit<EvictionOptions, 'nodeRef'>;
   readonly containerGc: {
     readonly minAgeMs: number;
     readonly maxPerPodContainer: number;

@@ -56,7 +56,7 @@ export function startKubelet(
   admitHandlers: readonly AdmitHandler[] = [],
   cluster?: ClusterPart,
   silentSources: readonly PodSource[] = [],
-  ports: Pick<NodePorts, 'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups'> = {},
+  ports: Pick<NodePorts, 'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics'> = {},
   changes: Partial<AssemblySettings> = {},
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};

@@ -6,6 +6,7 @@ import type {
   AdmitHandler,
   BackgroundService,
   ContainerGcPort,
+  EvictionPort,
   GeneratePodStatus,
   ImageGcPort,
   MirrorPodsPort,
@@ -53,6 +54,8 @@ export interface Dependencies {
   readonly userNamespaces?: UserNamespacesPort;
   /** Absent where no image is ever to go by itself. */
   readonly imageGc?: ImageGcPort;
+  /** Absent where no pod is ever evicted. */
+  readonly eviction?: EvictionPort;
   /** What its probes find is in a pod's status at once, and wakes its worker (P7). */
   readonly probes?: ProbesPort;
   /** Asked in this order for each new pod. */
@@ -88,6 +91,8 @@ export interface KubeletView {
   translatePodUid(uid: string): string;
   getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   explain(namespace: string, name: string): PodExplanation | undefined;
+  /** What the node is short of, and what was done about it; `undefined` where no pod is ever evicted. */
+  explainEviction(): unknown;
 }
 
 /** What is wrong with the kubelet, check by check; `undefined` stands for a check that passed. */

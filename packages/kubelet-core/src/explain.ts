@@ -13,6 +13,8 @@ export interface PodExplanation {
   readonly worker: unknown;
   /** What its probes found; empty where it has none. */
   readonly probes: readonly unknown[];
+  /** What eviction decided that had to do with it; absent where nothing did. */
+  readonly evictions?: readonly unknown[];
   /** What the runtime has of it. */
   readonly runtime: RuntimePodStatus | undefined;
 }
@@ -23,6 +25,7 @@ export interface ExplainContext {
   readonly undecided: boolean;
   readonly worker: PodWorkerView | undefined;
   readonly probes?: readonly unknown[];
+  readonly evictions?: readonly unknown[];
   readonly runtimeStatus: RuntimePodStatus | undefined;
   readonly runtimeErrors: readonly string[];
   readonly networkError: string | undefined;
@@ -54,6 +57,7 @@ export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
     waitingFor,
     worker: context.worker,
     probes: context.probes ?? [],
+    ...(context.evictions?.length && { evictions: context.evictions }),
     runtime: context.runtimeStatus,
   };
 }

@@ -17,6 +17,7 @@ export type {
   AdmitResult,
   BackgroundService,
   ContainerGcPort,
+  EvictionPort,
   GeneratePodStatus,
   ImageGcPort,
   KillPodOptions,

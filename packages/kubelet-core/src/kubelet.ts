@@ -227,10 +227,20 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       undecided: this.#handler.isUndecided(pod.metadata.uid),
       worker: this.#workers.explain(pod.metadata.uid),
       probes: this.#deps.probes?.explain(pod.metadata.uid) ?? [],
+      evictions: this.#deps.eviction?.explainPod(pod.metadata.uid) ?? [],
       runtimeStatus: this.#deps.podCache.get(pod.metadata.uid)?.status,
       runtimeErrors: this.#runtimeState.errors(),
       networkError: this.#runtimeState.networkError(),
     });
+  }
+
+  explainEviction(): unknown {
+    return this.#deps.eviction?.explain();
+  }
+
+  /** The pods that hold resources of the node (N1). */
+  activePods(): readonly Pod[] {
+    return this.#handler.activePods();
   }
 
   get nodeRef(): ObjectReference {

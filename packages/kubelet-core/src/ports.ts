@@ -272,6 +272,14 @@ export interface ImageGcPort {
   garbageCollect(signal: AbortSignal): Promise<void>;
 }
 
+/** Pods that go when the node is short of something: package `eviction`. It is started as a service, and asked as an admit handler. */
+export interface EvictionPort {
+  /** What it sees of the node, and what it did. */
+  explain(): unknown;
+  /** What it did that had to do with a pod. */
+  explainPod(uid: string): readonly unknown[];
+}
+
 /** What a probe of a container found that differs from what it found before. */
 export interface ProbeUpdate {
   readonly podUid: string;

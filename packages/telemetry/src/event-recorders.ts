@@ -8,6 +8,8 @@ export interface RecordedEvent {
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
+  /** Absent where there are none. */
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly count: number;
   /** By the wall clock. */
   readonly firstAtMs: number;
@@ -29,7 +31,13 @@ export class MemoryEventRecorder implements EventRecorder {
     this.#perObject = perObject;
   }
 
-  event(object: ObjectReference, type: EventType, reason: string, message: string): void {
+  event(
+    object: ObjectReference,
+    type: EventType,
+    reason: string,
+    message: string,
+    annotations: Readonly<Record<string, string>> = {},
+  ): void {
     const key = keyOf(object);
     const events = this.#events.get(key) ?? [];
     const nowMs = this.#now();
@@ -38,7 +46,8 @@ export class MemoryEventRecorder implements EventRecorder {
     );
     const before = known >= 0 ? events.splice(known, 1)[0] : undefined;
     const { count = 0, firstAtMs = nowMs } = before ?? {};
-    events.push({ object, type, reason, message, count: count + 1, firstAtMs, lastAtMs: nowMs });
+    const told = { object, type, reason, message, ...(Object.keys(annotations).length > 0 && { annotations }) };
+    events.push({ ...told, count: count + 1, firstAtMs, lastAtMs: nowMs });
     this.#events.set(key, events.slice(-this.#perObject));
   }
 

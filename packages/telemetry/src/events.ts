@@ -14,8 +14,17 @@ export type EventType = 'Normal' | 'Warning';
 
 /** Where managers tell users what happened. Never blocks, never throws. */
 export interface EventRecorder {
-  /** @param reason a CamelCase word for programs; see {@link eventReasons} */
-  event(object: ObjectReference, type: EventType, reason: string, message: string): void;
+  /**
+   * @param reason a CamelCase word for programs; see {@link eventReasons}
+   * @param annotations what programs are to know beside it
+   */
+  event(
+    object: ObjectReference,
+    type: EventType,
+    reason: string,
+    message: string,
+    annotations?: Readonly<Record<string, string>>,
+  ): void;
 }
 
 /** A recorder that drops everything. */
@@ -60,4 +69,7 @@ export const eventReasons = {
   containerGcFailed: 'ContainerGCFailed',
   imageGcFailed: 'ImageGCFailed',
   invalidDiskCapacity: 'InvalidDiskCapacity',
+  evicted: 'Evicted',
+  evictionThresholdMet: 'EvictionThresholdMet',
+  systemOom: 'SystemOOM',
 } as const;

@@ -1,0 +1,29 @@
+import { brand, hasBrand } from '@node-agent/async';
+
+/**
+ * `InvalidThreshold`: a threshold, a grace period or a minimum reclaim is nonsense; the message names the field.
+ * `InvalidOption`: another setting is.
+ */
+export type EvictionErrorCode = 'InvalidThreshold' | 'InvalidOption';
+
+const BRAND = '@node-agent/eviction.EvictionError';
+
+/** What is wrong with what an eviction manager was made with. */
+export class EvictionError extends Error {
+  static {
+    brand(EvictionError, BRAND);
+  }
+
+  override readonly name = 'EvictionError';
+  readonly code: EvictionErrorCode;
+
+  constructor(code: EvictionErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  /** Whether a value is an `EvictionError`, of this copy of the package or of another one. */
+  static is(value: unknown): value is EvictionError {
+    return hasBrand(value, BRAND);
+  }
+}

@@ -1,0 +1,86 @@
+import { type Clock, sleep, withTimeout } from '@node-agent/async';
+import { formatPod, type Pod, podReference } from '@node-agent/pod-spec';
+import { type Counter, type EventRecorder, eventReasons, type Logger, type Metrics } from '@node-agent/telemetry';
+import { evictedStatus } from './evicted-status.ts';
+import type { EvictionMessage } from './messages.ts';
+import type { EvictionPods } from './ports.ts';
+
+/** Why a pod has to go. */
+export interface EvictionCause extends Partial<Pick<EvictionMessage, 'annotations'>> {
+  /** As the label `eviction_signal` has it. */
+  readonly signal: string;
+  readonly message: string;
+  /** For a lack of resources of the node, and not for the pod's own limits. */
+  readonly isDisruption: boolean;
+  readonly gracePeriodSeconds: number;
+}
+
+interface Components {
+  readonly pods: EvictionPods;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+}
+
+/** How long a kill may take beyond twice the grace period; whoever kills has limits of its own. */
+const KILL_PATIENCE_MS = 60_000;
+const GONE_LOOK_MS = 100;
+
+/** Ends pods, one at a time, and waits until what they held is free (N2). Metric: `kubelet_evictions{eviction_signal}`. */
+export class Evictor {
+  readonly #components: Components;
+  readonly #goneTimeoutMs: number;
+  readonly #evictions: Counter<'eviction_signal'>;
+  /** Those that were evicted, and are not gone after all the time that they had. */
+  readonly #ending = new Map<string, Pod>();
+
+  constructor(components: Components, { goneTimeoutMs }: { readonly goneTimeoutMs: number }) {
+    this.#components = components;
+    this.#goneTimeoutMs = goneTimeoutMs;
+    this.#evictions = components.metrics.counter({
+      name: 'kubelet_evictions',
+      help: 'How many pods were evicted, by the signal that they were evicted for.',
+      labels: ['eviction_signal'],
+    });
+  }
+
+  /** Whether a pod was evicted before, and is still ending: to evict it again would free nothing. */
+  isEnding(pod: Pod): boolean {
+    return this.#ending.has(pod.metadata.uid);
+  }
+
+  /** Forgets those that are gone by now. */
+  look(): void {
+    for (const [uid, pod] of this.#ending) if (this.#components.pods.isGone(pod)) this.#ending.delete(uid);
+  }
+
+  /** Ends a pod, and waits until it is gone, or for so long that the node cannot wait for it any more. @throws the signal's reason */
+  async evict(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
+    const { pods, recorder, logger, clock } = this.#components;
+    const { message, gracePeriodSeconds, isDisruption } = cause;
+    recorder.event(podReference(pod), 'Warning', eventReasons.evicted, message, cause.annotations);
+    this.#evictions.inc({ eviction_signal: cause.signal });
+    this.#ending.set(pod.metadata.uid, pod);
+    const facts = { pod: formatPod(pod), gracePeriodSeconds, signal: cause.signal };
+    logger.info({ ...facts, message }, 'Evicting pod');
+    const how = { statusFn: evictedStatus(pod, message, isDisruption), gracePeriodSeconds };
+    const limitMs = 2000 * gracePeriodSeconds + KILL_PATIENCE_MS;
+    try {
+      await withTimeout(clock, limitMs, (limit) => pods.kill(pod, how, limit), signal);
+      logger.info(facts, 'Eviction manager: pod is evicted successfully');
+    } catch (err) {
+      signal.throwIfAborted();
+      logger.error({ err, ...facts }, 'Eviction manager: pod failed to evict');
+    }
+    const endMs = clock.monotonic() + this.#goneTimeoutMs;
+    while (!pods.isGone(pod)) {
+      if (clock.monotonic() >= endMs) {
+        logger.warn(facts, 'Eviction manager: timed out waiting for pods to be cleaned up');
+        return;
+      }
+      await sleep(clock, GONE_LOOK_MS, signal);
+    }
+    this.#ending.delete(pod.metadata.uid);
+  }
+}

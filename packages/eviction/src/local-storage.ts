@@ -1,0 +1,61 @@
+import { type Pod, parseQuantity, podLimits, Quantity } from '@node-agent/pod-spec';
+import type { DiskLayout } from './disk-layout.ts';
+import { bytes } from './pod-usage.ts';
+import { isCount, type PodStats } from './summary.ts';
+
+/** A limit of local storage that a pod is over. */
+export interface StorageViolation {
+  /** As the label `eviction_signal` has it. */
+  readonly signal: 'emptydirfs.limit' | 'ephemeralpodfs.limit' | 'ephemeralcontainerfs.limit';
+  readonly message: string;
+}
+
+/**
+ * The limit of local storage that a pod is over: the size of an emptyDir, then what its containers may have together, then what one of
+ * them may (`localStorageEviction` of `pkg/kubelet/eviction/eviction_manager.go`). `undefined` where it is over none.
+ */
+export function storageViolation(pod: Pod, stats: PodStats, layout: DiskLayout): StorageViolation | undefined {
+  return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats, layout);
+}
+
+function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: PodStats): StorageViolation | undefined {
+  for (const { name, emptyDir } of spec.volumes ?? []) {
+    const text = emptyDir?.sizeLimit;
+    if (text === undefined) continue;
+    const used = volumes.findLast((volume) => volume.name === name)?.usedBytes;
+    const limit = parseQuantity(text);
+    if (!isCount(used) || limit.compare(Quantity.zero) <= 0 || bytes(used).compare(limit) <= 0) continue;
+    return {
+      signal: 'emptydirfs.limit',
+      message: `Usage of EmptyDir volume ${JSON.stringify(name)} exceeds the limit "${limit}". `,
+    };
+  }
+  return undefined;
+}
+
+function overPod(pod: Pod, stats: PodStats): StorageViolation | undefined {
+  const limit = podLimits(pod).get('ephemeral-storage');
+  if (limit === undefined || bytes(stats['ephemeral-storage']?.usedBytes).compare(limit) <= 0) return undefined;
+  return {
+    signal: 'ephemeralpodfs.limit',
+    message: `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `,
+  };
+}
+
+function overContainer(pod: Pod, stats: PodStats, { dedicatedImageFs }: DiskLayout): StorageViolation | undefined {
+  for (const { name, logs, rootfs } of stats.containers ?? []) {
+    const text = pod.spec.containers.find((container) => container.name === name)?.resources?.limits?.[
+      'ephemeral-storage'
+    ];
+    if (text === undefined) continue;
+    const limit = parseQuantity(text);
+    // A writable layer on a disk of its own takes nothing of what is limited.
+    const used = bytes(logs?.usedBytes).add(dedicatedImageFs ? Quantity.zero : bytes(rootfs?.usedBytes));
+    if (limit.isZero || used.compare(limit) <= 0) continue;
+    return {
+      signal: 'ephemeralcontainerfs.limit',
+      message: `Container ${name} exceeded its local ephemeral storage limit "${limit}". `,
+    };
+  }
+  return undefined;
+}

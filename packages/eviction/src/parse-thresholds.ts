@@ -1,0 +1,132 @@
+import { parseQuantity, Quantity } from '@node-agent/pod-spec';
+import { EvictionError } from './errors.ts';
+import { isSignal, SIGNALS, type Signal } from './signals.ts';
+import { isHard, type Threshold, type ThresholdValue } from './threshold.ts';
+
+/** Thresholds as a kubelet's configuration has them: by signal, as quantities (`100Mi`) or percentages (`10%`). */
+export interface ThresholdSettings {
+  /** Pods are evicted at once. */
+  readonly evictionHard?: Readonly<Record<string, string>>;
+  /** Pods are evicted after the signal's grace period. */
+  readonly evictionSoft?: Readonly<Record<string, string>>;
+  /** In ms; each soft threshold needs one. */
+  readonly evictionSoftGracePeriodMs?: Readonly<Record<string, number>>;
+  readonly evictionMinimumReclaim?: Readonly<Record<string, string>>;
+  /** Whether pods are held to what is allocatable: then hard thresholds of memory hold within that, too. False by default. */
+  readonly enforcesAllocatable?: boolean;
+}
+
+/**
+ * Reads the thresholds of a configuration (`ParseThresholdConfig` of `pkg/kubelet/eviction/helpers.go`), hard ones first.
+ * `0%` and `100%` switch one off.
+ * @throws EvictionError `InvalidThreshold`, naming the field
+ */
+export function parseThresholds(settings: ThresholdSettings): readonly Threshold[] {
+  const {
+    evictionHard = {},
+    evictionSoft = {},
+    evictionSoftGracePeriodMs = {},
+    evictionMinimumReclaim = {},
+  } = settings;
+  const reclaims = new Map(
+    entries('evictionMinimumReclaim', evictionMinimumReclaim).map(([path, signal, text]) => [
+      signal,
+      parseReclaim(path, text),
+    ]),
+  );
+  const graces = new Map(
+    entries('evictionSoftGracePeriod', evictionSoftGracePeriodMs).map(([path, signal, periodMs]) => [
+      signal,
+      checkPeriod(path, periodMs),
+    ]),
+  );
+  const made = (signal: Signal, value: ThresholdValue, gracePeriodMs: number): Threshold => {
+    const minReclaim = reclaims.get(signal);
+    return { signal, value, gracePeriodMs, ...(minReclaim && { minReclaim }) };
+  };
+  const hard = entries('evictionHard', evictionHard).flatMap(([path, signal, text]) => {
+    const value = parseValue(path, text);
+    return value === undefined ? [] : [made(signal, value, 0)];
+  });
+  const soft = entries('evictionSoft', evictionSoft).flatMap(([path, signal, text]) => {
+    const value = parseValue(path, text);
+    if (value === undefined) return [];
+    const gracePeriodMs = graces.get(signal);
+    if (gracePeriodMs === undefined) {
+      throw invalid(path, `needs a grace period in evictionSoftGracePeriod`);
+    }
+    return [made(signal, value, gracePeriodMs)];
+  });
+  const all = [...hard, ...soft];
+  return settings.enforcesAllocatable ? [...all, ...allocatableOf(all)] : all;
+}
+
+/** What holds for the node's memory holds for what pods can have of it, too. */
+function allocatableOf(thresholds: readonly Threshold[]): readonly Threshold[] {
+  return thresholds.flatMap((threshold) => {
+    if (threshold.signal !== 'memory.available' || !isHard(threshold)) return [];
+    return [{ ...threshold, signal: 'allocatableMemory.available' as const }];
+  });
+}
+
+function entries<T>(field: string, map: Readonly<Record<string, T>>): readonly (readonly [string, Signal, T])[] {
+  return Object.entries(map).map(([name, value]) => {
+    const path = `${field}[${JSON.stringify(name)}]`;
+    if (!isSignal(name)) throw invalid(path, `is not an eviction signal; there are ${SIGNALS.join(', ')}`);
+    return [path, name, value];
+  });
+}
+
+function parseValue(path: string, text: string): ThresholdValue | undefined {
+  if (text === '0%' || text === '100%') return undefined;
+  if (text.endsWith('%')) {
+    const percent = parsePercent(text);
+    if (!(percent >= 0 && percent <= 100))
+      throw invalid(path, `${JSON.stringify(text)} is no percentage from 0% to 100%`);
+    return { fraction: fractionOf(percent) };
+  }
+  const quantity = quantityAt(path, text);
+  if (quantity.compare(Quantity.zero) <= 0) throw invalid(path, `${JSON.stringify(text)} must be positive`);
+  return { quantity };
+}
+
+function parseReclaim(path: string, text: string): ThresholdValue {
+  if (text.endsWith('%')) {
+    const percent = parsePercent(text);
+    if (!(percent > 0 && percent < Number.POSITIVE_INFINITY)) {
+      throw invalid(path, `${JSON.stringify(text)} is no percentage above 0%`);
+    }
+    return { fraction: fractionOf(percent) };
+  }
+  const quantity = quantityAt(path, text);
+  if (quantity.compare(Quantity.zero) < 0) throw invalid(path, `${JSON.stringify(text)} must not be negative`);
+  return { quantity };
+}
+
+function checkPeriod(path: string, periodMs: number): number {
+  if (!(periodMs >= 0 && periodMs < Number.POSITIVE_INFINITY)) {
+    throw invalid(path, `${periodMs} ms must not be negative`);
+  }
+  return periodMs;
+}
+
+function parsePercent(text: string): number {
+  return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
+}
+
+/** Go reads it into 32 bits: thresholds show those roundings, to the byte. */
+function fractionOf(percent: number): number {
+  return Math.fround(Math.fround(percent) / 100);
+}
+
+function quantityAt(path: string, text: string): Quantity {
+  try {
+    return parseQuantity(text);
+  } catch (cause) {
+    throw invalid(path, cause instanceof Error ? cause.message : String(cause), cause);
+  }
+}
+
+function invalid(path: string, why: string, cause?: unknown): EvictionError {
+  return new EvictionError('InvalidThreshold', `${path}: ${why}`, cause === undefined ? {} : { cause });
+}

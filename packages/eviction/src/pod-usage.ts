@@ -1,0 +1,58 @@
+import { type Pod, podRequests, Quantity } from '@node-agent/pod-spec';
+import type { DiskPart } from './disk-layout.ts';
+import type { StarvedResource } from './signals.ts';
+import { type FsStats, isCount, type NodeSummary, type PodStats } from './summary.ts';
+
+/** The figures of a pod, where there are any. */
+export type StatsOf = (pod: Pod) => PodStats | undefined;
+
+/** The figures of each pod of a summary, by its UID. */
+export function statsByUid({ pods }: Pick<NodeSummary, 'pods'>): StatsOf {
+  const byUid = new Map(pods.map((stats) => [stats.podRef.uid, stats]));
+  return ({ metadata }) => byUid.get(metadata.uid);
+}
+
+export function memoryUsage({ memory }: Pick<PodStats, 'memory'>): Quantity {
+  return bytes(memory?.workingSetBytes);
+}
+
+export function bytes(count: number | undefined): Quantity {
+  return isCount(count) ? Quantity.of(count, 'BinarySI') : Quantity.of(0, 'BinarySI');
+}
+
+/** How much of a disk a pod takes: bytes, or inodes. */
+export function diskUsage(
+  pod: Pod,
+  stats: PodStats,
+  parts: readonly DiskPart[],
+  resource: 'ephemeral-storage' | 'inodes',
+): Quantity {
+  const local = new Set(localVolumes(pod));
+  const counted: (FsStats | undefined)[] = [];
+  for (const { rootfs, logs } of stats.containers ?? []) {
+    if (parts.includes('rootfs')) counted.push(rootfs);
+    if (parts.includes('logs')) counted.push(logs);
+  }
+  if (parts.includes('volumes')) counted.push(...(stats.volume ?? []).filter(({ name }) => local.has(name ?? '')));
+  const sum = counted.reduce((total, one) => {
+    const count = resource === 'inodes' ? one?.inodesUsed : one?.usedBytes;
+    return isCount(count) ? total + BigInt(count) : total;
+  }, 0n);
+  return Quantity.of(sum, resource === 'inodes' ? 'DecimalSI' : 'BinarySI');
+}
+
+/** The volumes whose content is on the node's own disk, or may be (`localVolumeNames`). */
+function localVolumes({ spec }: Pod): readonly string[] {
+  return (spec.volumes ?? []).flatMap((volume) => {
+    const emptyDir = volume.emptyDir != null && (volume.emptyDir.medium ?? '') === '';
+    const local = emptyDir || volume.hostPath != null || volume.configMap != null || volume.gitRepo != null;
+    return local ? [volume.name] : [];
+  });
+}
+
+/** What a pod asks for; its overhead counts where it asks for anything (`GetResourceRequestQuantity`). */
+export function requestOf(pod: Pod, resource: Exclude<StarvedResource, 'pids'>): Quantity {
+  const own = podRequests(pod, { excludeOverhead: true }).get(resource);
+  if (own === undefined || own.isZero) return Quantity.zero;
+  return podRequests(pod).get(resource) ?? own;
+}

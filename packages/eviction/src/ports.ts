@@ -1,0 +1,41 @@
+import type { Pod, PodStatus } from '@node-agent/pod-spec';
+import type { DiskLayout } from './disk-layout.ts';
+import type { NodeSummary } from './summary.ts';
+
+/** How a pod is to be ended. */
+export interface EvictionKill {
+  /** To be applied to the pod's status while it ends: it has failed, and why. */
+  readonly statusFn: (status: PodStatus) => PodStatus;
+  /** It may get less, never more. */
+  readonly gracePeriodSeconds: number;
+}
+
+/** Who knows the pods of the node, and ends them. */
+export interface EvictionPods {
+  /** Those that hold resources of the node. */
+  active(): readonly Pod[];
+  /** Whether the node must not lose it: it is never evicted. */
+  isCritical(pod: Pod): boolean;
+  /** Resolves when nothing of it runs any more; rejects where that takes too long. The kill goes on then. */
+  kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void>;
+  /** Whether all that it held is free: its volumes too. */
+  isGone(pod: Pod): boolean;
+}
+
+/** Who measures the node and its pods. */
+export interface EvictionStats {
+  /** Measured now, as far as that can be. Figures say themselves of which instant they are. */
+  summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
+}
+
+/** Who removes what nobody needs. What rejects is logged, and the figures decide. */
+export interface EvictionReclaim {
+  /** All dead containers, those of ended pods among them. */
+  deleteUnusedContainers(signal: AbortSignal): Promise<unknown>;
+  deleteUnusedImages(signal: AbortSignal): Promise<unknown>;
+}
+
+/** Who knows on which disks the node has what. Asked until it has answered once. */
+export interface EvictionDisks {
+  layout(signal: AbortSignal): Promise<DiskLayout>;
+}

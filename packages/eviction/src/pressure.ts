@@ -1,0 +1,92 @@
+import type { Observations } from './observations.ts';
+import { conditionOf, type PressureCondition, type Signal } from './signals.ts';
+import { isMet, type Threshold } from './threshold.ts';
+
+const CONDITIONS: readonly PressureCondition[] = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
+
+/** What is remembered from one look at the node to the next. Times are the monotonic clock's where not said otherwise. */
+export interface PressureState {
+  /** The thresholds that are met, grace period over or not, and since when. */
+  readonly firstMetAt: ReadonlyMap<Threshold, number>;
+  /** Those whose grace period is over, and that are met until what is to be reclaimed is there. */
+  readonly pressing: readonly Threshold[];
+  readonly conditionSeenAt: ReadonlyMap<PressureCondition, number>;
+  /** Of which instant of the wall clock the last figures of each signal were. */
+  readonly figuresAt: ReadonlyMap<Signal, number>;
+}
+
+export const NO_PRESSURE: PressureState = {
+  firstMetAt: new Map(),
+  pressing: [],
+  conditionSeenAt: new Map(),
+  figuresAt: new Map(),
+};
+
+/** What {@link nextPressure} goes by. */
+export interface PressureInput {
+  readonly thresholds: readonly Threshold[];
+  readonly observations: Observations;
+  /** The monotonic clock. */
+  readonly nowMs: number;
+  /** Figures of this instant of the wall clock, or of an earlier one, know nothing of what was done last. */
+  readonly staleUntilMs: number;
+  /** How long a condition outlasts what made it. */
+  readonly transitionMs: number;
+}
+
+/** What one look at the node led to. */
+export interface PressureStep {
+  readonly state: PressureState;
+  /** In a fixed order. */
+  readonly conditions: readonly PressureCondition[];
+  /** The thresholds for which something is to be done now, what is to be done first at first. */
+  readonly actionable: readonly Threshold[];
+}
+
+/**
+ * The rule of eviction (`synchronize` of `pkg/kubelet/eviction/eviction_manager.go`). A condition holds from the first time a
+ * threshold is met to a transition period after the last (N3). Something is done about a threshold once it was met for its grace
+ * period, until its minimum is reclaimed, and only for figures that are newer than those it was done for before (N2).
+ */
+export function nextPressure(before: PressureState, input: PressureInput): PressureStep {
+  const { thresholds, observations, nowMs, transitionMs } = input;
+  const met = thresholds.filter((threshold) => isMetBy(threshold, observations, false));
+  // What was to be reclaimed, and is not yet, is still met.
+  const unresolved = before.pressing.filter(
+    (threshold) => !met.includes(threshold) && isMetBy(threshold, observations, true),
+  );
+  const all = [...met, ...unresolved];
+  const firstMetAt = new Map(all.map((threshold) => [threshold, before.firstMetAt.get(threshold) ?? nowMs]));
+
+  const held = [...before.conditionSeenAt].filter(([, atMs]) => nowMs - atMs < transitionMs);
+  const conditionSeenAt = new Map([...held, ...all.map(({ signal }) => [conditionOf(signal), nowMs] as const)]);
+  const conditions = CONDITIONS.filter((condition) => conditionSeenAt.has(condition));
+
+  const pressing = [...firstMetAt]
+    .filter(([{ gracePeriodMs }, sinceMs]) => nowMs - sinceMs >= gracePeriodMs)
+    .map(([threshold]) => threshold);
+  const figuresAt = new Map(before.figuresAt);
+  for (const [signal, { atMs }] of observations) if (atMs !== undefined) figuresAt.set(signal, atMs);
+  return {
+    state: { firstMetAt, pressing, conditionSeenAt, figuresAt },
+    conditions,
+    actionable: inOrder(pressing.filter(({ signal }) => isFresh(signal, before, input))),
+  };
+}
+
+function isMetBy(threshold: Threshold, observations: Observations, withMinReclaim: boolean): boolean {
+  const observed = observations.get(threshold.signal);
+  return observed !== undefined && isMet(threshold, observed, withMinReclaim);
+}
+
+/** Figures without a time may be of any. */
+function isFresh(signal: Signal, before: PressureState, { observations, staleUntilMs }: PressureInput): boolean {
+  const atMs = observations.get(signal)?.atMs;
+  return atMs !== undefined && atMs > (before.figuresAt.get(signal) ?? staleUntilMs) && atMs > staleUntilMs;
+}
+
+/** Memory first: a node without it dies first. Otherwise as configured, hard ones first. */
+function inOrder(thresholds: readonly Threshold[]): readonly Threshold[] {
+  const rank = ({ signal }: Threshold): number => (conditionOf(signal) === 'MemoryPressure' ? 0 : 1);
+  return [...thresholds].sort((one, other) => rank(one) - rank(other));
+}

@@ -1,0 +1,71 @@
+import { type Clock, withTimeout } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import { type Observations, observe } from './observations.ts';
+import { type StatsOf, statsByUid } from './pod-usage.ts';
+import type { EvictionStats } from './ports.ts';
+
+/** What is believed of one answer of the statistics. */
+export interface Figures {
+  readonly observations: Observations;
+  readonly statsOf: StatsOf;
+  /** The wall clock, before they were asked for. */
+  readonly askedAtMs: number;
+}
+
+/** Asks for statistics, and believes no answer that comes too late, is older than the last, or says what cannot be. */
+export class Statistics {
+  readonly #stats: EvictionStats;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #timeoutMs: number;
+  #newestMs: number | undefined;
+  #problem: string | undefined;
+
+  constructor(
+    components: { readonly stats: EvictionStats; readonly clock: Clock; readonly logger: Logger },
+    { timeoutMs }: { readonly timeoutMs: number },
+  ) {
+    this.#stats = components.stats;
+    this.#clock = components.clock;
+    this.#logger = components.logger;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** What is wrong with the last answer; `undefined` where nothing is. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** @returns `undefined` where there is nothing to go by; {@link problem} says why then. @throws the signal's reason */
+  async take(signal: AbortSignal): Promise<Figures | undefined> {
+    const askedAtMs = this.#clock.now();
+    try {
+      const ask = (limit: AbortSignal) => this.#stats.summary({ fresh: true }, limit);
+      const summary = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
+      const { observations, faults } = observe(summary);
+      const times = [...observations.values()].flatMap(({ atMs }) => atMs ?? []);
+      const newestMs = times.length === 0 ? undefined : Math.max(...times);
+      // The clock was set back: what was newest tells nothing any more.
+      if (this.#newestMs !== undefined && this.#newestMs > askedAtMs) this.#newestMs = undefined;
+      if (newestMs !== undefined && this.#newestMs !== undefined && newestMs < this.#newestMs) {
+        this.#tell('the statistics are older than the last ones');
+        return undefined;
+      }
+      this.#newestMs = newestMs ?? this.#newestMs;
+      this.#tell(faults.length > 0 ? `figures that cannot be: ${faults.join('; ')}` : undefined);
+      return { observations, statsOf: statsByUid(summary), askedAtMs };
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#tell(`no statistics: ${err instanceof Error ? err.message : String(err)}`);
+      return undefined;
+    }
+  }
+
+  /** Each problem once, for as long as it lasts. */
+  #tell(problem: string | undefined): void {
+    if (problem !== undefined && problem !== this.#problem) {
+      this.#logger.error({ problem }, 'Eviction manager: failed to get summary stats, nothing is evicted for them');
+    }
+    this.#problem = problem;
+  }
+}

@@ -1,0 +1,536 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type EvictionManager, type Gauge, nextLookMs } from '../src/index.ts';
+import { asking, files, MI, makePod, ONE_DISK, podStats, usingMemory, World } from './world.ts';
+
+const HARD = { evictionHard: { 'memory.available': '100Mi' } };
+const DISK = { evictionHard: { 'nodefs.available': '10%' } };
+
+let world: World;
+let running: { readonly stop: () => Promise<void> }[];
+
+beforeEach(() => {
+  world = new World();
+  running = [];
+});
+
+afterEach(async () => {
+  for (const { stop } of running) await stop();
+});
+
+function start(manager: EvictionManager): EvictionManager {
+  const controller = new AbortController();
+  const ended = manager.start(controller.signal);
+  running.push({
+    stop: async () => {
+      controller.abort();
+      await world.clock.advance(0);
+      await ended;
+    },
+  });
+  return manager;
+}
+
+/** Three pods that use 300, 200 and 100 Mi more than they asked for. */
+function threePods(): void {
+  world.pods = ['big', 'middle', 'small'].map((name) => makePod(name));
+  world.stats = world.pods.map((pod, index) => usingMemory(pod, (3 - index) * 100 * MI));
+}
+
+const events = (name: string) => world.events.eventsOf({ kind: 'Pod', namespace: 'default', name, uid: `uid-${name}` });
+
+describe('a node that runs out of memory', () => {
+  test('evicts the pod that is furthest above its request, and tells all about it', async () => {
+    threePods();
+    const manager = start(world.manager(HARD));
+    world.memory.available = 90 * MI;
+    await world.clock.advance(15_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+    expect(world.kills[0]?.how.gracePeriodSeconds).toBe(1);
+    const message =
+      'The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ' +
+      'Container main was using 300Mi, request is 0, has larger consumption of memory. ';
+    expect(world.statusAfter('big')).toEqual({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message,
+      conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message }],
+    });
+    expect(events('big')).toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'Evicted',
+        message,
+        annotations: {
+          offending_containers: 'main',
+          offending_containers_usage: '300Mi',
+          starved_resource: 'memory',
+        },
+      },
+    ]);
+    expect(world.events.eventsOf({ kind: 'Node', name: 'n1', uid: 'n1' })).toMatchObject([
+      { type: 'Warning', reason: 'EvictionThresholdMet', message: 'Attempting to reclaim memory' },
+    ]);
+    expect(world.metrics.text()).toContain('kubelet_evictions{eviction_signal="memory.available"} 1');
+    expect(world.metrics.text()).toContain(
+      'kubelet_eviction_stats_age_seconds_count{eviction_signal="memory.available"} 1',
+    );
+    expect(manager.explainPod('uid-middle')).toMatchObject([
+      { cause: 'memory.available<100Mi', outcome: 'evicted', evicted: 'uid-big', available: '90Mi' },
+    ]);
+    expect(manager.explain().decisions[0]?.ranked.map(({ name }) => name)).toEqual(['big', 'middle', 'small']);
+  });
+
+  test('N2: evicts the next pod only when the one before is gone, and chooses by fresh figures then', async () => {
+    threePods();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.kill = async (pod) => {
+      await promise;
+      world.gone(pod);
+      // Its memory was taken again at once, by another one.
+      world.memory.available = 90 * MI;
+      world.stats = world.stats.map((stats) =>
+        stats.podRef.name === 'small' ? usingMemory(makePod('small'), 400 * MI) : stats,
+      );
+      world.kill = async (next) => world.gone(next);
+    };
+    start(world.manager(HARD));
+    world.memory.available = 90 * MI;
+    await world.clock.advance(20_000);
+    expect(world.log).toEqual(['kill big']);
+    resolve();
+    await world.clock.advance(5_000);
+    expect(world.log).toEqual(['kill big', 'gone big', 'kill small', 'gone small']);
+  });
+
+  test('N2: evicts nobody for figures of before the last eviction', async () => {
+    threePods();
+    let goneAtMs = 0;
+    world.kill = async (pod) => {
+      goneAtMs = world.clock.now();
+      world.gone(pod);
+    };
+    start(world.manager(HARD));
+    world.memory.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+    // What is measured says what was when it went, for a minute.
+    world.memory.available = 90 * MI;
+    const old = world.truth(goneAtMs);
+    world.summary = async () => old;
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+    world.summary = undefined;
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
+  });
+
+  test('N2: a restart between choice and kill evicts again by fresh figures only', async () => {
+    threePods();
+    world.memory.available = 90 * MI;
+    await world.clock.advance(60_000);
+    const before = world.truth(world.clock.now() - 1000);
+    world.summary = async () => before;
+    start(world.manager(HARD));
+    await world.clock.advance(30_000);
+    expect(world.log).toEqual([]);
+    world.summary = undefined;
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test('N2: never evicts critical and static pods, and passes over them', async () => {
+    const source = { annotations: { 'kubernetes.io/config.source': 'file' } };
+    world.pods = [makePod('static', {}, source), makePod('critical', { priority: 2_000_000_000 }), makePod('plain')];
+    world.stats = world.pods.map((pod, index) => usingMemory(pod, (300 - 100 * index) * MI));
+    const manager = start(world.manager(HARD));
+    world.memory.available = 1 * MI;
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual(['kill plain', 'gone plain']);
+    world.memory.available = 1 * MI;
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual(['kill plain', 'gone plain']);
+    expect(manager.explain().decisions.at(-1)).toMatchObject({
+      outcome: 'nobody',
+      ranked: [
+        { name: 'static', passedOver: 'critical' },
+        { name: 'critical', passedOver: 'critical' },
+      ],
+    });
+  });
+
+  test('a pod that does not end is not evicted twice, and holds nobody up for ever', async () => {
+    threePods();
+    world.kill = async (pod) => {
+      if (pod.metadata.name === 'big') throw new Error('timeout waiting to kill pod');
+      world.gone(pod);
+    };
+    start(world.manager(HARD));
+    world.memory.available = 1 * MI;
+    await world.clock.advance(30_000);
+    expect(world.log).toEqual(['kill big']);
+    await world.clock.advance(15_000);
+    expect(world.log).toEqual(['kill big', 'kill middle', 'gone middle']);
+  });
+
+  test('a kill that hangs for ever is given up', async () => {
+    threePods();
+    world.kill = (pod) => (pod.metadata.name === 'big' ? new Promise(() => {}) : Promise.resolve(world.gone(pod)));
+    start(world.manager(HARD));
+    world.memory.available = 1 * MI;
+    await world.clock.advance(110_000);
+    expect(world.log).toEqual(['kill big', 'kill middle', 'gone middle']);
+  });
+});
+
+describe('soft thresholds', () => {
+  const SOFT = {
+    evictionSoft: { 'memory.available': '200Mi' },
+    evictionSoftGracePeriodMs: { 'memory.available': 90_000 },
+  };
+
+  test('evict after their grace period, with the shorter of both grace periods of the pod', async () => {
+    threePods();
+    start(world.manager(SOFT, { maxPodGracePeriodSeconds: 20 }));
+    world.memory.available = 150 * MI;
+    await world.clock.advance(89_999);
+    expect(world.log).toEqual([]);
+    await world.clock.advance(1);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+    expect(world.kills[0]?.how.gracePeriodSeconds).toBe(20);
+  });
+
+  test('begin anew once there was enough', async () => {
+    threePods();
+    start(world.manager(SOFT));
+    world.memory.available = 150 * MI;
+    await world.clock.advance(60_000);
+    world.memory.available = 250 * MI;
+    await world.clock.advance(10_000);
+    world.memory.available = 150 * MI;
+    await world.clock.advance(80_000);
+    expect(world.log).toEqual([]);
+    await world.clock.advance(20_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test.each([
+    [0, 30, 1],
+    [100, 30, 30],
+    [-1, 30, 30],
+    [10, 30, 10],
+  ])('with evictionMaxPodGracePeriod %d a pod of %d s gets %d s', async (maxPodGracePeriodSeconds, own, expected) => {
+    world.pods = [makePod('pod', { terminationGracePeriodSeconds: own })];
+    world.memory.available = 150 * MI;
+    start(world.manager(SOFT, { maxPodGracePeriodSeconds }));
+    await world.clock.advance(110_000);
+    expect(world.kills.map(({ how }) => how.gracePeriodSeconds)).toEqual([expected]);
+  });
+});
+
+test('what is to be reclaimed is asked for until it is there', async () => {
+  threePods();
+  start(world.manager({ ...HARD, evictionMinimumReclaim: { 'memory.available': '350Mi' } }));
+  world.memory.available = 90 * MI;
+  await world.clock.advance(20_000);
+  // 390 Mi are more than the threshold, and less than what was to be reclaimed as well.
+  expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
+});
+
+describe('conditions', () => {
+  test('N3: outlast the pressure by the transition period, and are told at once', async () => {
+    const told: boolean[] = [];
+    const manager: EvictionManager = world.manager(
+      HARD,
+      {},
+      { onPressureChanged: () => told.push(manager.pressure().memory) },
+    );
+    start(manager);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(manager.pressure()).toEqual({ memory: true, disk: false, pid: false });
+    world.memory.available = 900 * MI;
+    // The last look that saw it was at 1 s.
+    await world.clock.advance(290_000);
+    expect(manager.pressure().memory).toBe(true);
+    await world.clock.advance(11_000);
+    expect(manager.pressure().memory).toBe(false);
+    expect(told).toEqual([true, false]);
+  });
+
+  test('N3: pressure that comes and goes makes one condition', async () => {
+    const told: boolean[] = [];
+    const manager: EvictionManager = world.manager(
+      HARD,
+      {},
+      { onPressureChanged: () => told.push(manager.pressure().memory) },
+    );
+    start(manager);
+    for (let round = 0; round < 20; round++) {
+      world.memory.available = (round % 2 === 0 ? 90 : 900) * MI;
+      await world.clock.advance(60_000);
+    }
+    expect(told).toEqual([true]);
+  });
+
+  test('decide which pods may begin', async () => {
+    const manager = start(world.manager(HARD));
+    const bestEffort = makePod('best-effort');
+    const burstable = makePod('burstable', asking({ memory: '1Mi' }));
+    expect(manager.admit(bestEffort)).toEqual({ admit: true });
+    world.memory.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(manager.admit(burstable)).toEqual({ admit: true });
+    expect(manager.admit(bestEffort)).toEqual({
+      admit: false,
+      reason: 'Evicted',
+      message: 'The node had condition: [MemoryPressure]. ',
+    });
+  });
+});
+
+describe('a node that runs out of disk', () => {
+  beforeEach(() => {
+    world.pods = ['writer', 'quiet'].map((name) => makePod(name));
+    world.stats = world.pods.map((pod, index) =>
+      podStats(pod, { containers: [{ name: 'main', rootfs: files(50 * MI), logs: files((2 - index) * MI) }] }),
+    );
+    world.kill = async (pod) => {
+      world.gone(pod);
+      world.disk.available = 900 * MI;
+    };
+  });
+
+  test('N2: removes dead containers and unused images first, and evicts nobody where that is enough', async () => {
+    const manager = start(world.manager(DISK));
+    world.onReclaim = (what) => {
+      if (what === 'images') world.disk.available = 500 * MI;
+    };
+    world.disk.available = 90 * MI;
+    await world.clock.advance(30_000);
+    expect(world.log).toEqual(['containers', 'images']);
+    expect(manager.pressure().disk).toBe(true);
+    expect(manager.explain().decisions).toMatchObject([
+      { cause: 'nodefs.available<10%', outcome: 'reclaimed', reclaims: ['containers', 'images'], available: '500Mi' },
+    ]);
+  });
+
+  test('evicts who takes most of it where that is not enough', async () => {
+    start(world.manager(DISK));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(20_000);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
+    // 10 % in 32 bits are a little more than a tenth.
+    expect(world.statusAfter('writer').message).toBe(
+      'The node was low on resource: ephemeral-storage. Threshold quantity: 104857601, available: 90Mi. ' +
+        'Container main was using 52Mi, request is 0, has larger consumption of ephemeral-storage. ',
+    );
+  });
+
+  test('a removal that fails or hangs keeps nobody from going', async () => {
+    const reclaim = {
+      deleteUnusedContainers: async () => {
+        throw new Error('the runtime is away');
+      },
+      deleteUnusedImages: () => new Promise(() => {}),
+    };
+    start(world.manager(DISK, { reclaimTimeoutMs: 5_000 }, { reclaim }));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(20_000);
+    expect(world.log).toEqual(['kill writer', 'gone writer']);
+  });
+
+  test('N2: evicts nobody where it is not known what the removal has freed', async () => {
+    const manager = start(world.manager(DISK));
+    world.disk.available = 90 * MI;
+    world.onReclaim = () => {
+      world.summary = async () => {
+        throw new Error('away');
+      };
+    };
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual(['containers', 'images']);
+    expect(manager.explain()).toMatchObject({ problem: 'no statistics: away', decisions: [{ outcome: 'unknown' }] });
+  });
+
+  test('with images on a disk of their own, a full nodefs is no reason to remove any', async () => {
+    world.layout = { dedicatedImageFs: true, splitContainerFs: false };
+    start(world.manager(DISK));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(world.log.slice(0, 2)).toEqual(['kill writer', 'gone writer']);
+  });
+
+  test('nothing is done about disks until it is known which there are', async () => {
+    let known = false;
+    const layout = async () => {
+      if (!known) throw new Error('not yet');
+      return ONE_DISK;
+    };
+    const manager = start(world.manager(DISK, {}, { disks: { layout } }));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual([]);
+    expect(manager.explain().problem).toBe('it is not known which disks there are: not yet');
+    expect(manager.pressure()).toEqual({ memory: false, disk: false, pid: false });
+    known = true;
+    await world.clock.advance(20_000);
+    expect(world.log.at(-1)).toBe('gone writer');
+  });
+});
+
+test('memory is looked after though nobody knows which disks there are', async () => {
+  threePods();
+  const layout = () => Promise.reject(new Error('not yet'));
+  start(world.manager({ evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } }, {}, { disks: { layout } }));
+  world.memory.available = 90 * MI;
+  await world.clock.advance(10_000);
+  expect(world.log).toEqual(['kill big', 'gone big']);
+});
+
+describe('statistics that cannot be relied on', () => {
+  const lie = (on: World, summary: World['summary']): void => {
+    on.summary = summary;
+  };
+  const lies: readonly (readonly [string, (world: World) => void])[] = [
+    ['hang', (on) => lie(on, () => new Promise(() => {}))],
+    ['fail', (on) => lie(on, () => Promise.reject(new Error('away')))],
+    [
+      'are negative',
+      (on) => {
+        on.memory.available = -5;
+      },
+    ],
+    [
+      'are broken',
+      (on) => {
+        on.memory.available = Number.NaN;
+      },
+    ],
+    [
+      'are of no time',
+      (on) => lie(on, async () => ({ pods: [], node: { memory: { ...on.truth().node.memory, time: null } } })),
+    ],
+    [
+      'are older than the last ones',
+      (on) => {
+        const old = on.truth(on.clock.now() - 3_600_000);
+        lie(on, async () => old);
+      },
+    ],
+    ['say nothing of the signal', (on) => lie(on, async () => ({ pods: [], node: {} }))],
+  ];
+
+  test.each(lies)('N2: nobody is evicted where they %s', async (_title, begin) => {
+    threePods();
+    start(world.manager(HARD));
+    await world.clock.advance(20_000);
+    world.memory.available = 1 * MI;
+    begin(world);
+    await world.clock.advance(120_000);
+    expect(world.log).toEqual([]);
+    world.summary = undefined;
+    world.memory.available = 1 * MI;
+    await world.clock.advance(31_000);
+    expect(world.log.slice(0, 2)).toEqual(['kill big', 'gone big']);
+  });
+
+  test('a clock that was set back an hour keeps nothing from being done', async () => {
+    threePods();
+    start(world.manager(HARD));
+    await world.clock.advance(20_000);
+    world.clock.jumpWallClock(-3_600_000);
+    world.memory.available = 1 * MI;
+    await world.clock.advance(20_000);
+    expect(world.log.slice(0, 2)).toEqual(['kill big', 'gone big']);
+  });
+});
+
+describe('limits of local storage', () => {
+  test('are kept whatever the node has, one pod after another, and that is no disruption', async () => {
+    const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }];
+    world.pods = [makePod('over', { volumes }), makePod('too', { volumes }), makePod('under', { volumes })];
+    world.stats = world.pods.map((pod, index) =>
+      podStats(pod, { volume: [{ name: 'cache', ...files((12 - index) * MI - 1) }] }),
+    );
+    const manager = start(world.manager({}));
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['kill over', 'gone over', 'kill too', 'gone too']);
+    expect(world.statusAfter('over')).toEqual({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'Usage of EmptyDir volume "cache" exceeds the limit "10Mi". ',
+    });
+    expect(world.metrics.text()).toContain('kubelet_evictions{eviction_signal="emptydirfs.limit"} 2');
+    expect(manager.explainPod('uid-over')).toMatchObject([{ cause: 'emptydirfs.limit', evicted: 'uid-over' }]);
+  });
+
+  test('are not kept where that is switched off', async () => {
+    world.pods = [makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '1Mi' } }] })];
+    world.stats = world.pods.map((pod) => podStats(pod, { volume: [{ name: 'cache', ...files(2 * MI) }] }));
+    start(world.manager(HARD, { localStorageCapacityIsolation: false }));
+    await world.clock.advance(30_000);
+    expect(world.log).toEqual([]);
+  });
+});
+
+describe('gauges', () => {
+  const gauge = (perSecond = 1000 * MI): Gauge => ({
+    signal: 'memory.available',
+    perSecond,
+    // It counts something else besides, which stays the same.
+    available: async () => world.memory.available + 7 * MI,
+  });
+
+  test('have a threshold noticed within a tenth of a second of its crossing', async () => {
+    threePods();
+    start(world.manager(HARD, {}, { gauges: [gauge()] }));
+    await world.clock.advance(20_000);
+    world.memory.available = 150 * MI;
+    await world.clock.advance(900);
+    expect(world.log).toEqual([]);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(100);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test('that are right and statistics that see no lack of it cost no round each time', async () => {
+    start(world.manager(HARD, {}, { gauges: [gauge()] }));
+    await world.clock.advance(10_000);
+    const truth = world.truth();
+    world.summary = async () => ({ ...truth, node: world.truth().node });
+    const before = world.summaries;
+    await world.clock.advance(60_000);
+    expect(world.summaries - before).toBe(6);
+  });
+
+  test('that cannot be read are done without', async () => {
+    threePods();
+    const broken: Gauge = { ...gauge(), available: () => Promise.reject(new Error('no such file')) };
+    start(world.manager(HARD, {}, { gauges: [broken] }));
+    world.memory.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test.each([
+    [1000, 100, 10_000, 10_000],
+    [1000, 1000, 10_000, 1000],
+    [10, 1000, 10_000, 100],
+    [0, 1000, 10_000, 100],
+  ])('with %d left and %d a second at most are read again in %d ms at most: %d', (left, perSecond, maxMs, expected) => {
+    expect(nextLookMs(left, perSecond, { minMs: 100, maxMs })).toBe(expected);
+  });
+});
+
+test('nothing runs where there is nothing to watch', async () => {
+  const manager = world.manager({}, { localStorageCapacityIsolation: false });
+  await manager.start(new AbortController().signal);
+  expect(world.summaries).toBe(0);
+});
+
+test('an option that is nonsense is refused by name', () => {
+  expect(() => world.manager({}, { monitoringPeriodMs: Number.NaN })).toThrow(
+    'monitoringPeriodMs NaN must not be negative',
+  );
+  expect(() => world.manager({}, { pressureTransitionMs: -1 })).toThrow('pressureTransitionMs -1 must not be negative');
+});

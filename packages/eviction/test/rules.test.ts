@@ -1,0 +1,426 @@
+import { type Pod, parseQuantity, Quantity } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import {
+  admitUnderPressure,
+  type DiskLayout,
+  diskPartsOf,
+  EvictionError,
+  evictionMessage,
+  formatThreshold,
+  type NodeSummary,
+  observe,
+  type PodStats,
+  parseThresholds,
+  quantityOf,
+  rankPods,
+  reclaimsOf,
+  SIGNALS,
+  type Signal,
+  storageViolation,
+  type Threshold,
+  type ThresholdSettings,
+  withContainerFs,
+} from '../src/index.ts';
+import { asking, files, MI, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
+
+const IMAGES_APART: DiskLayout = { dedicatedImageFs: true, splitContainerFs: false };
+const SPLIT: DiskLayout = { dedicatedImageFs: true, splitContainerFs: true };
+
+describe('parseThresholds', () => {
+  const shown = (settings: ThresholdSettings): string[] => parseThresholds(settings).map(formatThreshold);
+
+  test('reads quantities, percentages, grace periods and what is to be reclaimed', () => {
+    const thresholds = parseThresholds({
+      evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' },
+      evictionSoft: { 'memory.available': '1.5Gi' },
+      evictionSoftGracePeriodMs: { 'memory.available': 90_000 },
+      evictionMinimumReclaim: { 'memory.available': '0', 'nodefs.available': '5%' },
+    });
+    expect(thresholds.map(formatThreshold)).toEqual([
+      'memory.available<100Mi',
+      'nodefs.available<10%',
+      'memory.available<1536Mi for 90s',
+    ]);
+    expect(thresholds[1]?.minReclaim).toEqual({ fraction: Math.fround(0.05) });
+    expect(thresholds[2]?.minReclaim).toEqual({ quantity: parseQuantity('0') });
+  });
+
+  test.each(['0%', '100%'])('takes %s for none, of soft thresholds without a grace period too', (off) => {
+    expect(shown({ evictionHard: { 'nodefs.available': off }, evictionSoft: { 'pid.available': off } })).toEqual([]);
+  });
+
+  test('has hard thresholds of memory hold for what is allocatable where pods are held to it', () => {
+    const settings = {
+      evictionHard: { 'memory.available': '100Mi' },
+      evictionSoft: { 'memory.available': '200Mi' },
+      evictionSoftGracePeriodMs: { 'memory.available': 1000 },
+    };
+    expect(shown({ ...settings, enforcesAllocatable: true })).toEqual([
+      'memory.available<100Mi',
+      'memory.available<200Mi for 1s',
+      'allocatableMemory.available<100Mi',
+    ]);
+  });
+
+  const nonsense: readonly (readonly [ThresholdSettings, string])[] = [
+    [{ evictionHard: { 'memory.free': '1' } }, 'evictionHard["memory.free"]: is not an eviction signal'],
+    [{ evictionHard: { 'memory.available': 'lots' } }, 'evictionHard["memory.available"]: quantity "lots"'],
+    [{ evictionHard: { 'memory.available': '0' } }, 'evictionHard["memory.available"]: "0" must be positive'],
+    [{ evictionHard: { 'memory.available': '-1Gi' } }, 'evictionHard["memory.available"]: "-1Gi" must be positive'],
+    [{ evictionHard: { 'nodefs.available': '-1%' } }, '"-1%" is no percentage from 0% to 100%'],
+    [{ evictionHard: { 'nodefs.available': '101%' } }, '"101%" is no percentage from 0% to 100%'],
+    [{ evictionHard: { 'nodefs.available': 'x%' } }, '"x%" is no percentage from 0% to 100%'],
+    [{ evictionHard: { 'nodefs.available': '%' } }, '"%" is no percentage from 0% to 100%'],
+    [{ evictionSoft: { 'pid.available': '5' } }, 'evictionSoft["pid.available"]: needs a grace period'],
+    [{ evictionSoftGracePeriodMs: { 'pid.available': -1 } }, 'evictionSoftGracePeriod["pid.available"]: -1 ms'],
+    [{ evictionSoftGracePeriodMs: { pids: 1 } }, 'evictionSoftGracePeriod["pids"]: is not an eviction signal'],
+    [{ evictionMinimumReclaim: { 'nodefs.available': '0%' } }, 'evictionMinimumReclaim["nodefs.available"]: "0%"'],
+    [{ evictionMinimumReclaim: { 'nodefs.available': '-1' } }, '"-1" must not be negative'],
+    [{ evictionMinimumReclaim: { 'nodefs.free': '1' } }, 'evictionMinimumReclaim["nodefs.free"]: is not'],
+  ];
+  test.each(nonsense)('refuses %j and names the field', (settings, words) => {
+    const parse = (): unknown => parseThresholds(settings);
+    expect(parse).toThrow(words);
+    expect(parse).toThrow(expect.toSatisfy((err) => EvictionError.is(err) && err.code === 'InvalidThreshold'));
+  });
+
+  test('a percentage is of the capacity, with the roundings of 32 bits that upstream has', () => {
+    const [threshold] = parseThresholds({ evictionHard: { 'nodefs.available': '10%' } });
+    expect(String(quantityOf((threshold as Threshold).value, Quantity.of(1000)))).toBe('100');
+    expect(String(quantityOf((threshold as Threshold).value, Quantity.of(1000 * MI)))).toBe('104857601');
+  });
+});
+
+describe('withContainerFs', () => {
+  const thresholds = parseThresholds({
+    evictionHard: { 'nodefs.available': '10%', 'imagefs.available': '15%', 'containerfs.available': '99%' },
+    evictionSoft: { 'imagefs.inodesFree': '5%', 'nodefs.inodesFree': '6%' },
+    evictionSoftGracePeriodMs: { 'imagefs.inodesFree': 1000, 'nodefs.inodesFree': 2000 },
+  });
+  const of = (layout: DiskLayout): string[] =>
+    withContainerFs(thresholds, layout)
+      .thresholds.map(formatThreshold)
+      .filter((text) => text.startsWith('containerfs'));
+
+  test.each([
+    [ONE_DISK, ['containerfs.available<10%', 'containerfs.inodesFree<6% for 2s']],
+    [SPLIT, ['containerfs.available<10%', 'containerfs.inodesFree<6% for 2s']],
+    [IMAGES_APART, ['containerfs.available<15%', 'containerfs.inodesFree<5% for 1s']],
+  ])('gives writable layers what their disk has: %j', (layout, expected) => {
+    expect(of(layout)).toEqual(expected);
+    expect(withContainerFs(thresholds, layout).overridden).toEqual(['containerfs.available']);
+  });
+
+  test('adds nothing where the disk has none', () => {
+    const memory = parseThresholds({ evictionHard: { 'memory.available': '1' } });
+    expect(withContainerFs(memory, ONE_DISK)).toEqual({ thresholds: memory, overridden: [] });
+  });
+});
+
+describe('what counts, and what is removed, on which disk', () => {
+  test.each<[Signal, DiskLayout, string, string]>([
+    ['nodefs.available', ONE_DISK, 'images rootfs logs volumes', 'containers images'],
+    ['imagefs.inodesFree', ONE_DISK, 'images rootfs logs volumes', 'containers images'],
+    ['containerfs.available', ONE_DISK, 'images rootfs logs volumes', 'containers images'],
+    ['nodefs.inodesFree', IMAGES_APART, 'logs volumes', ''],
+    ['imagefs.available', IMAGES_APART, 'rootfs images', 'containers images'],
+    ['containerfs.available', IMAGES_APART, 'rootfs images', 'containers images'],
+    ['nodefs.available', SPLIT, 'logs volumes rootfs', 'containers'],
+    ['imagefs.available', SPLIT, 'images', 'images'],
+    ['containerfs.inodesFree', SPLIT, 'logs volumes rootfs', 'containers'],
+  ])('%s with %j', (signal, layout, parts, reclaims) => {
+    expect(diskPartsOf(signal, layout).join(' ')).toBe(parts);
+    expect(reclaimsOf(signal, layout).join(' ')).toBe(reclaims);
+  });
+
+  test.each<Signal>(['memory.available', 'allocatableMemory.available', 'pid.available'])(
+    'nothing helps %s but a pod that goes',
+    (signal) => expect([ONE_DISK, IMAGES_APART, SPLIT].flatMap((layout) => reclaimsOf(signal, layout))).toEqual([]),
+  );
+});
+
+describe('observe', () => {
+  const time = '2026-01-01T00:00:05Z';
+  const fs = (availableBytes: number): object => ({
+    time,
+    availableBytes,
+    capacityBytes: 100,
+    inodes: 10,
+    inodesFree: 5,
+  });
+  const full: NodeSummary = {
+    pods: [],
+    node: {
+      memory: { time, availableBytes: 10, workingSetBytes: 90 },
+      systemContainers: [{ name: 'pods', memory: { time, availableBytes: 20, workingSetBytes: 30 } }],
+      fs: fs(1) as never,
+      runtime: { imageFs: fs(2) as never, containerFs: fs(3) as never },
+      rlimit: { time, maxpid: 1000, curproc: 400 },
+    },
+  };
+
+  test('finds every signal', () => {
+    const { observations, faults } = observe(full);
+    const shown = [...observations].map(([signal, { available, capacity, atMs }]) => {
+      expect(atMs).toBe(Date.UTC(2026, 0, 1, 0, 0, 5));
+      return `${signal} ${available} of ${capacity}`;
+    });
+    expect(shown).toEqual([
+      'memory.available 10 of 100',
+      'allocatableMemory.available 20 of 50',
+      'nodefs.available 1 of 100',
+      'nodefs.inodesFree 5 of 10',
+      'imagefs.available 2 of 100',
+      'imagefs.inodesFree 5 of 10',
+      'containerfs.available 3 of 100',
+      'containerfs.inodesFree 5 of 10',
+      'pid.available 600 of 1k',
+    ]);
+    expect(shown.length).toBe(SIGNALS.length);
+    expect(faults).toEqual([]);
+  });
+
+  const lies: readonly (readonly [string, Signal, NodeSummary['node']])[] = [
+    ['a negative number', 'memory.available', { memory: { time, availableBytes: -1, workingSetBytes: 5 } }],
+    ['a broken number', 'memory.available', { memory: { time, availableBytes: Number.NaN, workingSetBytes: 5 } }],
+    ['a negative working set', 'memory.available', { memory: { time, availableBytes: 9, workingSetBytes: -5 } }],
+    ['half a byte', 'nodefs.available', { fs: { time, availableBytes: 0.5, capacityBytes: 5 } }],
+    ['more than there is', 'nodefs.available', { fs: { time, availableBytes: 6, capacityBytes: 5 } }],
+    ['more inodes than there are', 'nodefs.inodesFree', { fs: { time, inodesFree: 6, inodes: 5 } }],
+    ['fewer than no processes', 'pid.available', { rlimit: { time, maxpid: 5, curproc: -1 } }],
+  ];
+  test.each(lies)('does not believe %s', (_title, signal, node) => {
+    const { observations, faults } = observe({ pods: [], node });
+    expect(observations.size).toBe(0);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(signal);
+  });
+
+  test('takes a file system without a count of inodes for one that is not short of them', () => {
+    expect(observe({ pods: [], node: { fs: { time, inodes: 0, inodesFree: 0 } } })).toEqual({
+      observations: new Map(),
+      faults: [],
+    });
+  });
+
+  test('more processes than there can be leave none', () => {
+    const { observations } = observe({ pods: [], node: { rlimit: { time, maxpid: 5, curproc: 9 } } });
+    expect(String(observations.get('pid.available')?.available)).toBe('0');
+  });
+});
+
+describe('rankPods', () => {
+  const names = (signal: Signal, pods: readonly Pod[], stats: readonly PodStats[], layout = ONE_DISK): string =>
+    rankPods(signal, pods, (pod) => stats.find(({ podRef }) => podRef.uid === pod.metadata.uid), layout)
+      .map(({ pod }) => pod.metadata.name)
+      .join(' ');
+
+  test('for memory: who exceeds its request, then the lowest priority, then by how much', () => {
+    const within = makePod('within', { ...asking({ memory: '900Mi' }), priority: -5 });
+    const high = makePod('high', { priority: 10 });
+    const little = makePod('little', asking({ memory: '100Mi' }));
+    const much = makePod('much');
+    const unknown = makePod('unknown', { priority: 99 });
+    const pods = [within, high, little, much, unknown];
+    const stats = [
+      usingMemory(within, 800 * MI),
+      usingMemory(high, 700 * MI),
+      usingMemory(little, 300 * MI),
+      usingMemory(much, 250 * MI),
+    ];
+    expect(names('memory.available', pods, stats)).toBe('unknown much little high within');
+    expect(names('allocatableMemory.available', pods, stats)).toBe('unknown much little high within');
+  });
+
+  test('overhead is a part of the request of who asks for anything', () => {
+    const asks = makePod('asks', { ...asking({ memory: '100Mi' }), overhead: { memory: '100Mi' } });
+    const asksNothing = makePod('nothing', { overhead: { memory: '100Mi' } });
+    const stats = [usingMemory(asks, 150 * MI), usingMemory(asksNothing, 50 * MI)];
+    expect(names('memory.available', [asks, asksNothing], stats)).toBe('nothing asks');
+  });
+
+  test('for processes: the lowest priority, then how many', () => {
+    const [few, many, high] = [makePod('few'), makePod('many'), makePod('high', { priority: 1 })] as const;
+    const stats = [
+      podStats(few, { process_stats: { process_count: 3 } }),
+      podStats(many, { process_stats: { process_count: 400 } }),
+      podStats(high, { process_stats: { process_count: 5000 } }),
+    ];
+    expect(names('pid.available', [high, few, many], stats)).toBe('many few high');
+  });
+
+  const volumes = [
+    { name: 'scratch', emptyDir: {} },
+    { name: 'shm', emptyDir: { medium: 'Memory' } },
+    { name: 'claim', persistentVolumeClaim: { claimName: 'x' } },
+  ];
+  const [logs, layer, volume] = [makePod('logs'), makePod('layer'), makePod('volume', { volumes })] as const;
+  const stats = [
+    podStats(logs, { containers: [{ name: 'main', rootfs: files(1, 1), logs: files(30 * MI, 2) }] }),
+    podStats(layer, { containers: [{ name: 'main', rootfs: files(20 * MI, 9), logs: files(1, 1) }] }),
+    podStats(volume, {
+      containers: [{ name: 'main', rootfs: files(2, 1), logs: files(2, 1) }],
+      volume: [
+        { name: 'scratch', ...files(25 * MI, 5) },
+        // Neither is on the node's disk.
+        { name: 'shm', ...files(900 * MI, 900) },
+        { name: 'claim', ...files(900 * MI, 900) },
+      ],
+    }),
+  ];
+  test.each<[Signal, DiskLayout, string]>([
+    ['nodefs.available', ONE_DISK, 'logs volume layer'],
+    ['nodefs.inodesFree', ONE_DISK, 'layer volume logs'],
+    ['nodefs.available', IMAGES_APART, 'logs volume layer'],
+    ['imagefs.available', IMAGES_APART, 'layer volume logs'],
+    ['containerfs.available', SPLIT, 'logs volume layer'],
+  ])('for %s by what is on that disk: %j', (signal, layout, expected) => {
+    expect(names(signal, [layer, logs, volume], stats, layout)).toBe(expected);
+  });
+
+  test('bytes that a pod asked for are not taken off its inodes', () => {
+    const asks = makePod('asks', asking({ 'ephemeral-storage': '10Gi' }));
+    const plain = makePod('plain');
+    const used = [
+      podStats(asks, { containers: [{ name: 'main', rootfs: files(0, 500_000) }] }),
+      podStats(plain, { containers: [{ name: 'main', rootfs: files(0, 10) }] }),
+    ];
+    expect(names('nodefs.inodesFree', [plain, asks], used)).toBe('asks plain');
+  });
+
+  test('where nothing tells them apart the youngest goes', () => {
+    const at = (name: string, creationTimestamp: string): Pod => makePod(name, {}, { creationTimestamp });
+    const pods = [at('old', '2026-01-01T00:00:00Z'), at('young', '2026-01-02T00:00:00Z'), makePod('b'), makePod('a')];
+    expect(names('memory.available', pods, [])).toBe('young old a b');
+  });
+});
+
+describe('evictionMessage', () => {
+  const [memory] = parseThresholds({ evictionHard: { 'memory.available': '100Mi' } }) as [Threshold];
+  const observations = new Map([
+    [
+      'memory.available',
+      { available: Quantity.of(95_000 * 1024, 'BinarySI'), capacity: Quantity.of(2 ** 30), atMs: 0 },
+    ],
+  ] as const);
+
+  test('tells what was short, and which containers used more than they asked for', () => {
+    const pod = makePod('pod', {
+      containers: ['a', 'b'].map((name) => ({ name, image: 'x', resources: { requests: { memory: '10Mi' } } })),
+      initContainers: [{ name: 'side', image: 'x' }],
+    });
+    const use = (name: string, bytes: number) => ({ name, memory: { time: null, workingSetBytes: bytes } });
+    const stats = podStats(pod, {
+      containers: [use('a', 11 * MI), use('b', 10 * MI), use('side', 999), use('gone', 5)],
+    });
+    expect(evictionMessage(pod, stats, memory, observations)).toEqual({
+      message:
+        'The node was low on resource: memory. Threshold quantity: 100Mi, available: 95000Ki. ' +
+        'Container a was using 11Mi, request is 10Mi, has larger consumption of memory. ' +
+        'Container side was using 999, request is 0, has larger consumption of memory. ',
+      annotations: {
+        offending_containers: 'a,side',
+        offending_containers_usage: '11Mi,999',
+        starved_resource: 'memory',
+      },
+    });
+  });
+
+  test('tells of the pod as a whole where it asked for memory as a whole', () => {
+    const pod = makePod('pod', { resources: { requests: { memory: '64Mi' } } });
+    const { message, annotations } = evictionMessage(pod, usingMemory(pod, 80 * MI), memory, observations);
+    expect(message).toContain(
+      'Pod pod was using 80Mi, request is 64Mi, has larger consumption of memory. Container main',
+    );
+    expect(annotations).toMatchObject({ offending_pod: 'pod', offending_pod_usage: '80Mi' });
+  });
+
+  test('tells only of the node where nothing is known of the pod', () => {
+    expect(evictionMessage(makePod('pod'), undefined, memory, observations)).toEqual({
+      message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 95000Ki. ',
+      annotations: {},
+    });
+  });
+});
+
+describe('storageViolation', () => {
+  const limited = (limit: string) => makePod('pod', asking({}, { 'ephemeral-storage': limit }));
+  const sized = makePod('pod', { volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Mi' } }] });
+  const unlimited = makePod('pod', { volumes: [{ name: 'v', emptyDir: { sizeLimit: '0' } }] });
+  const container = (rootfs: number, logs: number): Partial<PodStats> => ({
+    containers: [{ name: 'main', rootfs: files(rootfs), logs: files(logs) }],
+  });
+
+  test.each<[string, Pod, Partial<PodStats>, DiskLayout, string | undefined]>([
+    ['an emptyDir at its size', sized, { volume: [{ name: 'v', ...files(MI) }] }, ONE_DISK, undefined],
+    [
+      'an emptyDir above its size',
+      sized,
+      { volume: [{ name: 'v', ...files(MI + 1) }] },
+      ONE_DISK,
+      'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
+    ],
+    ['an emptyDir with a negative use', sized, { volume: [{ name: 'v', ...files(-5) }] }, ONE_DISK, undefined],
+    ['an emptyDir without a size', unlimited, { volume: [{ name: 'v', ...files(99 * MI) }] }, ONE_DISK, undefined],
+    [
+      'a pod above what its containers may have',
+      limited('1Mi'),
+      { 'ephemeral-storage': files(MI + 1) },
+      ONE_DISK,
+      'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
+    ],
+    [
+      'a container above its limit',
+      limited('1Mi'),
+      container(MI, 1),
+      ONE_DISK,
+      'Container main exceeded its local ephemeral storage limit "1Mi". ',
+    ],
+    ['a writable layer on another disk', limited('1Mi'), container(9 * MI, 1), IMAGES_APART, undefined],
+    ['a container at its limit', limited('1Mi'), container(MI - 1, 1), ONE_DISK, undefined],
+    ['a pod without limits', makePod('pod'), container(9 * MI, 9 * MI), ONE_DISK, undefined],
+  ])('%s', (_title, pod, stats, layout, message) => {
+    expect(storageViolation(pod, podStats(pod, stats), layout)?.message).toBe(message);
+  });
+});
+
+describe('admitUnderPressure', () => {
+  const tolerating = (...tolerations: object[]) => makePod('pod', { tolerations } as Partial<Pod['spec']>);
+  const key = 'node.kubernetes.io/memory-pressure';
+  const burstable = makePod('pod', asking({ cpu: '1' }));
+
+  test.each<[string, Pod, Parameters<typeof admitUnderPressure>[1], boolean]>([
+    ['anybody without pressure', makePod('pod'), [], true],
+    ['a pod of best effort under memory pressure', makePod('pod'), ['MemoryPressure'], false],
+    ['another pod under memory pressure', burstable, ['MemoryPressure'], true],
+    ['another pod under more than that', burstable, ['MemoryPressure', 'DiskPressure'], false],
+    ['another pod under disk pressure', burstable, ['DiskPressure'], false],
+    ['another pod under a lack of process ids', burstable, ['PIDPressure'], false],
+    ['a critical pod', makePod('pod', { priority: 2e9 }), ['DiskPressure'], true],
+    [
+      'who tolerates the taint',
+      tolerating({ key, operator: 'Exists', effect: 'NoSchedule' }),
+      ['MemoryPressure'],
+      true,
+    ],
+    ['who tolerates everything', tolerating({ operator: 'Exists' }), ['MemoryPressure'], true],
+    ['who tolerates the taint by its value', tolerating({ key }), ['MemoryPressure'], true],
+    ['who tolerates another value', tolerating({ key, value: 'x' }), ['MemoryPressure'], false],
+    [
+      'who tolerates another effect',
+      tolerating({ key, operator: 'Exists', effect: 'NoExecute' }),
+      ['MemoryPressure'],
+      false,
+    ],
+    ['who tolerates another taint', tolerating({ key: 'other', operator: 'Exists' }), ['MemoryPressure'], false],
+    ['who compares numbers', tolerating({ key, operator: 'Lt', value: '5' }), ['MemoryPressure'], false],
+    ['who tolerates it under disk pressure', tolerating({ operator: 'Exists' }), ['DiskPressure'], false],
+  ])('%s', (_title, pod, conditions, admit) => {
+    const verdict = admitUnderPressure(pod, conditions);
+    expect(verdict.admit).toBe(admit);
+    if (!verdict.admit) {
+      expect(verdict.reason).toBe('Evicted');
+      expect(verdict.message).toBe(`The node had condition: [${conditions.join(' ')}]. `);
+    }
+  });
+});

@@ -1,0 +1,152 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { defaultPod, isCriticalPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import { MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
+import {
+  type DiskLayout,
+  type EvictionComponents,
+  type EvictionKill,
+  EvictionManager,
+  type EvictionOptions,
+  type FsStats,
+  type NodeSummary,
+  type PodStats,
+  parseThresholds,
+  type ThresholdSettings,
+} from '../src/index.ts';
+
+export const MI: number = 2 ** 20;
+export const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
+
+/** A pod of one container, `main`. */
+export function makePod(name: string, spec: Partial<Pod['spec']> = {}, metadata: Partial<Pod['metadata']> = {}): Pod {
+  return defaultPod({
+    metadata: { name, namespace: 'default', uid: `uid-${name}`, ...metadata },
+    spec: { containers: [{ name: 'main', image: 'busybox' }], ...spec },
+  });
+}
+
+/** The resources of the one container. */
+export function asking(requests: Record<string, string>, limits: Record<string, string> = {}): Partial<Pod['spec']> {
+  return { containers: [{ name: 'main', image: 'busybox', resources: { requests, limits } }] };
+}
+
+export function podStats(pod: Pod, more: Partial<PodStats> = {}): PodStats {
+  const { name, namespace, uid } = pod.metadata;
+  return { podRef: { name, namespace, uid }, ...more };
+}
+
+const time = '2020-01-01T00:00:00Z';
+
+/** A pod that uses this much memory in its container. */
+export function usingMemory(pod: Pod, bytes: number): PodStats {
+  const memory = { time, workingSetBytes: bytes };
+  return podStats(pod, { memory, containers: [{ name: 'main', memory }] });
+}
+
+export function files(usedBytes: number, inodesUsed = 0): FsStats {
+  return { time, usedBytes, inodesUsed };
+}
+
+/** A node in memory: what is measured of it, and what becomes of its pods. */
+export class World {
+  readonly clock: FakeClock = new FakeClock();
+  readonly events: MemoryEventRecorder = new MemoryEventRecorder(() => this.clock.now(), 100);
+  readonly metrics: MetricsRegistry = new MetricsRegistry();
+  pods: Pod[] = [];
+  /** In bytes. */
+  readonly memory: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
+  readonly disk: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
+  stats: PodStats[] = [];
+  layout: DiskLayout = ONE_DISK;
+  /** What happened, in order. */
+  readonly log: string[] = [];
+  readonly kills: { readonly pod: Pod; readonly how: EvictionKill }[] = [];
+  /** How a kill goes; it takes no time by default, and frees what the pod had. */
+  kill: (pod: Pod, signal: AbortSignal) => Promise<void> = async (pod) => this.gone(pod);
+  /** What statistics say in place of the truth. */
+  summary: ((signal: AbortSignal) => Promise<NodeSummary>) | undefined;
+  summaries = 0;
+  onReclaim: (what: string) => void = () => {};
+  readonly #gone = new Set<string>();
+
+  /** A pod has ended, and its memory is free. */
+  gone(pod: Pod): void {
+    const { uid } = pod.metadata;
+    const used = this.stats.find(({ podRef }) => podRef.uid === uid)?.memory?.workingSetBytes ?? 0;
+    this.memory.available += used;
+    this.#gone.add(uid);
+    this.pods = this.pods.filter(({ metadata }) => metadata.uid !== uid);
+    this.stats = this.stats.filter(({ podRef }) => podRef.uid !== uid);
+    this.log.push(`gone ${pod.metadata.name}`);
+  }
+
+  /** The node as it is now. @param atMs when that is measured to be */
+  truth(atMs: number = this.clock.now()): NodeSummary {
+    const at = new Date(atMs).toISOString();
+    const { memory, disk } = this;
+    const fs = {
+      ...{ time: at, availableBytes: disk.available, capacityBytes: disk.capacity },
+      ...{ inodes: 1000, inodesFree: 900, inodesUsed: 100 },
+    };
+    return {
+      node: {
+        memory: {
+          ...{ time: at, availableBytes: memory.available },
+          workingSetBytes: memory.capacity - memory.available,
+        },
+        fs,
+        runtime: { imageFs: fs, containerFs: fs },
+      },
+      pods: this.stats,
+    };
+  }
+
+  manager(
+    thresholds: ThresholdSettings,
+    options: Partial<EvictionOptions> = {},
+    components: Partial<EvictionComponents> = {},
+  ): EvictionManager {
+    const nodeRef = { kind: 'Node', name: 'n1', uid: 'n1' };
+    return new EvictionManager(
+      {
+        ...{ clock: this.clock, recorder: this.events, metrics: this.metrics },
+        pods: {
+          active: () => this.pods,
+          isCritical: isCriticalPod,
+          kill: async (pod, how, signal) => {
+            this.log.push(`kill ${pod.metadata.name}`);
+            this.kills.push({ pod, how });
+            await this.kill(pod, signal);
+          },
+          isGone: ({ metadata }) => this.#gone.has(metadata.uid),
+        },
+        stats: {
+          summary: async (_options, signal) => {
+            this.summaries += 1;
+            return this.summary === undefined ? this.truth() : await this.summary(signal);
+          },
+        },
+        disks: { layout: async () => this.layout },
+        reclaim: {
+          deleteUnusedContainers: async () => {
+            this.log.push('containers');
+            this.onReclaim('containers');
+          },
+          deleteUnusedImages: async () => {
+            this.log.push('images');
+            this.onReclaim('images');
+          },
+        },
+        ...components,
+      },
+      { nodeRef, thresholds: parseThresholds(thresholds), ...options },
+    );
+  }
+
+  /** What a pod's status is made by its newest kill. */
+  statusAfter(name: string, before: PodStatus = { phase: 'Running' }): PodStatus {
+    const kill = this.kills.findLast(({ pod }) => pod.metadata.name === name);
+    if (kill === undefined) throw new Error(`${name} was not killed`);
+    return kill.how.statusFn(before);
+  }
+}

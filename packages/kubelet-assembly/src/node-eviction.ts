@@ -1,0 +1,63 @@
+import type { ContainerGc } from '@node-agent/container-gc';
+import { EvictionManager, type EvictionPods } from '@node-agent/eviction';
+import { isCriticalPod, type Pod } from '@node-agent/pod-spec';
+import type { PartComponents } from './cluster-ports.ts';
+import { diskLayout } from './disk-layout.ts';
+import type { NodeImages } from './node-images.ts';
+import { nodeReference } from './node-reference.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** What eviction needs of the other parts. */
+export interface EvictionParts {
+  readonly pods: PodLinks;
+  readonly activePods: () => readonly Pod[];
+  readonly containerGc: Pick<ContainerGc, 'garbageCollect'>;
+  readonly images: Pick<NodeImages, 'deleteUnused'>;
+  readonly allSourcesReady: () => boolean;
+  readonly onPressureChanged: () => void;
+}
+
+/** The eviction of pods, where there is somebody who measures the node. */
+export function nodeEviction(
+  child: (component: string) => PartComponents,
+  { cri, foreignFiles, statistics, gauges }: Pick<NodePorts, 'cri' | 'foreignFiles' | 'statistics' | 'gauges'>,
+  settings: Pick<AssemblySettings, 'eviction' | 'nodeName' | 'rootDirectory'>,
+  parts: EvictionParts,
+): EvictionManager | undefined {
+  const { eviction, nodeName, rootDirectory } = settings;
+  if (statistics === undefined || eviction === undefined) return undefined;
+  return new EvictionManager(
+    {
+      ...child('eviction'),
+      pods: evictionPods(parts),
+      stats: statistics,
+      disks: { layout: (signal) => diskLayout(cri, foreignFiles, rootDirectory, signal) },
+      reclaim: {
+        deleteUnusedContainers: (signal) =>
+          parts.containerGc.garbageCollect(
+            { allSourcesReady: parts.allSourcesReady(), evictNonDeletedPods: true },
+            signal,
+          ),
+        deleteUnusedImages: (signal) => parts.images.deleteUnused(signal),
+      },
+      gauges: gauges ?? [],
+      onPressureChanged: parts.onPressureChanged,
+    },
+    { ...eviction, nodeRef: nodeReference(nodeName) },
+  );
+}
+
+function evictionPods({ pods, activePods }: Pick<EvictionParts, 'pods' | 'activePods'>): EvictionPods {
+  return {
+    active: activePods,
+    isCritical: isCriticalPod,
+    kill: (pod, { statusFn, gracePeriodSeconds }, signal) =>
+      pods.killPodNow(
+        pod,
+        { evict: true, podStatusFn: statusFn, gracePeriodSecondsOverride: gracePeriodSeconds },
+        signal,
+      ),
+    isGone: ({ metadata }) => pods.shouldPodBeFinished(metadata.uid),
+  };
+}

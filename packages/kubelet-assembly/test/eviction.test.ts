@@ -1,0 +1,143 @@
+import type { NodeSummary, PodStats } from '@node-agent/eviction';
+import { parseThresholds } from '@node-agent/eviction';
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import type { AssemblySettings } from '../src/ports.ts';
+import { makePod, makeWorld, type StartedKubelet, startKubelet, type World } from './node.ts';
+
+const MI = 2 ** 20;
+
+/** A pod of the API: static ones are critical. */
+function apiPod(name: string): Pod {
+  const pod = makePod(name);
+  return { ...pod, metadata: { ...pod.metadata, annotations: {} } };
+}
+
+/** What the node measures: a test says how much is left, and what each pod uses. */
+interface Measured {
+  availableBytes: number;
+  readonly used: Map<string, number>;
+}
+
+function evicting(
+  world: World,
+  measured: Measured,
+  eviction: Partial<NonNullable<AssemblySettings['eviction']>> = {},
+): StartedKubelet {
+  const statistics = {
+    async summary(): Promise<NodeSummary> {
+      const time = new Date(world.clock.now()).toISOString();
+      const pods = [...measured.used].map(([name, workingSetBytes]): PodStats => {
+        const memory = { time, workingSetBytes };
+        const podRef = { name, namespace: 'default', uid: `uid-${name}` };
+        return { podRef, memory, containers: [{ name: 'main', memory }] };
+      });
+      // What an ended pod used is free.
+      const freed = [...measured.used].filter(
+        ([name]) => started.status.getPodStatus(`uid-${name}`)?.phase === 'Failed',
+      );
+      const availableBytes = freed.reduce((sum, [, bytes]) => sum + bytes, measured.availableBytes);
+      return { node: { memory: { time, availableBytes, workingSetBytes: 1000 * MI - availableBytes } }, pods };
+    },
+  };
+  const thresholds = parseThresholds({ evictionHard: { 'memory.available': '100Mi' } });
+  let set: (pods: readonly Pod[]) => void = () => {};
+  const api = {
+    name: 'api' as const,
+    make: (give: typeof set) => {
+      set = give;
+      return { start: async () => {} };
+    },
+  };
+  const settings = { eviction: { thresholds, ...eviction }, sources: [api] };
+  const started: StartedKubelet = startKubelet(world, [], undefined, [], { statistics }, settings);
+  return { ...started, setPods: (pods) => set(pods) };
+}
+
+/** Its runtime has its images on the disk of the kubelet. */
+async function measuredWorld(): Promise<World> {
+  const world = await makeWorld();
+  await world.fs.mkdir('/var/lib/fake-cri/images');
+  return world;
+}
+
+const failed = (kubelet: StartedKubelet, name: string) => {
+  const status = kubelet.status.getPodStatus(`uid-${name}`);
+  return status?.phase === 'Failed' ? status : undefined;
+};
+
+describe('an assembled kubelet that is measured', () => {
+  test('N2: ends one pod, keeps the other, and tells why', async () => {
+    const world = await measuredWorld();
+    const measured: Measured = {
+      availableBytes: 900 * MI,
+      used: new Map([
+        ['a', 10 * MI],
+        ['b', 300 * MI],
+      ]),
+    };
+    const kubelet = evicting(world, measured);
+    const pods = [apiPod('a'), apiPod('b')];
+    kubelet.setPods(pods);
+    await world.clock.advance(15_000);
+    expect(kubelet.status.getPodStatus('uid-b')?.phase).toBe('Running');
+
+    measured.availableBytes = 50 * MI;
+    await world.clock.advance(10_000);
+    const message =
+      'The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. ' +
+      'Container main was using 300Mi, request is 0, has larger consumption of memory. ';
+    await world.clock.advance(10_000);
+    const status = failed(kubelet, 'b');
+    expect(status).toMatchObject({ phase: 'Failed', reason: 'Evicted', message });
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message }),
+    );
+    expect(status?.containerStatuses?.[0]?.state?.terminated).toBeDefined();
+    expect(kubelet.status.getPodStatus('uid-a')?.phase).toBe('Running');
+    expect(kubelet.kubelet.explain('default', 'b')).toMatchObject({
+      reason: 'Evicted',
+      evictions: [{ cause: 'memory.available<100Mi', evicted: 'uid-b', ranked: [{ name: 'b' }, { name: 'a' }] }],
+    });
+    expect(kubelet.kubelet.explainEviction()).toMatchObject({ conditions: ['MemoryPressure'] });
+
+    // Under pressure no pod of best effort begins.
+    kubelet.setPods([...pods, apiPod('late')]);
+    await world.clock.advance(1_000);
+    expect(failed(kubelet, 'late')).toMatchObject({
+      reason: 'Evicted',
+      message: 'Pod was rejected: The node had condition: [MemoryPressure]. ',
+    });
+    await kubelet.stop();
+  });
+
+  test('N2: after a kill -9 between choice and end the pod is ended by fresh figures, or goes on', async () => {
+    const world = await measuredWorld();
+    const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
+    const first = evicting(world, measured);
+    first.setPods([apiPod('a')]);
+    await world.clock.advance(15_000);
+    // It dies before it has done anything about it; another one took the memory meanwhile, and gave it back.
+    measured.availableBytes = 50 * MI;
+    await first.stop();
+    measured.availableBytes = 900 * MI;
+    const second = evicting(world, measured);
+    second.setPods([apiPod('a')]);
+    await world.clock.advance(30_000);
+    expect(second.status.getPodStatus('uid-a')?.phase).toBe('Running');
+    measured.availableBytes = 50 * MI;
+    await world.clock.advance(15_000);
+    expect(failed(second, 'a')).toMatchObject({ reason: 'Evicted' });
+    await second.stop();
+  });
+
+  test('without statistics nobody is evicted, and everybody may begin', async () => {
+    const world = await measuredWorld();
+    const kubelet = startKubelet(world);
+    kubelet.setPods([apiPod('a')]);
+    await world.clock.advance(60_000);
+    expect(kubelet.status.getPodStatus('uid-a')?.phase).toBe('Running');
+    expect(kubelet.kubelet.explainEviction()).toBeUndefined();
+    await kubelet.stop();
+  });
+});
