@@ -1,6 +1,6 @@
 import { type Clock, TokenBucket } from '@node-agent/async';
 import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
-import { type Container, containerReference, type Pod, parseImageReference } from '@node-agent/pod-spec';
+import { type Container, containerReference, type Pod, parseImageReference, podReference } from '@node-agent/pod-spec';
 import {
   type Counter,
   type EventRecorder,
@@ -77,6 +77,9 @@ export interface ImageManagerOptions {
   readonly maxBackOffMs?: number;
 }
 
+/** Who wants an image: a container, or a volume, which has no name here. */
+export type PullTarget = Pick<Container, 'image' | 'imagePullPolicy'> & Partial<Pick<Container, 'name'>>;
+
 /** Longer than it takes to make a container of an image, however busy the runtime is. */
 const DEMAND_HOLD_MS = 120_000;
 
@@ -135,13 +138,13 @@ export class ImageManager {
   }
 
   /**
-   * Makes sure of a container's image.
+   * Makes sure of the image of a container, or of a volume: what is told of that is told of its pod.
    * @returns what the runtime knows the image by
    * @throws ImageError whose code is the container's waiting reason
    */
   async ensureImageExists(
     pod: Pod,
-    container: Container,
+    container: PullTarget,
     podSandboxConfig: Init<PodSandboxConfig>,
     runtimeHandler: string,
     signal: AbortSignal,
@@ -165,16 +168,16 @@ export class ImageManager {
 
   async #ensure(
     pod: Pod,
-    container: Container,
+    { image: requested = '', name }: PullTarget,
     policy: string,
     podSandboxConfig: Init<PodSandboxConfig>,
     runtimeHandler: string,
     signal: AbortSignal,
     counted: RequestLabels,
   ): Promise<string> {
-    const requested = container.image ?? '';
+    const about = name === undefined ? podReference(pod) : containerReference(pod, name);
     const tell = (type: EventType, reason: string, message: string): void =>
-      this.#deps.recorder.event(containerReference(pod, container.name), type, reason, message);
+      this.#deps.recorder.event(about, type, reason, message);
 
     const image = this.#imageName(requested, tell);
     const present = policy === 'Always' ? '' : await this.#inspect(image, runtimeHandler, signal, tell);

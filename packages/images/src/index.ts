@@ -5,6 +5,7 @@ export {
   type ImageManagerOptions,
   type PullCredentials,
   type PullRecords,
+  type PullTarget,
 } from './image-manager.ts';
 export {
   ImagePullRecords,

@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { CriError, type PullImageRequest } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { ImageError, type ImageErrorCode } from '../src/errors.ts';
 import { ImageManager, type ImageManagerOptions, type PullRecords } from '../src/image-manager.ts';
@@ -14,6 +14,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
   const clock = new FakeClock();
   const present = new Map<string, number>();
   const events: string[] = [];
+  const about: ObjectReference[] = [];
   const pulls: string[] = [];
   const ended: [string, number][] = [];
   const state = {
@@ -45,7 +46,12 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
       clock,
       logger: silentLogger,
       metrics: noMetrics,
-      recorder: { event: (_object, type, reason, message) => void events.push(`${type} ${reason} ${message}`) },
+      recorder: {
+        event(object, type, reason, message) {
+          about.push(object);
+          events.push(`${type} ${reason} ${message}`);
+        },
+      },
       credentials: { lookup: async () => state.auths.map((username) => ({ username })) },
       ...(records && { records }),
       onPull: (podUid, startedAtMs, endedAtMs) => void ended.push([podUid, endedAtMs - startedAtMs]),
@@ -57,7 +63,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
     const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
     return manager.ensureImageExists(pod, container, {}, '', signal);
   };
-  return { manager, ensure, clock, present, events, pulls, state, ended };
+  return { manager, ensure, clock, present, events, about, pulls, state, ended };
 }
 
 const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefined> => {
@@ -112,6 +118,16 @@ test.each([
   ['Never', true, true, 'refuse'],
 ] as const)('policy %s, present %s, to be verified %s: %s', (policy, present, mustVerify, expected) => {
   expect(decidePull(policy, present, mustVerify)).toBe(expected);
+});
+
+test('what is told of a volume’s image is told of its pod', async () => {
+  const { manager, about } = setUp();
+  const pod: Pod = { metadata: { name: 'web', namespace: 'default', uid: 'u1' }, spec: { containers: [] } };
+  await manager.ensureImageExists(pod, { image: 'data:1' }, {}, '', new AbortController().signal);
+  expect(about.map(({ name, fieldPath }) => [name, fieldPath])).toEqual([
+    ['web', undefined],
+    ['web', undefined],
+  ]);
 });
 
 describe('what a user sees', () => {

@@ -1,5 +1,12 @@
 import { type Pod, parseQuantity } from '@node-agent/pod-spec';
-import { EmptyDirPlugin, HostPathPlugin, PodPaths, projectionPlugins, VolumeManager } from '@node-agent/volumes';
+import {
+  EmptyDirPlugin,
+  HostPathPlugin,
+  ImageVolumePlugin,
+  PodPaths,
+  projectionPlugins,
+  VolumeManager,
+} from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 import type { NodeView } from './node-view.ts';
@@ -31,6 +38,7 @@ export function nodeVolumes(
   const plugins = [
     new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
     new HostPathPlugin({ foreignFiles }),
+    new ImageVolumePlugin(),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
   return new VolumeManager(

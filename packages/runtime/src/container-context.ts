@@ -12,6 +12,7 @@ import { containerHash } from './container-hash.ts';
 import { type EnvironmentFileComponents, readEnvironmentFiles } from './env-files.ts';
 import { PodRuntimeError } from './errors.ts';
 import { ImageUsers } from './image-users.ts';
+import type { PulledImages } from './image-volumes.ts';
 import type { PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
 
 /** What the node and its managers know, of which sandboxes and containers are made. */
@@ -64,7 +65,7 @@ export class ConfigContexts {
   async container(
     pod: Pod,
     container: Container,
-    imageRef: string,
+    { imageRef, imageVolumes }: PulledImages,
     sandboxIps: readonly string[],
     targetContainerId: string | undefined,
     signal: AbortSignal,
@@ -99,6 +100,7 @@ export class ConfigContexts {
       ...userNamespace,
       environment,
       mounts: containerMounts,
+      imageVolumes,
       ...(terminationMessageFile !== undefined && { terminationMessageFile }),
       ...(selinuxEnabled !== undefined && { selinuxEnabled }),
       ...(targetContainerId !== undefined && { targetContainerId }),

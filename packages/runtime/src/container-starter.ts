@@ -25,6 +25,7 @@ import { containerHash } from './container-hash.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { currentStatus } from './current-status.ts';
 import { PodRuntimeError } from './errors.ts';
+import type { PullOutcome } from './image-volumes.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
@@ -52,9 +53,6 @@ export interface StarterComponents {
   readonly backOff: RestartBackOff;
   readonly tried: TriedAttempts;
 }
-
-/** How the pull of an image went. */
-export type PullOutcome = { readonly imageRef: string } | { readonly failure: SyncFailure };
 
 /** One container to start. */
 export interface StartRequest {
@@ -96,12 +94,24 @@ export class ContainerStarter {
     const container_type = containerTypeLabel[type];
     metrics.startedContainers.inc({ container_type });
     const failure = await this.#start(request, signal);
+    await this.#countImageVolumes(request, failure);
     if (failure === undefined) return undefined;
     signal.throwIfAborted();
     metrics.startedContainerErrors.inc({ container_type, code: failure.reason });
     const { reason, message } = failure;
     logger.warn({ podUid: pod.metadata.uid, container: container.name, reason, message }, 'Container did not start');
     return failure;
+  }
+
+  /** As upstream counts them: a start that failed for another reason counts as one that mounted its images. */
+  async #countImageVolumes({ container, pull }: StartRequest, failure: SyncFailure | undefined): Promise<void> {
+    const pulled = await pull;
+    if ('failure' in pulled || pulled.imageVolumes.size === 0) return;
+    const { metrics } = this.#components;
+    metrics.imageVolumesRequested.inc({}, pulled.imageVolumes.size);
+    const mounts = container.volumeMounts?.filter(({ name }) => pulled.imageVolumes.has(name)) ?? [];
+    const failed = failure?.reason === 'CreateContainerError' && failure.message.startsWith('ImageVolumeMountFailed');
+    (failed ? metrics.imageVolumeErrors : metrics.imageVolumesMounted).inc({}, mounts.length);
   }
 
   async #start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
@@ -116,7 +126,7 @@ export class ContainerStarter {
     let id = '';
     try {
       const context = await step('CreateContainerConfigError', () =>
-        contexts.container(pod, container, pulled.imageRef, podIps, targetId(request), signal),
+        contexts.container(pod, container, pulled, podIps, targetId(request), signal),
       );
       const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
       if (started === undefined) return undefined;

@@ -9,6 +9,9 @@ export interface RuntimeMetrics {
   readonly startedUserNamespacedPodErrors: Counter;
   readonly startedContainers: Counter<'container_type'>;
   readonly startedContainerErrors: Counter<'container_type' | 'code'>;
+  readonly imageVolumesRequested: Counter;
+  readonly imageVolumesMounted: Counter;
+  readonly imageVolumeErrors: Counter;
   readonly runSandboxSeconds: Histogram<'runtime_handler'>;
   readonly runSandboxErrors: Counter<'runtime_handler'>;
 }
@@ -45,6 +48,18 @@ export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {
       name: 'kubelet_started_containers_errors_total',
       help: 'Cumulative number of errors when starting containers',
       labels: ['container_type', 'code'],
+    }),
+    imageVolumesRequested: metrics.counter({
+      name: 'kubelet_image_volume_requested_total',
+      help: 'Number of requested image volumes.',
+    }),
+    imageVolumesMounted: metrics.counter({
+      name: 'kubelet_image_volume_mounted_succeed_total',
+      help: 'Number of successful image volume mounts.',
+    }),
+    imageVolumeErrors: metrics.counter({
+      name: 'kubelet_image_volume_mounted_errors_total',
+      help: 'Number of failed image volume mounts.',
     }),
     runSandboxSeconds: metrics.histogram({
       name: 'kubelet_run_podsandbox_duration_seconds',

@@ -9,10 +9,11 @@ import {
   type Pod,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import { type EventRecorder, errorText, eventReasons, goDuration } from '@node-agent/telemetry';
+import { type EventRecorder, eventReasons, goDuration } from '@node-agent/telemetry';
 import type { RestartBackOff } from './backoff.ts';
 import { containerHash } from './container-hash.ts';
-import type { ContainerStarter, PullOutcome } from './container-starter.ts';
+import type { ContainerStarter } from './container-starter.ts';
+import { type ImageVolumePulls, type PullOutcome, pullFailure } from './image-volumes.ts';
 import type { ImagePuller } from './ports.ts';
 import type { SyncFailure, SyncResults } from './sync-result.ts';
 
@@ -63,10 +64,12 @@ export class PodContainers {
     container: AnyContainer,
     type: ContainerType,
     sandboxConfig: Init<PodSandboxConfig>,
+    volumes: ImageVolumePulls,
   ): Candidate {
     const { backOff, clock, recorder } = this.#components;
     const held = backOff.check(pod, container, containerHash(container), status.containers);
-    if (held === undefined) return { container, type, pull: this.#pull(pod, container, sandboxConfig, signal) };
+    if (held === undefined)
+      return { container, type, pull: this.#pull(pod, container, sandboxConfig, volumes, signal) };
     const text = formatPod(pod);
     const event = `Back-off restarting failed container ${container.name} in pod ${text}`;
     recorder.event(containerReference(pod, container.name), 'Warning', eventReasons.backOffStartContainer, event);
@@ -80,17 +83,19 @@ export class PodContainers {
     pod: Pod,
     container: Container,
     sandboxConfig: Init<PodSandboxConfig>,
+    volumes: ImageVolumePulls,
     signal: AbortSignal,
   ): Promise<PullOutcome> {
     const { images } = this.#components;
+    const volumeImages = volumes.of(container);
     try {
       // Images are kept apart by runtime handler only with gate RuntimeClassInImageCriApi, an alpha one.
-      return await images.ensureImageExists(pod, container, sandboxConfig, '', signal);
+      const { imageRef } = await images.ensureImageExists(pod, container, sandboxConfig, '', signal);
+      const imageVolumes = await volumeImages;
+      return 'reason' in imageVolumes ? { failure: imageVolumes } : { imageRef, imageVolumes };
     } catch (err) {
-      const { code, retryAtMs } = err instanceof Error ? (err as { code?: unknown; retryAtMs?: unknown }) : {};
-      const reason = typeof code === 'string' ? code : 'ErrImagePull';
-      const wait = typeof retryAtMs === 'number' ? { retryAtMs } : {};
-      return { failure: { reason, message: errorText(err), ...wait } };
+      const imageVolumes = await volumeImages;
+      return { failure: 'reason' in imageVolumes ? imageVolumes : pullFailure(err) };
     }
   }
 

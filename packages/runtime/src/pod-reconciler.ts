@@ -16,10 +16,12 @@ import { computePodActions } from './actions.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { PodRuntimeError } from './errors.ts';
+import { ImageVolumePulls } from './image-volumes.ts';
 import type { Killer } from './kill.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions, ProbeResults } from './pod-actions.ts';
 import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
+import type { ImagePuller } from './ports.ts';
 import { attemptAfter, surplusInitContainers } from './prune-rule.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
 import { type PodSyncResult, SyncResults } from './sync-result.ts';
@@ -34,6 +36,7 @@ export interface PodReconcilerComponents {
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   readonly isPodTerminationRequested: (uid: string) => boolean;
   readonly onSandboxReady: (pod: Pod) => void;
+  readonly images: ImagePuller;
   readonly contexts: ConfigContexts;
   readonly remover: ContainerRemover;
   readonly killer: Killer;
@@ -128,12 +131,13 @@ export class PodReconciler {
   ): Promise<void> {
     const { starts } = this.#components;
     const { initContainers = [], containers, ephemeralContainers = [] } = run.pod.spec;
+    const volumes = new ImageVolumePulls(this.#components, run.pod, sandboxConfig, pulls);
     const candidates = (type: ContainerType, list: readonly AnyContainer[], indexes: readonly number[]): Candidate[] =>
       indexes.flatMap((index) => {
         const container = list[index];
         if (container === undefined) return [];
         const kind = type === 'init' && isRestartableInit(container) ? 'sidecar' : type;
-        return [starts.candidate({ ...run, signal: pulls }, container, kind, sandboxConfig)];
+        return [starts.candidate({ ...run, signal: pulls }, container, kind, sandboxConfig, volumes)];
       });
     const ephemeral = candidates('ephemeral', ephemeralContainers, actions.ephemeralContainersToStart);
     const init = candidates('init', initContainers, actions.initContainersToStart);

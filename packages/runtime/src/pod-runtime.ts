@@ -164,6 +164,7 @@ export class PodRuntime {
       ...parts,
       probes: components.probes,
       features: options.features ?? defaultRestartFeatures,
+      images: components.images,
       runtimeHandler,
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
       onSandboxReady: components.onSandboxReady ?? (() => {}),

@@ -6,13 +6,13 @@ import { PodRuntimeError } from './errors.ts';
 /** Brings images to the machine: package `images`. */
 export interface ImagePuller {
   /**
-   * Sees to it that a container's image is there, by its pull policy.
+   * Sees to it that an image is there, by its pull policy: a container's or, without a name, that of a volume of the pod.
    * @returns what the runtime knows the image by
    * @throws an error whose `code` is the waiting reason (`ErrImagePull`, `ImagePullBackOff`, ...)
    */
   ensureImageExists(
     pod: Pod,
-    container: Container,
+    container: Pick<Container, 'image' | 'imagePullPolicy'> & Partial<Pick<Container, 'name'>>,
     podSandboxConfig: Init<PodSandboxConfig>,
     runtimeHandler: string,
     signal: AbortSignal,

@@ -49,7 +49,7 @@ export class Machine {
   kubelet(cri: Cri = this.cri): PodRuntime {
     const metrics: Metrics = {
       counter: ({ name }) => ({
-        inc: (labels) => this.#count(`${name}${JSON.stringify(labels)}`),
+        inc: (labels, by) => this.#count(`${name}${JSON.stringify(labels)}`, by),
       }),
       gauge: () => ({ set() {} }),
       histogram: ({ name }) => ({ observe: (labels) => this.#count(`${name}${JSON.stringify(labels)}`) }),
@@ -142,8 +142,8 @@ export class Machine {
     return this.cri.liveContainers().map(({ name, attempt }) => `${name}/${attempt}`);
   }
 
-  #count(key: string): void {
-    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+  #count(key: string, by = 1): void {
+    this.counts.set(key, (this.counts.get(key) ?? 0) + by);
   }
 }
 

@@ -264,7 +264,7 @@ describe('what fails', () => {
     const machine = new Machine({
       images: {
         ensureImageExists: async (_pod, { name, image = '' }) => {
-          wanted.push(name);
+          wanted.push(name ?? '');
           return { imageRef: image };
         },
       },

@@ -2,25 +2,34 @@ import type { Container, Mount, MountPropagation, Pod, VolumeMount } from '@node
 import { VolumeError } from './errors.ts';
 import type { MountedVolume } from './plugin.ts';
 
+/** A part of a volume. */
+export interface SubPathPlace {
+  /** Relative to the volume. */
+  readonly path: string;
+  /** Where it was mounted; absent for an image, of which the runtime mounts it. */
+  readonly hostPath?: string;
+}
+
 /**
  * What of a pod's volumes shows in a container, in the order of its `volumeMounts` (`makeMounts` of
  * `pkg/kubelet/kubelet_pods.go`).
  * @param volumes the pod's volumes that are ready, by name
  * @param recursiveReadOnly whether the runtime can make submounts read-only (KEP-3857)
- * @param subPaths where the parts of volumes are that mounts show, by the mounts' indices
+ * @param subPaths the parts of volumes that mounts show, by the mounts' indices
  * @throws VolumeError `NotMounted` for a volume that is not ready; `UnsupportedMount` for what the runtime cannot do
  */
 export function containerMounts(
   container: Pick<Container, 'name' | 'volumeMounts'>,
   volumes: ReadonlyMap<string, MountedVolume>,
   recursiveReadOnly: boolean,
-  subPaths: ReadonlyMap<number, string>,
+  subPaths: ReadonlyMap<number, SubPathPlace>,
 ): readonly Mount[] {
   return (container.volumeMounts ?? []).map((mount, index): Mount => {
     const volume = mountedVolume(container, mount, volumes);
     return {
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
-      hostPath: subPaths.get(index) ?? volume.hostPath,
+      hostPath: subPaths.get(index)?.hostPath ?? volume.hostPath,
+      ...(volume.isImage && { imageVolume: { name: mount.name, subPath: subPaths.get(index)?.path ?? '' } }),
       readOnly: (mount.readOnly ?? false) || volume.readOnly,
       recursiveReadOnly: resolveRecursiveReadOnly(mount, recursiveReadOnly),
       selinuxRelabel: volume.selinuxRelabel,

@@ -3,6 +3,7 @@ export { containerMounts } from './container-mounts.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './empty-dir.ts';
 export { VolumeError, type VolumeErrorCode } from './errors.ts';
 export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './host-path.ts';
+export { ImageVolumePlugin } from './image-volume.ts';
 export { MountCommand } from './mount-command.ts';
 export type { Mounter } from './mounter.ts';
 export type { MountedVolume, VolumePlugin } from './plugin.ts';

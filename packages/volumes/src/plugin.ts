@@ -3,7 +3,10 @@ import type { Pod, Volume } from '@node-agent/pod-spec';
 
 /** A volume that is ready for containers. */
 export interface MountedVolume {
+  /** '' for an image. */
   readonly hostPath: string;
+  /** Whether the runtime mounts it, from an image; `false` where absent. */
+  readonly isImage?: boolean;
   /** Whether no container may write to it, whatever its mount says. */
   readonly readOnly: boolean;
   /** Whether the kubelet owns it, so that its files may be given a pod's SELinux label. */

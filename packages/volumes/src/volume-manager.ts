@@ -11,7 +11,7 @@ import {
   type WithDefaults,
   withDefaults,
 } from '@node-agent/telemetry';
-import { containerMounts, mountedVolume, unsupportedMounts } from './container-mounts.ts';
+import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import type { Mounter } from './mounter.ts';
 import { removeEmptyVolume, removeOrphanedPod } from './orphaned-pod.ts';
@@ -214,13 +214,17 @@ export class VolumeManager {
   ): Promise<readonly Mount[]> {
     const { uid: podUid } = pod.metadata;
     const volumes = this.#operations.allMounted(podUid);
-    const subPaths = new Map<number, string>();
+    const subPaths = new Map<number, SubPathPlace>();
     for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
       const path = subPathOf(mount, environment);
       if (path === '') continue;
       const volume = mountedVolume(container, mount, volumes);
+      if (volume.isImage) {
+        subPaths.set(index, { path });
+        continue;
+      }
       const part = { podUid, container: container.name, volumeName: mount.name, volume, index, path };
-      subPaths.set(index, await this.#subPaths.prepare(part, signal));
+      subPaths.set(index, { path, hostPath: await this.#subPaths.prepare(part, signal) });
     }
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
   }
@@ -233,9 +237,9 @@ export class VolumeManager {
     return this.#usages.of(pod, signal);
   }
 
-  /** Where a volume of a pod is that is ready; `undefined` where it is not. */
+  /** Where a volume of a pod is that is ready; `undefined` where it is not, and for one made from an image. */
   volumePath(pod: Pod, volumeName: string): string | undefined {
-    return this.#operations.mounted(pod.metadata.uid, volumeName)?.hostPath;
+    return this.#operations.mounted(pod.metadata.uid, volumeName)?.hostPath || undefined;
   }
 
   /** Whether anything of the pod's volumes is left, or may be: where the disk does not tell, it is. */

@@ -1,7 +1,7 @@
 import type { VolumeMount } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
 import { containerMounts, unsupportedMounts } from '../src/container-mounts.ts';
-import { podOf } from './helpers.ts';
+import { podOf, setUp } from './helpers.ts';
 
 const volumes = new Map([
   ['data', { hostPath: '/data', readOnly: false, selinuxRelabel: true }],
@@ -81,5 +81,28 @@ describe('unsupportedMounts', () => {
       'container "i": block volume "a" is not supported by this kubelet',
       'container "c": block volume "b" is not supported by this kubelet',
     ]);
+  });
+});
+
+describe('a volume made from an image', () => {
+  it('is left to the runtime to mount, a part of it too, and leaves nothing behind', async () => {
+    const { manager, signal, under } = setUp();
+    const volumeMounts = [
+      { name: 'img', mountPath: '/all' },
+      { name: 'img', mountPath: '/part', subPath: 'etc' },
+    ];
+    const container = { name: 'main', volumeMounts };
+    const pod = podOf([{ name: 'img', image: { reference: 'data:1' } }], 'u1', { containers: [container] });
+    expect(manager.unsupported(pod)).toEqual([]);
+    await manager.waitForAttachAndMount(pod, signal);
+    const mounts = await manager.containerMounts(pod, container, [], signal);
+    expect(mounts).toMatchObject([
+      { containerPath: '/all', hostPath: '', readOnly: true, imageVolume: { name: 'img', subPath: '' } },
+      { containerPath: '/part', hostPath: '', readOnly: true, imageVolume: { name: 'img', subPath: 'etc' } },
+    ]);
+    expect(manager.volumePath(pod, 'img')).toBeUndefined();
+    expect(under('u1')).toEqual([]);
+    await manager.waitForUnmount(pod, signal);
+    expect(await manager.podVolumesExist('u1')).toBe(false);
   });
 });

@@ -7,6 +7,7 @@ import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { EmptyDirPlugin } from '../src/empty-dir.ts';
 import { VolumeError } from '../src/errors.ts';
 import { HostPathPlugin } from '../src/host-path.ts';
+import { ImageVolumePlugin } from '../src/image-volume.ts';
 import type { Mounter } from '../src/mounter.ts';
 import { PodPaths } from '../src/pod-paths.ts';
 import { projectionPlugins } from '../src/projection-plugin.ts';
@@ -88,6 +89,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
         plugins: [
           new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
+          new ImageVolumePlugin(),
           ...projectionPlugins(
             {
               fs,

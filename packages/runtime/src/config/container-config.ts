@@ -38,7 +38,7 @@ export function generateContainerConfig(
     labels: containerLabels(pod, container),
     annotations: containerAnnotations(pod, container, attempt, context.hash, context.annotations),
     envs: context.environment.map(({ name, value }) => ({ key: name, value: bytesOfText(value) })),
-    mounts: containerMounts(pod, container, context, securityContext.namespaceOptions?.usernsOptions),
+    mounts: containerMounts(container, context, securityContext.namespaceOptions?.usernsOptions),
     devices: context.devices ?? [],
     CDIDevices: (context.cdiDevices ?? []).map((name) => ({ name })),
     logPath: containerLogPath(container.name, attempt),

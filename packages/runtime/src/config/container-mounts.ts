@@ -5,7 +5,7 @@ import {
   MountPropagation,
   type UserNamespace,
 } from '@node-agent/cri-client';
-import type { Container, Mount, Pod } from '@node-agent/pod-spec';
+import type { Container, Mount } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 import type { ContainerContext } from './context.ts';
 
@@ -17,15 +17,13 @@ const PROPAGATION: Readonly<Record<Mount['propagation'], MountPropagation>> = {
 
 /**
  * A container's mounts as the runtime is told them: volumes and hosts file, then the termination message file.
- * @throws PodRuntimeError `Unsupported` where the container mounts a volume made from an image (KEP-4639)
+ * @throws PodRuntimeError `MissingObject` for a volume made from an image that was not pulled (KEP-4639)
  */
 export function containerMounts(
-  pod: Pod,
   container: Container,
   context: ContainerContext,
   namespace: Init<UserNamespace> | null | undefined,
 ): readonly Init<CriMount>[] {
-  refuseImageVolumes(pod, container);
   const mappings: { uidMappings: readonly Init<IDMapping>[]; gidMappings: readonly Init<IDMapping>[] } = {
     uidMappings: namespace?.uids ?? [],
     gidMappings: namespace?.gids ?? [],
@@ -38,6 +36,7 @@ export function containerMounts(
       recursiveReadOnly: mount.recursiveReadOnly,
       selinuxRelabel: mount.selinuxRelabel && (context.selinuxEnabled ?? false),
       propagation: PROPAGATION[mount.propagation],
+      ...(mount.imageVolume && imageOf(mount.imageVolume, context)),
       ...mappings,
     }),
   );
@@ -55,9 +54,11 @@ export function containerMounts(
   ];
 }
 
-function refuseImageVolumes(pod: Pod, container: Container): void {
-  const mounted = new Set(container.volumeMounts?.map((mount) => mount.name));
-  const volume = pod.spec.volumes?.find(({ name, image }) => image && mounted.has(name));
-  if (!volume) return;
-  throw new PodRuntimeError('Unsupported', `volume ${volume.name}: image volumes are not supported by this kubelet`);
+function imageOf(
+  { name, subPath }: NonNullable<Mount['imageVolume']>,
+  { imageVolumes }: ContainerContext,
+): Pick<Init<CriMount>, 'image' | 'imageSubPath'> {
+  const image = imageVolumes?.get(name);
+  if (image === undefined) throw new PodRuntimeError('MissingObject', `the image of volume "${name}" was not pulled`);
+  return { image, imageSubPath: subPath };
 }

@@ -1,4 +1,4 @@
-import type { Init, UserNamespace } from '@node-agent/cri-client';
+import type { ImageSpec, Init, UserNamespace } from '@node-agent/cri-client';
 import type { Device, Mount } from '@node-agent/pod-spec';
 import type { EnvironmentVariable } from './environment.ts';
 import type { ResourceSettings } from './resource-settings.ts';
@@ -58,6 +58,8 @@ export interface ContainerContext extends PodContext {
   readonly environment: readonly EnvironmentVariable[];
   /** Volumes and the hosts file. */
   readonly mounts: readonly Mount[];
+  /** The images that volumes are made from, by the volume's name; none where absent. */
+  readonly imageVolumes?: ReadonlyMap<string, Init<ImageSpec>>;
   readonly devices?: readonly Device[];
   /** Qualified names of CDI devices. */
   readonly cdiDevices?: readonly string[];

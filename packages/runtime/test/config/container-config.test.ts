@@ -97,13 +97,20 @@ describe('generateContainerConfig', () => {
     expect(configOf(makeContainer(), { terminationMessageFile }).mounts).toEqual([]);
   });
 
-  it('refuses image volumes that the container mounts', () => {
-    const container = makeContainer({ volumeMounts: [{ name: 'img', mountPath: '/img' }] });
-    const volumes = [{ name: 'img', image: { reference: 'x' } }];
-    expect(() => configOf(container, {}, makePod({ containers: [container], volumes }))).toThrow(
-      'volume img: image volumes are not supported by this kubelet',
-    );
-    expect(configOf(makeContainer(), {}, makePod({ volumes })).mounts).toEqual([]);
+  it('hands the images of volumes to the runtime, with what of them shows', () => {
+    const mount = {
+      containerPath: '/img',
+      hostPath: '',
+      imageVolume: { name: 'img', subPath: 'etc' },
+      readOnly: true,
+      recursiveReadOnly: false,
+      selinuxRelabel: false,
+      propagation: 'None',
+    } as const;
+    const image = { image: 'sha256:12', userSpecifiedImage: 'data:1' };
+    const { mounts } = configOf(makeContainer(), { mounts: [mount], imageVolumes: new Map([['img', image]]) });
+    expect(mounts).toMatchObject([{ hostPath: '', containerPath: '/img', readonly: true, image, imageSubPath: 'etc' }]);
+    expect(() => configOf(makeContainer(), { mounts: [mount] })).toThrow('the image of volume "img" was not pulled');
   });
 
   it.each([

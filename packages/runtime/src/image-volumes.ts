@@ -1,0 +1,90 @@
+import type { ImageSpec, Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { Container, Pod, Volume } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
+import type { ImagePuller } from './ports.ts';
+import type { SyncFailure } from './sync-result.ts';
+
+/** What was pulled for a container. */
+export interface PulledImages {
+  /** What the runtime knows the container's own image by. */
+  readonly imageRef: string;
+  /** The images of the volumes that it mounts, by the volume's name. */
+  readonly imageVolumes: ReadonlyMap<string, Init<ImageSpec>>;
+}
+
+/** How the pulls for a container went. */
+export type PullOutcome = PulledImages | { readonly failure: SyncFailure };
+
+type VolumePull = { readonly image: Init<ImageSpec> } | { readonly failure: SyncFailure };
+
+/**
+ * Pulls the images of a pod's volumes in one sync (KEP-4639; `getImageVolumes` of `pkg/kubelet/kuberuntime`): those that containers
+ * mount which start now, each once.
+ */
+export class ImageVolumePulls {
+  readonly #images: ImagePuller;
+  readonly #pod: Pod;
+  readonly #sandboxConfig: Init<PodSandboxConfig>;
+  readonly #runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
+  readonly #signal: AbortSignal;
+  readonly #pulls = new Map<string, Promise<VolumePull>>();
+
+  constructor(
+    components: {
+      readonly images: ImagePuller;
+      readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
+    },
+    pod: Pod,
+    sandboxConfig: Init<PodSandboxConfig>,
+    signal: AbortSignal,
+  ) {
+    this.#images = components.images;
+    this.#runtimeHandler = components.runtimeHandler;
+    this.#pod = pod;
+    this.#sandboxConfig = sandboxConfig;
+    this.#signal = signal;
+  }
+
+  /** The images that a container mounts; of several failures the last. Never rejects. */
+  async of({ volumeMounts = [] }: Container): Promise<ReadonlyMap<string, Init<ImageSpec>> | SyncFailure> {
+    const volumes = new Map(this.#pod.spec.volumes?.map((volume) => [volume.name, volume]));
+    const wanted = [...new Set(volumeMounts.map(({ name }) => name))].flatMap((name) => volumes.get(name) ?? []);
+    const images = new Map<string, Init<ImageSpec>>();
+    let failure: SyncFailure | undefined;
+    const pulls = wanted
+      .filter(({ image }) => image !== undefined)
+      .map(async (volume) => ({ volume, pull: await this.#pull(volume) }));
+    for (const { volume, pull } of await Promise.all(pulls)) {
+      if ('image' in pull) images.set(volume.name, pull.image);
+      else failure = pull.failure;
+    }
+    return failure ?? images;
+  }
+
+  #pull(volume: Volume): Promise<VolumePull> {
+    const known = this.#pulls.get(volume.name);
+    if (known !== undefined) return known;
+    const pull = this.#pulled(volume);
+    this.#pulls.set(volume.name, pull);
+    return pull;
+  }
+
+  async #pulled({ image: { reference = '', pullPolicy } = {} }: Volume): Promise<VolumePull> {
+    const wanted = { image: reference, ...(pullPolicy !== undefined && { imagePullPolicy: pullPolicy }) };
+    try {
+      const runtimeHandler = await this.#runtimeHandler(this.#pod, this.#signal);
+      const found = await this.#images.ensureImageExists(this.#pod, wanted, this.#sandboxConfig, '', this.#signal);
+      const annotations = { ...this.#pod.metadata.annotations };
+      return { image: { image: found.imageRef, userSpecifiedImage: reference, runtimeHandler, annotations } };
+    } catch (err) {
+      return { failure: pullFailure(err) };
+    }
+  }
+}
+
+/** An image that could not be had, as its container waits for it. */
+export function pullFailure(err: unknown): SyncFailure {
+  const { code, retryAtMs } = err instanceof Error ? (err as { code?: unknown; retryAtMs?: unknown }) : {};
+  const reason = typeof code === 'string' ? code : 'ErrImagePull';
+  return { reason, message: errorText(err), ...(typeof retryAtMs === 'number' && { retryAtMs }) };
+}

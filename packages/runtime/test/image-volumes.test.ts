@@ -1,0 +1,101 @@
+import { CriError } from '@node-agent/cri-client';
+import { expect, test } from 'vitest';
+import type { ImagePuller } from '../src/index.ts';
+import { pod } from './builders.ts';
+import { Machine, type MachineOptions, sleeper } from './machine.ts';
+
+const volumes = [
+  { name: 'data', image: { reference: 'data:1', pullPolicy: 'Always' as const } },
+  { name: 'other', image: { reference: 'other:1' } },
+];
+const volumeMounts = [{ name: 'data', mountPath: '/data', subPath: 'etc' }];
+
+/** A machine whose volumes show, and the pulls that it was asked for. */
+function machineOf(
+  puller: Partial<ImagePuller> = {},
+  more: MachineOptions = {},
+): { machine: Machine; asked: object[] } {
+  const asked: object[] = [];
+  const machine = new Machine({
+    ...more,
+    images: {
+      async ensureImageExists(_pod, container) {
+        asked.push(container);
+        return { imageRef: container.image ?? '' };
+      },
+      ...puller,
+    },
+    components: {
+      runtimeHandler: async () => '',
+      mounts: {
+        containerMounts: async (_pod, container) =>
+          (container.volumeMounts ?? []).map(({ name, mountPath: containerPath, subPath = '' }) => ({
+            ...{ containerPath, hostPath: '', imageVolume: { name, subPath }, readOnly: true },
+            ...{ recursiveReadOnly: false, selinuxRelabel: false, propagation: 'None' as const },
+          })),
+      },
+    },
+  });
+  return { machine, asked };
+}
+
+test('the image of a volume is pulled once for all containers that mount it, and mounted by the runtime', async () => {
+  const { machine, asked } = machineOf();
+  const web = pod({
+    containers: [sleeper('a', { volumeMounts }), sleeper('b', { volumeMounts }), sleeper('c')],
+    volumes,
+  });
+  const { error } = await machine.sync(machine.kubelet(), web);
+  expect(error).toBeUndefined();
+  expect(asked.filter((each) => !('name' in each))).toEqual([{ image: 'data:1', imagePullPolicy: 'Always' }]);
+  const { containers } = await machine.cri.listContainers({});
+  const mounts = await Promise.all(
+    containers.map(async ({ id }) => (await machine.cri.containerStatus({ containerId: id })).status?.mounts ?? []),
+  );
+  const image = { image: 'data:1', userSpecifiedImage: 'data:1', runtimeHandler: '' };
+  expect(mounts.flat()).toMatchObject([
+    { containerPath: '/data', image, imageSubPath: 'etc' },
+    { containerPath: '/data', image, imageSubPath: 'etc' },
+  ]);
+  expect(machine.counts.get('kubelet_image_volume_requested_total{}')).toBe(2);
+  expect(machine.counts.get('kubelet_image_volume_mounted_succeed_total{}')).toBe(2);
+});
+
+test('C7: a container whose volume has no image waits with that reason, and the others start', async () => {
+  const failure = Object.assign(new Error('pull access denied'), { code: 'ErrImagePull' });
+  const { machine } = machineOf({
+    async ensureImageExists(_pod, { name, image = '' }) {
+      if (name === undefined) throw failure;
+      return { imageRef: image };
+    },
+  });
+  const web = pod({ containers: [sleeper('a', { volumeMounts }), sleeper('b')], volumes });
+  const { results } = await machine.sync(machine.kubelet(), web);
+  const error = { reason: 'ErrImagePull', message: 'pull access denied' };
+  const starts = results.filter(({ action }) => action === 'StartContainer');
+  expect(starts).toHaveLength(2);
+  expect(starts).toContainEqual({ action: 'StartContainer', target: 'b' });
+  expect(starts).toContainEqual({ action: 'StartContainer', target: 'a', error });
+  expect(machine.events).toContain('Warning Failed containers{a}: Error: ErrImagePull');
+});
+
+test('an image that the runtime cannot mount is counted', async () => {
+  const { machine } = machineOf();
+  const failure = new CriError({
+    rpc: 'CreateContainer',
+    code: 'UNKNOWN',
+    details: 'ImageVolumeMountFailed: no such directory',
+  });
+  const cri = new Proxy(machine.cri, {
+    get(target, name) {
+      if (name === 'createContainer') return () => Promise.reject(failure);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const kubelet = machine.kubelet(cri);
+  const web = pod({ containers: [sleeper('a', { volumeMounts })], volumes });
+  await machine.sync(kubelet, web);
+  expect(machine.counts.get('kubelet_image_volume_mounted_errors_total{}')).toBe(1);
+  expect(machine.counts.has('kubelet_image_volume_mounted_succeed_total{}')).toBe(false);
+});
