@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Containerd, type Found } from '@node-agent/tools-containerd';
+import { Containerd, type Found, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { containerId, script, TestNode } from './test-node.ts';
 
@@ -113,6 +114,145 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       ]);
       expect(await mounts()).toEqual([]);
       await gone('planted');
+    });
+
+    /** What a container writes to a volume of its pod, once it is whole. */
+    const said = async (name: string, volume = 'out'): Promise<string> => {
+      const pod = await node.running(name);
+      const file = join(node.rootDir, 'pods', pod.metadata.uid, 'volumes/kubernetes.io~empty-dir', volume, 'said');
+      return node.until(`what ${name} says`, () => readFile(file, 'utf8').catch(() => undefined));
+    };
+    const saying = (text: string): string => `{ ${text}; } > /out/draft 2>&1; mv /out/draft /out/said; ${FOREVER}`;
+    const OUT = { name: 'out', mountPath: '/out' };
+
+    test('volumes made from images, whole and in part, are mounted by the runtime', async () => {
+      const volumeMounts = [
+        OUT,
+        { name: 'image', mountPath: '/image' },
+        { name: 'image', mountPath: '/bin-of-it', subPath: 'bin' },
+      ];
+      const text = saying('ls -d /image/bin/sh /bin-of-it/sh; touch /image/x');
+      const image = { reference: PAUSE_IMAGE, pullPolicy: 'Never' };
+      await node.write({
+        name: 'image',
+        spec: {
+          containers: [script('c', text, { volumeMounts })],
+          volumes: [
+            { name: 'image', image },
+            { name: 'out', emptyDir: {} },
+          ],
+        },
+      });
+      expect((await said('image')).split('\n')).toEqual([
+        '/bin-of-it/sh',
+        '/image/bin/sh',
+        'touch: /image/x: Read-only file system',
+        '',
+      ]);
+      await gone('image');
+
+      const missing = { reference: 'localhost/none:1', pullPolicy: 'Never' };
+      await node.write({
+        name: 'missing',
+        spec: {
+          containers: [script('c', FOREVER, { volumeMounts })],
+          volumes: [
+            { name: 'image', image: missing },
+            { name: 'out', emptyDir: {} },
+          ],
+        },
+      });
+      const pod = await node.podUntil(
+        'missing',
+        ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'ErrImageNeverPull',
+      );
+      expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toBe(
+        'Container image "localhost/none:1" is not present with pull policy of Never',
+      );
+      await gone('missing');
+    });
+
+    test('the group of a pod owns its volumes, and may write those that are its own', async () => {
+      const volumeMounts = [
+        OUT,
+        { name: 'memory', mountPath: '/memory' },
+        { name: 'info', mountPath: '/info' },
+        { name: 'memory', mountPath: '/part', subPath: 'made' },
+      ];
+      const text = saying(
+        'touch /memory/f /part/f; for i in /out /memory /memory/f /part /info /info/name; do stat -L -c "%n %a %u:%g" $i; done; id -G',
+      );
+      const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];
+      await node.write({
+        name: 'grouped',
+        spec: {
+          securityContext: { runAsUser: 1000, runAsGroup: 3000, fsGroup: 2000, fsGroupChangePolicy: 'OnRootMismatch' },
+          containers: [script('c', text, { volumeMounts })],
+          volumes: [
+            { name: 'out', emptyDir: {} },
+            { name: 'memory', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+            { name: 'info', downwardAPI: { items, defaultMode: 0o400 } },
+          ],
+        },
+      });
+      expect((await said('grouped')).split('\n')).toEqual([
+        '/out 2777 0:2000',
+        '/memory 3777 0:2000',
+        '/memory/f 644 1000:2000',
+        '/part 3777 0:2000',
+        '/info 3777 0:2000',
+        '/info/name 440 0:2000',
+        '3000 2000',
+        '',
+      ]);
+      await gone('grouped');
+    });
+
+    test('mounts propagate as the pod says, and are read-only below too where it says so', async () => {
+      await mkdir(host('shared/ro/below'), { recursive: true });
+      const shared = host('shared');
+      execFileSync('mount', ['--bind', shared, shared]);
+      execFileSync('mount', ['--make-shared', shared]);
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', 'below', join(shared, 'ro/below')]);
+        const volumeMounts = [
+          OUT,
+          { name: 'shared', mountPath: '/both', mountPropagation: 'Bidirectional' },
+          { name: 'shared', mountPath: '/in', mountPropagation: 'HostToContainer' },
+          { name: 'shared', mountPath: '/none' },
+          { name: 'shared', mountPath: '/plain', readOnly: true },
+          { name: 'shared', mountPath: '/deep', readOnly: true, recursiveReadOnly: 'Enabled' },
+        ];
+        const text = saying(
+          'mkdir /both/m; mount -t tmpfs inside /both/m; touch /both/m/f; ls /in/m; ls /none/m; touch /plain/ro/below/f; touch /deep/ro/below/f',
+        );
+        await node.write({
+          name: 'propagated',
+          spec: {
+            containers: [script('c', text, { volumeMounts, securityContext: { privileged: true } })],
+            volumes: [
+              { name: 'out', emptyDir: {} },
+              { name: 'shared', hostPath: { path: shared, type: 'Directory' } },
+            ],
+          },
+        });
+        expect((await said('propagated')).split('\n')).toEqual([
+          'f',
+          'touch: /deep/ro/below/f: Read-only file system',
+          '',
+        ]);
+        expect(await readdir(join(shared, 'm'))).toEqual(['f']);
+        const pod = await node.pod('propagated');
+        expect(pod?.status?.containerStatuses?.[0]?.volumeMounts).toContainEqual({
+          name: 'shared',
+          mountPath: '/deep',
+          readOnly: true,
+          recursiveReadOnly: 'Enabled',
+        });
+        await gone('propagated');
+      } finally {
+        execFileSync('umount', ['--recursive', shared]);
+      }
     });
 
     test('K1: what an orphan leaves mounted is taken away, and nothing of what it shows', async () => {
