@@ -1,5 +1,7 @@
 import type { Pod, VolumeMount } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
+import { SubPathMounts } from '../src/sub-path-mounts.ts';
 import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
 const POD = `${ROOT}/pods/u1`;
@@ -140,6 +142,58 @@ describe('after a crash', () => {
     expect(await fixture.fs.exists(POD)).toBe(false);
     expect(fixture.fs.mountPoints()).toEqual([]);
     expect(await fixture.fs.exists('/srv/x')).toBe(true);
+  });
+
+  describe('K1: killed at any step of showing a part and taking it away', () => {
+    const PART = { podUid: 'u1', container: 'main', volumeName: 'data', index: 0, path: 'a/b' };
+
+    /** Shows a part and takes it away, as a process that ends with its n-th call. @returns whether it got to the end */
+    async function liveFor(fixture: Fixture, calls: number): Promise<boolean> {
+      let left = calls;
+      const mortal = <T extends object>(target: T): T =>
+        new Proxy(target, {
+          get(inner, name) {
+            const value: unknown = Reflect.get(inner, name, inner);
+            if (typeof value !== 'function') return value;
+            return (...args: unknown[]) => (left-- > 0 ? Reflect.apply(value, inner, args) : new Promise(() => {}));
+          },
+        });
+      const { paths, clock, signal } = fixture;
+      const ports = { fs: mortal(fixture.fs), foreignFiles: fixture.foreignFiles, mounter: mortal(fixture.mounter) };
+      const parts = new SubPathMounts({ ...ports, paths, logger: silentLogger });
+      const volume = { hostPath: VOLUME, readOnly: false, selinuxRelabel: true };
+      let ended = false;
+      void parts
+        .prepare({ ...PART, volume }, signal)
+        .then(() => parts.clean('u1', 'data', signal))
+        .then(() => {
+          ended = true;
+        });
+      await clock.settle();
+      return ended;
+    }
+
+    it.each(['the pod goes on', 'the pod is gone'])('%s', async (after) => {
+      for (let calls = 0; ; calls++) {
+        const fixture = setUp();
+        const pod = podMounting({ subPath: 'a/b' });
+        await fixture.manager.makePodDataDirs('u1');
+        await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+        const ended = await liveFor(fixture, calls);
+        if (after === 'the pod goes on') {
+          await show(restarted(fixture), pod);
+          expect((await fixture.fs.stat(TARGET)).inode).toBe((await fixture.fs.stat(`${VOLUME}/a/b`)).inode);
+          expect(fixture.fs.mountPoints()).toEqual([TARGET]);
+        } else {
+          await fixture.newManager().cleanupOrphanedPodDirs(() => false);
+          expect(fixture.fs.mountPoints()).toEqual([]);
+          expect(await fixture.fs.exists(POD)).toBe(false);
+        }
+        if (!ended) continue;
+        expect(calls).toBeGreaterThan(12);
+        return;
+      }
+    });
   });
 
   it('a mount that cannot be taken away keeps its volume, and is told', async () => {
