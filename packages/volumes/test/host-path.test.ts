@@ -67,6 +67,7 @@ describe('HostPathPlugin', () => {
       hostPath: '/link',
       readOnly: false,
       selinuxRelabel: false,
+      foreign: true,
     });
   });
 
