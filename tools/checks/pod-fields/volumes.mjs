@@ -18,6 +18,10 @@ const anchors = [
   t.projections,
   'hold trust anchors by name or by signer, where they may be missing as where they may not',
 ];
+const imageVolume = [
+  t.imageVolumes,
+  'the image of a volume is pulled once for all containers that mount it, and mounted by the runtime',
+];
 const controller = 'the controller that makes the claim';
 
 export const volumes = {
@@ -29,10 +33,7 @@ export const volumes = {
       'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
     ]),
     works('hostPath', [t.volumes, 'show in containers once they are ready, and not before']),
-    refused('image', 'volume img: image volumes are not supported by this kubelet', 'they come later', [
-      t.container,
-      'refuses image volumes that the container mounts',
-    ]),
+    works('image', imageVolume),
     unsupported('persistentVolumeClaim', 'persistentVolumeClaim', claims),
     unsupported('ephemeral', 'ephemeral', claims),
     unsupported('csi', 'csi', csi),
@@ -48,10 +49,11 @@ export const volumes = {
   ],
   VolumeMount: [
     works('mountPath mountPropagation name readOnly recursiveReadOnly', [t.mounts, 'takes paths and flags over']),
-    refused('subPath subPathExpr', 'subPath of volume mount "v" is not supported by this kubelet', 'they come later', [
-      t.mounts,
-      'names what each kind of container asks for',
+    works('subPath', [
+      t.subPaths,
+      'is made as the volume is, shown, shown again to the next container, and taken away with the volume',
     ]),
+    works('subPathExpr', [t.subPaths, 'is named by the environment where it is an expression']),
   ],
   VolumeDevice: [
     refused('devicePath name', 'block volume "b" is not supported by this kubelet', claims, [
@@ -60,11 +62,12 @@ export const volumes = {
     ]),
   ],
   EmptyDirVolumeSource: [
-    partly('medium', 'huge pages are refused: `emptyDir medium "HugePages-2Mi" is not supported by this kubelet`', [
-      t.volumes,
-      'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
-    ]),
-    partly('sizeLimit', 'a volume on the disk is held to it by eviction, which comes later', [
+    works(
+      'medium',
+      [t.volumes, 'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end'],
+      [t.hugePages, 'is mounted once, is of the group, and is taken away'],
+    ),
+    partly('sizeLimit', 'a volume on the disk is held to it by eviction, which needs statistics', [
       t.volumes,
       'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
     ]),
@@ -126,12 +129,7 @@ export const volumes = {
   LabelSelectorRequirement: [
     works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with the labels']),
   ],
-  ImageVolumeSource: [
-    refused('pullPolicy reference', 'volume img: image volumes are not supported by this kubelet', 'they come later', [
-      t.container,
-      'refuses image volumes that the container mounts',
-    ]),
-  ],
+  ImageVolumeSource: [works('pullPolicy reference', imageVolume)],
   PersistentVolumeClaimVolumeSource: whole('persistentVolumeClaim', 'claimName readOnly', claims),
   EphemeralVolumeSource: whole('ephemeral', 'volumeClaimTemplate', claims),
   PersistentVolumeClaimTemplate: [others('metadata spec', controller)],
