@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
-import { openCgroups } from '@node-agent/cm-cgroups';
+import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem, nodeForeignFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
+import { HealthcheckSlis } from '@node-agent/server';
 import {
   fanOutEvents,
   type Logger,
@@ -27,6 +28,7 @@ import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { kubeletServers } from './servers.ts';
 import { assemblySettings } from './settings.ts';
+import { NodePages } from './stats-pages.ts';
 import { userNamespaceSettings } from './user-namespaces.ts';
 
 /** What the process gives. */
@@ -109,6 +111,7 @@ export async function runNode(
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
     ...{ foreignFiles, disks: foreignFiles },
+    stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),
     }),
@@ -120,14 +123,17 @@ export async function runNode(
     logger: logger.child({ component: 'pod-source' }),
     fetch: (url, init) => fetch(url, init),
   });
-  const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri };
+  const pages = new NodePages({ clock, logger, metrics });
+  const slis = new HealthcheckSlis(performance.timeOrigin);
+  const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
   const secured = await securedServer(loaded, facts, shown, cluster);
   const servers = kubeletServers(configuration, shown, secured?.make);
   const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
   const found = { machine, identity, resources, userNamespaces };
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
-  const { kubelet } = assembleKubelet(ports, settings);
+  const { kubelet, stats } = assembleKubelet(ports, settings);
+  pages.join(stats);
 
   logger.info(
     {

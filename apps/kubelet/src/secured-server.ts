@@ -9,12 +9,14 @@ import {
   checkpointEndpoints,
   disabledEndpoints,
   type Endpoints,
+  type HealthcheckSlis,
   hostLogEndpoints,
   logEndpoints,
   type Reviewer,
   SecuredServer,
   type ServingCertificate,
   stateEndpoints,
+  statsEndpoints,
   streamEndpoints,
   verbosityEndpoints,
   zpageEndpoints,
@@ -31,6 +33,7 @@ import { explainNode } from './explain-node.ts';
 import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
 import { servingFiles } from './serving-files.ts';
+import type { NodePages } from './stats-pages.ts';
 import { KUBELET_VERSION } from './version.ts';
 
 /** What the program gives. */
@@ -42,6 +45,8 @@ interface Components {
   readonly probeMetrics: MetricsRegistry;
   readonly events: MemoryEventRecorder;
   readonly cri: RuntimeService;
+  readonly pages: NodePages;
+  readonly slis: HealthcheckSlis;
   /** How much is logged. */
   readonly levels: LogLevelSwitch;
 }
@@ -72,7 +77,7 @@ interface PreparedServer {
 export async function securedServer(
   loaded: LoadedConfiguration,
   { nodeName, certDir, rootDir }: NodeFacts,
-  { clock, random, metrics, probeMetrics, events, cri, levels, ...rest }: Components,
+  { clock, random, metrics, probeMetrics, events, cri, levels, pages, slis, ...rest }: Components,
   cluster: ClusterSide | undefined,
 ): Promise<PreparedServer | undefined> {
   const { configuration, featureGates } = loaded;
@@ -109,9 +114,9 @@ export async function securedServer(
       { splitStreams: featureGates.enabled('PodLogsQuerySplitStreams') },
     );
     const state = stateEndpoints({
-      ...{ logger, ...podsOf(kubelet) },
+      ...{ logger, slis, ...podsOf(kubelet) },
       checks: healthChecks(kubelet),
-      renderMetrics: () => ({ contentType: MetricsRegistry.contentType, text: metrics.text() }),
+      renderMetrics: (requestSignal) => pages.renderMetrics(requestSignal),
       renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
       explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       explainNode: () => explainNode(kubelet),
@@ -123,7 +128,7 @@ export async function securedServer(
         ...{ clock, logger, metrics, certificate: serving.certificate },
         ...(authorities && { authorities }),
         ...access,
-        endpoints: { ...state, ...logs, ...streams.endpoints, ...others },
+        endpoints: { ...state, ...statsEndpoints({ logger, stats: pages }), ...logs, ...streams.endpoints, ...others },
         upgrades: streams.upgrades,
       },
       {

@@ -1,8 +1,9 @@
 import type { Clock } from '@node-agent/async';
 import type { KubeletConfiguration } from '@node-agent/config';
 import type { BackgroundService, Dependencies, KubeletView } from '@node-agent/kubelet-core';
-import { type HealthCheck, HealthzServer, ReadOnlyServer } from '@node-agent/server';
+import { type HealthCheck, type HealthcheckSlis, HealthzServer, ReadOnlyServer } from '@node-agent/server';
 import { type Logger, type MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
+import type { NodePages } from './stats-pages.ts';
 
 /** What the servers show beside the kubelet. */
 interface Shown {
@@ -11,17 +12,19 @@ interface Shown {
   readonly metrics: MetricsRegistry;
   readonly probeMetrics: MetricsRegistry;
   readonly events: MemoryEventRecorder;
+  readonly pages: NodePages;
+  readonly slis: HealthcheckSlis;
 }
 
 /** The HTTP servers that the configuration asks for. @param main the secured one, where there is one */
 export function kubeletServers(
   configuration: KubeletConfiguration,
-  { clock, logger, metrics, probeMetrics, events }: Shown,
+  { clock, logger, metrics, probeMetrics, events, pages, slis }: Shown,
   main?: (kubelet: KubeletView) => BackgroundService,
 ): NonNullable<Dependencies['servers']> {
   const { healthzBindAddress, healthzPort, readOnlyPort } = configuration;
   const healthz = (kubelet: KubeletView) => {
-    const components = { clock, logger: logger.child({ component: 'healthz' }), checks: healthChecks(kubelet) };
+    const components = { clock, logger: logger.child({ component: 'healthz' }), checks: healthChecks(kubelet), slis };
     const server = new HealthzServer(components, { address: healthzBindAddress, port: healthzPort });
     return { name: 'healthz server', start: (signal: AbortSignal) => server.start(signal) };
   };
@@ -34,8 +37,9 @@ export function kubeletServers(
         checks: healthChecks(kubelet),
         getPods: () => kubelet.getPods(),
         getRunningPods: (requestSignal) => kubelet.getRunningPods(requestSignal),
-        renderMetrics: () => ({ contentType: MetricsRegistry.contentType, text: metrics.text() }),
+        renderMetrics: (requestSignal) => pages.renderMetrics(requestSignal),
         renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
+        ...{ stats: pages, slis },
         explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       },
       { address: '127.0.0.1', port: readOnlyPort },

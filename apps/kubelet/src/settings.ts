@@ -115,6 +115,12 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       cpuCfsQuota: configuration.cpuCFSQuota,
       cpuCfsQuotaPeriodUs: configuration.cpuCFSQuotaPeriodMs * 1000,
     },
+    stats: {
+      kubeletCgroups: configuration.kubeletCgroups,
+      runtimeCgroups: flags.runtimeCgroups,
+      systemCgroups: configuration.systemCgroups,
+      fromRuntime: featureGates.enabled('PodAndContainerStatsFromCRI'),
+    },
     // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
     startConcurrency: 2 * machine.cpus,
   };

@@ -14,6 +14,8 @@ export function statOf(stats: Stats): FileStat {
   return {
     kind: kindOf(stats),
     sizeBytes: stats.size,
+    // Whatever the block size of the file system is, as stat(2) counts.
+    allocatedBytes: stats.blocks * 512,
     mode: stats.mode & 0o7777,
     uid: stats.uid,
     gid: stats.gid,

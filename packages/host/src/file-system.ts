@@ -7,6 +7,8 @@ export type FileKind = 'file' | 'directory' | 'symlink' | 'socket' | 'fifo' | 'c
 export interface FileStat {
   readonly kind: FileKind;
   readonly sizeBytes: number;
+  /** What it takes of its file system: less than its size where it has holes, more where blocks are not full. */
+  readonly allocatedBytes: number;
   /** Permission bits with setuid, setgid and sticky (0 to 0o7777). */
   readonly mode: number;
   readonly uid: number;

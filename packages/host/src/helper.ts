@@ -34,8 +34,9 @@ const handlers: Handlers = {
   lstat: async ([path]) => statOf(await fsp.lstat(systemPath(path))),
   realpath: async ([path]) => textOfBytes(await fsp.realpath(systemPath(path), { encoding: 'buffer' })),
   async statfs([path]) {
-    const { bsize, blocks, bavail, files, ffree } = await fsp.statfs(systemPath(path));
-    return { totalBytes: bsize * blocks, availableBytes: bsize * bavail, inodes: files, freeInodes: ffree };
+    const { bsize, blocks, bfree, bavail, files, ffree } = await fsp.statfs(systemPath(path));
+    const bytes = { totalBytes: bsize * blocks, freeBytes: bsize * bfree, availableBytes: bsize * bavail };
+    return { ...bytes, inodes: files, freeInodes: ffree };
   },
   async makeDirectory([path, mode]) {
     const made = await fsp.mkdir(systemPath(path), { recursive: true, mode });

@@ -38,6 +38,8 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       await fs.writeFile(at('a'), new Uint8Array([0, 255, 1]));
       expect([...(await fs.readFile(at('a')))]).toEqual([0, 255, 1]);
       expect((await fs.stat(at('a'))).sizeBytes).toBe(3);
+      const { allocatedBytes } = await fs.stat(at('a'));
+      expect(allocatedBytes % 512).toBe(0);
     });
 
     it('sets the mode that is given exactly, and keeps that of a file that is there', async () => {

@@ -8,6 +8,7 @@ import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import type { Prober } from '@node-agent/prober';
 import { type PodRuntime, podSandboxChanged } from '@node-agent/runtime';
+import type { StatsProvider } from '@node-agent/stats';
 import { generateApiPodStatus, StatusManager } from '@node-agent/status';
 import { nodeAdmitHandlers } from './admit-handlers.ts';
 import type { ClusterNode } from './cluster-node.ts';
@@ -18,6 +19,7 @@ import { nodeEviction } from './node-eviction.ts';
 import { NodeImages } from './node-images.ts';
 import { nodeProber } from './node-prober.ts';
 import { nodeReference } from './node-reference.ts';
+import { nodeStats } from './node-stats.ts';
 import { NodeUserNamespaces } from './node-user-namespaces.ts';
 import { NodeView } from './node-view.ts';
 import { nodeVolumes } from './node-volumes.ts';
@@ -33,6 +35,8 @@ export interface AssembledKubelet<C> {
   readonly status: StatusManager;
   readonly podCache: PodCache;
   readonly runtime: PodRuntime;
+  /** The figures of the node and its pods; `undefined` where the program gave nothing to read them by. */
+  readonly stats: StatsProvider | undefined;
 }
 
 const RESOLVER_CHECK_MS = 30_000;
@@ -208,7 +212,7 @@ export function assembleKubelet<C>(
       syncFrequencyMs: settings.syncFrequencyMs,
     },
   );
-  return { kubelet, podConfig, status, podCache, runtime };
+  return { kubelet, podConfig, status, podCache, runtime, stats: nodeStats(child, ports, settings) };
 }
 
 function sourceService({ name, make }: PodSourcePort, podConfig: PodConfig): BackgroundService {

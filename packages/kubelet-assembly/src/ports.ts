@@ -12,6 +12,7 @@ import type { SetPods } from '@node-agent/pod-config';
 import type { RestartFeatures } from '@node-agent/pod-spec';
 import type { ProbePorts } from '@node-agent/prober';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
+import type { StatsComponents, StatsOptions } from '@node-agent/stats';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
 import type { HostPathFiles, Mounter, SubPathForeignFiles } from '@node-agent/volumes';
@@ -41,6 +42,8 @@ export interface NodePorts {
   readonly statistics?: EvictionStats;
   /** What is looked at between two measurements, so that a lack of memory is noticed at once. */
   readonly gauges?: readonly Gauge[];
+  /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
+  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'volumeUsage'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
   readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
@@ -128,6 +131,8 @@ export interface AssemblySettings<C = unknown> {
   };
   /** Whether the node runs SELinux, so that mounts of containers are relabelled; false by default. */
   readonly selinux?: boolean;
+  /** Which groups are shown beside those of pods, and whether pods' figures are the runtime's. */
+  readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'>;
   /** How many sandboxes and containers are started at once. */
   readonly startConcurrency: number;
 }

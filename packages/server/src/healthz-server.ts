@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { answerHealthz, type HealthCheck, healthProblems, pingCheck } from './healthz.ts';
 import { HttpListener, type ListenAddress } from './http-listener.ts';
 import { type Reply, text } from './reply.ts';
@@ -13,6 +14,8 @@ export interface HealthzServerComponents {
   readonly logger?: Logger;
   /** What must be well; `ping` is always among them. */
   readonly checks: readonly HealthCheck[];
+  /** Counts how the checks went. */
+  readonly slis?: HealthcheckSlis;
 }
 
 export interface HealthzServerOptions {
@@ -40,10 +43,10 @@ export class HealthzServer {
 
   /** Serves until `signal` is aborted. Where the port is taken it says so, and tries again every 5 s. */
   async start(signal: AbortSignal): Promise<void> {
-    const { clock, logger, checks } = this.#components;
+    const { clock, logger, checks, slis } = this.#components;
     const { address = '127.0.0.1', port = 10248, onListening = () => {} } = this.#options;
     const listener = new HttpListener({ clock, logger }, (method, url) =>
-      answerFixed(route(method, url, ENDPOINTS), [pingCheck, ...checks], logger),
+      answerFixed(route(method, url, ENDPOINTS), [pingCheck, ...checks], logger, slis),
     );
     while (!signal.aborted) {
       try {
@@ -57,10 +60,16 @@ export class HealthzServer {
 }
 
 /** The answers that need nothing but the health checks. */
-export function answerFixed(found: Route, checks: readonly HealthCheck[], logger: Logger): Reply {
+export function answerFixed(
+  found: Route,
+  checks: readonly HealthCheck[],
+  logger: Logger,
+  slis?: HealthcheckSlis,
+): Reply {
   switch (found.endpoint) {
     case 'healthz': {
-      const reply = answerHealthz(checks, found.query);
+      const watched = found.query.check === undefined ? (slis?.watching(checks) ?? checks) : checks;
+      const reply = answerHealthz(watched, found.query);
       if (reply?.status === 500) logger.info({ problems: healthProblems(checks) }, 'Health check failed');
       return reply ?? text(404, '404 page not found\n');
     }

@@ -19,14 +19,15 @@ export type { ClientCertificate } from './client-certificate.ts';
 export { type DisabledEndpoint, disabledEndpoints } from './disabled-endpoints.ts';
 export { ServerError, type ServerErrorCode } from './errors.ts';
 export type { Answer, Exchange, StreamedReply, UpgradeRequest } from './exchange.ts';
+export { HealthcheckSlis } from './healthcheck-slis.ts';
 export { answerHealthz, type HealthCheck, type HealthzQuery } from './healthz.ts';
 export { HealthzServer, type HealthzServerComponents, type HealthzServerOptions } from './healthz-server.ts';
 export { type HostLogFile, type HostLogFiles, type HostLogOptions, hostLogEndpoints } from './host-log-endpoint.ts';
 export type { ListenAddress } from './http-listener.ts';
 export { type LogComponents, type LogEndpointOptions, logEndpoints } from './log-endpoint.ts';
 export type { ContainerLogOptions } from './log-query.ts';
+export type { MetricsText } from './metrics-answer.ts';
 export {
-  type MetricsText,
   ReadOnlyServer,
   type ReadOnlyServerComponents,
   type ReadOnlyServerOptions,
@@ -38,6 +39,7 @@ export type { SecuredListenerComponents, ServerLimits, ServingCertificate } from
 export type { RouteParams, SecuredEndpoint } from './secured-routes.ts';
 export { SecuredServer, type SecuredServerComponents, type SecuredServerOptions } from './secured-server.ts';
 export { type StateComponents, stateEndpoints } from './state-endpoints.ts';
+export { type StatsPages, type StatsPagesComponents, statsEndpoints } from './stats-endpoints.ts';
 export {
   type StreamComponents,
   type Streamed,

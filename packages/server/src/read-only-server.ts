@@ -1,13 +1,16 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { type HealthCheck, pingCheck } from './healthz.ts';
 import { answerFixed } from './healthz-server.ts';
 import { HttpListener, type ListenAddress } from './http-listener.ts';
+import type { MetricsText } from './metrics-answer.ts';
 import { podList, runningPodList } from './pod-list.ts';
 import { json, type Reply, text } from './reply.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { type Endpoint, type Route, route } from './route.ts';
+import { METRICS_TYPE, type StatsPages, summaryReply } from './stats-endpoints.ts';
 
 /** What {@link ReadOnlyServer} works with: each value that it serves is a function. */
 export interface ReadOnlyServerComponents {
@@ -24,16 +27,15 @@ export interface ReadOnlyServerComponents {
   /** The pods of which anything runs. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   /** All metrics, in the text format of Prometheus, with its content type. */
-  renderMetrics(): MetricsText | Promise<MetricsText>;
+  renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
   /** The metrics of probes, which have a page of their own; none where absent. */
   renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
+  /** The figures of the node and its pods; not served where absent. */
+  readonly stats?: StatsPages;
+  /** Counts how the checks went, for `/metrics/slis`; not served where absent. */
+  readonly slis?: HealthcheckSlis;
   /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. */
   explain(namespace: string, name: string): unknown;
-}
-
-export interface MetricsText {
-  readonly contentType: string;
-  readonly text: string;
 }
 
 export interface ReadOnlyServerOptions {
@@ -45,39 +47,39 @@ export interface ReadOnlyServerOptions {
   readonly onListening?: (got: ListenAddress) => void;
 }
 
-const ENDPOINTS: ReadonlySet<Endpoint> = new Set([
-  'healthz',
-  'pods',
-  'runningpods',
-  'metrics',
-  'metrics/probes',
-  'explain',
-]);
+const ENDPOINTS: readonly Endpoint[] = ['healthz', 'pods', 'runningpods', 'metrics', 'metrics/probes', 'explain'];
+const STATS_ENDPOINTS: readonly Endpoint[] = ['stats/summary', 'metrics/cadvisor', 'metrics/resource'];
 
 /**
  * The kubelet's read-only port (`ListenAndServeKubeletReadOnlyServer`): everyone who reaches it may read, and there is
- * no handler that changes or executes anything (W1). `/healthz`, `/pods`, `/runningpods/`, `/metrics`,
- * `/metrics/probes` and `/explain/pod/<namespace>/<name>`.
+ * no handler that changes or executes anything (W1). `/healthz`, `/pods`, `/runningpods/`, `/stats/summary`, `/metrics`,
+ * `/metrics/probes`, `/metrics/cadvisor`, `/metrics/resource`, `/metrics/slis` and `/explain/pod/<namespace>/<name>`.
  */
 export class ReadOnlyServer {
   readonly #components: WithDefaults<ReadOnlyServerComponents>;
   readonly #options: ReadOnlyServerOptions;
   readonly #metrics: RequestMetrics;
+  readonly #endpoints: ReadonlySet<Endpoint>;
 
   constructor(given: ReadOnlyServerComponents, options: ReadOnlyServerOptions) {
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
     this.#metrics = new RequestMetrics(components);
+    const { stats, slis } = components;
+    this.#endpoints = new Set([
+      ...ENDPOINTS,
+      ...(stats ? STATS_ENDPOINTS : []),
+      ...(slis ? (['metrics/slis'] as const) : []),
+    ]);
   }
 
   /** Serves until `signal` is aborted. @throws ServerError `ListenFailed` */
   start(signal: AbortSignal): Promise<void> {
     const { address = '127.0.0.1', port, onListening = () => {} } = this.#options;
     const listener = new HttpListener(this.#components, async (method, url, requestSignal) => {
-      const found = route(method, url, ENDPOINTS);
-      const isEndpoint = ENDPOINTS.has(found.endpoint as Endpoint);
-      const end = this.#metrics.begin(method, isEndpoint ? found.endpoint : 'other', 'readonly');
+      const found = route(method, url, this.#endpoints);
+      const end = this.#metrics.begin(method, bucketOf(found, this.#endpoints), 'readonly');
       try {
         return await this.#answer(found, requestSignal);
       } finally {
@@ -88,19 +90,27 @@ export class ReadOnlyServer {
   }
 
   async #answer(found: Route, signal: AbortSignal): Promise<Reply> {
-    const { checks, logger } = this.#components;
+    const { checks, logger, stats, slis } = this.#components;
     switch (found.endpoint) {
       case 'pods':
         return json(podList(this.#components.getPods()));
       case 'runningpods':
         return json(runningPodList(await this.#components.getRunningPods(signal)));
       case 'metrics': {
-        return metricsReply(await this.#components.renderMetrics());
+        return metricsReply(await this.#components.renderMetrics(signal));
       }
       case 'metrics/probes': {
         const { renderProbeMetrics } = this.#components;
         return metricsReply((await renderProbeMetrics?.()) ?? { contentType: 'text/plain', text: '' });
       }
+      case 'stats/summary':
+        return stats ? await summaryReply(stats, found.query, logger, signal) : notFound();
+      case 'metrics/cadvisor':
+        return stats ? metricsReply(scraped(await stats.cadvisorMetrics(signal))) : notFound();
+      case 'metrics/resource':
+        return stats ? metricsReply(scraped(await stats.resourceMetrics(signal))) : notFound();
+      case 'metrics/slis':
+        return slis ? metricsReply(scraped(slis.text())) : notFound();
       case 'explain': {
         const { namespace, name } = found;
         const explanation = this.#components.explain(namespace, name);
@@ -109,11 +119,25 @@ export class ReadOnlyServer {
           : json(explanation);
       }
       default:
-        return answerFixed(found, [pingCheck, ...checks], logger);
+        return answerFixed(found, [pingCheck, ...checks], logger, slis);
     }
   }
 }
 
 function metricsReply({ contentType, text: body }: MetricsText): Reply {
   return { status: 200, headers: { 'Content-Type': contentType }, body };
+}
+
+function scraped(body: string): MetricsText {
+  return { contentType: METRICS_TYPE, text: body };
+}
+
+function notFound(): Reply {
+  return text(404, '404 page not found\n');
+}
+
+/** The label `path` of the metrics of requests: upstream has `stats` for all below it, and none for `metrics/slis`. */
+function bucketOf({ endpoint }: Route, endpoints: ReadonlySet<Endpoint>): string {
+  if (!endpoints.has(endpoint as Endpoint) || endpoint === 'metrics/slis') return 'other';
+  return endpoint === 'stats/summary' ? 'stats' : endpoint;
 }

@@ -3,12 +3,17 @@ import type { HealthzQuery } from './healthz.ts';
 /** What a request asks for. */
 export type Route =
   | { readonly endpoint: 'healthz'; readonly query: HealthzQuery }
-  | { readonly endpoint: 'pods' | 'runningpods' | 'metrics' | 'metrics/probes' }
+  | { readonly endpoint: 'pods' | 'runningpods' | MetricsEndpoint }
+  | { readonly endpoint: 'stats/summary'; readonly query: URLSearchParams }
   | { readonly endpoint: 'explain'; readonly namespace: string; readonly name: string }
   | { readonly endpoint: 'notFound' | 'methodNotAllowed' | 'badRequest' };
 
 /** The endpoints that a server may have. */
-export type Endpoint = 'healthz' | 'pods' | 'runningpods' | 'metrics' | 'metrics/probes' | 'explain';
+export type Endpoint = 'healthz' | 'pods' | 'runningpods' | 'stats/summary' | 'explain' | MetricsEndpoint;
+
+type MetricsEndpoint = 'metrics' | (typeof METRICS_PAGES)[number];
+
+const METRICS_PAGES = ['metrics/probes', 'metrics/cadvisor', 'metrics/resource', 'metrics/slis'] as const;
 
 /**
  * Finds what a request asks for among the endpoints that a server has. Every endpoint is read only: any method but
@@ -49,11 +54,18 @@ function find(
       return rest.length === 0 || (rest.length === 1 && first === '') ? { endpoint: root } : undefined;
     case 'metrics':
       if (rest.length === 0) return { endpoint: root };
-      return rest.length === 1 && first === 'probes' ? { endpoint: 'metrics/probes' } : undefined;
+      return rest.length === 1 ? metricsPage(first) : undefined;
+    case 'stats':
+      return rest.length === 1 && first === 'summary' ? { endpoint: 'stats/summary', query } : undefined;
     case 'explain':
       if (rest.length !== 3 || first !== 'pod' || !second || !third) return undefined;
       return { endpoint: 'explain', namespace: second, name: third };
     default:
       return undefined;
   }
+}
+
+function metricsPage(name: string | undefined): { readonly endpoint: MetricsEndpoint } | undefined {
+  const endpoint = METRICS_PAGES.find((page) => page === `metrics/${name}`);
+  return endpoint && { endpoint };
 }

@@ -1,6 +1,7 @@
 /** What the secured server may serve. */
 export type SecuredEndpoint =
   | 'attach'
+  | 'cadvisorMetrics'
   | 'checkpoint'
   | 'configz'
   | 'containerLogs'
@@ -14,8 +15,11 @@ export type SecuredEndpoint =
   | 'portForward'
   | 'pprof'
   | 'probeMetrics'
+  | 'resourceMetrics'
   | 'run'
   | 'runningpods'
+  | 'slis'
+  | 'stats'
   | 'statusz'
   | 'verbosity';
 
@@ -40,6 +44,10 @@ const ROUTES: readonly RouteEntry[] = (
     ['runningpods', READ, 'runningpods'],
     ['metrics', READ, 'metrics'],
     ['probeMetrics', READ, 'metrics/probes'],
+    ['cadvisorMetrics', READ, 'metrics/cadvisor'],
+    ['resourceMetrics', READ, 'metrics/resource'],
+    ['slis', [...READ, 'DELETE'], 'metrics/slis'],
+    ['stats', [...READ, 'POST'], 'stats/summary'],
     ['configz', READ, 'configz'],
     ['statusz', READ, 'statusz'],
     ['flagz', READ, 'flagz'],
@@ -109,7 +117,9 @@ function match(pattern: readonly string[], segments: readonly string[]): RoutePa
 
 /** What is off where the configuration's `enableDebuggingHandlers` is: upstream answers 405 below these, and knows no other. */
 const DEBUGGING_ROOTS: ReadonlySet<string> = new Set(['run', 'exec', 'attach', 'portForward', 'containerLogs', 'logs']);
-const ALWAYS_ON: ReadonlySet<SecuredEndpoint> = new Set(['healthz', 'pods', 'metrics', 'probeMetrics']);
+const ALWAYS_ON: ReadonlySet<SecuredEndpoint> = new Set([
+  ...(['healthz', 'pods', 'stats', 'metrics', 'probeMetrics', 'cadvisorMetrics', 'resourceMetrics', 'slis'] as const),
+]);
 
 /** Whether a path is one of those that are answered by 405 where debugging handlers are off. */
 export function isDebuggingPath([first = '', second = '']: readonly string[]): boolean {

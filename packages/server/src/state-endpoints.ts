@@ -1,15 +1,15 @@
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, withDefaults } from '@node-agent/telemetry';
-import { prefersText, takesGzip } from './accept.ts';
+import { prefersText } from './accept.ts';
 import type { Call, Endpoints } from './call.ts';
 import type { Answer } from './exchange.ts';
 import { explanationText } from './explanation-text.ts';
+import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { answerHealthz, type HealthCheck, healthProblems, logCheck, pingCheck } from './healthz.ts';
+import { type MetricsText, metricsAnswer } from './metrics-answer.ts';
 import { podList, runningPodList } from './pod-list.ts';
-import type { MetricsText } from './read-only-server.ts';
 import { json, type Reply, text } from './reply.ts';
+import { METRICS_TYPE } from './stats-endpoints.ts';
 
 /** What a node shows of its state: each value is a function. */
 export interface StateComponents {
@@ -21,52 +21,50 @@ export interface StateComponents {
   /** The pods of which anything runs. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   /** All metrics, in the text format of Prometheus, with its content type. */
-  renderMetrics(): MetricsText | Promise<MetricsText>;
+  renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
   /** As {@link renderMetrics}, of the probes alone: they have a label for each pod. Without, they are not served. */
   renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
   /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. Without, it is not served. */
   explain?(namespace: string, name: string): unknown;
+  /** Counts how the checks went, for `/metrics/slis`. Without, that is not served. */
+  readonly slis?: HealthcheckSlis;
   /** As {@link explain}, of the whole node. */
   explainNode?(): unknown;
   /** The configuration in its published form, without secrets. Without, it is not served. */
   configuration?(): object;
 }
 
-/** `/healthz`, `/pods`, `/runningpods/`, `/metrics`, `/metrics/probes`, `/debug/explain` and `/configz` of a {@link SecuredServer}. */
+/** `/healthz`, `/pods`, `/runningpods/`, `/metrics`, `/metrics/probes`, `/metrics/slis`, `/debug/explain` and `/configz` of a {@link SecuredServer}. */
 export function stateEndpoints(given: StateComponents): Endpoints {
   const node = withDefaults(given);
   const checks = [pingCheck, logCheck, ...node.checks];
-  const { configuration } = node;
+  const { configuration, slis } = node;
   return {
     healthz: ({ params, query }) => {
       const asked = { verbose: query.has('verbose'), exclude: query.getAll('exclude') };
-      const reply = answerHealthz(checks, params.check === '' ? asked : { ...asked, check: params.check });
+      const isSingle = params.check !== '';
+      const watched = isSingle ? checks : (slis?.watching(checks) ?? checks);
+      const reply = answerHealthz(watched, isSingle ? { ...asked, check: params.check } : asked);
       if (reply?.status === 500) node.logger.info({ problems: healthProblems(checks) }, 'Health check failed');
       return reply ?? text(404, '404 page not found\n');
     },
     pods: () => json(podList(node.getPods())),
     runningpods: async ({ signal }) => json(runningPodList(await node.getRunningPods(signal))),
-    metrics: async (call) => await metricsAnswer(await node.renderMetrics(), call),
+    metrics: async (call) => await metricsAnswer(await node.renderMetrics(call.signal), call),
     ...(node.renderProbeMetrics && {
       probeMetrics: async (call: Call) =>
         await metricsAnswer((await node.renderProbeMetrics?.()) ?? { contentType: '', text: '' }, call),
     }),
     ...(node.explain && { explain: (call: Call) => explanation(node, call) }),
+    ...(slis && { slis: (call: Call) => slisAnswer(slis, call) }),
     ...(configuration && { configz: () => json({ kubeletconfig: configuration() }) }),
   };
 }
 
-/** Scrapers ask often, and metrics shrink to a tenth. */
-async function metricsAnswer({ contentType, text: body }: MetricsText, { headers }: Call): Promise<Answer> {
-  const type = { 'Content-Type': contentType, Vary: 'Accept-Encoding' };
-  if (!takesGzip(headers['accept-encoding'])) return { status: 200, headers: type, body };
-  const compressed = await promisify(gzip)(body);
-  const length = String(compressed.length);
-  return {
-    status: 200,
-    headers: { ...type, 'Content-Encoding': 'gzip', 'Content-Length': length },
-    stream: [compressed],
-  };
+async function slisAnswer(slis: HealthcheckSlis, call: Call): Promise<Answer> {
+  if (call.method !== 'DELETE') return await metricsAnswer({ contentType: METRICS_TYPE, text: slis.text() }, call);
+  slis.reset();
+  return text(200, 'metrics reset\n');
 }
 
 function explanation(node: StateComponents, { params: { namespace, pod }, headers }: Call): Reply {

@@ -25,8 +25,12 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/configz', ['configz', 'proxy'], ['GET', 'HEAD']],
   ['/metrics', ['metrics'], ['GET', 'HEAD']],
   ['/metrics/probes', ['metrics'], ['GET', 'HEAD']],
+  ['/metrics/cadvisor', ['metrics'], ['GET', 'HEAD']],
+  ['/metrics/resource', ['metrics'], ['GET', 'HEAD']],
+  ['/metrics/slis', ['metrics'], ['GET', 'HEAD', 'DELETE']],
   ['/metrics/unknown', ['metrics'], []],
-  ['/stats/summary', ['stats'], []],
+  ['/stats/summary', ['stats'], ['GET', 'HEAD', 'POST']],
+  ['/stats/unknown', ['stats'], []],
   ['/logs/', ['log'], ['GET', 'HEAD']],
   ['/logs/a/b', ['log'], ['GET', 'HEAD']],
   ['/statusz', ['statusz'], ['GET', 'HEAD']],
@@ -49,7 +53,7 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/unknown', ['proxy'], []],
 ];
 /** Served under other methods, or not at all. */
-const NOWHERE = new Set(['/metrics/unknown', '/stats/summary', '/', '/unknown']);
+const NOWHERE = new Set(['/metrics/unknown', '/stats/unknown', '/', '/unknown']);
 /** Paths that mean nothing here, whoever asks: those who may do everything are told so. */
 const CROOKED: readonly string[] = [
   '/pods/..',
@@ -77,7 +81,7 @@ const RIGHTS = ['proxy', 'stats', 'log', 'metrics', 'pods', 'healthz', 'configz'
 const ENDPOINTS: readonly SecuredEndpoint[] = [
   ...(['attach', 'checkpoint', 'configz', 'containerLogs', 'exec', 'explain', 'flagz', 'healthz', 'logs'] as const),
   ...(['metrics', 'pods', 'portForward', 'pprof', 'probeMetrics', 'run', 'runningpods', 'statusz'] as const),
-  'verbosity',
+  ...(['verbosity', 'stats', 'cadvisorMetrics', 'resourceMetrics', 'slis'] as const),
 ];
 
 /** What a credential may do: everything, the right of its name, or nothing; `undefined` for one that is not believed. */
@@ -185,7 +189,7 @@ describe('W1: who may do what', () => {
     };
     await Promise.all(credentials.map(askAll));
     expect(wrong).toEqual([]);
-    expect(asked).toBe(3600);
+    expect(asked).toBe(4080);
   });
 
   it('is so for paths that would mean another one', { timeout: 120_000 }, async () => {

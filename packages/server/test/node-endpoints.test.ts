@@ -9,9 +9,11 @@ import { explanationText } from '../src/explanation-text.ts';
 import {
   checkpointEndpoints,
   disabledEndpoints,
+  HealthcheckSlis,
   type HostLogFiles,
   hostLogEndpoints,
   stateEndpoints,
+  statsEndpoints,
   verbosityEndpoints,
   zpageEndpoints,
 } from '../src/index.ts';
@@ -22,13 +24,18 @@ interface Asked {
   readonly query?: string;
   readonly accept?: string;
   readonly body?: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-function callOf({ params, query = '', accept, body = '' }: Asked, signal = new AbortController().signal): Call {
+function callOf(
+  { params, query = '', accept, body = '', method = 'GET', headers = {} }: Asked,
+  signal = new AbortController().signal,
+): Call {
   const all = { namespace: '', pod: '', uid: '', container: '', check: '', rest: [] };
   return {
-    method: 'GET',
-    headers: accept === undefined ? {} : { accept },
+    method,
+    headers: { ...headers, ...(accept !== undefined && { accept }) },
     remoteAddress: '127.0.0.1',
     signal,
     takeTime() {},
@@ -108,6 +115,71 @@ describe('state', () => {
       renderMetrics: () => ({ contentType: '', text: '' }),
     });
     expect([configz, explain, probeMetrics]).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('figures', () => {
+  const stats = {
+    summary: async (only: boolean) => JSON.stringify({ node: { nodeName: 'n' }, pods: [], ...(only && { only }) }),
+    cadvisorMetrics: async () => 'container_last_seen 1\n',
+    resourceMetrics: async () => 'node_cpu_usage_seconds_total 1\n',
+  };
+  const endpoints = statsEndpoints({ stats });
+
+  it('gives the summary, and of CPU and memory alone where just that is asked for, in the query or in a form', async () => {
+    const all = await ask(endpoints.stats);
+    expect(all).toMatchObject({ status: 200, body: '{"node":{"nodeName":"n"},"pods":[]}\n' });
+    expect(all.headers['Content-Type']).toBe('application/json');
+    const only = '{"node":{"nodeName":"n"},"pods":[],"only":true}\n';
+    expect((await ask(endpoints.stats, { query: 'only_cpu_and_memory=true' })).body).toBe(only);
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const form = { method: 'POST', headers, body: 'only_cpu_and_memory=true' };
+    expect((await ask(endpoints.stats, form)).body).toBe(only);
+    // Twice is not once, and nothing but `true` is true.
+    for (const query of ['only_cpu_and_memory=1', 'only_cpu_and_memory=true&only_cpu_and_memory=true']) {
+      expect((await ask(endpoints.stats, { query })).body).toBe(all.body);
+    }
+  });
+
+  it("says in upstream's words why there is no summary", async () => {
+    const summary = async (): Promise<string> => {
+      throw new Error('failed to list pod stats: gone');
+    };
+    const broken = statsEndpoints({ stats: { ...stats, summary } });
+    const answer = await ask(broken.stats);
+    expect(answer).toMatchObject({ status: 500, body: 'Internal Error: failed to list pod stats: gone' });
+  });
+
+  it('gives the metrics of containers and of resources', async () => {
+    expect(await ask(endpoints.cadvisorMetrics)).toMatchObject({
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+      body: 'container_last_seen 1\n',
+    });
+    expect((await ask(endpoints.resourceMetrics)).body).toBe('node_cpu_usage_seconds_total 1\n');
+  });
+
+  it('counts how checks went when all are asked for, and forgets it when it is told to', async () => {
+    let problem: string | undefined;
+    const slis = new HealthcheckSlis(1_500_000);
+    const state = stateEndpoints({
+      ...{ slis, getPods: () => [], getRunningPods: async () => [] },
+      checks: [{ name: 'syncloop', check: () => problem }],
+      renderMetrics: () => ({ contentType: '', text: '' }),
+    });
+    await ask(state.healthz);
+    problem = 'stuck';
+    await ask(state.healthz);
+    await ask(state.healthz, { params: { check: 'syncloop' } });
+    await ask(state.healthz, { query: 'exclude=syncloop' });
+    const { body } = await ask(state.slis);
+    const lines = body.split('\n');
+    expect(lines).toContain('kubernetes_healthcheck{name="syncloop",type="healthz"} 0');
+    expect(lines).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
+    expect(lines).toContain('kubernetes_healthchecks_total{name="syncloop",status="success",type="healthz"} 1');
+    expect(lines).toContain('kubernetes_healthchecks_total{name="syncloop",status="error",type="healthz"} 1');
+    expect(lines).toContain('process_start_time_seconds 1500');
+    expect((await ask(state.slis, { method: 'DELETE' })).body).toBe('metrics reset\n');
+    expect((await ask(state.slis)).body).not.toContain('kubernetes_healthcheck');
   });
 });
 

@@ -5,6 +5,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Labels, type Metrics, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { HealthcheckSlis } from '../src/healthcheck-slis.ts';
 import type { HealthCheck } from '../src/healthz.ts';
 import { HealthzServer } from '../src/healthz-server.ts';
 import { ReadOnlyServer, type ReadOnlyServerComponents } from '../src/read-only-server.ts';
@@ -124,6 +125,25 @@ describe('ReadOnlyServer', () => {
       status: 404,
       body: 'pod default/nope is not known here\n',
     });
+  });
+
+  it('gives the figures of the node on pages of their own, and nothing where there are none', async () => {
+    for (const path of ['/stats/summary', '/metrics/cadvisor', '/metrics/resource', '/metrics/slis']) {
+      expect(await ask(await startReadOnly(), path)).toMatchObject({ status: 404 });
+    }
+    const stats = {
+      summary: async (only: boolean) => (only ? '{"only":true}' : '{}'),
+      cadvisorMetrics: async () => 'a 1\n',
+      resourceMetrics: async () => 'b 1\n',
+    };
+    const port = await startReadOnly({ stats, slis: new HealthcheckSlis(0) });
+    expect(await ask(port, '/stats/summary')).toMatchObject({ status: 200, body: '{}\n' });
+    expect(await ask(port, '/stats/summary?only_cpu_and_memory=true')).toMatchObject({ body: '{"only":true}\n' });
+    expect(await ask(port, '/metrics/cadvisor')).toMatchObject({ status: 200, body: 'a 1\n' });
+    expect(await ask(port, '/metrics/resource')).toMatchObject({ status: 200, body: 'b 1\n' });
+    await ask(port, '/healthz');
+    expect((await ask(port, '/metrics/slis')).body).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
+    expect(await ask(port, '/metrics/slis', 'DELETE')).toMatchObject({ status: 405 });
   });
 
   it('gives the metrics of probes on a page of their own, and nothing where there is no prober', async () => {

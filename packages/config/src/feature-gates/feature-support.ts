@@ -34,7 +34,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'LocalStorageCapacityIsolationFSQuotaMonitoring',
   'MemoryQoS',
   'PLEGOnDemandRelist',
-  'PodAndContainerStatsFromCRI',
   'PodCertificateRequest',
   'PodLevelResourceManagers',
   'PodLevelResources',

@@ -128,8 +128,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'runtimeCgroups',
     type: 'string',
     default: '',
-    support: warn('the runtime is not measured by its cgroup yet'),
-    doc: "The runtime's cgroup.",
+    doc: "The runtime's cgroup, for its figures.",
   },
   {
     name: 'image-credential-provider-config',

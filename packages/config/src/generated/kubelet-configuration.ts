@@ -863,7 +863,7 @@ export interface KubeletFlags {
   readonly lockFile: string;
   /** Whether the kubelet exits when another one opens the lock file. Needs --lock-file. Default: false. */
   readonly exitOnLockContention: boolean;
-  /** The runtime's cgroup. Default: ''. */
+  /** The runtime's cgroup, for its figures. Default: ''. */
   readonly runtimeCgroups: string;
   /** The configuration of credential provider plugins: a file, or a directory of them. Default: ''. */
   readonly imageCredentialProviderConfig: string;

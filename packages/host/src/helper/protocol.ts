@@ -5,6 +5,8 @@ import type { WalkedUsage } from '../tree-usage.ts';
 /** How large a file system is, and how much of it is free. */
 export interface FileSystemSize {
   readonly totalBytes: number;
+  /** What is free for anybody: more than is available where some is kept back for root. */
+  readonly freeBytes: number;
   /** For users without privileges. */
   readonly availableBytes: number;
   readonly inodes: number;

@@ -38,7 +38,8 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
     async statfs([path]) {
       await fs.stat(path);
       const totalBytes = Number.isFinite(fs.limitBytes) ? fs.limitBytes : Number.MAX_SAFE_INTEGER;
-      return { totalBytes, availableBytes: Math.max(totalBytes - fs.usedBytes, 0), inodes: 0, freeInodes: 0 };
+      const freeBytes = Math.max(totalBytes - fs.usedBytes, 0);
+      return { totalBytes, freeBytes, availableBytes: freeBytes, inodes: 0, freeInodes: 0 };
     },
     async makeDirectory([path, mode]) {
       await fs.mkdir(path, { mode });

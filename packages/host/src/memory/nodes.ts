@@ -83,6 +83,8 @@ export function statOfNode(node: MemoryNode): FileStat {
   return {
     kind: node.kind,
     sizeBytes: node.kind === 'file' ? node.sizeBytes : node.kind === 'symlink' ? node.target.length : 0,
+    // Whole blocks of 4 KiB, as most file systems have.
+    allocatedBytes: node.kind === 'file' ? Math.ceil(node.sizeBytes / 4096) * 4096 : 0,
     mode: node.mode,
     uid: node.uid,
     gid: node.gid,

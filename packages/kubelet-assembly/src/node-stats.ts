@@ -1,0 +1,24 @@
+import { cgroupfsPath, kubepodsName, parseCgroupfsPath } from '@node-agent/cm-cgroups';
+import { StatsProvider } from '@node-agent/stats';
+import type { PartComponents } from './cluster-ports.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** The figures of the node and its pods, where the program gives what they are read by. */
+export function nodeStats(
+  child: (component: string) => PartComponents,
+  { cri, fs, stats: files }: Pick<NodePorts, 'cri' | 'fs' | 'stats'>,
+  settings: Pick<AssemblySettings, 'nodeName' | 'rootDirectory' | 'node' | 'cgroups' | 'stats'>,
+): StatsProvider | undefined {
+  if (files === undefined) return undefined;
+  const root = parseCgroupfsPath(settings.cgroups?.cgroupRoot ?? '/');
+  return new StatsProvider(
+    { ...child('stats'), cri, fs, ...files },
+    {
+      ...settings.stats,
+      nodeName: settings.nodeName,
+      rootDirectory: settings.rootDirectory,
+      podLogsDirectory: settings.node.podLogsDirectory,
+      kubepods: cgroupfsPath(kubepodsName(root)),
+    },
+  );
+}

@@ -1,0 +1,66 @@
+import { MetricsRegistry } from '@node-agent/telemetry';
+import type { HealthCheck } from './healthz.ts';
+
+/**
+ * How health checks went, for `/metrics/slis` (KEP-3466; `k8s.io/component-base/metrics/prometheus/slis`): counted when
+ * somebody asks for all of them at once. One for all servers of a node.
+ */
+export class HealthcheckSlis {
+  readonly #startedAtMs: number;
+  #registry = new MetricsRegistry();
+
+  /** @param startedAtMs when the process started, by the wall clock */
+  constructor(startedAtMs: number) {
+    this.#startedAtMs = startedAtMs;
+  }
+
+  /** The same checks, whose outcomes are counted. */
+  watching(checks: readonly HealthCheck[]): readonly HealthCheck[] {
+    return checks.map((check) => ({
+      name: check.name,
+      check: () => {
+        let problem: string | undefined = 'it fell over';
+        try {
+          problem = check.check();
+          return problem;
+        } finally {
+          this.#observe(check.name, problem === undefined);
+        }
+      },
+    }));
+  }
+
+  #observe(name: string, isWell: boolean): void {
+    const labels = { name, type: 'healthz' };
+    this.#registry
+      .gauge({
+        name: 'kubernetes_healthcheck',
+        help: '[STABLE] This metric records the result of a single healthcheck.',
+        labels: ['name', 'type'],
+      })
+      .set(labels, isWell ? 1 : 0);
+    this.#registry
+      .counter({
+        name: 'kubernetes_healthchecks_total',
+        help: '[STABLE] This metric records the results of all healthcheck.',
+        labels: ['name', 'status', 'type'],
+      })
+      .inc({ ...labels, status: isWell ? 'success' : 'error' });
+  }
+
+  /** Prometheus' text format 0.0.4. */
+  text(): string {
+    this.#registry
+      .gauge({
+        name: 'process_start_time_seconds',
+        help: '[ALPHA] Start time of the process since unix epoch in seconds.',
+      })
+      .set({}, this.#startedAtMs / 1000);
+    return this.#registry.text();
+  }
+
+  /** Forgets all that was counted: what a DELETE asks for. */
+  reset(): void {
+    this.#registry = new MetricsRegistry();
+  }
+}

@@ -1,0 +1,27 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { takesGzip } from './accept.ts';
+import type { Call } from './call.ts';
+import type { Answer } from './exchange.ts';
+
+/** A body in a text format, and which that is. */
+export interface MetricsText {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** Scrapers ask often, and metrics shrink to a tenth. */
+export async function metricsAnswer(
+  { contentType, text: body }: MetricsText,
+  { headers }: Pick<Call, 'headers'>,
+): Promise<Answer> {
+  const type = { 'Content-Type': contentType, Vary: 'Accept-Encoding' };
+  if (!takesGzip(headers['accept-encoding'])) return { status: 200, headers: type, body };
+  const compressed = await promisify(gzip)(body);
+  const length = String(compressed.length);
+  return {
+    status: 200,
+    headers: { ...type, 'Content-Encoding': 'gzip', 'Content-Length': length },
+    stream: [compressed],
+  };
+}

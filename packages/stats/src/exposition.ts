@@ -1,0 +1,48 @@
+/** A metric that is made for one scrape: nothing of it is kept, as what it is about comes and goes. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge';
+  readonly samples: readonly Sample[];
+}
+
+export interface Sample {
+  /** Label values by label name; all samples of a family have the same labels. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  /** By the wall clock, where the sample has a time of its own. */
+  readonly atMs?: number;
+}
+
+/** The text format of Prometheus 0.0.4: families by name, those without samples left out. */
+export function expositionText(families: Iterable<MetricFamily>): string {
+  const lines: string[] = [];
+  const present = [...families].filter(({ samples }) => samples.length > 0);
+  for (const { name, help, type, samples } of present.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${type}`);
+    for (const { labels, value, atMs } of samples) {
+      const time = atMs === undefined ? '' : ` ${Math.floor(atMs)}`;
+      lines.push(`${name}${labelText(labels)} ${numberText(value)}${time}`);
+    }
+  }
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+function labelText(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.keys(labels)
+    .sort()
+    .map((name) => `${name}="${escaped(labels[name] ?? '')}"`);
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+}
+
+/** What containers are called is anybody's word: most of it has nothing to escape. */
+function escaped(text: string): string {
+  if (!/[\\"\n]/.test(text)) return text;
+  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}
+
+function numberText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (Number.isFinite(value)) return String(value);
+  return value > 0 ? '+Inf' : '-Inf';
+}

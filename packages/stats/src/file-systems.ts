@@ -1,0 +1,107 @@
+import type { FileSystemSize } from '@node-agent/host';
+import { count } from './kernel-text.ts';
+import type { StatsComponents } from './ports.ts';
+
+/** A file system on a device of the machine: how full it is, and what its device has done. */
+export interface FileSystemUse {
+  /** `/dev/sda1`. */
+  readonly device: string;
+  readonly size: FileSystemSize;
+  readonly disk?: DiskFigures;
+}
+
+/** A line of `/proc/diskstats`. */
+export interface DiskFigures {
+  readonly reads: number;
+  readonly readsMerged: number;
+  readonly sectorsRead: number;
+  readonly readMs: number;
+  readonly writes: number;
+  readonly writesMerged: number;
+  readonly sectorsWritten: number;
+  readonly writeMs: number;
+  readonly inProgress: number;
+  readonly ioMs: number;
+  readonly weightedMs: number;
+}
+
+interface Mounted {
+  readonly device: string;
+  readonly key: string;
+  readonly mountPoint: string;
+}
+
+type Parts = Pick<StatsComponents, 'fs' | 'disks'>;
+
+/** More file systems than this are not asked how full they are: each is a call, and a machine may mount thousands. */
+const MAX_FILE_SYSTEMS = 64;
+
+/** The file systems on devices that are mounted, each device once; one that does not answer is left out. */
+export async function readFileSystems({ fs, disks }: Parts, signal: AbortSignal): Promise<readonly FileSystemUse[]> {
+  const [mountinfo, diskstats] = await Promise.all(
+    ['/proc/self/mountinfo', '/proc/diskstats'].map(async (path) => {
+      try {
+        return new TextDecoder().decode(await fs.readFile(path));
+      } catch {
+        return '';
+      }
+    }),
+  );
+  const figures = diskFigures(diskstats ?? '');
+  const uses = await Promise.allSettled(
+    mountedDevices(mountinfo ?? '')
+      .slice(0, MAX_FILE_SYSTEMS)
+      .map(async ({ device, key, mountPoint }) => {
+        const disk = figures.get(key);
+        return { device, size: await disks.statfs(mountPoint, signal), ...(disk && { disk }) };
+      }),
+  );
+  return uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value] : []));
+}
+
+/** The first place where each block device is mounted. */
+export function mountedDevices(mountinfo: string): readonly Mounted[] {
+  const byDevice = new Map<string, Mounted>();
+  for (const line of mountinfo.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , key = '', , mountPoint = ''] = before.split(' ');
+    const [, source = ''] = after.split(' ');
+    const device = unescaped(source);
+    if (device.startsWith('/dev/') && !byDevice.has(key)) {
+      byDevice.set(key, { device, key, mountPoint: unescaped(mountPoint) });
+    }
+  }
+  return [...byDevice.values()];
+}
+
+/** By `major:minor`. */
+export function diskFigures(diskstats: string): ReadonlyMap<string, DiskFigures> {
+  const disks = new Map<string, DiskFigures>();
+  for (const line of diskstats.split('\n')) {
+    const [major, minor, , ...values] = line.trim().split(/\s+/);
+    const figures = values.slice(0, 11).map(count);
+    if (figures.length < 11 || figures.includes(undefined)) continue;
+    const [reads = 0, readsMerged = 0, sectorsRead = 0, readMs = 0, writes = 0, writesMerged = 0] = figures;
+    const [sectorsWritten = 0, writeMs = 0, inProgress = 0, ioMs = 0, weightedMs = 0] = figures.slice(6);
+    disks.set(`${major}:${minor}`, {
+      ...{ reads, readsMerged, sectorsRead, readMs, writes, writesMerged, sectorsWritten, writeMs },
+      ...{ inProgress, ioMs, weightedMs },
+    });
+  }
+  return disks;
+}
+
+/** Spaces and the like are octal there. */
+function unescaped(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_match, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
+}
+
+/** The names of the machine's block devices by `major:minor`, as `/dev/vda`, of `/proc/partitions`. */
+export function deviceNames(partitions: string): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const line of partitions.split('\n')) {
+    const [, major, minor, name] = /^\s*(\d+)\s+(\d+)\s+\d+\s+(\S+)$/.exec(line) ?? [];
+    if (name !== undefined) names.set(`${major}:${minor}`, `/dev/${name}`);
+  }
+  return names;
+}

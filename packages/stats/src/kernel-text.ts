@@ -1,0 +1,146 @@
+import type { PsiData, PsiStats } from './summary.ts';
+
+/** A count as the kernel writes it; `undefined` where it is none, so that nothing is made of nonsense. */
+export function count(text: string | undefined): number | undefined {
+  const trimmed = text?.trim() ?? '';
+  return /^\d+$/.test(trimmed) ? Number(trimmed) : undefined;
+}
+
+/** A limit: `Infinity` for `max`, for -1, and for what cgroup v1 writes where there is none. */
+export function limit(text: string | undefined): number | undefined {
+  const trimmed = text?.trim() ?? '';
+  if (trimmed === 'max' || trimmed === '-1') return Number.POSITIVE_INFINITY;
+  const value = count(trimmed);
+  // The kernel rounds the largest number to pages (`isMemoryUnlimited`, `pkg/kubelet/stats/helper.go`).
+  return value !== undefined && value > 2 ** 62 ? Number.POSITIVE_INFINITY : value;
+}
+
+/** Lines of a name and a count: `cpu.stat`, `memory.stat`, `memory.events`. */
+export function keyedCounts(text: string | undefined): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of (text ?? '').split('\n')) {
+    const space = line.indexOf(' ');
+    const value = space > 0 ? count(line.slice(space + 1)) : undefined;
+    if (value !== undefined) counts.set(line.slice(0, space), value);
+  }
+  return counts;
+}
+
+/** Of `cpu.pressure` and its like; `undefined` where the kernel has none, or does not tell all of `some`. */
+export function pressure(text: string | undefined): PsiStats | undefined {
+  const lines = new Map<string, PsiData>();
+  for (const line of (text ?? '').split('\n')) {
+    const match = /^(some|full) avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/.exec(line);
+    if (match === null) continue;
+    const [, kind = '', ...figures] = match;
+    const [avg10 = 0, avg60 = 0, avg300 = 0, total = 0] = figures.map(Number);
+    lines.set(kind, { total, avg10, avg60, avg300 });
+  }
+  const some = lines.get('some');
+  if (some === undefined) return undefined;
+  // Older kernels have no `full` for the CPU.
+  return { full: lines.get('full') ?? { total: 0, avg10: 0, avg60: 0, avg300: 0 }, some };
+}
+
+/** What a group has read of and written to one device. */
+export interface DeviceIo {
+  readonly major: number;
+  readonly minor: number;
+  readonly readBytes: number;
+  readonly writeBytes: number;
+  readonly reads: number;
+  readonly writes: number;
+}
+
+/** Of cgroup v2's `io.stat`: a line per device. */
+export function ioStat(text: string | undefined): readonly DeviceIo[] {
+  return (text ?? '').split('\n').flatMap((line) => {
+    const [, major, minor, rest = ''] = /^(\d+):(\d+)((?: \S+)*)$/.exec(line) ?? [];
+    if (major === undefined) return [];
+    const values = new Map(rest.split(' ').map((pair) => pair.split('=', 2) as [string, string | undefined]));
+    const of = (name: string): number => count(values.get(name)) ?? 0;
+    const io = { readBytes: of('rbytes'), writeBytes: of('wbytes'), reads: of('rios'), writes: of('wios') };
+    return [{ major: Number(major), minor: Number(minor), ...io }];
+  });
+}
+
+/** Of cgroup v1's `blkio` files: a line per device and operation, in one file for bytes and one for requests. */
+export function blkioStat(bytes: string | undefined, requests: string | undefined): readonly DeviceIo[] {
+  const devices = new Map<string, { -readonly [K in keyof DeviceIo]: DeviceIo[K] }>();
+  const add = (text: string | undefined, read: 'readBytes' | 'reads', write: 'writeBytes' | 'writes'): void => {
+    for (const line of (text ?? '').split('\n')) {
+      const [, major, minor, operation, value] = /^(\d+):(\d+) (Read|Write) (\d+)$/.exec(line) ?? [];
+      if (major === undefined) continue;
+      const key = `${major}:${minor}`;
+      const none = { readBytes: 0, writeBytes: 0, reads: 0, writes: 0 };
+      const device = devices.get(key) ?? { major: Number(major), minor: Number(minor), ...none };
+      device[operation === 'Read' ? read : write] += Number(value);
+      devices.set(key, device);
+    }
+  };
+  add(bytes, 'readBytes', 'writeBytes');
+  add(requests, 'reads', 'writes');
+  return [...devices.values()];
+}
+
+/** What went through one interface of the network. */
+export interface InterfaceFigures {
+  readonly name: string;
+  readonly rxBytes: number;
+  readonly rxPackets: number;
+  readonly rxErrors: number;
+  readonly rxDropped: number;
+  readonly txBytes: number;
+  readonly txPackets: number;
+  readonly txErrors: number;
+  readonly txDropped: number;
+}
+
+/** Interfaces that tell nothing of who uses the network (`isIgnoredDevice` of cAdvisor): loopback, and ends of other namespaces. */
+const IGNORED = /^(?:lo|veth|docker|nerdctl)/i;
+
+/** Of `/proc/<pid>/net/dev`; `undefined` where a line of it is not as it should be: then none of it is to be trusted. */
+export function netDev(text: string | undefined): readonly InterfaceFigures[] | undefined {
+  if (text === undefined) return undefined;
+  const interfaces: InterfaceFigures[] = [];
+  for (const line of text.split('\n').slice(2)) {
+    if (line.trim() === '') continue;
+    const colon = line.lastIndexOf(':');
+    const name = line.slice(0, colon).trim();
+    const values = line
+      .slice(colon + 1)
+      .trim()
+      .split(/\s+/)
+      .map(count);
+    if (name === '' || values.length !== 16 || values.includes(undefined)) return undefined;
+    if (IGNORED.test(name)) continue;
+    const [rxBytes = 0, rxPackets = 0, rxErrors = 0, rxDropped = 0] = values;
+    const [txBytes = 0, txPackets = 0, txErrors = 0, txDropped = 0] = values.slice(8);
+    interfaces.push({ name, rxBytes, rxPackets, rxErrors, rxDropped, txBytes, txPackets, txErrors, txDropped });
+  }
+  return interfaces;
+}
+
+/** How many threads there are, of `/proc/loadavg`: `1.36 3.49 4.53 2/3518 3715089`. */
+export function taskCount(loadavg: string | undefined): number | undefined {
+  return count(loadavg?.trim().split(/\s+/)[3]?.split('/')[1]);
+}
+
+/** When the machine was booted, of `/proc/stat`, in ms since the Unix epoch. */
+export function bootTimeMs(stat: string | undefined): number | undefined {
+  const seconds = count(/^btime (\d+)$/m.exec(stat ?? '')?.[1]);
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/** The group that a process is in, where CPU and memory agree on it (`getContainer`, `pkg/kubelet/cm`), of `/proc/<pid>/cgroup`. */
+export function groupOfProcess(text: string | undefined, version: 1 | 2): string | undefined {
+  const groups = new Map<string, string>();
+  for (const line of (text ?? '').split('\n')) {
+    const [, controllers = '', path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
+    if (path !== undefined) for (const controller of controllers.split(',')) groups.set(controller, path);
+  }
+  if (version === 2) return groups.get('');
+  const cpu = groups.get('cpu');
+  if (cpu === undefined || cpu !== groups.get('memory')) return undefined;
+  return groups.get('name=systemd') ?? cpu;
+}

@@ -1,0 +1,115 @@
+import { errorText } from '@node-agent/telemetry';
+import { StatsError } from './errors.ts';
+import type { GroupCollection, PodCollection } from './group-collection.ts';
+import type { GroupFigures } from './group-figures.ts';
+import { podStats } from './pod-summary.ts';
+import type { VolumeFigures } from './ports.ts';
+import type { StorageCollection } from './storage-collection.ts';
+import type { PodReference } from './summary.ts';
+import { apiTime, type ContainerStats, type FsStats, type NodeStats, type NodeSummary } from './summary.ts';
+import { ioOfGroup, networkOfGroup, partsOfGroup } from './summary-parts.ts';
+
+/** What a summary is made of beside what was collected. */
+export interface SummaryContext {
+  readonly nodeName: string;
+  /** When this process began to serve, by the wall clock. */
+  readonly startedAtMs: number;
+  readonly volumeUsage: (pod: PodReference) => readonly VolumeFigures[];
+}
+
+/**
+ * All of `/stats/summary` (`summaryProviderImpl.Get`, `pkg/kubelet/server/stats/summary.go`).
+ * @throws StatsError `Unavailable`: what upstream has no answer without
+ */
+export function fullSummary(
+  groups: GroupCollection,
+  storage: StorageCollection,
+  { nodeName, startedAtMs, volumeUsage }: SummaryContext,
+): NodeSummary {
+  const root = rootOf(groups);
+  const node = fulfilled(storage.node, 'failed to get rootFs stats');
+  const { usage, disk } = fulfilled(storage.image, 'failed to get imageFs stats');
+  const pods = podsOf(groups);
+  const fs: FsStats = {
+    ...{ time: apiTime(root.atMs), availableBytes: node.availableBytes, capacityBytes: node.totalBytes },
+    ...{ usedBytes: node.totalBytes - node.freeBytes, ...inodes(node), inodesUsed: node.inodes - node.freeInodes },
+  };
+  const imageFs: FsStats = {
+    time: apiTime(usage.timestamp / 1e6),
+    ...(disk && { availableBytes: disk.availableBytes, capacityBytes: disk.totalBytes, ...inodes(disk) }),
+    ...(usage.usedBytes && { usedBytes: usage.usedBytes.value }),
+    ...(usage.inodesUsed && { inodesUsed: usage.inodesUsed.value }),
+  };
+  const { atMs, max, current } = storage.processes;
+  const io = ioOfGroup(root);
+  const network = networkOfGroup(root);
+  return {
+    node: {
+      nodeName,
+      ...systemContainers(groups, startedAtMs, true),
+      startTime: apiTime(groups.bootedAtMs),
+      ...partsOfGroup(root, groups.rates.get('/')),
+      ...(io && { io }),
+      ...(network && { network }),
+      fs,
+      // Of a runtime whose writable layers are elsewhere this is not told by the CRI, nor by upstream.
+      runtime: { imageFs, containerFs: imageFs },
+      rlimit: { time: apiTime(atMs), ...(max && { maxpid: max }), ...(current && { curproc: current }) },
+    },
+    pods: pods.pods.map((pod) => podStats(pod, groups, pods, { node, storage, volumes: volumeUsage(pod.ref) })),
+  };
+}
+
+/** With `only_cpu_and_memory` (`GetCPUAndMemoryStats`). @throws StatsError `Unavailable` */
+export function resourceSummary(
+  groups: GroupCollection,
+  { nodeName, startedAtMs }: Pick<SummaryContext, 'nodeName' | 'startedAtMs'>,
+): NodeSummary {
+  const root = rootOf(groups);
+  const pods = podsOf(groups);
+  const node: NodeStats = {
+    nodeName,
+    ...systemContainers(groups, startedAtMs, false),
+    startTime: apiTime(groups.bootedAtMs),
+    ...partsOfGroup(root, groups.rates.get('/')),
+  };
+  return { node, pods: pods.pods.map((pod) => podStats(pod, groups, pods)) };
+}
+
+/** The root has no limit of its own: the machine's memory is. */
+export function rootOf({ groups, memoryBytes, swapBytes }: GroupCollection): GroupFigures {
+  const root = groups.get('/');
+  if (root === undefined) throw new StatsError('Unavailable', 'failed to get root cgroup stats: it has none');
+  if (root.memory === undefined || memoryBytes === undefined) return root;
+  const limits = { limitBytes: memoryBytes, ...(swapBytes !== undefined && { swapLimitBytes: swapBytes }) };
+  return { ...root, memory: { ...root.memory, ...limits } };
+}
+
+function podsOf({ pods }: GroupCollection): PodCollection {
+  return fulfilled(pods, 'failed to list pod stats');
+}
+
+function fulfilled<T>(result: PromiseSettledResult<T>, what: string): T {
+  if (result.status === 'fulfilled') return result.value;
+  throw new StatsError('Unavailable', `${what}: ${errorText(result.reason)}`, { cause: result.reason });
+}
+
+function systemContainers(
+  { system, groups, rates }: GroupCollection,
+  startedAtMs: number,
+  all: boolean,
+): { readonly systemContainers?: readonly ContainerStats[] } {
+  const stats = system.flatMap(({ name, path }): ContainerStats[] => {
+    const figures = path === '/' ? undefined : groups.get(path);
+    const shown = figures ?? (path === '/' ? groups.get('/') : undefined);
+    if (shown === undefined) return [];
+    const io = all ? ioOfGroup(shown) : undefined;
+    const startTime = apiTime(name === 'kubelet' ? startedAtMs : shown.createdAtMs);
+    return [{ name, startTime, ...partsOfGroup(shown, rates.get(path)), ...(io && { io }) }];
+  });
+  return stats.length > 0 ? { systemContainers: stats } : {};
+}
+
+function inodes({ inodes: all, freeInodes }: { readonly inodes: number; readonly freeInodes: number }) {
+  return { inodesFree: freeInodes, inodes: all };
+}

@@ -1,0 +1,164 @@
+import type { ContainerStats as CriContainerStats } from '@node-agent/cri-client';
+import { addUse, type FileUse } from './file-use.ts';
+import type { GroupCollection, PodCollection } from './group-collection.ts';
+import type { ListedContainer, ListedPod } from './pod-listing.ts';
+import type { VolumeFigures } from './ports.ts';
+import type { Disk, StorageCollection } from './storage-collection.ts';
+import {
+  apiTime,
+  type ContainerStats,
+  type FsStats,
+  type IoStats,
+  type NetworkStats,
+  type PodStats,
+  type ProcessStats,
+  type VolumeStats,
+} from './summary.ts';
+import {
+  ioOfGroup,
+  ioOfRuntime,
+  networkOfGroup,
+  networkOfRuntime,
+  partsOfGroup,
+  partsOfRuntime,
+  type ResourceParts,
+  sumOfParts,
+} from './summary-parts.ts';
+
+/** What is told of files: absent where only CPU and memory are asked for. */
+export interface PodStorage {
+  readonly node: Disk;
+  readonly storage: StorageCollection;
+  readonly volumes: readonly VolumeFigures[];
+}
+
+/** One pod of a summary (`listPodStatsPartiallyFromCRI` and `listPodStatsStrictlyFromCRI`, `cri_stats_provider.go`). */
+export function podStats(
+  pod: ListedPod,
+  collection: GroupCollection,
+  told: PodCollection,
+  files?: PodStorage,
+): PodStats {
+  const containers = pod.containers.map((container) => containerStats(pod, container, collection, told, files));
+  const { network, processes, io, ...parts } = ofPod(pod, collection, told, containers);
+  return {
+    podRef: pod.ref,
+    startTime: apiTime(pod.createdAtMs),
+    containers,
+    ...parts,
+    ...(files && {
+      ...(io && { io }),
+      ...(network && { network }),
+      ...(files.volumes.length > 0 && { volume: files.volumes.map(volumeStats) }),
+      'ephemeral-storage': ephemeralStorage(pod, containers, files),
+      ...(processes && { process_stats: processes }),
+    }),
+  };
+}
+
+interface PodFigures extends ResourceParts {
+  readonly io?: IoStats | undefined;
+  readonly network?: NetworkStats | undefined;
+  readonly processes?: ProcessStats | undefined;
+}
+
+/** The runtime's own word where pods' figures are its own, else that of the pod's group, else its containers together. */
+function ofPod(
+  { ref, sandboxId, containers: listed }: ListedPod,
+  { podGroups, groups, rates }: GroupCollection,
+  { sandboxes }: PodCollection,
+  containers: readonly ContainerStats[],
+): PodFigures {
+  const linux = sandboxes?.get(sandboxId)?.linux;
+  if (linux) {
+    const { swap } = sumOfParts(containers);
+    return {
+      ...partsOfRuntime(linux, rates.get(sandboxId)),
+      ...(swap && { swap }),
+      io: ioOfRuntime(linux.io),
+      network: networkOfRuntime(linux.network),
+      processes: linux.process?.processCount ? { process_count: linux.process.processCount.value } : undefined,
+    };
+  }
+  const group = podGroups.pods.get(ref.uid);
+  const figures = group && groups.get(group.path);
+  const sandbox = groups.get(group?.containers.get(sandboxId) ?? '');
+  const counts = listed.flatMap(({ id }) => groups.get(group?.containers.get(id) ?? '')?.processes?.processes ?? []);
+  return {
+    ...(figures ? partsOfGroup(figures, rates.get(figures.path)) : sumOfParts(containers)),
+    io: figures && ioOfGroup(figures),
+    network: sandbox && networkOfGroup(sandbox),
+    processes: counts.length > 0 ? { process_count: counts.reduce((a, b) => a + b, 0) } : undefined,
+  };
+}
+
+function containerStats(
+  { ref }: ListedPod,
+  { id, name, createdAtMs }: ListedContainer,
+  { podGroups, groups, rates }: GroupCollection,
+  { containers, sandboxes }: PodCollection,
+  files: PodStorage | undefined,
+): ContainerStats {
+  const told = containers.get(id);
+  const path = sandboxes === undefined ? podGroups.pods.get(ref.uid)?.containers.get(id) : undefined;
+  const group = path === undefined ? undefined : groups.get(path);
+  const io = group ? ioOfGroup(group) : told && ioOfRuntime(told.io);
+  return {
+    name,
+    startTime: apiTime(createdAtMs),
+    ...(told && partsOfRuntime(told, rates.get(id))),
+    ...(group && partsOfGroup(group, rates.get(group.path))),
+    ...(files && {
+      ...(io && { io }),
+      ...(told && { rootfs: rootfsStats(told, files.storage) }),
+      ...logStats(files, files.storage.logs.get(id)),
+    }),
+  };
+}
+
+function rootfsStats({ writableLayer }: CriContainerStats, { disks }: StorageCollection): FsStats {
+  const disk = disks.get(writableLayer?.fsId?.mountpoint ?? '');
+  return {
+    time: apiTime((writableLayer?.timestamp ?? 0) / 1e6),
+    ...(disk && sizeOf(disk)),
+    ...(writableLayer?.usedBytes && { usedBytes: writableLayer.usedBytes.value }),
+    ...(writableLayer?.inodesUsed && { inodesUsed: writableLayer.inodesUsed.value }),
+  };
+}
+
+/** Logs are on the node's own file system. */
+function logStats({ node }: PodStorage, use: FileUse | undefined): { readonly logs?: FsStats } {
+  return use === undefined ? {} : { logs: { time: apiTime(node.atMs), ...sizeOf(node), ...use } };
+}
+
+/** What the pod takes of the node's file system altogether (`calcEphemeralStorage`, `helper.go`). */
+function ephemeralStorage(
+  { ref }: ListedPod,
+  containers: readonly ContainerStats[],
+  { node, storage, volumes }: PodStorage,
+): FsStats {
+  const ofContainers = containers.flatMap(({ rootfs, logs }) => (rootfs ? [rootfs, logs] : []));
+  const local = volumes.filter(({ isLocalEphemeral }) => isLocalEphemeral);
+  const use = addUse(...ofContainers, ...local, ...(storage.podFiles.get(ref.uid) ?? []));
+  return { time: apiTime(node.atMs), ...sizeOf(node), ...use };
+}
+
+/** What is not known of a volume is 0 to upstream, too (`parsePodVolumeStats`). */
+function volumeStats({ name, observedAtMs, claim, abnormal, ...figures }: VolumeFigures): VolumeStats {
+  return {
+    time: apiTime(observedAtMs),
+    availableBytes: figures.availableBytes ?? 0,
+    capacityBytes: figures.capacityBytes ?? 0,
+    usedBytes: figures.usedBytes ?? 0,
+    inodesFree: figures.inodesFree ?? 0,
+    inodes: figures.inodes ?? 0,
+    inodesUsed: figures.inodesUsed ?? 0,
+    name,
+    ...(claim && { pvcRef: claim }),
+    ...(abnormal !== undefined && { volumeHealthStats: { abnormal } }),
+  };
+}
+
+function sizeOf({ availableBytes, totalBytes, freeInodes, inodes }: Disk) {
+  return { availableBytes, capacityBytes: totalBytes, inodesFree: freeInodes, inodes };
+}

@@ -1,0 +1,87 @@
+import type { MetricFamily, Sample } from './exposition.ts';
+import type { CpuStats, MemoryStats, NodeSummary, SwapStats } from './summary.ts';
+
+/** What is told of times: the summary's own are whole seconds, as its JSON is. */
+type At = (time: string | null) => number | undefined;
+
+interface Told {
+  readonly cpu?: CpuStats;
+  readonly memory?: MemoryStats;
+  readonly swap?: SwapStats;
+}
+
+const NS_PER_SECOND = 1e9;
+
+/**
+ * The series of `/metrics/resource` (`pkg/kubelet/metrics/collectors/resource_metrics.go`).
+ * @param summary `undefined` where it could not be had, which `resource_scrape_error` tells
+ */
+export function resourceMetrics(summary: NodeSummary | undefined): readonly MetricFamily[] {
+  const samples = new Map<string, Sample[]>();
+  const add = (
+    name: string,
+    labels: Sample['labels'],
+    value: number | undefined,
+    time: string | null | undefined,
+  ): void => {
+    if (value === undefined) return;
+    const atMs = time === undefined ? undefined : at(time);
+    const sample = { labels, value, ...(atMs !== undefined && { atMs }) };
+    samples.set(name, [...(samples.get(name) ?? []), sample]);
+  };
+  const addAll = (prefix: string, labels: Sample['labels'], { cpu, memory, swap }: Told): void => {
+    add(`${prefix}_cpu_usage_seconds_total`, labels, seconds(cpu?.usageCoreNanoSeconds), cpu?.time);
+    add(`${prefix}_memory_working_set_bytes`, labels, memory?.workingSetBytes, memory?.time);
+    add(`${prefix}_swap_usage_bytes`, labels, swap?.swapUsageBytes, swap?.time);
+  };
+  if (summary !== undefined) {
+    addAll('node', {}, summary.node);
+    for (const { podRef, containers, ...pod } of summary.pods) {
+      const ofPod = { pod: podRef.name, namespace: podRef.namespace };
+      for (const { name, startTime, ...container } of containers) {
+        const labels = { container: name, ...ofPod };
+        if (startTime !== null) add('container_start_time_seconds', labels, Date.parse(startTime) / 1000, undefined);
+        addAll('container', labels, container);
+        const { swap } = container;
+        if (swap?.swapAvailableBytes === undefined) continue;
+        add('container_swap_limit_bytes', labels, swap.swapAvailableBytes + (swap.swapUsageBytes ?? 0), swap.time);
+      }
+      addAll('pod', ofPod, pod);
+    }
+  }
+  for (const name of ['scrape_error', 'resource_scrape_error']) {
+    add(name, {}, summary === undefined ? 1 : 0, undefined);
+  }
+  return FAMILIES.map(([name, type, help]) => ({ name, type, help, samples: samples.get(name) ?? [] }));
+}
+
+const at: At = (time) => (time === null ? undefined : Date.parse(time));
+
+function seconds(ns: number | undefined): number | undefined {
+  return ns === undefined ? undefined : ns / NS_PER_SECOND;
+}
+
+const SWAP = 'Reported only on non-windows systems';
+const FAMILIES: readonly (readonly [name: string, type: MetricFamily['type'], help: string])[] = [
+  ['node_cpu_usage_seconds_total', 'counter', '[STABLE] Cumulative cpu time consumed by the node in core-seconds'],
+  ['node_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the node in bytes'],
+  ['node_swap_usage_bytes', 'gauge', `[ALPHA] Current swap usage of the node in bytes. ${SWAP}`],
+  [
+    'container_cpu_usage_seconds_total',
+    'counter',
+    '[STABLE] Cumulative cpu time consumed by the container in core-seconds',
+  ],
+  ['container_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the container in bytes'],
+  ['container_swap_usage_bytes', 'gauge', `[ALPHA] Current amount of the container swap usage in bytes. ${SWAP}`],
+  ['container_swap_limit_bytes', 'gauge', `[ALPHA] Current amount of the container swap limit in bytes. ${SWAP}`],
+  ['container_start_time_seconds', 'gauge', '[STABLE] Start time of the container since unix epoch in seconds'],
+  ['pod_cpu_usage_seconds_total', 'counter', '[STABLE] Cumulative cpu time consumed by the pod in core-seconds'],
+  ['pod_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the pod in bytes'],
+  ['pod_swap_usage_bytes', 'gauge', `[ALPHA] Current amount of the pod swap usage in bytes. ${SWAP}`],
+  ['resource_scrape_error', 'gauge', '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise'],
+  [
+    'scrape_error',
+    'gauge',
+    '[ALPHA] (Deprecated since 1.29.0) 1 if there was an error while getting container metrics, 0 otherwise',
+  ],
+];

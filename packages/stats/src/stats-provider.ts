@@ -1,0 +1,158 @@
+import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { cadvisorMetrics } from './cadvisor-metrics.ts';
+import { CpuRates } from './cpu-rates.ts';
+import { StatsError } from './errors.ts';
+import { expositionText, type MetricFamily } from './exposition.ts';
+import { deviceNames, readFileSystems } from './file-systems.ts';
+import { collectGroups, type GroupCollection } from './group-collection.ts';
+import type { Detail } from './group-figures.ts';
+import { GroupReader } from './group-reader.ts';
+import { type MachineFigures, readMachineFigures } from './machine-figures.ts';
+import { fullSummary, resourceSummary } from './node-summary.ts';
+import { podMetrics } from './pod-metrics.ts';
+import type { StatsComponents, StatsOptions } from './ports.ts';
+import { ProcessReader } from './process-reader.ts';
+import { resourceMetrics } from './resource-metrics.ts';
+import { RuntimeReader } from './runtime-reader.ts';
+import { SharedCollection, type Wanted } from './shared-collection.ts';
+import { collectStorage } from './storage-collection.ts';
+import type { NodeSummary } from './summary.ts';
+
+const DEFAULT_MAX_AGE_MS = 5000;
+const DEFAULT_DEADLINE_MS = 20_000;
+
+/**
+ * The figures of a node, its pods and containers (`pkg/kubelet/stats`, `pkg/kubelet/server/stats`): CPU, memory and network from
+ * cgroups and `/proc`, writable layers and images from the container runtime. Nothing is read that nobody has asked for, and
+ * one collection serves all that ask within its age.
+ */
+export class StatsProvider {
+  readonly #components: WithDefaults<StatsComponents>;
+  readonly #options: StatsOptions;
+  readonly #runtime: RuntimeReader;
+  readonly #rates: CpuRates;
+  readonly #startedAtMs: number;
+  readonly #groups: Readonly<Record<Detail, SharedCollection<GroupCollection>>>;
+  readonly #summaries: SharedCollection<NodeSummary>;
+  #reader: Promise<Readers> | undefined;
+  #machine: Promise<MachineFigures> | undefined;
+
+  /** @throws StatsError `InvalidOptions` */
+  constructor(given: StatsComponents, options: StatsOptions) {
+    const components = withDefaults(given);
+    const { clock } = components;
+    const { maxAgeMs = DEFAULT_MAX_AGE_MS, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+    if (!(maxAgeMs >= 0)) throw new StatsError('InvalidOptions', 'maxAgeMs: must not be negative');
+    if (!(deadlineMs > 0)) throw new StatsError('InvalidOptions', 'deadlineMs: must be positive');
+    this.#components = components;
+    this.#options = options;
+    this.#runtime = new RuntimeReader(components);
+    this.#rates = new CpuRates({ clock });
+    this.#startedAtMs = clock.now();
+    const groups = (detail: Detail): SharedCollection<GroupCollection> =>
+      new SharedCollection({ clock }, { maxAgeMs, deadlineMs }, (signal) => this.#collect(detail, signal));
+    this.#groups = { resource: groups('resource'), summary: groups('summary'), full: groups('full') };
+    this.#summaries = new SharedCollection({ clock }, { maxAgeMs, deadlineMs: 2 * deadlineMs }, (signal) =>
+      this.#summarise(signal),
+    );
+  }
+
+  /**
+   * What `/stats/summary` shows. @param wanted `fresh`: nothing that was read before this call
+   * @throws StatsError `Unavailable` where a part is missing that there is no summary without; AsyncError `Timeout`
+   */
+  async summary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
+    return await this.#summaries.get(wanted, signal);
+  }
+
+  /** The same with CPU and memory alone, which takes much less. @throws as {@link summary} */
+  async resourceSummary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
+    const known = wanted.fresh ? undefined : (this.#groups.resource.peek() ?? this.#groups.summary.peek());
+    const groups = known ?? (await this.#groups.resource.get(wanted, signal));
+    return resourceSummary(groups, this.#context());
+  }
+
+  /** The text of `/metrics/resource`. What could not be read is told there, not thrown. */
+  async resourceMetrics(signal: AbortSignal): Promise<string> {
+    const summary = await this.#orNone('/metrics/resource', this.resourceSummary({}, signal), signal);
+    return expositionText(resourceMetrics(summary));
+  }
+
+  /** The text of `/metrics/cadvisor`. What could not be read is told there, not thrown. */
+  async cadvisorMetrics(signal: AbortSignal): Promise<string> {
+    const { fs, clock } = this.#components;
+    const [groups, machine, fileSystems, partitions] = await Promise.all([
+      this.#orNone('/metrics/cadvisor', this.#groups.full.get({}, signal), signal),
+      this.#machineFigures(),
+      readFileSystems(this.#components, signal),
+      fs.readFile('/proc/partitions').catch(() => new Uint8Array()),
+    ]);
+    const devices = deviceNames(new TextDecoder().decode(partitions));
+    return expositionText(cadvisorMetrics({ machine, groups, fileSystems, devices, nowMs: clock.now() }));
+  }
+
+  /** What `/metrics` tells of pods: the logs of containers and the volumes of claims; nothing where no summary is to be had. */
+  async podMetrics(signal: AbortSignal): Promise<readonly MetricFamily[]> {
+    const summary = await this.#orNone('/metrics', this.summary({}, signal), signal);
+    return podMetrics(summary?.pods ?? []);
+  }
+
+  async #summarise(signal: AbortSignal): Promise<NodeSummary> {
+    // Its own age is what counts: those who want a fresh one have been told apart by then.
+    const groups = await this.#groups.summary.get({ fresh: true }, signal);
+    const pods = groups.pods.status === 'fulfilled' ? groups.pods.value : undefined;
+    const places = new Set(
+      [...(pods?.containers.values() ?? [])].flatMap(({ writableLayer }) => writableLayer?.fsId?.mountpoint ?? []),
+    );
+    const parts = { ...this.#components, runtime: this.#runtime };
+    const storage = await collectStorage(parts, this.#options, pods?.pods ?? [], places, signal);
+    return fullSummary(groups, storage, this.#context());
+  }
+
+  async #collect(detail: Detail, signal: AbortSignal): Promise<GroupCollection> {
+    const readers = await this.#readers();
+    const parts = { ...readers, fs: this.#components.fs, runtime: this.#runtime, rates: this.#rates };
+    return await collectGroups(parts, this.#options, detail, signal);
+  }
+
+  /** Where the machine has its groups does not change; where that could not be told, it is asked again. */
+  #readers(): Promise<Readers> {
+    this.#reader ??= this.#openReaders().catch((err: unknown) => {
+      this.#reader = undefined;
+      throw new StatsError('Unavailable', `failed to find the cgroups: ${errorText(err)}`, { cause: err });
+    });
+    return this.#reader;
+  }
+
+  async #openReaders(): Promise<Readers> {
+    const { fs, clock, cgroups } = this.#components;
+    const processes = new ProcessReader({ fs });
+    return { processes, reader: new GroupReader({ fs, clock, processes }, await cgroups()) };
+  }
+
+  /** CPUs are plugged rarely enough. */
+  #machineFigures(): Promise<MachineFigures> {
+    this.#machine ??= readMachineFigures(this.#components.fs);
+    return this.#machine;
+  }
+
+  async #orNone<T>(what: string, asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      return await asked;
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#components.logger.error({ err }, `Error getting figures for ${what}`);
+      return undefined;
+    }
+  }
+
+  #context() {
+    const { volumeUsage = () => [] } = this.#components;
+    return { nodeName: this.#options.nodeName, startedAtMs: this.#startedAtMs, volumeUsage };
+  }
+}
+
+interface Readers {
+  readonly reader: GroupReader;
+  readonly processes: ProcessReader;
+}

@@ -1,0 +1,132 @@
+import type { FilesystemUsage } from '@node-agent/cri-client';
+import type { FileSystemSize } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { type FileUse, useOfFile, useOfFilesIn } from './file-use.ts';
+import { limit, taskCount } from './kernel-text.ts';
+import type { ListedPod } from './pod-listing.ts';
+import type { StatsComponents, StatsOptions } from './ports.ts';
+import type { RuntimeReader } from './runtime-reader.ts';
+
+/** How large a file system is, and when that was found out, by the wall clock. */
+export interface Disk extends FileSystemSize {
+  readonly atMs: number;
+}
+
+/** What files and file systems take and have, at one time. */
+export interface StorageCollection {
+  /** That of the kubelet's directory. */
+  readonly node: PromiseSettledResult<Disk>;
+  readonly image: PromiseSettledResult<ImageFs>;
+  /** By the places that the runtime names; what did not answer is not in it. */
+  readonly disks: ReadonlyMap<string, Disk>;
+  /** By the ids of containers. */
+  readonly logs: ReadonlyMap<string, FileUse>;
+  /** What pods take beside: logs right in their directory, and the hosts file. By UIDs. */
+  readonly podFiles: ReadonlyMap<string, readonly FileUse[]>;
+  readonly processes: { readonly atMs: number; readonly max?: number; readonly current?: number };
+}
+
+export interface ImageFs {
+  readonly usage: FilesystemUsage;
+  /** Absent where its place is not known here, or does not answer. */
+  readonly disk?: Disk;
+}
+
+interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
+  readonly clock: { now(): number };
+  readonly logger: Logger;
+  readonly runtime: Pick<RuntimeReader, 'imageFs'>;
+}
+
+/** Looks what files of pods take, and how full the file systems are. @param places where writable layers are */
+export async function collectStorage(
+  parts: Parts,
+  options: Pick<StatsOptions, 'rootDirectory' | 'podLogsDirectory'>,
+  pods: readonly ListedPod[],
+  places: Iterable<string>,
+  signal: AbortSignal,
+): Promise<StorageCollection> {
+  const { fs, clock, logger } = parts;
+  const disk = async (path: string): Promise<Disk> => ({
+    ...(await parts.disks.statfs(path, signal)),
+    atMs: clock.now(),
+  });
+  const known = new Map<string, Promise<Disk | undefined>>();
+  const diskOrNone = (path: string): Promise<Disk | undefined> => {
+    const asked =
+      known.get(path) ??
+      disk(path).catch((err: unknown) => {
+        logger.debug({ err, path }, 'Failed to get the info of the filesystem with mountpoint');
+        return undefined;
+      });
+    known.set(path, asked);
+    return asked;
+  };
+  const imageFs = async (): Promise<ImageFs> => {
+    const usage = await parts.runtime.imageFs(signal);
+    if (usage === undefined) throw new Error('imageFs information is unavailable');
+    const place = usage.fsId?.mountpoint;
+    const found = place === undefined ? undefined : await diskOrNone(place);
+    return { usage, ...(found && { disk: found }) };
+  };
+  for (const place of places) void diskOrNone(place);
+  const [[node, image], files, processes] = await Promise.all([
+    Promise.allSettled([disk(options.rootDirectory), imageFs()]),
+    filesOfPods(fs, options, pods, signal),
+    processCounts(fs, clock),
+  ]);
+  const disks = new Map<string, Disk>();
+  for (const [path, asked] of known) {
+    const found = await asked;
+    if (found !== undefined) disks.set(path, found);
+  }
+  return { node, image, disks, ...files, processes };
+}
+
+async function filesOfPods(
+  fs: StatsComponents['fs'],
+  { rootDirectory, podLogsDirectory }: Pick<StatsOptions, 'rootDirectory' | 'podLogsDirectory'>,
+  pods: readonly ListedPod[],
+  signal: AbortSignal,
+): Promise<Pick<StorageCollection, 'logs' | 'podFiles'>> {
+  const logs = new Map<string, FileUse>();
+  const podFiles = new Map<string, readonly FileUse[]>();
+  // One after another: nobody waits for these but who asks for the summary.
+  for (const { ref, containers } of pods) {
+    signal.throwIfAborted();
+    const { namespace, name, uid } = ref;
+    const directory = `${podLogsDirectory}/${namespace}_${name}_${uid}`;
+    for (const container of containers) {
+      const use = await useOfFilesIn(fs, `${directory}/${container.name}`);
+      if (use !== undefined) logs.set(container.id, use);
+    }
+    const own = [
+      await useOfFilesIn(fs, directory),
+      await useOfFile(fs, `${rootDirectory}/pods/${uid}/etc-hosts`),
+    ].filter((use) => use !== undefined);
+    podFiles.set(uid, own);
+  }
+  return { logs, podFiles };
+}
+
+/** `pidlimit.Stats`: the lower of the kernel's two limits, and how many threads there are. */
+async function processCounts(
+  fs: Pick<StatsComponents['fs'], 'readFile'>,
+  clock: { now(): number },
+): Promise<StorageCollection['processes']> {
+  const read = async (path: string): Promise<string | undefined> => {
+    try {
+      return new TextDecoder().decode(await fs.readFile(path));
+    } catch {
+      return undefined;
+    }
+  };
+  const limits = await Promise.all(['pid_max', 'threads-max'].map((name) => read(`/proc/sys/kernel/${name}`)));
+  const known = limits.map(limit).filter((value) => value !== undefined);
+  const current = taskCount(await read('/proc/loadavg'));
+  return {
+    atMs: clock.now(),
+    ...(known.length > 0 && { max: Math.min(...known) }),
+    ...(current !== undefined && { current }),
+  };
+}
