@@ -49,9 +49,7 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
       addAll('pod', ofPod, pod);
     }
   }
-  for (const name of ['scrape_error', 'resource_scrape_error']) {
-    add(name, {}, summary === undefined ? 1 : 0, undefined);
-  }
+  add('resource_scrape_error', {}, summary === undefined ? 1 : 0, undefined);
   return FAMILIES.map(([name, type, help]) => ({ name, type, help, samples: samples.get(name) ?? [] }));
 }
 
@@ -79,9 +77,4 @@ const FAMILIES: readonly (readonly [name: string, type: MetricFamily['type'], he
   ['pod_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the pod in bytes'],
   ['pod_swap_usage_bytes', 'gauge', `[ALPHA] Current amount of the pod swap usage in bytes. ${SWAP}`],
   ['resource_scrape_error', 'gauge', '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise'],
-  [
-    'scrape_error',
-    'gauge',
-    '[ALPHA] (Deprecated since 1.29.0) 1 if there was an error while getting container metrics, 0 otherwise',
-  ],
 ];

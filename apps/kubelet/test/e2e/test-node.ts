@@ -157,6 +157,14 @@ export class TestNode {
     return ((await answer.json()) as { events: readonly { reason: string; message: string }[] }).events;
   }
 
+  /** A page of the read-only server. @throws Error where it is not answered by 200 */
+  async page(path: string): Promise<string> {
+    const answer = await this.#get(path);
+    const text = await answer.text();
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${text}`);
+    return text;
+  }
+
   /** What `/healthz?verbose` says; `undefined` where nobody answers. */
   async health(): Promise<{ readonly ok: boolean; readonly text: string } | undefined> {
     const answer = await fetch(`http://127.0.0.1:${this.#ports[1]}/healthz?verbose`).catch(() => undefined);

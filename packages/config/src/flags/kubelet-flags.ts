@@ -128,6 +128,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     property: 'runtimeCgroups',
     type: 'string',
     default: '',
+    support: supported,
     doc: "The runtime's cgroup, for its figures.",
   },
   {

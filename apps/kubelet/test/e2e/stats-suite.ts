@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type CgroupManager, cgroupfsPath, openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
+import { nodeFileSystem } from '@node-agent/host';
+import type { NodeSummary, PodStats } from '@node-agent/stats';
+import { Containerd, type Found } from '@node-agent/tools-containerd';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { containerId, script, TestNode } from './test-node.ts';
+
+const TIMEOUT_MS = 180_000;
+const MIB = 2 ** 20;
+/** Takes CPU time for a while now and then, 3 MiB of its layer, and writes a log. */
+const BUSY = [
+  'trap "exit 0" TERM; dd if=/dev/zero of=/big bs=1048576 count=3 2>/dev/null; echo written;',
+  'while true; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done',
+].join(' ');
+
+/** The figures of a real kubelet on a real containerd, beside what the kernel's own files say. */
+export function statsSuite(title: string, found: Found, subnet: string): void {
+  if ('reason' in found) {
+    test(`${title} tells its figures`, (context) => context.skip(found.reason));
+    return;
+  }
+  describe(`figures on ${title}`, { timeout: TIMEOUT_MS }, () => {
+    const { signal } = new AbortController();
+    const root = [`na-e2e-${randomUUID()}`];
+    const kubepods = cgroupfsPath([...root, 'kubepods']);
+    let directory = '';
+    let containerd: Containerd;
+    let cgroups: CgroupManager;
+    let node: TestNode;
+
+    beforeAll(async () => {
+      directory = await mkdtemp('/tmp/na-e2e-');
+      cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
+      await cgroups.create(root, {});
+      containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
+      await containerd.start();
+      const configuration = {
+        ...{ cgroupsPerQOS: true, enforceNodeAllocatable: ['pods'], systemReserved: { memory: '1Gi' } },
+        cgroupRoot: cgroupfsPath(root),
+      };
+      node = new TestNode({ directory, endpoint: containerd.endpoint, configuration });
+      await node.start();
+      const limits = { memory: '64Mi', cpu: '500m' };
+      await node.write({ name: 'busy', spec: { containers: [script('c', BUSY, { resources: { limits } })] } });
+      await node.running('busy');
+    }, TIMEOUT_MS);
+
+    afterAll(async () => {
+      await node?.kill('SIGTERM');
+      await containerd?.stop();
+      await cgroups?.destroy(root, signal);
+      await rm(directory, { recursive: true, force: true });
+    }, TIMEOUT_MS);
+
+    const summary = async (query = ''): Promise<NodeSummary> =>
+      JSON.parse(await node.page(`/stats/summary${query}`)) as NodeSummary;
+    const busy = ({ pods }: NodeSummary): PodStats => {
+      const pod = pods.find(({ podRef }) => podRef.name === 'busy-e2e');
+      if (pod === undefined) throw new Error('the pod is not in the summary');
+      return pod;
+    };
+    /** The group of the pod's container, as the kernel has it. */
+    const kernel = async () => {
+      const hierarchy = await readHierarchy(nodeFileSystem);
+      const pod = await node.running('busy');
+      const { uid } = pod.metadata;
+      const id = containerId(pod);
+      const path = `${kubepods}/pod${uid}/${id}`;
+      const mount = (controller: string): string =>
+        hierarchy.version === 1 ? (hierarchy.mounts.get(controller) ?? '') : hierarchy.mount;
+      const read = (controller: string, v1: string, v2: string): Promise<string> =>
+        readFile(`${mount(controller)}${path}/${hierarchy.version === 1 ? v1 : v2}`, 'utf8');
+      return {
+        ...{ uid, id, path, version: hierarchy.version },
+        async cpuNs(): Promise<number> {
+          const text = await read('cpuacct', 'cpuacct.usage', 'cpu.stat');
+          return hierarchy.version === 1 ? Number(text) : Number(/^usage_usec (\d+)$/m.exec(text)?.[1]) * 1000;
+        },
+        usageBytes: async () => Number(await read('memory', 'memory.usage_in_bytes', 'memory.current')),
+        processes: async () => (await read('cpu', 'cgroup.procs', 'cgroup.procs')).trim().split('\n').length,
+      };
+    };
+    const between = (value: number | undefined, low: number, high: number): void => {
+      expect(value).toBeGreaterThanOrEqual(low);
+      expect(value).toBeLessThanOrEqual(high);
+    };
+    const sampleOf = (text: string, name: string, labels: Readonly<Record<string, string>>): number => {
+      const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+      const lines = text
+        .split('\n')
+        .filter((one) => one.startsWith(`${name}{`) && wanted.every((part) => one.includes(part)));
+      expect(lines, `${name} ${wanted.join(' ')}`).toHaveLength(1);
+      return Number(
+        lines[0]
+          ?.slice((lines[0]?.lastIndexOf('}') ?? 0) + 1)
+          .trim()
+          .split(' ')[0],
+      );
+    };
+
+    test('the summary says what the kernel says', async () => {
+      const { cpuNs, usageBytes } = await kernel();
+      const before = await cpuNs();
+      const figures = busy(await summary());
+      const after = await cpuNs();
+      const [container] = figures.containers;
+      between(container?.cpu?.usageCoreNanoSeconds, before, after);
+      const used = await usageBytes();
+      between(container?.memory?.usageBytes, used * 0.5, used * 2);
+      const { workingSetBytes = 0, availableBytes = 0 } = container?.memory ?? {};
+      expect(workingSetBytes + availableBytes).toBe(64 * MIB);
+      expect(figures.process_stats?.process_count).toBeGreaterThanOrEqual(1);
+    });
+
+    test('rates come of two readings', async () => {
+      await summary();
+      const { cpuNs } = await kernel();
+      const [before, beganMs] = [await cpuNs(), performance.now()];
+      // Longer than one collection serves.
+      const rated = await node.until('a rate of another interval', async () => {
+        await new Promise((resolve) => setTimeout(resolve, 6000));
+        return busy(await summary()).containers[0]?.cpu?.usageNanoCores;
+      });
+      const used = ((await cpuNs()) - before) / ((performance.now() - beganMs) / 1000);
+      expect(rated).toBeGreaterThan(0);
+      between(rated, used * 0.3, used * 3);
+      // It may have half a CPU.
+      expect(rated).toBeLessThan(700_000_000);
+    });
+
+    test('the node, all pods together, and its file systems', async () => {
+      const { node: own } = await summary();
+      const memory = Number(/^MemTotal:\s+(\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
+      const { workingSetBytes = 0, availableBytes = 0 } = own.memory ?? {};
+      expect(workingSetBytes).toBeGreaterThan(0);
+      expect(workingSetBytes + availableBytes).toBe(memory);
+      const all = own.systemContainers?.find(({ name }) => name === 'pods');
+      const left = (all?.memory?.workingSetBytes ?? 0) + (all?.memory?.availableBytes ?? 0);
+      expect(left).toBe(Math.floor((memory - 1024 * MIB) / 4096) * 4096);
+      for (const fs of [own.fs, own.runtime?.imageFs]) {
+        expect(fs?.capacityBytes).toBeGreaterThan(fs?.availableBytes ?? Number.POSITIVE_INFINITY);
+        expect(fs?.inodes).toBeGreaterThan(fs?.inodesFree ?? Number.POSITIVE_INFINITY);
+      }
+      between(own.rlimit?.curproc, 1, own.rlimit?.maxpid ?? 0);
+      expect(own.network?.interfaces?.length).toBeGreaterThan(0);
+    });
+
+    test("the pod's network is that of its own namespace", async () => {
+      const network = busy(await summary()).network;
+      expect(network?.interfaces?.map(({ name }) => name)).toEqual(['eth0']);
+      // Neighbours are looked for when it comes up.
+      expect(network?.txBytes).toBeGreaterThan(0);
+    });
+
+    test('what the container has written is counted: in its layer, in its log, in its pod', async () => {
+      // The runtime looks at layers every 10 s.
+      const figures = await node.until('the layer to be counted', async () => {
+        const pod = busy(await summary());
+        return (pod.containers[0]?.rootfs?.usedBytes ?? 0) >= 3 * MIB ? pod : undefined;
+      });
+      const [container] = figures.containers;
+      between(container?.rootfs?.usedBytes, 3 * MIB, 4 * MIB);
+      between(container?.logs?.usedBytes, 1, 64 * 1024);
+      expect(container?.logs?.inodesUsed).toBe(1);
+      const all = figures['ephemeral-storage']?.usedBytes ?? 0;
+      expect(all).toBeGreaterThanOrEqual((container?.rootfs?.usedBytes ?? 0) + (container?.logs?.usedBytes ?? 0));
+    });
+
+    test('/metrics/resource and /metrics/cadvisor say the same of a container', async () => {
+      const { id, path, cpuNs, processes, version } = await kernel();
+      const before = (await cpuNs()) / 1e9;
+      const labels = { container: 'c', pod: 'busy-e2e', namespace: 'default' };
+      await new Promise((resolve) => setTimeout(resolve, 5500));
+      const resource = await node.page('/metrics/resource');
+      const cadvisor = await node.page('/metrics/cadvisor');
+      const after = (await cpuNs()) / 1e9;
+      between(sampleOf(resource, 'container_cpu_usage_seconds_total', labels), before, after);
+      expect(resource).toMatch(/^resource_scrape_error 0$/m);
+      const all = { ...labels, id: path, name: id, image: 'docker.io/library/' };
+      expect(sampleOf(cadvisor, 'container_spec_memory_limit_bytes', labels)).toBe(64 * MIB);
+      expect(sampleOf(cadvisor, 'container_spec_cpu_quota', labels)).toBe(50_000);
+      between(sampleOf(cadvisor, 'container_cpu_usage_seconds_total', { ...labels, cpu: 'total' }), before, after);
+      expect(sampleOf(cadvisor, 'container_memory_working_set_bytes', labels)).toBeGreaterThan(0);
+      expect(sampleOf(cadvisor, 'container_cpu_cfs_periods_total', labels)).toBeGreaterThan(0);
+      expect(sampleOf(cadvisor, 'container_oom_events_total', labels)).toBe(0);
+      between(sampleOf(cadvisor, 'container_processes', labels), 1, (await processes()) + 2);
+      expect(sampleOf(cadvisor, 'container_file_descriptors', labels)).toBeGreaterThan(2);
+      expect(cadvisor).toContain(`id="${all.id}"`);
+      expect(cadvisor).toContain(`name="${all.name}"`);
+      const pod = { container: '', pod: 'busy-e2e', namespace: 'default', interface: 'eth0' };
+      expect(sampleOf(cadvisor, 'container_network_transmit_bytes_total', pod)).toBeGreaterThan(0);
+      expect(cadvisor).toMatch(/^container_scrape_error 0$/m);
+      expect(cadvisor).toMatch(/^machine_memory_bytes\{/m);
+      expect(version).toBeLessThan(3);
+      const metrics = await node.page('/metrics');
+      const logs = { container: 'c', namespace: 'default', pod: 'busy-e2e' };
+      expect(sampleOf(metrics, 'kubelet_container_log_filesystem_used_bytes', logs)).toBeGreaterThan(0);
+    });
+
+    test('with CPU and memory alone it tells nothing else', async () => {
+      const only = await summary('?only_cpu_and_memory=true');
+      expect(only.node).not.toHaveProperty('fs');
+      expect(busy(only).containers[0]).toHaveProperty('memory');
+      expect(busy(only).containers[0]).not.toHaveProperty('rootfs');
+    });
+
+    test('a runtime that is away holds up no scrape, and the node still has its own figures', async () => {
+      await containerd.killProcess('SIGKILL');
+      try {
+        await node.until('the scrape to tell it', async () => {
+          const cadvisor = await node.page('/metrics/cadvisor');
+          expect(cadvisor).toMatch(/^machine_memory_bytes\{/m);
+          expect(sampleOf(cadvisor, 'container_memory_working_set_bytes', { id: '/' })).toBeGreaterThan(0);
+          return /^container_scrape_error 1$/m.test(cadvisor) ? true : undefined;
+        });
+        expect(await node.page('/metrics/resource')).toMatch(/^resource_scrape_error 1$/m);
+        await expect(node.page('/stats/summary')).rejects.toThrow(/500 Internal Error: failed to /);
+      } finally {
+        await containerd.startProcess();
+      }
+      await node.until('the pod to be told of again', async () => busy(await summary()));
+    });
+  });
+}

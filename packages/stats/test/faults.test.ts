@@ -1,0 +1,192 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, it } from 'vitest';
+import { StatsError } from '../src/errors.ts';
+import { SharedCollection } from '../src/shared-collection.ts';
+import { StatsProvider } from '../src/stats-provider.ts';
+import { type Numbers, START_MS, UID, World } from './world.ts';
+
+const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
+const signal = new AbortController().signal;
+const main: Numbers = { cpuNs: 5_000_000_000, usage: 3000, inactiveFile: 1000, rss: 700, pids: [11] };
+
+async function node() {
+  const world = new World(2);
+  await world.writeMachine();
+  await world.writeGroup('/', { cpuNs: 9_000_000_000, usage: 6000, inactiveFile: 2000, rss: 900 });
+  await world.addPod(main);
+  return { world, provider: new StatsProvider(world.components, options) };
+}
+
+describe('one collection', () => {
+  const made = (maxAgeMs = 5000) => {
+    const clock = new FakeClock();
+    const ends: ((value: number | Error) => void)[] = [];
+    let begun = 0;
+    const shared = new SharedCollection<number>({ clock }, { maxAgeMs, deadlineMs: 20_000 }, () => {
+      begun += 1;
+      return new Promise((resolve, reject) =>
+        ends.push((value) => (typeof value === 'number' ? resolve(value) : reject(value))),
+      );
+    });
+    return { clock, ends, shared, begun: () => begun };
+  };
+
+  it('serves all that ask while it goes on, and within its age', async () => {
+    const { clock, ends, shared, begun } = made();
+    const asked = [shared.get({}, signal), shared.get({}, signal)];
+    ends[0]?.(1);
+    expect(await Promise.all(asked)).toEqual([1, 1]);
+    await clock.advance(5000);
+    expect(await shared.get({}, signal)).toBe(1);
+    await clock.advance(1);
+    void shared.get({}, signal);
+    expect(begun()).toBe(2);
+  });
+
+  it('N2: one that began before the call is not fresh: those who want that share the next', async () => {
+    const { ends, shared, begun } = made();
+    const old = shared.get({}, signal);
+    const fresh = [shared.get({ fresh: true }, signal), shared.get({ fresh: true }, signal)];
+    ends[0]?.(1);
+    expect(await old).toBe(1);
+    await Promise.resolve();
+    await expect.poll(begun).toBe(2);
+    ends[1]?.(2);
+    expect(await Promise.all(fresh)).toEqual([2, 2]);
+    const again = shared.get({ fresh: true }, signal);
+    ends[2]?.(3);
+    expect(await again).toBe(3);
+  });
+
+  it('goes on when the one who asked first goes away', async () => {
+    const { ends, shared } = made();
+    const gone = new AbortController();
+    const first = shared.get({}, gone.signal);
+    const second = shared.get({}, signal);
+    gone.abort(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    ends[0]?.(1);
+    expect(await second).toBe(1);
+  });
+
+  it('that hangs ends at its deadline, and the next one begins anew', async () => {
+    const { clock, ends, shared, begun } = made();
+    const hung = shared.get({}, signal);
+    const outcome = expect(hung).rejects.toMatchObject({ code: 'Timeout' });
+    await clock.advance(20_000);
+    await outcome;
+    const next = shared.get({}, signal);
+    expect(begun()).toBe(2);
+    ends[1]?.(2);
+    expect(await next).toBe(2);
+  });
+
+  it('that fails is told to all who wait, and tried again by the next', async () => {
+    const { ends, shared } = made();
+    const asked = [shared.get({}, signal), shared.get({}, signal)];
+    ends[0]?.(new Error('no'));
+    for (const one of asked) await expect(one).rejects.toThrow('no');
+    const next = shared.get({}, signal);
+    ends[1]?.(2);
+    expect(await next).toBe(2);
+  });
+});
+
+describe('a source', () => {
+  it('that fails is named: the runtime, the place of images', async () => {
+    const { world, provider } = await node();
+    world.trouble = async (rpc) => {
+      if (rpc === 'imageFsInfo') throw new Error('no images');
+      return undefined as never;
+    };
+    await expect(provider.summary({}, signal)).rejects.toThrow('failed to get imageFs stats: no images');
+    world.trouble = async () => {
+      throw new Error('gone');
+    };
+    const failed = provider.summary({ fresh: true }, signal);
+    await expect(failed).rejects.toSatisfy((err) => StatsError.is(err) && err.code === 'Unavailable');
+    await expect(failed).rejects.toThrow('failed to get imageFs stats: gone');
+    await expect(provider.resourceSummary({ fresh: true }, signal)).rejects.toThrow('failed to list pod stats: gone');
+  });
+
+  it('that hangs, as the runtime may, is given up after 10 s', async () => {
+    const { world, provider } = await node();
+    world.trouble = () => new Promise<never>(() => {});
+    const asked = provider.cadvisorMetrics(signal);
+    await world.clock.advance(10_000);
+    expect(await asked).toMatch(/^container_scrape_error 1$/m);
+  });
+
+  it('that hangs, as a disk may, leaves out its own figures alone', async () => {
+    const { world, provider } = await node();
+    const { statfs } = world;
+    world.statfs = async (path) => {
+      if (path === '/var/lib/layers') throw Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' });
+      return await statfs(path);
+    };
+    const [pod] = (await provider.summary({}, signal)).pods;
+    expect(pod?.containers[0]?.rootfs).toEqual({ time: '2026-03-01T12:00:00.000Z', usedBytes: 4096, inodesUsed: 3 });
+  });
+
+  it('that lies, makes no negative number and no wrong time', async () => {
+    const { world, provider } = await node();
+    await world.fs.removeAll('/sys/fs/cgroup/kubepods');
+    const [stats] = world.stats;
+    if (stats === undefined) throw new Error('no stats');
+    world.stats = [{ ...stats, cpu: { timestamp: START_MS * 1e6, usageCoreNanoSeconds: { value: 1e12 } } }];
+    await provider.summary({}, signal);
+    await world.clock.advance(10_000);
+    // Back in time, back in use, and then more than all CPUs.
+    for (const cpu of [
+      { timestamp: (START_MS - 5000) * 1e6, usageCoreNanoSeconds: { value: 2e12 } },
+      { timestamp: START_MS * 1e6, usageCoreNanoSeconds: { value: 1 } },
+      { timestamp: (START_MS + 1000) * 1e6, usageCoreNanoSeconds: { value: 9e15 } },
+      { timestamp: -5, usageCoreNanoSeconds: { value: 9e15 } },
+    ]) {
+      world.stats = [{ ...stats, cpu }];
+      const [pod] = (await provider.summary({ fresh: true }, signal)).pods;
+      expect(pod?.containers[0]?.cpu).not.toHaveProperty('usageNanoCores');
+      if (cpu.timestamp < 0) expect(pod?.containers[0]?.cpu?.time).toBeNull();
+    }
+  });
+
+  it('of which nothing is there has no summary, and says so', async () => {
+    const world = new World(2);
+    const provider = new StatsProvider(world.components, options);
+    await expect(provider.summary({}, signal)).rejects.toThrow('failed to get root cgroup stats');
+    const broken = new StatsProvider(
+      {
+        ...world.components,
+        cgroups: async () => {
+          throw new Error('no mounts');
+        },
+      },
+      options,
+    );
+    await expect(broken.summary({}, signal)).rejects.toThrow('failed to find the cgroups: no mounts');
+  });
+
+  it('a group that goes while it is read is left out', async () => {
+    const { world, provider } = await node();
+    world.fs.injectFault({
+      operation: 'read',
+      path: `/sys/fs/cgroup/kubepods/burstable/pod${UID}/cpu.stat`,
+      code: 'ENODEV',
+    });
+    world.fs.injectFault({
+      operation: 'read',
+      path: `/sys/fs/cgroup/kubepods/burstable/pod${UID}/memory.stat`,
+      code: 'ENODEV',
+    });
+    await world.fs.remove(`/sys/fs/cgroup/kubepods/burstable/pod${UID}/memory.current`);
+    const [pod] = (await provider.summary({}, signal)).pods;
+    // The containers together, then.
+    expect(pod?.memory?.workingSetBytes).toBe(2000);
+  });
+});
+
+it('options that cannot hold are refused by name', () => {
+  const { components } = new World(2);
+  expect(() => new StatsProvider(components, { ...options, maxAgeMs: -1 })).toThrow('maxAgeMs');
+  expect(() => new StatsProvider(components, { ...options, deadlineMs: 0 })).toThrow('deadlineMs');
+});

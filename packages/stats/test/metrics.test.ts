@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { expositionText } from '../src/exposition.ts';
+import { podMetrics } from '../src/pod-metrics.ts';
+import { StatsProvider } from '../src/stats-provider.ts';
+import { CONTAINER, type Numbers, SANDBOX, START_MS, UID, World } from './world.ts';
+
+const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
+const signal = new AbortController().signal;
+const main: Numbers = {
+  ...{ cpuNs: 5_000_000_000, usage: 3000, inactiveFile: 1000, rss: 700, limit: 4096 },
+  ...{ swap: 10, swapLimit: 100, pids: [11], quotaUs: 50_000 },
+};
+
+async function node(version: 1 | 2) {
+  const world = new World(version);
+  await world.writeMachine();
+  await world.writeGroup('/', { cpuNs: 9_000_000_000, usage: 6000, inactiveFile: 2000, rss: 900 });
+  await world.addPod(main);
+  await world.write('/proc/11/fd/0', '');
+  await world.fs.symlink('socket:[77]', '/proc/11/fd/1');
+  await world.write('/proc/11/limits', 'Limit  Soft Limit  Hard Limit  Units\nMax open files  1024  4096  files\n');
+  return { world, provider: new StatsProvider(world.components, options) };
+}
+
+const AT = ` ${START_MS}`;
+const lines = (text: string): readonly string[] => text.trimEnd().split('\n');
+
+describe.each([1, 2] as const)('/metrics/resource from cgroup v%s', (version) => {
+  it('has what metrics-server reads, with the times of the readings', async () => {
+    const { provider } = await node(version);
+    const text = lines(await provider.resourceMetrics(signal));
+    const main = 'container="main",namespace="default",pod="web"';
+    // With v1 the limit of swap is that of memory and swap together.
+    expect(text).toEqual(
+      expect.arrayContaining([
+        '# HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the node in core-seconds',
+        '# TYPE node_cpu_usage_seconds_total counter',
+        `node_cpu_usage_seconds_total 9${AT}`,
+        `node_memory_working_set_bytes 4000${AT}`,
+        `node_swap_usage_bytes 0${AT}`,
+        `container_cpu_usage_seconds_total{${main}} 5${AT}`,
+        `container_memory_working_set_bytes{${main}} 2000${AT}`,
+        `container_swap_usage_bytes{${main}} 10${AT}`,
+        `container_swap_limit_bytes{${main}} 100${AT}`,
+        `container_start_time_seconds{${main}} ${(START_MS - 60_000) / 1000}`,
+        `pod_cpu_usage_seconds_total{namespace="default",pod="web"} 5${AT}`,
+        `pod_memory_working_set_bytes{namespace="default",pod="web"} 2000${AT}`,
+        'resource_scrape_error 0',
+      ]),
+    );
+  });
+});
+
+describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) => {
+  it('has the series that dashboards read, with the labels of cAdvisor', async () => {
+    const { provider } = await node(version);
+    const text = lines(await provider.cadvisorMetrics(signal));
+    const path = `/kubepods/burstable/pod${UID}`;
+    const own = (extra = '', container = 'main', id = CONTAINER, image = 'docker.io/library/busybox:1.37'): string =>
+      `container="${container}",${extra}id="${path}/${id}",image="${image}",`;
+    const labels = `{${own()}name="${CONTAINER}",namespace="default",pod="web"}`;
+    const of = (extra: string, after: string): string =>
+      `{${own(extra)}${after}name="${CONTAINER}",namespace="default",pod="web"}`;
+    expect(text).toEqual(
+      expect.arrayContaining([
+        `container_cpu_usage_seconds_total${of('cpu="total",', '')} 5${AT}`,
+        `container_cpu_user_seconds_total${labels} 1.5${AT}`,
+        `container_cpu_system_seconds_total${labels} 0.5${AT}`,
+        `container_cpu_cfs_throttled_seconds_total${labels} 3${AT}`,
+        `container_memory_working_set_bytes${labels} 2000${AT}`,
+        `container_memory_rss${labels} 700${AT}`,
+        `container_memory_cache${labels} 31${AT}`,
+        `container_memory_swap${labels} 10${AT}`,
+        `container_memory_max_usage_bytes${labels} 9999${AT}`,
+        `container_memory_failcnt${labels} 6${AT}`,
+        `container_oom_events_total${labels} 2${AT}`,
+        `container_processes${labels} 1${AT}`,
+        `container_threads${labels} 8${AT}`,
+        `container_threads_max${labels} 0${AT}`,
+        `container_file_descriptors${labels} 2${AT}`,
+        `container_sockets${labels} 1${AT}`,
+        `container_spec_memory_limit_bytes${labels} 4096`,
+        `container_spec_memory_reservation_limit_bytes${labels} 0`,
+        `container_spec_cpu_quota${labels} 50000`,
+        `container_start_time_seconds${labels} ${(START_MS - 60_000) / 1000}`,
+        `container_last_seen${labels} ${START_MS / 1000}${AT}`,
+        `container_fs_writes_bytes_total${of('device="/dev/vda1",', '')} 8192${AT}`,
+        `container_memory_failures_total${of('failure_type="pgfault",', '').replace(/"}$/, '",scope="container"}')} 5${AT}`,
+        'container_scrape_error 0',
+        'machine_scrape_error 0',
+      ]),
+    );
+    const network = text.filter((line) => line.startsWith('container_network_receive_bytes_total{'));
+    const sandbox = `{${own('', '', SANDBOX, 'registry.k8s.io/pause:3.10')}interface="eth0",name="${SANDBOX}",namespace="default",pod="web"}`;
+    expect(network).toContain(`container_network_receive_bytes_total${sandbox} 10${AT}`);
+    // The root's, and the sandbox's: not each container's again.
+    expect(network).toHaveLength(2);
+    expect(text.filter((line) => line.includes('id="/kubepods"')).length).toBeGreaterThan(10);
+  });
+
+  it('writes each family once, with all its samples together', async () => {
+    const { provider } = await node(version);
+    const names = lines(await provider.cadvisorMetrics(signal))
+      .filter((line) => line.startsWith('# TYPE '))
+      .map((line) => line.split(' ')[2]);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('metrics', () => {
+  it('of v2 have pressure in seconds', async () => {
+    const { provider } = await node(2);
+    const text = await provider.cadvisorMetrics(signal);
+    expect(text).toMatch(/^container_pressure_cpu_waiting_seconds_total\{.*id="\/kubepods".*\} 2 /m);
+    expect(text).toMatch(/^container_pressure_io_stalled_seconds_total\{.*id="\/kubepods".*\} 1 /m);
+  });
+
+  it('of file systems are those of devices, and of what they have done', async () => {
+    const { provider } = await node(2);
+    const text = await provider.cadvisorMetrics(signal);
+    expect(text).toMatch(/^container_fs_usage_bytes\{container="",device="\/dev\/vda1",id="\/".*\} 400 /m);
+    expect(text).toMatch(/^container_fs_io_time_seconds_total\{.*\} 4 /m);
+    expect(text).not.toContain('tmpfs');
+  });
+
+  it('tell that the runtime is away, and have what the kernel tells all the same', async () => {
+    const { world, provider } = await node(2);
+    world.trouble = async () => {
+      throw new Error('gone');
+    };
+    const text = await provider.cadvisorMetrics(signal);
+    expect(text).toMatch(/^container_scrape_error 1$/m);
+    expect(text).toMatch(/^container_memory_working_set_bytes\{.*id="\/kubepods".*\} 2000 /m);
+    expect(await provider.resourceMetrics(signal)).toBe(
+      [
+        '# HELP resource_scrape_error [STABLE] 1 if there was an error while getting container metrics, 0 otherwise',
+        '# TYPE resource_scrape_error gauge',
+        'resource_scrape_error 1',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('of logs and claims are made of the summary, each claim once', () => {
+    const size = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
+    const volume = { time: null, ...size, name: 'data', pvcRef: { namespace: 'ns', name: 'claim' } };
+    const pod = {
+      ...{ podRef: { name: 'p', namespace: 'ns', uid: 'u' }, startTime: null },
+      containers: [{ name: 'c', startTime: null, logs: { time: null, usedBytes: 99 } }],
+      volume: [volume, { ...volume, name: 'scratch', pvcRef: undefined }],
+    } as unknown as Parameters<typeof podMetrics>[0][number];
+    const text = expositionText(podMetrics([pod, { ...pod, containers: [] }]));
+    expect(text).toContain(
+      'kubelet_container_log_filesystem_used_bytes{container="c",namespace="ns",pod="p",uid="u"} 99\n',
+    );
+    const claims = text.split('\n').filter((line) => line.startsWith('kubelet_volume_stats_'));
+    expect(claims).toContain('kubelet_volume_stats_used_bytes{namespace="ns",persistentvolumeclaim="claim"} 3');
+    expect(claims).toHaveLength(6);
+  });
+
+  it('escape what containers are called', () => {
+    const samples = [{ labels: { a: 'x"y\\z\nw' }, value: Number.POSITIVE_INFINITY }];
+    expect(expositionText([{ name: 'm', help: 'h\\n', type: 'gauge', samples }])).toBe(
+      '# HELP m h\\\\n\n# TYPE m gauge\nm{a="x\\"y\\\\z\\nw"} +Inf\n',
+    );
+  });
+});
