@@ -23,6 +23,13 @@ export function nodeMetrics(metrics: Metrics, { nodeName, cgroupVersion, feature
     .gauge({ name: 'kubelet_node_name', help: "The node's name. The count is always 1.", labels: ['node'] })
     .set({ node: nodeName }, 1);
   metrics.gauge({ name: 'kubelet_cgroup_version', help: 'The cgroup version of the host.' }).set({}, cgroupVersion);
+  metrics
+    .gauge({
+      name: 'kubelet_metrics_provider',
+      help: "Where the figures of containers come from: 'cadvisor' is the cgroups, 'cri' the container runtime.",
+      labels: ['provider'],
+    })
+    .set({ provider: featureGates.enabled('PodAndContainerStatsFromCRI') ? 'cri' : 'cadvisor' }, 1);
   const features = metrics.gauge({
     name: 'kubernetes_feature_enabled',
     help: 'The feature gates: 1 where one is on and switches something here, else 0; with the stage of its feature.',

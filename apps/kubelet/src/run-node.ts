@@ -3,7 +3,7 @@ import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
-import { nodeFileSystem, nodeForeignFiles } from '@node-agent/host';
+import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { HealthcheckSlis } from '@node-agent/server';
@@ -63,6 +63,9 @@ export async function runNode(
   metrics.addCollector(processMetrics(metrics, processFigures, performance.timeOrigin));
   nodeMetrics(metrics, { nodeName: identity.nodeName, cgroupVersion: machine.cgroupVersion, featureGates });
   const probeMetrics = new MetricsRegistry();
+  probeMetrics
+    .gauge({ name: 'process_start_time_seconds', help: 'Start time of the process since unix epoch in seconds.' })
+    .set({}, performance.timeOrigin / 1000);
   const events = new MemoryEventRecorder(() => clock.now());
   // What a cluster takes is loaded only where there is one.
   if (flags.bootstrapKubeconfig && !flags.kubeconfig) throw new Error('--bootstrap-kubeconfig: needs --kubeconfig too');
@@ -111,7 +114,7 @@ export async function runNode(
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
     ...{ foreignFiles, disks: foreignFiles },
-    stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles },
+    stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),
     }),

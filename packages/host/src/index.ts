@@ -16,6 +16,7 @@ export type { ForeignFiles } from './foreign/foreign-files.ts';
 export type { GuardedFilesOptions } from './foreign/guarded-files.ts';
 export { nodeForeignFiles } from './foreign/node-foreign-files.ts';
 export type { FileSystemSize } from './helper/protocol.ts';
+export { readKernelFile } from './kernel-file.ts';
 export { nodeFileSystem } from './node-file-system.ts';
 export { readBounded, readFileBeneath, readFileBounded } from './read-bounded.ts';
 export { errorCode, isMissing, type SystemError, systemError } from './system-error.ts';

@@ -39,8 +39,9 @@ export class TreeMeasurer {
 
   /** @throws ETIMEDOUT where the kernel does not answer; ENOENT, ENOTDIR */
   async measure(path: string, { maxEntries = 5_000_000, deadlineMs = 60_000 }: UsageOptions = {}): Promise<TreeUsage> {
-    const { bsize, blocks, bavail, files, ffree } = await fsp.statfs(systemPath(path));
-    const fileSystem = { totalBytes: bsize * blocks, availableBytes: bsize * bavail, inodes: files, freeInodes: ffree };
+    const { bsize, blocks, bfree, bavail, files, ffree } = await fsp.statfs(systemPath(path));
+    const bytes = { totalBytes: bsize * blocks, freeBytes: bsize * bfree, availableBytes: bsize * bavail };
+    const fileSystem = { ...bytes, inodes: files, freeInodes: ffree };
     const here = onLinux ? Math.min(SMALL_TREE_ENTRIES, maxEntries) : maxEntries;
     const usage = await this.#measureHere(path, here, deadlineMs);
     if (usage.complete || !onLinux) return { ...usage, fileSystem };

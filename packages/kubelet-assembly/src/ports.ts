@@ -43,7 +43,7 @@ export interface NodePorts {
   /** What is looked at between two measurements, so that a lack of memory is noticed at once. */
   readonly gauges?: readonly Gauge[];
   /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
-  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'volumeUsage'>;
+  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'readKernelFile' | 'volumeUsage'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
   readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */

@@ -40,9 +40,21 @@ export function cadvisorMetrics({
       help: '1 if there was an error while getting container metrics, 0 otherwise',
       samples: [{ labels: {}, value: failed ? 1 : 0 }],
     },
-    ...(groups ? containerFamilies(groups, devices, nowMs) : []),
-    ...(groups ? fileSystemMetrics(fileSystems, nowMs) : []),
+    ...(groups ? joined(containerFamilies(groups, devices, nowMs), fileSystemMetrics(fileSystems, nowMs)) : []),
   ];
+}
+
+/** One family where both have it; a series that both have is that of the first. */
+function joined(first: readonly MetricFamily[], second: readonly MetricFamily[]): readonly MetricFamily[] {
+  const byName = new Map(first.map((family) => [family.name, family]));
+  for (const family of second) {
+    const known = byName.get(family.name);
+    const { samples = [] } = known ?? {};
+    const roots = new Set(samples.filter(({ labels }) => labels.id === '/').map(({ labels }) => labels.device));
+    const more = family.samples.filter(({ labels }) => !roots.has(labels.device));
+    byName.set(family.name, { ...family, samples: [...samples, ...more] });
+  }
+  return [...byName.values()];
 }
 
 function containerFamilies(

@@ -6,8 +6,8 @@ type Figure = (use: FileSystemUse) => number | undefined;
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
 
 /**
- * What is told of the machine's file systems, by device. The counts of requests are those of `container_fs_reads_total` of the
- * root's group; these are the device's own.
+ * What is told of the machine's file systems, by device, as series of the root's group. Where that counts requests of a device
+ * itself, its own count stands.
  */
 const METRICS: readonly (readonly [name: string, type: MetricFamily['type'], help: string, figure: Figure])[] = [
   ['container_fs_inodes_free', 'gauge', 'Number of available Inodes', ({ size }) => size.freeInodes],
@@ -24,6 +24,8 @@ const METRICS: readonly (readonly [name: string, type: MetricFamily['type'], hel
     'Number of bytes that are consumed by the container on this filesystem.',
     ({ size }) => size.totalBytes - size.freeBytes,
   ],
+  ['container_fs_reads_total', 'counter', 'Cumulative count of reads completed', ({ disk }) => disk?.reads],
+  ['container_fs_writes_total', 'counter', 'Cumulative count of writes completed', ({ disk }) => disk?.writes],
   [
     'container_fs_sector_reads_total',
     'counter',

@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, sleep } from '@node-agent/async';
 import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
 import { figuresV1 } from './figures-v1.ts';
 import { figuresV2 } from './figures-v2.ts';
@@ -16,7 +16,8 @@ export type KernelFiles = Pick<FileSystem, 'readFile' | 'readdir' | 'readlink' |
 
 interface Components {
   readonly fs: KernelFiles;
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'setTimer'>;
+  readonly readKernelFile?: ((path: string) => string) | undefined;
   readonly processes: ProcessReader;
 }
 
@@ -29,12 +30,14 @@ export class GroupReader {
   readonly #fs: KernelFiles;
   readonly #clock: Components['clock'];
   readonly #processes: ProcessReader;
+  readonly #readNow: ((path: string) => string) | undefined;
 
-  constructor({ fs, clock, processes }: Components, tree: CgroupTree) {
+  constructor({ fs, clock, processes, readKernelFile }: Components, tree: CgroupTree) {
     this.tree = tree;
     this.#fs = fs;
     this.#clock = clock;
     this.#processes = processes;
+    this.#readNow = readKernelFile;
   }
 
   /** The names of the groups right below one; none where it is not there. */
@@ -56,6 +59,8 @@ export class GroupReader {
   async read(path: string, detail: Detail, network = false): Promise<GroupFigures | undefined> {
     const [atMs, monotonicMs] = [this.#clock.now(), this.#clock.monotonic()];
     const texts = await this.#texts(path, detail);
+    // What is read at once keeps the process from everything else: others have their turn after each group.
+    if (this.#readNow !== undefined) await sleep(this.#clock, 0);
     const figures = this.tree.version === 1 ? figuresV1(texts) : figuresV2(texts);
     if (figures.cpu === undefined && figures.memory === undefined) return undefined;
     const processes = await this.#processes.figures(texts, detail);
@@ -83,7 +88,9 @@ export class GroupReader {
     const mount = this.#mount(controller);
     if (mount === undefined) return undefined;
     try {
-      return new TextDecoder().decode(await this.#fs.readFile(joined(mount, path, name)));
+      const file = joined(mount, path, name);
+      if (this.#readNow !== undefined) return this.#readNow(file);
+      return new TextDecoder().decode(await this.#fs.readFile(file));
     } catch (err) {
       if (GONE.has(errorCode(err) ?? '')) return undefined;
       throw err;

@@ -44,6 +44,11 @@ export interface StatsComponents {
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> };
   /** Where the machine has its cgroups; asked once, and again where that failed. `readHierarchy` of cm-cgroups is one. */
   readonly cgroups: () => Promise<CgroupTree>;
+  /**
+   * Reads a file that the kernel makes from its own memory, at once; `readKernelFile` of host is one. Groups are read by `fs` where
+   * absent, at ten times the cost.
+   */
+  readonly readKernelFile?: (path: string) => string;
   /** What the volumes of a pod use. None where absent. */
   readonly volumeUsage?: (pod: PodReference) => readonly VolumeFigures[];
   /** Default: the machine's. */

@@ -24,26 +24,28 @@ interface Options {
   readonly deadlineMs: number;
 }
 
+interface Work<T> {
+  collect(signal: AbortSignal): Promise<T>;
+  /** Whether it may serve those who ask later; all do where absent. One that lacks a part serves those who wait for it alone. */
+  isWhole?(value: T): boolean;
+}
+
 /**
  * One collection serves all that ask within its age. Those who ask while one goes on share it; those who want a fresh one share
  * the next. It is nobody's own: who asked may go away, and it goes on for the others, until its deadline.
  */
 export class SharedCollection<T> {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
-  readonly #collect: (signal: AbortSignal) => Promise<T>;
+  readonly #work: Work<T>;
   readonly #options: Options;
   #last: Taken<T> | undefined;
   #running: Running<T> | undefined;
   #next: Promise<Taken<T>> | undefined;
 
-  constructor(
-    { clock }: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> },
-    options: Options,
-    collect: (signal: AbortSignal) => Promise<T>,
-  ) {
+  constructor({ clock }: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> }, options: Options, work: Work<T>) {
     this.#clock = clock;
     this.#options = options;
-    this.#collect = collect;
+    this.#work = work;
   }
 
   /** @throws AsyncError `Timeout` past the deadline; the signal's reason; what the collection throws */
@@ -92,8 +94,9 @@ export class SharedCollection<T> {
   }
 
   async #take(startedAtMs: number): Promise<Taken<T>> {
-    const value = await withTimeout(this.#clock, this.#options.deadlineMs, this.#collect);
-    this.#last = { value, startedAtMs };
-    return this.#last;
+    const value = await withTimeout(this.#clock, this.#options.deadlineMs, (signal) => this.#work.collect(signal));
+    const taken = { value, startedAtMs };
+    this.#last = this.#work.isWhole?.(value) === false ? undefined : taken;
+    return taken;
   }
 }

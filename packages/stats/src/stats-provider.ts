@@ -50,10 +50,21 @@ export class StatsProvider {
     this.#rates = new CpuRates({ clock });
     this.#startedAtMs = clock.now();
     const groups = (detail: Detail): SharedCollection<GroupCollection> =>
-      new SharedCollection({ clock }, { maxAgeMs, deadlineMs }, (signal) => this.#collect(detail, signal));
+      new SharedCollection(
+        { clock },
+        { maxAgeMs, deadlineMs },
+        {
+          collect: (signal) => this.#collect(detail, signal),
+          isWhole: ({ pods }) => pods.status === 'fulfilled',
+        },
+      );
     this.#groups = { resource: groups('resource'), summary: groups('summary'), full: groups('full') };
-    this.#summaries = new SharedCollection({ clock }, { maxAgeMs, deadlineMs: 2 * deadlineMs }, (signal) =>
-      this.#summarise(signal),
+    this.#summaries = new SharedCollection(
+      { clock },
+      { maxAgeMs, deadlineMs: 2 * deadlineMs },
+      {
+        collect: (signal) => this.#summarise(signal),
+      },
     );
   }
 
@@ -125,9 +136,9 @@ export class StatsProvider {
   }
 
   async #openReaders(): Promise<Readers> {
-    const { fs, clock, cgroups } = this.#components;
+    const { fs, clock, cgroups, readKernelFile } = this.#components;
     const processes = new ProcessReader({ fs });
-    return { processes, reader: new GroupReader({ fs, clock, processes }, await cgroups()) };
+    return { processes, reader: new GroupReader({ fs, clock, processes, readKernelFile }, await cgroups()) };
   }
 
   /** CPUs are plugged rarely enough. */

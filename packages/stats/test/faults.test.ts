@@ -22,12 +22,14 @@ describe('one collection', () => {
     const clock = new FakeClock();
     const ends: ((value: number | Error) => void)[] = [];
     let begun = 0;
-    const shared = new SharedCollection<number>({ clock }, { maxAgeMs, deadlineMs: 20_000 }, () => {
+    const collect = (): Promise<number> => {
       begun += 1;
       return new Promise((resolve, reject) =>
         ends.push((value) => (typeof value === 'number' ? resolve(value) : reject(value))),
       );
-    });
+    };
+    const work = { collect, isWhole: (value: number) => value >= 0 };
+    const shared = new SharedCollection<number>({ clock }, { maxAgeMs, deadlineMs: 20_000 }, work);
     return { clock, ends, shared, begun: () => begun };
   };
 
@@ -79,6 +81,15 @@ describe('one collection', () => {
     expect(begun()).toBe(2);
     ends[1]?.(2);
     expect(await next).toBe(2);
+  });
+
+  it('that lacks a part serves those who wait for it, and nobody later', async () => {
+    const { ends, shared, begun } = made();
+    const asked = [shared.get({}, signal), shared.get({}, signal)];
+    ends[0]?.(-1);
+    expect(await Promise.all(asked)).toEqual([-1, -1]);
+    void shared.get({}, signal);
+    expect(begun()).toBe(2);
   });
 
   it('that fails is told to all who wait, and tried again by the next', async () => {

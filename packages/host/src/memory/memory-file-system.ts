@@ -337,8 +337,8 @@ export class MemoryFileSystem implements FileSystem {
     const { node } = this.#enter('readdir', path);
     if (node.kind !== 'directory') throw systemError('ENOTDIR', 'du', path);
     const totalBytes = Number.isFinite(this.limitBytes) ? this.limitBytes : Number.MAX_SAFE_INTEGER;
-    const availableBytes = Math.max(totalBytes - this.usedBytes, 0);
-    const fileSystem = { totalBytes, availableBytes, inodes: 0, freeInodes: 0 };
+    const freeBytes = Math.max(totalBytes - this.usedBytes, 0);
+    const fileSystem = { totalBytes, freeBytes, availableBytes: freeBytes, inodes: 0, freeInodes: 0 };
     return { ...this.#tree.usage(node, maxEntries), fileSystem };
   }
 
