@@ -1,9 +1,9 @@
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { listResourceConfig } from '@node-agent/cm-cgroups';
-import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
+import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
-import { goArchitecture, initialLabels } from '@node-agent/node-status';
+import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
 import type { Machine } from './machine.ts';
 import type { NodeIdentity } from './node-identity.ts';
 import type { NodeResources } from './node-resources.ts';
@@ -64,6 +64,10 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators'),
       sysctls: { kernelRelease: machine.kernelRelease, allowedUnsafe: configuration.allowedUnsafeSysctls },
       appArmor: machine.appArmor,
+      features: {
+        podLevelResources: featureGates.enabled('PodLevelResources'),
+        ...(featureGates.enabled('NodeDeclaredFeatures') && { declared: declared(featureGates) }),
+      },
     },
     dns: {
       resolvConfPath: configuration.resolvConf,
@@ -124,6 +128,11 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
     // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
     startConcurrency: 2 * machine.cpus,
   };
+}
+
+/** The features that the node declares; none of them takes more than its gate. */
+function declared(gates: FeatureGates): readonly string[] {
+  return declaredFeatures((gate) => isFeatureName(gate) && gates.effective(gate), undefined);
 }
 
 /**

@@ -1,11 +1,19 @@
-import { isStaticPod, type Pod } from '@node-agent/pod-spec';
+import { isCriticalPod, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
-import { checkPredicates, type Refusal } from './predicates.ts';
+import { checkPredicates, firstRefusal, type Refusal } from './predicates.ts';
+import type { Preemption } from './preemption.ts';
 import { rememberedRequests } from './resource-fit.ts';
 
 /** Whether a pod is admitted, and why not. */
-export type Verdict = { readonly admit: true } | ({ readonly admit: false } & Refusal);
+export type Verdict = { readonly admit: true } | RecoverableRefusal;
+
+/** A refusal that others could be ended for. */
+export interface RecoverableRefusal extends Refusal {
+  readonly admit: false;
+  /** Ends those who are in the way. Where it answers that the pod is admitted, they are gone. Absent where nobody is ended for this pod. */
+  readonly recover?: (signal: AbortSignal) => Promise<Verdict>;
+}
 
 /** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
 export interface PredicateHandler {
@@ -28,17 +36,28 @@ export interface PredicateHandlerComponents {
   readonly node: () => AdmissionNode;
   /** Reads the node from where it is true, for `node` to give; never throws but for the abort. */
   readonly refresh?: (signal: AbortSignal) => Promise<void>;
+  /** Makes room for critical pods; absent, they are refused as others are. */
+  readonly preemption?: Pick<Preemption, 'makeRoom'>;
 }
 
 /** Asks about each pod whether the node has what it wants, in upstream's order (`GeneralPredicates`, taints). */
 export function predicateHandler(
-  { node, refresh }: PredicateHandlerComponents,
+  { node, refresh, preemption }: PredicateHandlerComponents,
   { taintComparisons = false }: PredicateHandlerOptions = {},
 ): PredicateHandler {
   const context = { taintComparisons, requestsOf: rememberedRequests() };
   const check = (pod: Pod, others: readonly Pod[]): Verdict => {
-    const refusal = checkPredicates(pod, others, node(), context);
-    return refusal === undefined ? { admit: true } : { admit: false, ...refusal };
+    const misfit = checkPredicates(pod, others, node(), context);
+    if (misfit === undefined) return { admit: true };
+    const [other] = misfit.refusals;
+    if (preemption === undefined || !isCriticalPod(pod)) return { admit: false, ...firstRefusal(misfit) };
+    // That resources are short does not keep a critical pod out: any other reason does.
+    if (other !== undefined) return { admit: false, ...other };
+    const recover = async (signal: AbortSignal): Promise<Verdict> => {
+      const refusal = await preemption.makeRoom(pod, misfit.short, others, context.requestsOf, signal);
+      return refusal === undefined ? { admit: true } : { admit: false, ...refusal };
+    };
+    return { admit: false, ...firstRefusal(misfit), recover };
   };
   const look = refresh && sharedInOneTurn(refresh);
   return {

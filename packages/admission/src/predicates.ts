@@ -18,17 +18,38 @@ export interface PredicateContext {
   readonly taintComparisons: boolean;
 }
 
+/** What of a pod does not fit, none of it of more weight than another. */
+export interface Misfit {
+  /** What the node has too little of: other pods could make room. */
+  readonly short: readonly InsufficientResource[];
+  /** What nobody's end would change, or nobody is ended for. */
+  readonly refusals: readonly Refusal[];
+}
+
 /**
- * Why a pod may not run on a node beside the others; `undefined` where it may. The first reason of those that there are,
- * in upstream's order and words (`pkg/kubelet/lifecycle/predicate.go`).
+ * Why a pod may not run on a node beside the others; `undefined` where it may. In upstream's order and words
+ * (`pkg/kubelet/lifecycle/predicate.go`).
  */
 export function checkPredicates(
   pod: Pod,
   others: readonly Pod[],
   node: AdmissionNode,
   context: PredicateContext,
-): Refusal | undefined {
-  return platformRefusal(pod, node) ?? generalRefusal(pod, others, node, context);
+): Misfit | undefined {
+  const platform = platformRefusal(pod, node);
+  const misfit = platform ? { short: [], refusals: [platform] } : generalMisfit(pod, others, node, context);
+  return misfit.short.length + misfit.refusals.length > 0 ? misfit : undefined;
+}
+
+/** The first of all reasons, which a pod's status tells. */
+export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): Refusal {
+  if (short !== undefined) return insufficient(short);
+  return (
+    refusal ?? {
+      reason: 'UnknownReason',
+      message: 'GeneralPredicates failed due to unknown reason, which is unexpected.',
+    }
+  );
 }
 
 /** Of no use to ask again: it does not depend on what else runs here. */
@@ -52,37 +73,34 @@ function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): Re
   return undefined;
 }
 
-function generalRefusal(
+function generalMisfit(
   pod: Pod,
   others: readonly Pod[],
   node: AdmissionNode,
   { requestsOf, taintComparisons }: PredicateContext,
-): Refusal | undefined {
+): Misfit {
   const allocatable = node.status?.allocatable;
-  const [short] = allocatable ? insufficientResources(pod, others, allocatable, requestsOf) : [];
-  if (short) return insufficient(short);
-  if (!matchesNodeAffinity(pod, node))
-    return failed('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
+  const short = allocatable ? insufficientResources(pod, others, allocatable, requestsOf) : [];
+  const refusals: Refusal[] = [];
+  const refuse = (reason: string, text: string): unknown =>
+    refusals.push({ reason, message: `Predicate ${reason} failed: ${text}` });
+  if (!matchesNodeAffinity(pod, node)) refuse('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
   if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) {
-    return failed('NodeName', "node(s) didn't match the requested node name");
+    refuse('NodeName', "node(s) didn't match the requested node name");
   }
   if (hasHostPortConflict(pod, others)) {
-    return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports");
+    refuse('NodePorts', "node(s) didn't have free ports for the requested pod ports");
   }
   // Other effects are the scheduler's; and a static pod is the node's own.
   const evicting = isStaticPod(pod) ? [] : (node.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
   const tolerations = pod.spec.tolerations ?? [];
   if (!evicting.every((taint) => tolerations.some((one) => toleratesTaint(one, taint, taintComparisons)))) {
-    return failed('TaintToleration', "node(s) had taints that the pod didn't tolerate");
+    refuse('TaintToleration', "node(s) had taints that the pod didn't tolerate");
   }
-  return undefined;
+  return { short, refusals };
 }
 
 function insufficient({ resource, requested, used, capacity }: InsufficientResource): Refusal {
   const amounts = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;
   return { reason: `OutOf${resource}`, message: `Node didn't have enough resource: ${resource}, ${amounts}` };
-}
-
-function failed(reason: string, text: string): Refusal {
-  return { reason, message: `Predicate ${reason} failed: ${text}` };
 }

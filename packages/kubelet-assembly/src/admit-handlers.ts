@@ -1,4 +1,10 @@
-import { appArmorHandler, predicateHandler, sysctlHandler } from '@node-agent/admission';
+import {
+  appArmorHandler,
+  type Preemption,
+  podFeaturesHandler,
+  predicateHandler,
+  sysctlHandler,
+} from '@node-agent/admission';
 import type { EvictionManager } from '@node-agent/eviction';
 import { type AdmitHandler, type PodFeatures, unsupportedFeatureHandler } from '@node-agent/kubelet-core';
 import type { Pod } from '@node-agent/pod-spec';
@@ -9,6 +15,15 @@ import type { AssemblySettings } from './ports.ts';
 /** What each kubelet does for pods beside running their containers. */
 const FEATURES: Omit<PodFeatures, 'userNamespaces'> = { probes: true, lifecycleHooks: true, resourceClaims: false };
 
+/** Whom the handlers ask. */
+interface AdmissionParts {
+  readonly volumes: Pick<VolumeManager, 'unsupported'>;
+  readonly node: NodeView;
+  readonly preemption: Pick<Preemption, 'makeRoom'>;
+  /** Where pods are evicted: under pressure not every pod may begin. */
+  readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
+}
+
 /** Who is asked whether a pod may run here, in this order. */
 export function nodeAdmitHandlers(
   {
@@ -16,21 +31,19 @@ export function nodeAdmitHandlers(
     admitHandlers = [],
     userNamespaces,
   }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
-  parts: {
-    readonly volumes: Pick<VolumeManager, 'unsupported'>;
-    readonly node: NodeView;
-    /** Where pods are evicted: under pressure not every pod may begin. */
-    readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
-  },
+  { volumes, node, preemption, eviction }: AdmissionParts,
 ): readonly AdmitHandler[] {
-  const { volumes, node, eviction } = parts;
   return [
     ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod) }] : []),
     unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
-    predicateHandler({ node: () => node.forAdmission(), refresh: (signal) => node.refresh(signal) }, admission),
+    predicateHandler(
+      { node: () => node.forAdmission(), refresh: (signal) => node.refresh(signal), preemption },
+      admission,
+    ),
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
+    podFeaturesHandler(admission?.features ?? {}),
     ...admitHandlers,
   ];
 }

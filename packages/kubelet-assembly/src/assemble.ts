@@ -1,3 +1,4 @@
+import { Preemption } from '@node-agent/admission';
 import { every } from '@node-agent/async';
 import { type BackgroundService, Kubelet, type RuntimeGate, StartupLatency } from '@node-agent/kubelet-core';
 import { PodNetwork } from '@node-agent/network';
@@ -185,7 +186,15 @@ export function assembleKubelet<C>(
       containerGc: containers.gc,
       ...(images.gc && { imageGc: images.gc }),
       ...(eviction && { eviction }),
-      admitHandlers: nodeAdmitHandlers(settings, { volumes, node, eviction }),
+      admitHandlers: nodeAdmitHandlers(settings, {
+        volumes,
+        node,
+        eviction,
+        preemption: new Preemption({
+          ...child('admission'),
+          kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
+        }),
+      }),
       services: [
         ...[...settings.sources, ...(joined ? [joined.podSource] : [])].map((source) =>
           sourceService(source, podConfig),

@@ -1,4 +1,4 @@
-import type { PredicateHandlerOptions, SysctlOptions } from '@node-agent/admission';
+import type { PodFeaturesOptions, PredicateHandlerOptions, SysctlOptions } from '@node-agent/admission';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
@@ -86,6 +86,8 @@ export interface AssemblySettings<C = unknown> {
     readonly sysctls?: SysctlOptions;
     /** Whether the kernel has AppArmor; true by default. */
     readonly appArmor?: boolean;
+    /** What pods may ask of the kubelet itself; everything by default. */
+    readonly features?: PodFeaturesOptions;
   };
   /** Asked after the handlers that every node has. */
   readonly admitHandlers?: readonly AdmitHandler[];

@@ -19,6 +19,8 @@ interface Applicant {
   readonly stop: LinkedAbort;
   /** A handler is at work on it; where none is, it waits for an older applicant to be decided. */
   asking: boolean;
+  /** Others are being ended for it: they hold their resources until they are gone. */
+  recovering: boolean;
 }
 
 /** `final`: whatever is decided about others will not change it. */
@@ -49,7 +51,7 @@ export class Admissions {
    * @param signal ends the asking: nothing is decided then
    */
   ask(pod: Pod, signal: AbortSignal): void {
-    const applicant: Applicant = { pod, stop: linkAbort(signal), asking: false };
+    const applicant: Applicant = { pod, stop: linkAbort(signal), asking: false, recovering: false };
     this.#undecided.set(pod.metadata.uid, applicant);
     this.#consider(applicant);
   }
@@ -66,13 +68,14 @@ export class Admissions {
 
   #consider(applicant: Applicant): void {
     applicant.asking = true;
-    const decision = this.#decide(applicant.pod, applicant.stop.signal);
+    const decision = this.#decide(applicant);
     answered(decision, (settled) => this.#settle(applicant, settled));
   }
 
   #settle(applicant: Applicant, decision: Decision): void {
     const { pod, stop } = applicant;
     applicant.asking = false;
+    applicant.recovering = false;
     if (stop.signal.aborted) {
       if (decision.admit) releaseAll(this.#components.handlers, pod);
       if (this.#undecided.get(pod.metadata.uid) === applicant) this.#forget(applicant);
@@ -98,25 +101,38 @@ export class Admissions {
     }
   }
 
-  /** A refusal is final where the pod would not be admitted even if none of the older applicants were. */
-  #decide(pod: Pod, signal: AbortSignal): Decision | Promise<Decision> {
+  /**
+   * A refusal is final where the pod would not be admitted even if none of the older applicants were. Nobody is ended for a pod before
+   * those are decided; and while others are ended for one of them, nobody is refused for what is about to become free.
+   */
+  #decide(applicant: Applicant): Decision | Promise<Decision> {
     const { handlers, activePods } = this.#components;
+    const { pod, stop } = applicant;
+    const { signal } = stop;
     const active = activePods();
     const older = this.#older(pod);
-    return answered(admitPod(handlers, pod, [...active, ...older], signal), (beside) => {
-      if (beside.admit || older.length === 0) return { ...beside, final: true };
+    if (older.length === 0) {
+      const onRecovery = (): void => {
+        applicant.recovering = true;
+      };
+      return answered(admitPod(handlers, pod, active, signal, onRecovery), (result) => ({ ...result, final: true }));
+    }
+    const besideOlder = [...active, ...older.map((one) => one.pod)];
+    return answered(admitPod(handlers, pod, besideOlder, signal), (beside) => {
+      if (beside.admit) return { ...beside, final: true };
+      if (older.some(({ recovering }) => recovering)) return { ...beside, final: false };
       return answered(admitPod(handlers, pod, active, signal), (alone) => {
         if (alone.admit) releaseAll(handlers, pod);
-        return { ...beside, final: !alone.admit };
+        return { ...beside, final: !alone.admit && alone.recover === undefined };
       });
     });
   }
 
-  #older(pod: Pod): readonly Pod[] {
-    const older: Pod[] = [];
+  #older(pod: Pod): readonly Applicant[] {
+    const older: Applicant[] = [];
     for (const [uid, applicant] of this.#undecided) {
       if (uid === pod.metadata.uid) break;
-      older.push(applicant.pod);
+      older.push(applicant);
     }
     return older;
   }

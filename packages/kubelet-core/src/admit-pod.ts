@@ -6,25 +6,38 @@ import type { AdmitHandler, AdmitResult, Refusal } from './ports.ts';
  * Asks each handler in turn; the first that refuses decides, and those before it let go of what they set aside. One that throws
  * refuses by that. Answers at once where all handlers do; never rejects.
  * @param signal where it is aborted the pod is refused, and nothing stays set aside
+ * @param onRecovery a refusal that can be recovered from is; called when that begins. Absent: it stays a refusal
  */
 export function admitPod(
   handlers: readonly AdmitHandler[],
   pod: Pod,
   activePods: readonly Pod[],
   signal: AbortSignal,
+  onRecovery?: () => void,
 ): AdmitResult | Promise<AdmitResult> {
   const [handler, ...others] = handlers;
   if (handler === undefined) return { admit: true };
-  return answered(ask(handler, pod, activePods, signal), (result) => {
+  const verdict = answered(ask(handler, pod, activePods, signal), (result) => recovered(result, signal, onRecovery));
+  return answered(verdict, (result) => {
     if (!result.admit) return result;
     const rest: AdmitResult | Promise<AdmitResult> = signal.aborted
       ? { admit: false, reason: 'Withdrawn', message: errorText(signal.reason) }
-      : admitPod(others, pod, activePods, signal);
-    return answered(rest, (verdict) => {
-      if (!verdict.admit) handler.release?.(pod);
-      return verdict;
+      : admitPod(others, pod, activePods, signal, onRecovery);
+    return answered(rest, (last) => {
+      if (!last.admit) handler.release?.(pod);
+      return last;
     });
   });
+}
+
+function recovered(
+  result: AdmitResult,
+  signal: AbortSignal,
+  onRecovery: (() => void) | undefined,
+): AdmitResult | Promise<AdmitResult> {
+  if (result.admit || result.recover === undefined || onRecovery === undefined || signal.aborted) return result;
+  onRecovery();
+  return result.recover(signal).catch(unexpected);
 }
 
 /** The pod that all handlers have admitted is not to run after all. */

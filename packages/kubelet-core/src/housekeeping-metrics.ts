@@ -1,6 +1,36 @@
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { Counter, Gauge, Metrics } from '@node-agent/telemetry';
 
+/** Only reasons that are known are counted by name, as upstream does, or the metric would have as many series as there are resources. */
+const COUNTED_REASONS: ReadonlySet<string> = new Set([
+  'AppArmor',
+  'PodOSSelectorNodeLabelDoesNotMatch',
+  'PodOSNotSupported',
+  'InvalidNodeInfo',
+  'InitContainerRestartPolicyForbidden',
+  'SupplementalGroupsPolicyNotSupported',
+  'UnexpectedAdmissionError',
+  'UnknownReason',
+  'UnexpectedPredicateFailureType',
+  'OutOfcpu',
+  'OutOfmemory',
+  'OutOfephemeral-storage',
+  'OutOfpods',
+  'PodLevelResourcesNotSupported',
+  'PodFeatureUnsupported',
+  "node(s) had taints that the pod didn't tolerate",
+  'Evicted',
+  'SysctlForbidden',
+  'TopologyAffinityError',
+  'NodeShutdown',
+  'VolumeAttachmentLimitExceeded',
+]);
+
+function countedReason(reason: string): string {
+  if (COUNTED_REASONS.has(reason)) return reason;
+  return reason.startsWith('OutOf') ? 'OutOfExtendedResources' : 'Other';
+}
+
 /** The counts that the sync handler keeps, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export class HousekeepingMetrics {
   readonly #desired: Gauge<'static'>;
@@ -33,7 +63,7 @@ export class HousekeepingMetrics {
   }
 
   rejected(reason: string): void {
-    this.#rejections.inc({ reason });
+    this.#rejections.inc({ reason: countedReason(reason) });
   }
 
   record(pods: readonly Pod[], activePods: readonly Pod[], mirrorPods: readonly Pod[]): void {

@@ -327,6 +327,12 @@ export interface Refusal {
   readonly admit: false;
   readonly reason: string;
   readonly message: string;
+  /**
+   * Takes away what is in the way, where something may be: other pods are ended for a critical one. Called at most once, and only when all
+   * that came before this pod is decided.
+   * @returns that the pod is admitted now, or another reason why it is not
+   */
+  readonly recover?: (signal: AbortSignal) => Promise<AdmitResult>;
 }
 
 export type AdmitResult = { readonly admit: true } | Refusal;

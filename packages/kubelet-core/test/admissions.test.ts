@@ -120,6 +120,91 @@ describe('pods that are asked for', () => {
   });
 });
 
+/** Room for two, where `critical` has others ended; they are gone when the test says so. */
+function withRecovery() {
+  const begun: string[] = [];
+  let end: (() => void) | undefined;
+  const room: AdmitHandler = {
+    admit: (pod, others) => {
+      if (others.length < 2) return { admit: true };
+      if (!pod.metadata.name.startsWith('critical')) return full;
+      const recover = (): Promise<AdmitResult> => {
+        begun.push(pod.metadata.name);
+        return new Promise((resolve) => {
+          end = () => resolve({ admit: true });
+        });
+      };
+      return { ...full, recover };
+    },
+  };
+  return { room, begun, ended: () => end?.() };
+}
+
+describe('a pod that others are ended for', () => {
+  test('N1: is admitted when they are gone; who does not fit waits for that, and who fits goes on', async () => {
+    const { room, begun, ended } = withRecovery();
+    const free: AdmitHandler = {
+      admit: (pod, others) => (pod.metadata.name === 'fits' ? { admit: true } : room.admit(pod, others, signal)),
+    };
+    const { admissions, active, told } = setUp([free]);
+    active.push(makePod('x'), makePod('y'));
+    for (const name of ['critical', 'plain', 'fits']) admissions.ask(makePod(name), signal);
+    expect(begun).toEqual(['critical']);
+    expect(told).toEqual(['fits admitted']);
+    active.splice(0, 2);
+    ended();
+    await settled();
+    expect(told).toEqual(['fits admitted', 'critical admitted', 'plain OutOfpods']);
+  });
+
+  test('nobody is ended before all older ones are decided, nor twice', async () => {
+    const { room, begun, ended } = withRecovery();
+    const { handler, answer } = slowHandler();
+    const slow: AdmitHandler = {
+      admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
+    };
+    const { admissions, active, told } = setUp([room, slow]);
+    active.push(makePod('x'));
+    for (const name of ['slow', 'critical-a', 'critical-b']) admissions.ask(makePod(name), signal);
+    expect(begun).toEqual([]);
+    await answer('slow', { admit: false, reason: 'NoDevice', message: '' });
+    // There is room for the first of them by now.
+    expect(told).toEqual(['slow NoDevice', 'critical-a admitted']);
+    expect(begun).toEqual(['critical-b']);
+    ended();
+    await settled();
+    expect(told.at(-1)).toBe('critical-b admitted');
+    expect(begun).toEqual(['critical-b']);
+  });
+
+  test('that goes meanwhile is not admitted, and leaves its turn to the next', async () => {
+    const { room, ended } = withRecovery();
+    const { admissions, active, told } = setUp([room]);
+    active.push(makePod('x'), makePod('y'));
+    for (const name of ['critical', 'plain']) admissions.ask(makePod(name), signal);
+    admissions.withdraw('uid-critical');
+    ended();
+    await settled();
+    expect(told).toEqual(['plain OutOfpods']);
+  });
+
+  test('an attempt that fails is a refusal, and what was set aside is free again', async () => {
+    const broken: AdmitHandler = {
+      admit: () => ({ ...full, recover: () => Promise.reject(new Error('nobody ends')) }),
+    };
+    const released: string[] = [];
+    const first: AdmitHandler = {
+      admit: () => ({ admit: true }),
+      release: ({ metadata }) => void released.push(metadata.name),
+    };
+    const { admissions, told } = setUp([first, broken]);
+    admissions.ask(makePod('a'), signal);
+    await settled();
+    expect(told).toEqual(['a UnexpectedAdmissionError']);
+    expect(released).toEqual(['a']);
+  });
+});
+
 describe('a pod that is withdrawn', () => {
   test('is not decided about, its handler is told, and what it admits all the same is released', async () => {
     const { handler, answer, asked, released } = slowHandler();

@@ -7,6 +7,7 @@ export {
   machineCapacity,
   nodeCapacity,
 } from './capacity.ts';
+export { declaredFeatures } from './declared-features.ts';
 export type { ListedInterfaces } from './default-ip.ts';
 export { NodeStatusError, type NodeStatusErrorCode } from './errors.ts';
 export { type HostNetwork, readNetworkFacts } from './host-network.ts';

@@ -1,0 +1,113 @@
+import { isCriticalPod, type Pod, podQosClass, type QosClass } from '@node-agent/pod-spec';
+import type { InsufficientResource, RequestsOf } from './resource-fit.ts';
+
+/** So much of a resource is to become free; CPU in thousandths. */
+export interface Requirement {
+  readonly resource: string;
+  readonly amount: bigint;
+}
+
+/** Which pods are to go; or what would be missing even without all that may. */
+export type PreemptionPlan = { readonly victims: readonly Pod[] } | { readonly missing: readonly Requirement[] };
+
+/** What has to become free for a pod that does not fit. */
+export function requirementsOf(short: readonly InsufficientResource[]): readonly Requirement[] {
+  return short.map(({ resource, requested, used, capacity }) => ({ resource, amount: requested - (capacity - used) }));
+}
+
+/**
+ * The pods to end so that a critical one fits, with the least loss: as few Guaranteed pods as possible, then as few Burstable ones, then as few
+ * BestEffort ones; of as many, those that ask for the least (`getPodsToPreempt` in `pkg/kubelet/preemption/preemption.go`).
+ */
+export function planPreemption(
+  preemptor: Pod,
+  pods: readonly Pod[],
+  requirements: readonly Requirement[],
+  requestsOf: RequestsOf,
+): PreemptionPlan {
+  const amountOf = amounts(requestsOf);
+  const candidates = pods.filter((pod) => isPreemptable(preemptor, pod));
+  const missing = remaining(requirements, candidates, amountOf);
+  if (missing.length > 0) return { missing };
+  const ofClass = (wanted: QosClass): Pod[] => candidates.filter((pod) => podQosClass(pod) === wanted);
+  const [bestEffort, burstable, guaranteed] = [ofClass('BestEffort'), ofClass('Burstable'), ofClass('Guaranteed')];
+  const choose = (from: readonly Pod[], ...gone: readonly (readonly Pod[])[]): readonly Pod[] =>
+    closest(from, remaining(requirements, gone.flat(), amountOf), amountOf);
+  // What is needed of a class even without all pods of the lesser ones.
+  const guaranteedToGo = choose(guaranteed, bestEffort, burstable);
+  const burstableToGo = choose(burstable, bestEffort, guaranteedToGo);
+  const bestEffortToGo = choose(bestEffort, burstableToGo, guaranteedToGo);
+  return { victims: [...bestEffortToGo, ...burstableToGo, ...guaranteedToGo] };
+}
+
+/** Whether a pod may take another one's place: a critical one that of any other, else the one of the higher priority. */
+export function isPreemptable(preemptor: Pod, other: Pod): boolean {
+  if (isCriticalPod(preemptor) && !isCriticalPod(other)) return true;
+  const [own, its] = [preemptor.spec.priority, other.spec.priority];
+  return own !== undefined && its !== undefined && own > its;
+}
+
+/** As upstream words them in its errors. */
+export function formatRequirements(requirements: readonly Requirement[]): string {
+  return `[${requirements.map(({ resource, amount }) => `(res: ${resource}, q: ${amount}), `).join('')}]`;
+}
+
+type AmountOf = (pod: Pod, resource: string) => bigint;
+
+function amounts(requestsOf: RequestsOf): AmountOf {
+  return (pod, resource) => {
+    if (resource === 'pods') return 1n;
+    const quantity = requestsOf(pod).get(resource);
+    return (resource === 'cpu' ? quantity?.milliValue() : quantity?.value()) ?? 0n;
+  };
+}
+
+/** What would still be missing without these pods. */
+function remaining(requirements: readonly Requirement[], gone: readonly Pod[], amountOf: AmountOf): Requirement[] {
+  return requirements.flatMap(({ resource, amount }) => {
+    const left = gone.reduce((sum, pod) => sum - amountOf(pod, resource), amount);
+    return left > 0n ? [{ resource, amount: left }] : [];
+  });
+}
+
+/** One pod after another, each the one that brings nearest to what is missing, until nothing is. */
+function closest(from: readonly Pod[], requirements: readonly Requirement[], amountOf: AmountOf): readonly Pod[] {
+  const pool = [...from];
+  const chosen: Pod[] = [];
+  let missing = requirements;
+  while (missing.length > 0) {
+    let best = pool[0];
+    if (best === undefined) break;
+    let bestDistance = missing.length + 1;
+    for (const pod of pool) {
+      const distance = distanceOf(missing, pod, amountOf);
+      if (distance < bestDistance || (distance === bestDistance && asksForNoMore(pod, best, amountOf))) {
+        bestDistance = distance;
+        best = pod;
+      }
+    }
+    missing = remaining(missing, [best], amountOf);
+    chosen.push(best);
+    // As upstream: the last one takes its place, which decides between equals.
+    const last = pool.pop();
+    const at = pool.indexOf(best);
+    if (at >= 0 && last !== undefined) pool[at] = last;
+  }
+  return chosen;
+}
+
+/** How far a pod's end would be from enough: each resource counts the same, whatever its unit. */
+function distanceOf(missing: readonly Requirement[], pod: Pod, amountOf: AmountOf): number {
+  return missing.reduce((sum, { resource, amount }) => {
+    const left = amount - amountOf(pod, resource);
+    return left > 0n ? sum + (Number(left) / Number(amount)) ** 2 : sum;
+  }, 0);
+}
+
+function asksForNoMore(one: Pod, other: Pod, amountOf: AmountOf): boolean {
+  for (const resource of ['memory', 'cpu']) {
+    const [a, b] = [amountOf(one, resource), amountOf(other, resource)];
+    if (a !== b) return a < b;
+  }
+  return true;
+}

@@ -1,0 +1,215 @@
+import { type Pod, type PodStatus, podRequests } from '@node-agent/pod-spec';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type AdmissionNode, Preemption, planPreemption, predicateHandler } from '../src/index.ts';
+import { makePod } from './pods.ts';
+
+const requestsOf = (pod: Pod) => podRequests(pod);
+const CRITICAL = 2_000_000_000;
+
+/** A pod of a priority, of a class by whether it has limits. */
+function podOf(name: string, requests: Record<string, string>, priority = 0, guaranteed = false): Pod {
+  const pod = makePod(name, requests, { priority });
+  if (!guaranteed) return pod;
+  const containers = pod.spec.containers.map((one) => ({ ...one, resources: { requests, limits: requests } }));
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+const critical = podOf('critical', { cpu: '1' }, CRITICAL);
+const guaranteed = (name: string, requests: Record<string, string>): Pod => podOf(name, requests, 0, true);
+
+describe('who has to make room', () => {
+  const best = podOf('best', {});
+  const small = podOf('small', { cpu: '100m', memory: '100Mi' });
+  const middle = podOf('middle', { cpu: '200m', memory: '200Mi' });
+  const large = podOf('large', { cpu: '400m', memory: '300Mi' });
+  const sure = guaranteed('sure', { cpu: '100m', memory: '100Mi' });
+  const surer = guaranteed('surer', { cpu: '400m', memory: '400Mi' });
+  const cpu = (amount: bigint) => ({ resource: 'cpu', amount });
+
+  test.each([
+    ['nobody, where nothing is missing', [small, sure], [], []],
+    ['the one that is enough and asks for the least', [small, middle, large], [cpu(150n)], ['middle']],
+    ['one large pod rather than two', [small, middle, large], [cpu(300n)], ['large']],
+    ['the largest, then what is missing still', [small, middle, large], [cpu(500n)], ['large', 'small']],
+    ['a Burstable pod before a Guaranteed one', [sure, small], [cpu(100n)], ['small']],
+    [
+      'a Guaranteed pod where the others are not enough, and then as few others as possible',
+      [small, surer],
+      [cpu(450n)],
+      ['small', 'surer'],
+    ],
+    ['no Burstable pod where a Guaranteed one has to go and is enough', [small, surer], [cpu(400n)], ['surer']],
+    ['a place: a BestEffort pod before all others', [sure, small, best], [{ resource: 'pods', amount: 1n }], ['best']],
+    ['two resources at once', [small, large], [cpu(100n), { resource: 'memory', amount: 200n * 2n ** 20n }], ['large']],
+    ['not who is critical too', [podOf('too', { cpu: '4' }, CRITICAL), small], [cpu(100n)], ['small']],
+    ['who is critical, but less so', [podOf('less', { cpu: '4' }, CRITICAL)], [cpu(100n)], ['less']],
+  ])('%s', (_, pods, requirements, expected) => {
+    const preemptor = _.includes('less so') ? podOf('node', {}, CRITICAL + 1000) : critical;
+    const plan = planPreemption(preemptor, pods, requirements, requestsOf);
+    expect('victims' in plan ? plan.victims.map(({ metadata }) => metadata.name).sort() : plan).toEqual(
+      expected.toSorted(),
+    );
+  });
+
+  test('nobody, where all together are not enough; what is missing is told', () => {
+    const requirements = [cpu(300n), { resource: 'memory', amount: 1n }];
+    expect(
+      planPreemption(critical, [small, sure, podOf('own', { cpu: '9' }, CRITICAL)], requirements, requestsOf),
+    ).toEqual({
+      missing: [cpu(100n)],
+    });
+  });
+
+  test('whatever is missing: enough goes, nobody whose end was of no use, and of the better classes as few as possible', () => {
+    const amount = fc.integer({ min: 0, max: 8 });
+    const anyPod = fc.record({ cpu: amount, memory: amount, sure: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(anyPod, { maxLength: 7 }), amount, amount, (wanted, cpuShort, memoryShort) => {
+        const pods = wanted.map(({ cpu: c, memory, sure: isSure }, index) => {
+          const requests = { ...(c > 0 && { cpu: `${c}m` }), ...(memory > 0 && { memory: `${memory}` }) };
+          return isSure && c > 0 && memory > 0 ? guaranteed(`${index}`, requests) : podOf(`${index}`, requests);
+        });
+        const requirements = [
+          { resource: 'cpu', amount: BigInt(cpuShort) },
+          { resource: 'memory', amount: BigInt(memoryShort) },
+        ].filter((one) => one.amount > 0n);
+        const freed = (of: readonly Pod[], resource: string): bigint =>
+          of.reduce((sum, pod) => {
+            const quantity = requestsOf(pod).get(resource);
+            return sum + ((resource === 'cpu' ? quantity?.milliValue() : quantity?.value()) ?? 0n);
+          }, 0n);
+        const enough = (of: readonly Pod[]): boolean =>
+          requirements.every(({ resource, amount: short }) => freed(of, resource) >= short);
+        const plan = planPreemption(critical, pods, requirements, requestsOf);
+        if ('missing' in plan) {
+          expect(enough(pods)).toBe(false);
+          return;
+        }
+        const { victims } = plan;
+        expect(new Set(victims).size).toBe(victims.length);
+        expect(enough(victims)).toBe(true);
+        const isGuaranteed = (pod: Pod): boolean => pod.spec.containers[0]?.resources?.limits !== undefined;
+        const others = pods.filter((pod) => !isGuaranteed(pod));
+        // A Guaranteed pod goes only where all others together are not enough.
+        if (victims.some(isGuaranteed)) expect(enough(others)).toBe(false);
+      }),
+    );
+  });
+});
+
+const node: AdmissionNode = {
+  metadata: { name: 'n1', labels: {} },
+  status: { allocatable: { cpu: '1', memory: '1Gi', pods: '3' } },
+};
+
+function setUp() {
+  const metrics = new MetricsRegistry();
+  const events: string[] = [];
+  const killed: { name: string; status: PodStatus; done: () => void; fail: (err: Error) => void }[] = [];
+  const preemption = new Preemption({
+    metrics,
+    recorder: {
+      event: ({ name }, type, reason, message) => void events.push(`${name}: ${type} ${reason}: ${message}`),
+    },
+    kill: (pod, change, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+        const status = change({ phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] });
+        killed.push({ name: pod.metadata.name, status, done: resolve, fail: reject });
+      }),
+  });
+  const handler = predicateHandler({ node: () => node, preemption });
+  const { signal } = new AbortController();
+  return { metrics, events, killed, handler, signal };
+}
+
+describe('a critical pod', () => {
+  const running = [podOf('a', { cpu: '600m' }), podOf('b', { cpu: '300m' })];
+
+  test('has room made for it: who was in the way has failed, and says why', async () => {
+    const { handler, killed, events, signal, metrics } = setUp();
+    const verdict = await handler.admit(critical, running, signal);
+    expect(verdict).toMatchObject({ admit: false, reason: 'OutOfcpu', recover: expect.any(Function) });
+    if (verdict.admit || verdict.recover === undefined) throw new Error('cannot be recovered from');
+    expect(killed).toEqual([]);
+    const recovering = verdict.recover(signal);
+    expect(killed.map(({ name }) => name).sort()).toEqual(['a', 'b']);
+    expect(killed[0]?.status).toEqual({
+      phase: 'Failed',
+      reason: 'Preempting',
+      message: 'Preempted in order to admit critical pod',
+      conditions: [
+        { type: 'Ready', status: 'True' },
+        {
+          type: 'DisruptionTarget',
+          status: 'True',
+          reason: 'TerminationByKubelet',
+          message: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+        },
+      ],
+    });
+    expect(events.sort()).toEqual([
+      'a: Warning Preempting: Preempted in order to admit critical pod',
+      'b: Warning Preempting: Preempted in order to admit critical pod',
+    ]);
+    for (const { done } of killed) done();
+    expect(await recovering).toEqual({ admit: true });
+    expect(metrics.text()).toContain('kubelet_preemptions{preemption_signal="cpu"} 2');
+  });
+
+  test('runs beside who does not end in time', async () => {
+    const { handler, killed, signal, metrics } = setUp();
+    const verdict = await handler.admit(critical, [podOf('slow', { cpu: '900m' })], signal);
+    if (verdict.admit) throw new Error('admitted');
+    const recovering = verdict.recover?.(signal);
+    killed[0]?.fail(new Error('timeout waiting to kill pod'));
+    expect(await recovering).toEqual({ admit: true });
+    expect(metrics.text()).not.toContain('kubelet_preemptions{');
+  });
+
+  test('that goes meanwhile waits no more', async () => {
+    const { handler } = setUp();
+    const gone = new AbortController();
+    const verdict = await handler.admit(critical, running, gone.signal);
+    if (verdict.admit) throw new Error('admitted');
+    const recovering = verdict.recover?.(gone.signal);
+    gone.abort(new Error('it is gone'));
+    await expect(recovering).rejects.toThrow('it is gone');
+  });
+
+  test('that no end of others could help is refused, and nobody is ended', async () => {
+    const { handler, killed, signal } = setUp();
+    const verdict = await handler.admit(
+      critical,
+      [podOf('other', { cpu: '600m' }, CRITICAL), podOf('b', { cpu: '100m' })],
+      signal,
+    );
+    if (verdict.admit) throw new Error('admitted');
+    expect(await verdict.recover?.(signal)).toEqual({
+      admit: false,
+      reason: 'UnexpectedAdmissionError',
+      message:
+        'Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ' +
+        'no set of running pods found to reclaim resources: [(res: cpu, q: 600), ]',
+    });
+    expect(killed).toEqual([]);
+  });
+
+  test('that something else is in the way of too is told that, and nobody is ended', async () => {
+    const { handler, signal } = setUp();
+    const elsewhere = { ...critical, spec: { ...critical.spec, nodeSelector: { zone: 'b' } } };
+    expect(await handler.admit(elsewhere, running, signal)).toEqual({
+      admit: false,
+      reason: 'NodeAffinity',
+      message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    });
+  });
+
+  test('alone is worth the end of others', async () => {
+    const { handler, signal } = setUp();
+    const verdict = await handler.admit(podOf('plain', { cpu: '1' }, 5), running, signal);
+    expect(verdict).toMatchObject({ admit: false, reason: 'OutOfcpu' });
+    expect(verdict).not.toHaveProperty('recover');
+  });
+});
