@@ -73,6 +73,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       resolvConfPath: configuration.resolvConf,
       clusterDns: configuration.clusterDNS,
       clusterDomain: configuration.clusterDomain,
+      hostnameOverride: featureGates.enabled('HostnameOverride'),
     },
     syncFrequencyMs: configuration.syncFrequencyMs,
     restartFeatures: {

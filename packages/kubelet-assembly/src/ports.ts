@@ -95,6 +95,8 @@ export interface AssemblySettings<C = unknown> {
     readonly resolvConfPath: string;
     readonly clusterDns: readonly string[];
     readonly clusterDomain: string;
+    /** Gate HostnameOverride; true by default. */
+    readonly hostnameOverride?: boolean;
   };
   readonly syncFrequencyMs: number;
   readonly backOff: BackOffLimits;

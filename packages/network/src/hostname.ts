@@ -14,14 +14,24 @@ export interface PodHostname {
   readonly truncated: boolean;
 }
 
+/** What pods' host names depend on beside the pods. */
+export interface HostnameOptions {
+  readonly clusterDomain: string;
+  /** Gate HostnameOverride; true by default. */
+  readonly hostnameOverride?: boolean;
+}
+
 /**
  * The host name and domain of a pod: `hostnameOverride` alone, else `hostname` (or the pod's name) with `subdomain`
  * below the namespace's services (`GeneratePodHostNameAndDomain` upstream, KEP-4762).
  * @throws NetworkError `InvalidHostname`
  */
-export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
+export function podHostname(
+  pod: Pod,
+  { clusterDomain, hostnameOverride: overrides = true }: HostnameOptions,
+): PodHostname {
   const { hostnameOverride, hostname, subdomain } = pod.spec;
-  if (hostnameOverride != null) {
+  if (overrides && hostnameOverride != null) {
     require(`pod HostnameOverride ${JSON.stringify(hostnameOverride)} is not a valid DNS subdomain`, dns1123SubdomainProblem(
       hostnameOverride,
     ));

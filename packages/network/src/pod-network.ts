@@ -27,6 +27,8 @@ export interface PodNetworkOptions {
   readonly clusterDns?: readonly string[];
   /** Default: ''. */
   readonly clusterDomain?: string;
+  /** Gate HostnameOverride. Default: true. */
+  readonly hostnameOverride?: boolean;
   /** Default: none. */
   readonly nodeIps?: readonly string[];
 }
@@ -56,6 +58,7 @@ export class PodNetwork {
       resolvConfPath: '/etc/resolv.conf',
       clusterDns: [],
       clusterDomain: '',
+      hostnameOverride: true,
       nodeIps: [],
       ...options,
     };
@@ -82,7 +85,7 @@ export class PodNetwork {
    * @throws NetworkError `InvalidHostname`
    */
   hostname(pod: Pod): { readonly hostname: string; readonly domain: string } {
-    const { hostname, domain, truncated } = podHostname(pod, this.#options.clusterDomain);
+    const { hostname, domain, truncated } = podHostname(pod, this.#options);
     if (truncated) {
       const { name, uid } = pod.metadata;
       this.#logger.warn({ podUid: uid, podName: name, hostname }, 'Hostname of pod was too long, truncated it');

@@ -13,7 +13,16 @@ describe('podHostname', () => {
     ['both', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
     ['an override beats both', { hostname: 'h', subdomain: 'sub', hostnameOverride: 'a.b' }, 'a.b', ''],
   ])('%s', (_, spec, hostname, domain) => {
-    expect(podHostname(makePod(spec), 'cluster.local')).toEqual({ hostname, domain, truncated: false });
+    expect(podHostname(makePod(spec), { clusterDomain: 'cluster.local' })).toEqual({
+      hostname,
+      domain,
+      truncated: false,
+    });
+  });
+
+  it('takes no override where the gate is off', () => {
+    const pod = makePod({ hostname: 'h', hostnameOverride: 'a.b' });
+    expect(podHostname(pod, { clusterDomain: '', hostnameOverride: false }).hostname).toBe('h');
   });
 
   it.each([
@@ -22,8 +31,8 @@ describe('podHostname', () => {
     [`${long}.c`, long],
     [`${'a'.repeat(60)}-.-.c`, 'a'.repeat(60)],
   ])('cuts %s to %s', (name, hostname) => {
-    expect(podHostname(makePod({}, name), '')).toEqual({ hostname, domain: '', truncated: true });
-    expect(podHostname(makePod({ hostnameOverride: `${long}.bc` }), '').hostname).toBe(long);
+    expect(podHostname(makePod({}, name), { clusterDomain: '' })).toEqual({ hostname, domain: '', truncated: true });
+    expect(podHostname(makePod({ hostnameOverride: `${long}.bc` }), { clusterDomain: '' }).hostname).toBe(long);
   });
 
   it.each([
@@ -33,17 +42,19 @@ describe('podHostname', () => {
     [{ hostnameOverride: '' }, 'pod HostnameOverride "" is not a valid DNS subdomain'],
     [{ hostnameOverride: 'a..b' }, 'pod HostnameOverride "a..b" is not a valid DNS subdomain'],
   ])('refuses %j', (spec, message) => {
-    expect(() => podHostname(makePod(spec), '')).toThrow(message);
+    expect(() => podHostname(makePod(spec), { clusterDomain: '' })).toThrow(message);
   });
 
   it('refuses a name of which nothing is left', () => {
-    expect(() => podHostname(makePod({}, '-'.repeat(70)), '')).toThrow('hostname for pod "---');
+    expect(() => podHostname(makePod({}, '-'.repeat(70)), { clusterDomain: '' })).toThrow('hostname for pod "---');
   });
 
   it('gives every pod name a host name that the kernel takes', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9][-.a-z0-9]{0,250}[a-z0-9]$/), (name) => {
-        expect(podHostname(makePod({}, name), '').hostname).toMatch(/^(?=.{1,63}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/);
+        expect(podHostname(makePod({}, name), { clusterDomain: '' }).hostname).toMatch(
+          /^(?=.{1,63}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/,
+        );
       }),
     );
   });

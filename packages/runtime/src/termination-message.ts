@@ -2,6 +2,7 @@ import { basename, dirname } from 'node:path';
 import type { ContainerStatus } from '@node-agent/cri-client';
 import { type FileHandle, type FileSystem, isMissing } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
+import { absolutePath } from './config/absolute-path.ts';
 import { parseContainerAnnotations } from './config/labels.ts';
 import { tailOfCriLog } from './cri-log-tail.ts';
 
@@ -34,7 +35,7 @@ export async function readTerminationMessage(fs: Files, status: ContainerStatus)
   const mount =
     terminationMessagePath === ''
       ? undefined
-      : status.mounts.find(({ containerPath }) => containerPath === terminationMessagePath);
+      : status.mounts.find(({ containerPath }) => containerPath === absolutePath(terminationMessagePath));
   if (mount !== undefined) {
     try {
       const message = new TextDecoder().decode((await readMessage(fs, mount.hostPath)).bytes);

@@ -66,6 +66,12 @@ describe('the termination message', () => {
   test.each([
     ['is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
     [
+      'is found where the pod names its path without a slash',
+      { [FILE]: 'bye' },
+      { path: 'dev/termination-log' },
+      'bye',
+    ],
+    [
       'is the end of the log where the file is empty and the container failed',
       { [FILE]: '', [LOG]: log },
       {},

@@ -7,6 +7,7 @@ import {
 } from '@node-agent/cri-client';
 import type { Container, Mount } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
+import { absolutePath } from './absolute-path.ts';
 import type { ContainerContext } from './context.ts';
 
 const PROPAGATION: Readonly<Record<Mount['propagation'], MountPropagation>> = {
@@ -47,7 +48,7 @@ export function containerMounts(
     ...mounts,
     {
       hostPath: terminationMessageFile,
-      containerPath: terminationMessagePath.startsWith('/') ? terminationMessagePath : `/${terminationMessagePath}`,
+      containerPath: absolutePath(terminationMessagePath),
       selinuxRelabel: context.selinuxEnabled ?? false,
       ...mappings,
     },

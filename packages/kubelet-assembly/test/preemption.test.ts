@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import { ids, makePod, makeWorld, startKubelet } from './node.ts';
+
+/** The node has two CPUs. */
+const withCpu = (name: string, cpu: string, priority: number, more: object = {}) => {
+  const pod = makePod(name, {
+    priority,
+    containers: [
+      {
+        name: 'main',
+        image: 'busybox',
+        imagePullPolicy: 'Never',
+        command: ['sleep', 'infinity'],
+        resources: { requests: { cpu } },
+      },
+    ],
+    ...more,
+  });
+  // Static pods are critical all of them.
+  const annotations = { 'kubernetes.io/config.source': 'api' };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+};
+const CRITICAL = 2_000_000_000;
+const deaf = { terminationGracePeriodSeconds: 5 };
+
+describe('a critical pod that does not fit', () => {
+  test('N1: starts when who was in the way has ended; that has failed with its reason, and others go on meanwhile', async () => {
+    const world = await makeWorld();
+    const { kubelet, setPods, status, stop } = startKubelet(world);
+    const [small, large, other] = [
+      withCpu('small', '700m', 0, deaf),
+      withCpu('large', '900m', 0, deaf),
+      makePod('other'),
+    ];
+    setPods([small, large]);
+    await world.clock.advance(5000);
+    expect(await ids(world.cri)).toHaveLength(2);
+
+    const critical = withCpu('critical', '1', CRITICAL);
+    setPods([small, large, critical, other]);
+    await world.clock.advance(1000);
+    const phase = (name: string) => status.getPodStatus(`uid-${name}`)?.phase;
+    expect(phase('small')).toBe('Failed');
+    expect(phase('critical')).toBeUndefined();
+    expect(kubelet.explain('default', 'critical')).toBeDefined();
+    expect(phase('other')).toBeDefined();
+
+    await world.clock.advance(60_000);
+    expect(phase('critical')).toBe('Running');
+    expect(phase('large')).toBe('Running');
+    expect(status.getPodStatus('uid-small')).toMatchObject({
+      phase: 'Failed',
+      reason: 'Preempting',
+      message: 'Preempted in order to admit critical pod',
+      conditions: expect.arrayContaining([
+        expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' }),
+      ]),
+    });
+    const reasons = world.events
+      .eventsOf({ kind: 'Pod', namespace: 'default', name: 'small', uid: 'uid-small' })
+      .map(({ reason }) => reason);
+    expect(reasons).toContain('Preempting');
+    await stop();
+  });
+
+  test('N1: after a restart of the kubelet what ran keeps its place, and nobody is ended for who runs already', async () => {
+    const world = await makeWorld();
+    const pods = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
+    const first = startKubelet(world);
+    first.setPods(pods);
+    await world.clock.advance(5000);
+    const before = await ids(world.cri);
+    expect(before).toHaveLength(2);
+    await first.stop();
+    const second = startKubelet(world);
+    // The newer critical pod comes before what runs in the order of their sources.
+    second.setPods([...pods].reverse());
+    await world.clock.advance(5000);
+    expect(await ids(world.cri)).toEqual(before);
+    expect(second.status.getPodStatus('uid-plain')?.phase).toBe('Running');
+    await second.stop();
+  });
+
+  test('is rejected where only critical pods are in the way', async () => {
+    const world = await makeWorld();
+    const { setPods, status, stop } = startKubelet(world);
+    setPods([withCpu('first', '1500m', CRITICAL)]);
+    await world.clock.advance(5000);
+    setPods([withCpu('first', '1500m', CRITICAL), withCpu('second', '1', CRITICAL)]);
+    await world.clock.advance(5000);
+    expect(status.getPodStatus('uid-second')).toMatchObject({ phase: 'Failed', reason: 'UnexpectedAdmissionError' });
+    expect(status.getPodStatus('uid-first')?.phase).toBe('Running');
+    await stop();
+  });
+});
