@@ -27,13 +27,25 @@ export const pod = {
       'ephemeralContainers',
       [t.actions, 'one that was created and not started has not run'],
       [t.ephemeral, 'one that is added to a pod that runs starts in it, and never again'],
+      [
+        t.debugging,
+        'one that is added to a pod that runs sees its target, ends once, and is not started again by the next kubelet',
+      ],
     ),
     works('hostAliases', [t.network, "writes the pod's names and aliases, and mounts the file read-write"]),
-    works('hostIPC hostNetwork hostPID shareProcessNamespace', [t.sandbox, 'shares namespaces as %j asks']),
+    works(
+      'hostIPC hostNetwork hostPID shareProcessNamespace',
+      [t.sandbox, 'shares namespaces as %j asks'],
+      [t.security, 'namespaces: the pod’s own, shared among its containers, or the host’s'],
+    ),
     works(
       'hostUsers',
       [t.userns, 'has the same IDs in its sandbox, its containers and their mounts, and others have the node’s'],
       [t.userns, 'waits, and says so, where the runtime or the kernel has none'],
+      [
+        t.security,
+        'a pod with hostUsers false has IDs of its own, in its volumes too; or says that the runtime has none',
+      ],
     ),
     works('hostname subdomain', [t.hostname, 'both']),
     works('hostnameOverride', [t.hostname, 'an override beats both']),
@@ -52,7 +64,11 @@ export const pod = {
       [t.amounts, 'overhead on top, for limits only where there is one'],
     ),
     others('preemptionPolicy', 'the scheduler: the node makes room for critical pods alone'),
-    works('priority', [t.facts, 'critical is %s for %s']),
+    works(
+      'priority',
+      [t.facts, 'critical is %s for %s'],
+      [t.preemption, 'has room made for it: who was in the way has failed, and says why'],
+    ),
     others('priorityClassName', 'the API server, which looks its `priority` up'),
     works('readinessGates', [
       t.status,

@@ -2,6 +2,7 @@
 import { files as t } from './tests.mjs';
 import { others, refused, works } from './verdicts.mjs';
 
+const users = [t.security, 'users and groups are the container’s before the pod’s before the image’s'];
 const whose = [t.container, 'takes the container before the pod, and the pod before the image'];
 const nonRoot = [t.container, 'runAsNonRoot: image %j, pod %s, container %s'];
 const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'];
@@ -17,34 +18,55 @@ export const security = {
       t.volumes,
       'is told before a pod is taken on',
     ]),
-    works('runAsGroup runAsUser seLinuxOptions', whose),
-    works('runAsNonRoot', nonRoot),
+    works('runAsGroup runAsUser', whose, users),
+    works('seLinuxOptions', whose),
+    works('runAsNonRoot', nonRoot, [
+      t.security,
+      'runAsNonRoot holds a container back whose image runs as root, and lets a user through',
+    ]),
     refused('seLinuxChangePolicy', claims, 'only volumes of claims go by it, as upstream', [
       t.volumes,
       'is told before a pod is taken on',
     ]),
-    works('seccompProfile', seccomp),
-    works('supplementalGroups', whose, [
+    works('seccompProfile', seccomp, [
+      t.security,
+      'seccomp: unconfined by default, the runtime’s, and a profile of the node',
+    ]),
+    works('supplementalGroups', whose, users, [
       t.sandbox,
       "carries the pod's security context, with the runtime's seccomp profile whatever the pod says",
     ]),
     works('supplementalGroupsPolicy', [t.predicates, 'strict supplemental groups where the runtime has them']),
     works(
       'sysctls',
+      [t.security, 'sysctls of the pod’s own namespaces are set'],
       [t.sysctls, 'an unsafe one'],
       [t.sandbox, "carries the pod's security context, with the runtime's seccomp profile whatever the pod says"],
     ),
     others('windowsOptions', windows),
   ],
   SecurityContext: [
-    works(
-      'allowPrivilegeEscalation capabilities privileged readOnlyRootFilesystem runAsUser runAsGroup seLinuxOptions',
-      whose,
-    ),
+    works('allowPrivilegeEscalation readOnlyRootFilesystem', whose, [
+      t.security,
+      'allowPrivilegeEscalation false sets no_new_privs, and readOnlyRootFilesystem the root read-only',
+    ]),
+    works('capabilities privileged', whose, [
+      t.security,
+      'capabilities are added and dropped, and a privileged container has all',
+    ]),
+    works('runAsUser runAsGroup', whose, users),
+    works('seLinuxOptions', whose),
     works('appArmorProfile', appArmor),
-    works('procMount', [t.container, 'masks parts of /proc unless the container asks for all of it']),
+    works(
+      'procMount',
+      [t.security, 'parts of /proc are masked or read-only, and are not where the pod may unmask them'],
+      [t.container, 'masks parts of /proc unless the container asks for all of it'],
+    ),
     works('runAsNonRoot', nonRoot, [t.container, "lets a container out of its pod's runAsNonRoot"]),
-    works('seccompProfile', seccomp),
+    works('seccompProfile', seccomp, [
+      t.security,
+      'seccomp: unconfined by default, the runtime’s, and a profile of the node',
+    ]),
     others('windowsOptions', windows),
   ],
   AppArmorProfile: [works('localhostProfile type', appArmor, [t.appArmor, 'a profile without a name'])],

@@ -47,6 +47,8 @@ export const files = {
   runtimeClasses: 'packages/kubelet-assembly/test/runtime-classes.test.ts',
   tokens: 'packages/object-cache/test/pod-sources.test.ts',
   trustLabels: 'packages/object-cache/test/cluster-trust-bundles.test.ts',
+  preemption: 'packages/admission/test/preemption.test.ts',
+  debugging: 'apps/kubelet/test/e2e-cluster/debugging.e2e.test.ts',
   userns: 'packages/kubelet-assembly/test/user-namespaces.test.ts',
   security: 'apps/kubelet/test/e2e/security-suite.ts',
   volumes: `${volumes}/volume-manager.test.ts`,

@@ -22,7 +22,7 @@ async function debug(it: TestCluster, name: string, ...containers: object[]): Pr
   });
 }
 
-await withCluster('ephemeral containers', { subnet: '10.199.80.0/24' }, (cluster) => {
+await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/24' }, (cluster) => {
   test('one that is added to a pod that runs sees its target, ends once, and is not started again by the next kubelet', async () => {
     const it = cluster();
     await it.createPod('app', { containers: [script('web', `exec 3<&0; ${FOREVER}`), script('other', FOREVER)] });
