@@ -21,7 +21,6 @@ describe('what is not there yet', () => {
       'enforceNodeAllocatable',
       'not held back yet',
     ],
-    ['userNamespaces: {idsPerPod: 131072}', 'userNamespaces.idsPerPod', 'do not get user namespaces yet'],
     ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'attaches no volumes itself'],
   ])('is refused: %s', async (body, path, because) => {
     const error = await refusal({ config: file(body) });
