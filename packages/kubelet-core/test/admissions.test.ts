@@ -177,6 +177,23 @@ describe('a pod that others are ended for', () => {
     expect(begun).toEqual(['critical-b']);
   });
 
+  test('is not refused because an older one takes its time, though it would not fit by itself either', async () => {
+    const { room, begun, ended } = withRecovery();
+    const { handler, answer } = slowHandler();
+    const either: AdmitHandler = {
+      admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler : room).admit(pod, others, stop),
+    };
+    const { admissions, active, told } = setUp([either]);
+    active.push(makePod('x'), makePod('y'));
+    for (const name of ['slow', 'critical']) admissions.ask(makePod(name), signal);
+    expect([begun, told]).toEqual([[], []]);
+    await answer('slow', { admit: false, reason: 'NoDevice', message: '' });
+    expect(begun).toEqual(['critical']);
+    ended();
+    await settled();
+    expect(told).toEqual(['slow NoDevice', 'critical admitted']);
+  });
+
   test('that goes meanwhile is not admitted, and leaves its turn to the next', async () => {
     const { room, ended } = withRecovery();
     const { admissions, active, told } = setUp([room]);
