@@ -80,6 +80,14 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       containerRestartRules: featureGates.enabled('ContainerRestartRules'),
       restartAllContainers: featureGates.enabled('RestartAllContainersOnContainerExits'),
     },
+    resize: {
+      initContainers: featureGates.enabled('InPlacePodVerticalScalingInitContainers'),
+      podLevel: featureGates.enabled('InPlacePodLevelResourcesVerticalScaling'),
+      limitedSwap:
+        configuration.memorySwap.swapBehavior === 'LimitedSwap' &&
+        machine.swapControllerAvailable &&
+        machine.cgroupVersion === 2,
+    },
     backOff: { initialMs: Math.min(INITIAL_BACK_OFF_MS, maxBackOffMs), maxMs: maxBackOffMs },
     pulls: {
       serialize: configuration.serializeImagePulls,

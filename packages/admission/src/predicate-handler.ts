@@ -1,7 +1,7 @@
 import { isCriticalPod, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
-import { checkPredicates, firstRefusal, type Refusal } from './predicates.ts';
+import { checkPredicates, firstRefusal, type Refusal, resourceRefusal } from './predicates.ts';
 import type { Preemption } from './preemption.ts';
 import { rememberedRequests } from './resource-fit.ts';
 
@@ -22,6 +22,8 @@ export interface PredicateHandler {
    * @param others those that hold resources of the node (N1)
    */
   admit(pod: Pod, others: readonly Pod[], signal?: AbortSignal): Verdict | Promise<Verdict>;
+  /** Whether the node has room for a pod that runs, as it asks to be from now on. Where it runs is no longer asked. */
+  resize(pod: Pod, others: readonly Pod[]): Verdict;
 }
 
 /** What decides beside the node. */
@@ -46,6 +48,8 @@ export function predicateHandler(
   { taintComparisons = false }: PredicateHandlerOptions = {},
 ): PredicateHandler {
   const context = { taintComparisons, requestsOf: rememberedRequests() };
+  const verdict = (refusal: Refusal | undefined): Verdict =>
+    refusal === undefined ? { admit: true } : { admit: false, ...refusal };
   const check = (pod: Pod, others: readonly Pod[]): Verdict => {
     const misfit = checkPredicates(pod, others, node(), context);
     if (misfit === undefined) return { admit: true };
@@ -54,8 +58,7 @@ export function predicateHandler(
     // That resources are short does not keep a critical pod out: any other reason does.
     if (other !== undefined) return { admit: false, ...other };
     const recover = async (signal: AbortSignal): Promise<Verdict> => {
-      const refusal = await preemption.makeRoom(pod, misfit.short, others, context.requestsOf, signal);
-      return refusal === undefined ? { admit: true } : { admit: false, ...refusal };
+      return verdict(await preemption.makeRoom(pod, misfit.short, others, context.requestsOf, signal));
     };
     return { admit: false, ...firstRefusal(misfit), recover };
   };
@@ -65,6 +68,7 @@ export function predicateHandler(
       if (look === undefined || isStaticPod(pod) || matchesNodeAffinity(pod, node())) return check(pod, others);
       return look(signal).then(() => check(pod, others));
     },
+    resize: (pod, others) => verdict(resourceRefusal(pod, others, node(), context.requestsOf)),
   };
 }
 

@@ -100,6 +100,17 @@ function generalMisfit(
   return { short, refusals };
 }
 
+/** Why a node has not enough left for a pod beside the others; `undefined` where it has, and where nobody knows what it has. */
+export function resourceRefusal(
+  pod: Pod,
+  others: readonly Pod[],
+  { status }: AdmissionNode,
+  requestsOf: RequestsOf,
+): Refusal | undefined {
+  const [short] = status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf) : [];
+  return short && insufficient(short);
+}
+
 function insufficient({ resource, requested, used, capacity }: InsufficientResource): Refusal {
   const amounts = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;
   return { reason: `OutOf${resource}`, message: `Node didn't have enough resource: ${resource}, ${amounts}` };

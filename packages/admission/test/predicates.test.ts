@@ -51,6 +51,20 @@ describe('N1: resources of the node', () => {
     expect(admit(pod, others)).toBe(expected);
   });
 
+  test('a pod that runs is resized within what the others leave; where it runs is no longer asked', () => {
+    const { resize } = predicateHandler({ node: () => node });
+    const elsewhere = {
+      ...makePod('p', { cpu: '500m' }),
+      spec: { ...makePod('p', { cpu: '500m' }).spec, nodeName: 'n2' },
+    };
+    expect(resize(elsewhere, [busy])).toEqual({ admit: true });
+    expect(resize(makePod('p', { cpu: '600m' }), [busy])).toEqual({
+      admit: false,
+      reason: 'OutOfcpu',
+      message: "Node didn't have enough resource: cpu, requested: 600, used: 1500, capacity: 2000",
+    });
+  });
+
   test('nothing requested needs nothing, however full the node is', () => {
     expect(admit(makePod('p'), [makePod('over', { cpu: '3' })])).toBe('admitted');
   });

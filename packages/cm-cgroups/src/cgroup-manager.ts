@@ -1,5 +1,5 @@
 import type { CgroupName } from './names.ts';
-import type { ResourceConfig } from './resource-config.ts';
+import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
 /** Groups on this machine, whichever version of cgroups it has. */
 export interface CgroupManager {
@@ -16,6 +16,8 @@ export interface CgroupManager {
   create(name: CgroupName, config: ResourceConfig): Promise<void>;
   /** @throws CgroupError `Refused`, `Busy`, `MissingController` */
   update(name: CgroupName, config: ResourceConfig): Promise<void>;
+  /** What a group is held to by the kernel at this moment. @throws CgroupError `Io` where it is not there */
+  read(name: CgroupName): Promise<GroupLimits>;
   /**
    * Kills what is in a group and all below it, and removes them; resolves when they are gone, or were not there.
    * @throws CgroupError `NotRemoved`: what is left is named, and to be tried again later

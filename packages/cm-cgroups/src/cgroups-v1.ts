@@ -4,6 +4,7 @@ import type { CgroupManager } from './cgroup-manager.ts';
 import { writeControls } from './control-files.ts';
 import { v1Steps } from './control-steps-v1.ts';
 import { makeCpusetGroup } from './cpuset-v1.ts';
+import { CgroupError } from './errors.ts';
 import { subgroups } from './group-files.ts';
 import { processesLeft, removeGroup } from './group-remover.ts';
 import { type CgroupV1Hierarchy, readText } from './hierarchy.ts';
@@ -11,7 +12,8 @@ import { machineHugePageSizes } from './huge-page-sizes.ts';
 import { killProcesses } from './kill-processes.ts';
 import type { CgroupComponents } from './manager-components.ts';
 import { type CgroupName, cgroupfsPath } from './names.ts';
-import type { ResourceConfig } from './resource-config.ts';
+import { readV1Limits } from './read-limits.ts';
+import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
 /** A group exists when it is in these hierarchies, as far as there are such; runtimes leave the others out at times. */
 const NEEDED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
@@ -57,6 +59,19 @@ export class CgroupsV1 implements CgroupManager {
     const { fs } = this.#components;
     const sizes = this.#mounts.has('hugetlb') ? await machineHugePageSizes(fs) : [];
     await writeControls(fs, v1Steps(config, sizes), (controller) => this.#directory(controller, name));
+  }
+
+  async read(name: CgroupName): Promise<GroupLimits> {
+    const cpu = this.#directory('cpu', name);
+    const memory = this.#directory('memory', name);
+    if (cpu === undefined || memory === undefined) {
+      throw new CgroupError('MissingController', 'this machine has no cgroup controllers cpu and memory');
+    }
+    try {
+      return await readV1Limits(this.#components.fs, { cpu, memory });
+    } catch (err) {
+      throw CgroupError.from(err);
+    }
   }
 
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {

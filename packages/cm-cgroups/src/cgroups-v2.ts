@@ -11,7 +11,8 @@ import { machineHugePageSizes } from './huge-page-sizes.ts';
 import { killProcesses } from './kill-processes.ts';
 import type { CgroupComponents } from './manager-components.ts';
 import { type CgroupName, cgroupfsPath } from './names.ts';
-import type { ResourceConfig } from './resource-config.ts';
+import { readV2Limits } from './read-limits.ts';
+import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
 /** The controllers that a kubelet uses, as far as this machine has them. */
 const NEEDED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
@@ -65,6 +66,14 @@ export class CgroupsV2 implements CgroupManager {
     await writeControls(fs, v2Steps(config, sizes), (controller) =>
       this.#hierarchy.controllers.has(controller) ? this.#directory(name) : undefined,
     );
+  }
+
+  async read(name: CgroupName): Promise<GroupLimits> {
+    try {
+      return await readV2Limits(this.#components.fs, this.#directory(name));
+    } catch (err) {
+      throw CgroupError.from(err);
+    }
   }
 
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {

@@ -29,4 +29,4 @@ export { PodCgroups, type PodCgroupsComponents, type PodCgroupsOptions } from '.
 export { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 export { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
 export { qosShares } from './qos-resources.ts';
-export type { ResourceConfig } from './resource-config.ts';
+export type { GroupLimits, ResourceConfig } from './resource-config.ts';

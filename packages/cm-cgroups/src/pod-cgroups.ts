@@ -12,13 +12,14 @@ import {
 import type { CgroupManager } from './cgroup-manager.ts';
 import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
+import { growing } from './growing.ts';
 import { cgroupTimer } from './metrics.ts';
 import { type CgroupName, cgroupfsPath, parseCgroupfsPath } from './names.ts';
 import { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 import { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
 import { PodTree } from './pod-tree.ts';
 import { qosShares } from './qos-resources.ts';
-import type { ResourceConfig } from './resource-config.ts';
+import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
 export interface PodCgroupsComponents {
   /** Asked once, when it is first needed, and again where it failed; `openCgroups` is one. */
@@ -73,6 +74,12 @@ export class PodCgroups {
   readonly #turns = new KeyedMutex<string>();
   /** The pods whose limits this object has set: one that was ended between making a group and that may have left it without. */
   readonly #limited = new Set<string>();
+  /** What each pod's group was set to last. */
+  readonly #set = new Map<string, ResourceConfig>();
+  /** A pod as it is in memory never changes. */
+  readonly #wanted = new WeakMap<Pod, ResourceConfig>();
+  /** What the kernel held each pod's group to when it was set last. */
+  readonly #held = new Map<string, GroupLimits>();
   #tree: Promise<Ready> | undefined;
 
   /** @throws CgroupError `InvalidName` for a root that is none */
@@ -122,7 +129,8 @@ export class PodCgroups {
   }
 
   /**
-   * Makes the pod's group and sets its limits, where that is not done.
+   * Makes the pod's group and sets its limits, where that is not done. One that is there from an earlier process may hold containers that
+   * are larger than the pod is to be: it grows here, and {@link differs} tells that it is still to shrink, after them.
    * @param pod as allocated
    * @returns whether that was to be done
    * @throws CgroupError, among them `Refused`: a pod whose limit cannot be set must not run without it
@@ -132,10 +140,15 @@ export class PodCgroups {
     const name = this.#name(pod);
     const { uid } = pod.metadata;
     const make = async (): Promise<boolean> => {
-      if (this.#limited.has(uid) && (await manager.exists(name))) return false;
+      const isThere = await manager.exists(name);
+      if (this.#limited.has(uid) && isThere) return false;
+      const config = this.wanted(pod);
+      const { set, kept } = isThere ? growing(config, await heldBy(manager, name)) : { set: config, kept: {} };
+      this.#held.delete(uid);
       try {
-        await this.#timed('create', () => manager.create(name, podResourceConfig(pod, this.#options)));
+        await this.#timed('create', () => manager.create(name, set));
         this.#limited.add(uid);
+        this.#set.set(uid, { ...config, ...kept });
       } catch (err) {
         if (!CgroupError.is(err) || err.code !== 'Busy') throw err;
         // It runs already, and uses more than it may: it is not to end for that. Its next sync tries again.
@@ -146,12 +159,58 @@ export class PodCgroups {
     return await this.#turns.run(uid, make, signal);
   }
 
-  /** Sets the pod's limits anew: before its containers get more, after they got less. @param pod as allocated */
-  async update(pod: Pod, signal: AbortSignal): Promise<void> {
+  /** What the pod's group is to be held to. @param pod as allocated */
+  wanted(pod: Pod): ResourceConfig {
+    const wanted = this.#wanted.get(pod) ?? podResourceConfig(pod, this.#options);
+    this.#wanted.set(pod, wanted);
+    return wanted;
+  }
+
+  /** Whether the pod's group was set to another share of CPU or memory last than it is to have; a limit that goes away does not count. */
+  differs(pod: Pod): boolean {
+    const set = this.#set.get(pod.metadata.uid);
+    if (set === undefined) return false;
+    const wanted = this.wanted(pod);
+    return (['cpuShares', 'cpuQuotaUs', 'memoryBytes'] as const).some(
+      (name) => wanted[name] && wanted[name] !== set[name],
+    );
+  }
+
+  /**
+   * What the pod's group is held to; read once after each time that this object has set it.
+   * @throws CgroupError `Io`
+   */
+  async limits(pod: Pod, signal: AbortSignal): Promise<GroupLimits> {
+    const { uid } = pod.metadata;
     const { manager } = await this.#ready(signal);
-    const config = podResourceConfig(pod, this.#options);
-    const update = (): Promise<void> => this.#timed('update', () => manager.update(this.#name(pod), config));
-    await this.#turns.run(pod.metadata.uid, update, signal);
+    const read = async (): Promise<GroupLimits> => {
+      const held = this.#held.get(uid) ?? (await manager.read(this.#name(pod)));
+      this.#held.set(uid, held);
+      return held;
+    };
+    return this.#held.get(uid) ?? (await this.#turns.run(uid, read, signal));
+  }
+
+  /** As {@link limits} found them last; `undefined` where it has not been asked since they were set. */
+  knownLimits(uid: string): GroupLimits | undefined {
+    return this.#held.get(uid);
+  }
+
+  /**
+   * Sets limits of the pod anew: before its containers get more, after they got less.
+   * @param pod as allocated
+   * @param config what is set; all that is wanted where absent
+   * @throws CgroupError `Busy` where the pod uses more than it is to have, `Refused`
+   */
+  async update(pod: Pod, signal: AbortSignal, config: ResourceConfig = this.wanted(pod)): Promise<void> {
+    const { uid } = pod.metadata;
+    const { manager } = await this.#ready(signal);
+    const update = async (): Promise<void> => {
+      this.#held.delete(uid);
+      await this.#timed('update', () => manager.update(this.#name(pod), config));
+      this.#set.set(uid, { ...this.#set.get(uid), ...config });
+    };
+    await this.#turns.run(uid, update, signal);
   }
 
   /**
@@ -163,6 +222,8 @@ export class PodCgroups {
     const remove = async (): Promise<void> => {
       for (const name of this.#namesOf(uid)) await this.#timed('destroy', () => manager.destroy(name, signal));
       this.#limited.delete(uid);
+      this.#held.delete(uid);
+      this.#set.delete(uid);
     };
     await this.#turns.run(uid, remove, signal);
   }
@@ -227,5 +288,14 @@ export class PodCgroups {
       if (CgroupError.is(err) && err.code === 'InvalidName') return [];
       throw err;
     }
+  }
+}
+
+/** What a group is held to; `undefined` where that cannot be told: then the kernel says what is wrong with a limit. */
+async function heldBy(manager: CgroupManager, name: CgroupName): Promise<GroupLimits | undefined> {
+  try {
+    return await manager.read(name);
+  } catch {
+    return undefined;
   }
 }

@@ -22,3 +22,13 @@ export interface ResourceConfig {
   /** Files of cgroup v2 and their content, beside the others; left out on v1. */
   readonly unified?: Readonly<Record<string, string>>;
 }
+
+/** CPU and memory of a group as the kernel tells them, in the words of {@link ResourceConfig}: -1 is no limit. */
+export interface GroupLimits {
+  readonly cpuShares: number;
+  readonly cpuQuotaUs: number;
+  readonly cpuPeriodUs: number;
+  readonly memoryBytes: number;
+  /** What it used at that moment. */
+  readonly memoryUsageBytes: number;
+}

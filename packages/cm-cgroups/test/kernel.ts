@@ -7,7 +7,11 @@ import type { CgroupComponents } from '../src/manager-components.ts';
 const V1_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   cpu: { 'cpu.shares': '1024', 'cpu.cfs_period_us': '100000', 'cpu.cfs_quota_us': '-1' },
   cpuset: { 'cpuset.cpus': '', 'cpuset.mems': '' },
-  memory: { 'memory.limit_in_bytes': '-1', 'memory.memsw.limit_in_bytes': '-1' },
+  memory: {
+    'memory.limit_in_bytes': '9223372036854771712',
+    'memory.usage_in_bytes': '4096',
+    'memory.memsw.limit_in_bytes': '-1',
+  },
   pids: { 'pids.max': 'max' },
   freezer: { 'freezer.state': 'THAWED' },
   hugetlb: { 'hugetlb.2MB.limit_in_bytes': '-1', 'hugetlb.1GB.limit_in_bytes': '-1' },
@@ -16,7 +20,13 @@ const V1_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const V2_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   cpu: { 'cpu.weight': '100', 'cpu.max': 'max 100000' },
   cpuset: { 'cpuset.cpus': '' },
-  memory: { 'memory.max': 'max', 'memory.swap.max': 'max', 'memory.oom.group': '0', 'memory.min': '0' },
+  memory: {
+    'memory.max': 'max',
+    'memory.current': '4096',
+    'memory.swap.max': 'max',
+    'memory.oom.group': '0',
+    'memory.min': '0',
+  },
   pids: { 'pids.max': 'max' },
   hugetlb: { 'hugetlb.2MB.max': 'max', 'hugetlb.2MB.rsvd.max': 'max', 'hugetlb.1GB.max': 'max' },
 };

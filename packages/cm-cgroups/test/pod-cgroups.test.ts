@@ -97,6 +97,56 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('memory', '/kubepods/podg')}/${memory}`)).toBe(String(20 * 1024 ** 2));
   });
 
+  test('what a pod is held to is read once after it was set', async () => {
+    const cgroups = make();
+    const pod = guaranteed('g');
+    await cgroups.ensure(pod, signal);
+    expect(cgroups.knownLimits('g')).toBeUndefined();
+    const limits = await cgroups.limits(pod, signal);
+    expect(limits).toMatchObject({ memoryBytes: 10 * 1024 ** 2, cpuPeriodUs: 100_000 });
+    expect(await cgroups.limits(pod, signal)).toBe(limits);
+    expect(cgroups.knownLimits('g')).toBe(limits);
+    const more = { cpu: '200m', memory: '20Mi' };
+    const larger = makePod('g', [container('c', more, more)]);
+    expect([cgroups.differs(pod), cgroups.differs(larger)]).toEqual([false, true]);
+    await cgroups.update(larger, signal, { memoryBytes: cgroups.wanted(larger).memoryBytes ?? 0 });
+    expect([cgroups.differs(pod), cgroups.differs(larger)]).toEqual([true, true]);
+    expect(await cgroups.limits(pod, signal)).toMatchObject({
+      memoryBytes: 20 * 1024 ** 2,
+      cpuQuotaUs: limits.cpuQuotaUs,
+    });
+    await cgroups.update(larger, signal);
+    expect(cgroups.differs(larger)).toBe(false);
+    await cgroups.ensure(bestEffort('e'), signal);
+    expect(await cgroups.limits(bestEffort('e'), signal)).toMatchObject({ cpuQuotaUs: -1, memoryBytes: -1 });
+    await cgroups.destroy('g', signal);
+    expect(cgroups.knownLimits('g')).toBeUndefined();
+  });
+
+  test('K1: a group of an earlier process grows at once, and shrinks when its containers have', async () => {
+    await make().ensure(guaranteed('g'), signal);
+    const limit = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    const memory = (): Promise<string> => kernel.text(`${at('memory', '/kubepods/podg')}/${limit}`);
+    const [less, more] = [
+      { cpu: '200m', memory: '5Mi' },
+      { cpu: '300m', memory: '20Mi' },
+    ];
+    const smaller = makePod('g', [container('c', less, less)]);
+    // Another process: it knows nothing of the group.
+    const cgroups = make({ podPidsLimit: 9 });
+    expect(await cgroups.ensure(smaller, signal)).toBe(true);
+    expect(await memory()).toBe(String(10 * 1024 ** 2));
+    expect(await kernel.text(`${at('pids', '/kubepods/podg')}/pids.max`)).toBe('9');
+    expect([await cgroups.ensure(smaller, signal), cgroups.differs(smaller)]).toEqual([false, true]);
+    await cgroups.update(smaller, signal);
+    expect([await memory(), cgroups.differs(smaller)]).toEqual([String(5 * 1024 ** 2), false]);
+
+    const larger = makePod('g', [container('c', more, more)]);
+    const third = make();
+    await third.ensure(larger, signal);
+    expect([await memory(), third.differs(larger)]).toEqual([String(20 * 1024 ** 2), false]);
+  });
+
   test('a pod that is destroyed is gone from whichever class it is in, and the others stay', async () => {
     const cgroups = make();
     for (const pod of [guaranteed('g'), burstable('b'), bestEffort('e')]) await cgroups.ensure(pod, signal);

@@ -14,6 +14,7 @@ import { generateApiPodStatus, StatusManager } from '@node-agent/status';
 import { nodeAdmitHandlers } from './admit-handlers.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
+import { nodeAllocation } from './node-allocation.ts';
 import { nodeCgroups } from './node-cgroups.ts';
 import { NodeContainers } from './node-containers.ts';
 import { nodeEviction } from './node-eviction.ts';
@@ -94,6 +95,11 @@ export function assembleKubelet<C>(
   const userNamespaces =
     settings.userNamespaces &&
     new NodeUserNamespaces(child, ports, settings.userNamespaces, rootDirectory, { facts, runtimeHandler });
+  const allocation = nodeAllocation(child, ports, settings, {
+    ...{ podManager, podConfig },
+    admitHandlers: () => admitHandlers,
+    kubelet: () => kubelet,
+  });
   const onSandboxReady = (pod: Pod): void => kubelet.onPodSandboxReady(pod);
   const parts = {
     images: images.manager,
@@ -107,6 +113,7 @@ export function assembleKubelet<C>(
     probes: prober.results,
     userNamespaces,
     runtimeHandler,
+    allocation,
   };
   const containers = new NodeContainers(child, ports, settings, parts);
   const { runtime, podCache, pleg } = containers;
@@ -117,6 +124,15 @@ export function assembleKubelet<C>(
     images,
     allSourcesReady: () => podConfig.seenAllSources(),
     onPressureChanged: () => clusterNode?.statusChanged(),
+  });
+  const admitHandlers = nodeAdmitHandlers(settings, {
+    volumes,
+    node,
+    eviction,
+    preemption: new Preemption({
+      ...child('admission'),
+      kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
+    }),
   });
 
   clusterNode = cluster?.node(child, settings, {
@@ -177,6 +193,8 @@ export function assembleKubelet<C>(
           hostIps: node.hostIps(),
           stopSignals: settings.node.containerStopSignals,
           recursiveReadOnly: supportsRecursiveReadOnly(pod),
+          resizeConditions: allocation.conditions(pod.metadata.uid),
+          groupLimits: cgroups?.knownLimits(pod.metadata.uid),
           ...(restartFeatures && { restartFeatures }),
         }),
       volumes,
@@ -186,15 +204,8 @@ export function assembleKubelet<C>(
       containerGc: containers.gc,
       ...(images.gc && { imageGc: images.gc }),
       ...(eviction && { eviction }),
-      admitHandlers: nodeAdmitHandlers(settings, {
-        volumes,
-        node,
-        eviction,
-        preemption: new Preemption({
-          ...child('admission'),
-          kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
-        }),
-      }),
+      admitHandlers,
+      allocation,
       services: [
         ...[...settings.sources, ...(joined ? [joined.podSource] : [])].map((source) =>
           sourceService(source, podConfig),

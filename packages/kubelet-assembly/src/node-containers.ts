@@ -1,3 +1,4 @@
+import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
@@ -11,6 +12,7 @@ import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 import { commandRunner } from './command-runner.ts';
+import { appliedResources } from './node-allocation.ts';
 import type { NodeView } from './node-view.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
@@ -28,6 +30,7 @@ export interface ContainerParts {
   /** Absent: the runtime chooses where pods are. */
   readonly cgroups: PodCgroups | undefined;
   readonly probes: PodRuntimeComponents['probes'];
+  readonly allocation: AllocationManager;
   /** Absent where there is no API server. */
   readonly objects: ClusterObjects | undefined;
   /** Absent where pods get none. */
@@ -62,6 +65,7 @@ export class NodeContainers {
       probes,
       userNamespaces,
       runtimeHandler,
+      allocation,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
@@ -90,6 +94,7 @@ export class NodeContainers {
         isPodTerminationRequested: (uid) => pods.isPodTerminationRequested(uid),
         onSandboxReady,
         ...(cgroups && { cgroups }),
+        applied: appliedResources(allocation),
         hostIps: () => node.hostIps(),
         runtimeHandler,
         ...(userNamespaces && { userNamespaces }),
@@ -104,6 +109,7 @@ export class NodeContainers {
         startConcurrency,
         selinuxEnabled: settings.selinux ?? false,
         ...(restartFeatures && { features: restartFeatures }),
+        ...(settings.resize && { resizeFeatures: settings.resize }),
       },
     );
     this.pleg = new Pleg(

@@ -1,4 +1,5 @@
 import type { PodFeaturesOptions, PredicateHandlerOptions, SysctlOptions } from '@node-agent/admission';
+import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
@@ -102,6 +103,8 @@ export interface AssemblySettings<C = unknown> {
   readonly backOff: BackOffLimits;
   /** Which gates that bear on restarts are on; both where absent. */
   readonly restartFeatures?: RestartFeatures;
+  /** What decides whether running pods can be resized; upstream's defaults where absent. */
+  readonly resize?: ResizeNode;
   readonly pulls: {
     readonly serialize: boolean;
     readonly maxParallel: number | undefined;

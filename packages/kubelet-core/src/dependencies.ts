@@ -1,6 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import type { CommonPorts, EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
+import type { AllocationPort } from './allocation.ts';
 import type { PodExplanation } from './explain.ts';
 import type {
   AdmitHandler,
@@ -47,6 +48,8 @@ export interface Dependencies {
   /** Absent where there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
+  /** Absent: pods have what their specs ask, and are not resized. */
+  readonly allocation?: AllocationPort;
   /** Absent: the runtime chooses where pods are. */
   readonly cgroups?: PodCgroupsPort;
   readonly containerGc: ContainerGcPort;

@@ -43,6 +43,11 @@ export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
     const holder = holderUid === undefined ? 'what runs is not known yet' : `pod ${holderUid} has it, or still runs`;
     waitingFor.push(`name ${podFullName(pod)}: ${holder}`);
   }
+  for (const { type, reason, message } of status?.conditions ?? []) {
+    const detail = message ? `: ${message}` : '';
+    if (type === 'PodResizePending') waitingFor.push(`resize: ${reason ?? 'it waits'}${detail}`);
+    if (type === 'PodResizeInProgress') waitingFor.push(`resize: ${reason ?? 'it is being carried out'}${detail}`);
+  }
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const waiting = container.state?.waiting;
     if (waiting === undefined) continue;

@@ -1,4 +1,5 @@
 export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+export { type AllocationPort, noAllocation } from './allocation.ts';
 export type {
   Dependencies,
   GivenDependencies,

@@ -1,6 +1,7 @@
 import { TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { errorText, eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
+import { type AllocationPort, noAllocation } from './allocation.ts';
 import type {
   Dependencies,
   GivenDependencies,
@@ -25,6 +26,8 @@ import { SyncLoop, waited } from './sync-loop.ts';
 
 /** How often a runtime that is not healthy is asked for its status. */
 const RUNTIME_RETRY_MS = 1000;
+/** How often it is looked whether resizes have waited for long. */
+const RESIZE_CHECK_MS = 30_000;
 
 /** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
 export interface Bootstrap<C = unknown> {
@@ -53,7 +56,7 @@ export interface Bootstrap<C = unknown> {
  * itself is to pass things on; what it is made of comes as {@link Dependencies}.
  */
 export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
-  readonly #deps: Dependencies;
+  readonly #deps: Dependencies & { readonly allocation: AllocationPort };
   readonly #options: Required<KubeletOptions<C>>;
   readonly #runtimeState: RuntimeState;
   readonly #workers: PodWorkersPort;
@@ -63,7 +66,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #housekeeper: Housekeeper;
 
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
-    const dependencies = withDefaults(given);
+    const dependencies = { allocation: noAllocation, ...withDefaults(given) };
     const { clock, logger, pleg } = dependencies;
     this.#deps = dependencies;
     this.#options = {
@@ -79,7 +82,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
     const groups = new PodGroups({ ...dependencies, activePods: () => this.#handler.activePods() });
-    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups });
+    const syncAgain = (uid: string): void => this.#syncByUid(uid);
+    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups, syncAgain });
     const syncer = this.#syncer;
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
     this.#workers = dependencies.podWorkers(
@@ -87,7 +91,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         syncPod: (...args) => this.#noticed(syncer.syncPod(...args), ({ idle }) => idle === true),
         syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
         syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
-        syncTerminatedPod: (...args) => this.#noticed(syncer.syncTerminatedPod(...args)),
+        syncTerminatedPod: (...args) => {
+          // It holds nothing of the node any more.
+          this.#handler.retryResizes('pod_terminated');
+          return this.#noticed(syncer.syncTerminatedPod(...args));
+        },
       },
       { passed: (signal) => this.#gate(signal) },
     );
@@ -108,9 +116,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { podConfig, pleg, volumes, services, probes } = this.#deps;
+    const { podConfig, pleg, volumes, services, probes, allocation } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
     const loop = this.#loop;
+    await allocation.load();
     // One that falls over by itself ends them all: a kubelet without it would look alive.
     const group = new TaskGroup(signal);
     group.add(() => this.#watchRuntime(group));
@@ -131,12 +140,14 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
     group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
+    group.add((ending) => loop.tick('resize', RESIZE_CHECK_MS, () => this.#handler.retryOverdueResizes(), ending));
     group.add((ending) => loop.tickPrepared('housekeeping', housekeepingPeriodMs, this.#housekeeper, ending));
     await group.ended();
   }
 
   async runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]> {
-    const { podConfig, admitHandlers, runtime } = this.#deps;
+    const { podConfig, admitHandlers, runtime, allocation } = this.#deps;
+    await allocation.load();
     this.#runtimeState.update(await runtime.status(signal));
     const pods = await firstPods(podConfig, signal);
     return await runPodsOnce(pods, { ...this.#deps, admitHandlers, syncer: this.#syncer }, signal);
@@ -200,6 +211,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#syncer.sandboxReady(pod);
   }
 
+  /** The pods that hold resources of the node, with what they were granted (N1). */
+  activePods(): readonly Pod[] {
+    return this.#handler.activePods();
+  }
+
   /** All pods that this node should run, with the newest status that is known of each. */
   getPods(): readonly Pod[] {
     return this.#deps.podManager.getPods().map((pod) => this.#withStatus(pod));
@@ -236,11 +252,6 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   explainEviction(): unknown {
     return this.#deps.eviction?.explain();
-  }
-
-  /** The pods that hold resources of the node (N1). */
-  activePods(): readonly Pod[] {
-    return this.#handler.activePods();
   }
 
   get nodeRef(): ObjectReference {
@@ -286,6 +297,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     // Housekeeping would end them, too, but only once the runtime has listed its pods: their workers must not go on until then (P6).
     this.#handler.early.endAll();
+    this.#handler.retryResizes('pods_added');
   }
 
   /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */

@@ -71,6 +71,21 @@ export class PodGroups {
     }
   }
 
+  /**
+   * Looks what the pod's group is held to, where its status tells that and it is not known. A group that is not there, or cannot be read,
+   * is told as what the pod was granted.
+   */
+  async readLimits(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { cgroups, logger } = this.#deps;
+    if (cgroups?.limits === undefined || pod.status?.phase !== 'Running') return;
+    try {
+      await cgroups.limits(pod, signal);
+    } catch (err) {
+      if (signal.aborted) throw err;
+      logger.debug({ podUid: pod.metadata.uid, err }, "The limits of the pod's cgroup could not be read");
+    }
+  }
+
   /** Ends what is left in a pod's group, and removes it: its volumes are gone (N5). */
   async destroy(uid: string, signal: AbortSignal): Promise<void> {
     await this.#deps.cgroups?.destroy(uid, signal);

@@ -9,6 +9,7 @@ import {
 } from '@node-agent/pod-spec';
 import { errorText, eventReasons } from '@node-agent/telemetry';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+import type { AllocationPort } from './allocation.ts';
 import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import type { PodGroups } from './pod-groups.ts';
@@ -45,7 +46,13 @@ type Components = Pick<
   | 'pleg'
   | 'probes'
   | 'userNamespaces'
-> & { readonly runtimeState: RuntimeState; readonly groups: Pick<PodGroups, 'ensure' | 'destroy'> };
+> & {
+  readonly allocation: AllocationPort;
+  readonly runtimeState: RuntimeState;
+  readonly groups: Pick<PodGroups, 'ensure' | 'destroy' | 'readLimits'>;
+  /** The pod is to be synced again: what was done to it shows in its status then. */
+  readonly syncAgain: (uid: string) => void;
+};
 
 /**
  * The four things that a pod worker may ask for, each one pass that can be repeated at any time: it looks at what is,
@@ -69,12 +76,15 @@ export class KubeletPodSyncer implements PodSyncer {
 
   async syncPod(
     _updateType: UpdateType,
-    pod: Pod,
+    wanted: Pod,
     _mirrorPod: Pod | undefined,
     givenStatus: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
-    const { clock, status, recorder, runtime, runtimeState, pleg, groups } = this.#deps;
+    const { clock, status, recorder, runtime, runtimeState, pleg, groups, allocation } = this.#deps;
+    const pod = allocation.allocated(wanted);
+    allocation.observe(pod, givenStatus);
+    await groups.readLimits(pod, signal);
     const podStatus = this.#generate(pod, givenStatus, false);
     this.#starts.observe(pod, status.getPodStatus(pod.metadata.uid), podStatus, clock.now());
     status.setPodStatus(pod, podStatus);
@@ -87,6 +97,8 @@ export class KubeletPodSyncer implements PodSyncer {
       throw new KubeletError('NetworkNotReady', message);
     }
 
+    // What it was granted is on disk before anything is done with it.
+    await allocation.saved(pod.metadata.uid);
     const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
     const runtimeStatus = await groups.ensure(pod, givenStatus, endContainers, signal);
 
@@ -101,12 +113,15 @@ export class KubeletPodSyncer implements PodSyncer {
     });
     // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
     if (result.results.length > 0) pleg.hint(pod.metadata.uid);
+    const resizes = result.results.filter(({ action }) => action === 'ResizePodInPlace');
+    for (const { error } of resizes) if (error !== undefined) allocation.failed(pod, error.message);
     if (result.error !== undefined) {
       // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
       const waiting = this.#generate(pod, runtimeStatus, false);
       status.setPodStatus(pod, sandboxUp ? withSandboxReady(pod, waiting) : waiting);
       throw result.error;
     }
+    if (resizes.length > 0) this.#deps.syncAgain(pod.metadata.uid);
     return { isTerminal: false, idle: result.results.length === 0 };
   }
 
@@ -142,13 +157,14 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   async syncTerminatingPod(
-    pod: Pod,
+    wanted: Pod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFunction | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { status, runtime, probes } = this.#deps;
+    const { status, runtime, probes, allocation } = this.#deps;
+    const pod = allocation.allocated(wanted);
     const { uid, name, namespace } = pod.metadata;
     const before = this.#generate(pod, runtimeStatus, false);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
@@ -174,8 +190,9 @@ export class KubeletPodSyncer implements PodSyncer {
     await this.#kill(toApiPod(runningPod), undefined, runningPod, ORPHAN_GRACE_PERIOD_SECONDS, signal);
   }
 
-  async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
-    const { status, volumes, groups, userNamespaces } = this.#deps;
+  async syncTerminatedPod(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+    const { status, volumes, groups, userNamespaces, allocation } = this.#deps;
+    const pod = allocation.allocated(wanted);
     status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));
     await volumes.waitForUnmount(pod, signal);
     if (await volumes.podVolumesExist(pod.metadata.uid)) {
@@ -193,6 +210,7 @@ export class KubeletPodSyncer implements PodSyncer {
   #generate(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatus {
     const { clock, status, generatePodStatus, recorder } = this.#deps;
     const oldStatus = status.knownStatus(pod);
+    if (podIsTerminal) this.#deps.allocation.ended(pod.metadata.uid);
     let failure: PodFailure | undefined;
     if (pastActiveDeadline(pod, oldStatus, clock.now())) {
       failure = DEADLINE_EXCEEDED;

@@ -246,6 +246,8 @@ export interface PodCgroupsPort {
   pods(signal: AbortSignal): Promise<ReadonlySet<string>>;
   /** Gives the groups of the QoS classes what their pods ask for together. */
   updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void>;
+  /** Looks what the pod's group is held to, where that is not known since it was set: its status tells it. */
+  limits?(pod: Pod, signal: AbortSignal): Promise<unknown>;
 }
 
 /** The IDs that pods with user namespaces have of the host: package `userns`. */
@@ -318,6 +320,11 @@ export interface AdmitHandler {
    * @param signal aborted when the pod is gone, or is to end
    */
   admit(pod: Pod, activePods: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult>;
+  /**
+   * Whether a pod that runs may become as large as it asks to be. Answers at once; who has no say in it has no such method.
+   * @param activePods the others, with what they were granted
+   */
+  resize?(pod: Pod, activePods: readonly Pod[]): AdmitResult;
   /** The pod that it admitted is not to run after all: what was set aside for it is free again. */
   release?(pod: Pod): void;
 }

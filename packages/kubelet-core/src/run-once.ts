@@ -1,5 +1,6 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { admitPod } from './admit-pod.ts';
+import type { AllocationPort } from './allocation.ts';
 import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import type { KubeletPodSyncer } from './pod-syncer.ts';
@@ -14,6 +15,7 @@ export interface RunPodResult {
 
 type Components = Pick<Dependencies, 'clock' | 'admitHandlers' | 'runtime'> & {
   readonly syncer: Pick<KubeletPodSyncer, 'syncPod'>;
+  readonly allocation: Pick<AllocationPort, 'grant'>;
 };
 
 /** A pod is looked at again after 1 s, then 2 s, 4 s, ...; after so many looks it is given up. */
@@ -50,6 +52,7 @@ export async function runPodsOnce(
     signal.throwIfAborted();
     if (verdict.admit) {
       admitted.push(pod);
+      components.allocation.grant(pod);
       results.push(outcome(pod, runPod(pod, components, signal)));
     } else {
       results.push(outcome(pod, Promise.reject(new KubeletError('Refused', `${verdict.reason}: ${verdict.message}`))));

@@ -10,6 +10,7 @@ import {
 } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
 import { Admissions } from './admissions.ts';
+import type { AllocationPort } from './allocation.ts';
 import type { Dependencies } from './dependencies.ts';
 import { EarlyEnds } from './early-ends.ts';
 import { planHousekeeping } from './housekeeping.ts';
@@ -39,7 +40,11 @@ type Components = Pick<
   | 'mirrorPods'
   | 'probes'
   | 'userNamespaces'
-> & { readonly workers: PodWorkersPort; readonly groups: Pick<PodGroups, 'removeOrphans'> };
+> & {
+  readonly allocation: AllocationPort;
+  readonly workers: PodWorkersPort;
+  readonly groups: Pick<PodGroups, 'removeOrphans'>;
+};
 
 /**
  * What the sync loop does with what its sources bring (`SyncHandler` in `pkg/kubelet/kubelet.go`). Never called twice
@@ -71,8 +76,9 @@ export class SyncHandler {
    * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1).
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
-    const { podManager, workers } = this.#deps;
+    const { podManager, workers, allocation } = this.#deps;
     const oldest = oldestFirst(pods);
+    const running: Pod[] = [];
     const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
     for (const added of [...fromBefore, ...oldest.filter((pod) => !fromBefore.has(pod))]) {
       podManager.addPod(added);
@@ -88,22 +94,33 @@ export class SyncHandler {
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
       if (maybeNew && !isTerminalPhase(pod.status?.phase)) {
         this.#remembered.add(uid);
-        this.#admissions.ask(pod, signal);
+        // What an earlier process granted it counts, whatever it asks for by now.
+        this.#admissions.ask(allocation.allocated(pod), signal);
         continue;
+      }
+      if (!isTerminalPhase(pod.status?.phase)) {
+        if (!allocation.hasGrant(uid)) allocation.grant(pod);
+        running.push(pod);
       }
       this.#update('create', pod, mirrorPod);
       this.#seen(pod);
     }
     this.early.endReplaced();
+    this.#syncAll(allocation.added(running));
   }
 
   /** Pods whose wish changed, deleted ones too: their worker is told. */
   handlePodUpdates(pods: readonly Pod[]): void {
+    const { podManager, allocation } = this.#deps;
     for (const updated of pods) {
-      this.#deps.podManager.updatePod(updated);
+      const before = podManager.getPodByUid(updated.metadata.uid);
+      podManager.updatePod(updated);
       this.#deps.startup?.observed(updated);
-      const { pod, mirrorPod } = this.#deps.podManager.getPodAndMirrorPod(updated);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(updated);
       if (pod === undefined) continue;
+      // It is told at once whether it gets what it asks for; who is not admitted yet is looked at then.
+      const isDecided = !wasMirror && !this.#admissions.isUndecided(pod.metadata.uid);
+      if (isDecided) this.#syncAll(allocation.updated(before, pod));
       // Whoever is to end needs no admission: its worker ends what there is of it.
       if (pod.metadata.deletionTimestamp !== undefined) this.#admissions.withdraw(pod.metadata.uid);
       this.#update('update', pod, mirrorPod);
@@ -131,6 +148,17 @@ export class SyncHandler {
       }
       workers.updatePod({ updateType: 'kill', pod: removed });
     }
+    this.retryResizes('pods_removed');
+  }
+
+  /** Something may have made room for resizes that wait. */
+  retryResizes(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): void {
+    this.#syncAll(this.#deps.allocation.retry(trigger));
+  }
+
+  /** Resizes that have waited for long are tried again, though nothing that is known has made room. */
+  retryOverdueResizes(): void {
+    this.#syncAll(this.#deps.allocation.retryOverdue());
   }
 
   /**
@@ -196,6 +224,10 @@ export class SyncHandler {
     const again = new Set(plan.restart.map((pod) => pod.metadata.uid));
     if (again.size > 0) status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
 
+    for (const pod of plan.restart) {
+      this.#deps.allocation.forget(pod.metadata.uid);
+      this.#deps.allocation.grant(pod);
+    }
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
     for (const uid of this.#remembered) {
       if (present.has(uid) && !again.has(uid)) continue;
@@ -204,6 +236,7 @@ export class SyncHandler {
       this.#remembered.delete(uid);
     }
     for (const uid of present) this.#remembered.add(uid);
+    this.#deps.allocation.retain(present);
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));
 
@@ -234,9 +267,13 @@ export class SyncHandler {
     });
   }
 
-  /** The pods that hold resources of the node: admitted, not terminal, not finished (N1). */
+  /** The pods that hold resources of the node, with what they were granted: admitted, not terminal, not finished (N1). */
   activePods(): readonly Pod[] {
-    return this.#deps.podManager.getPods().filter((pod) => this.#isActive(pod));
+    const { podManager, allocation } = this.#deps;
+    return podManager
+      .getPods()
+      .filter((pod) => this.#isActive(pod))
+      .map((pod) => allocation.allocated(pod));
   }
 
   #killOrphan(runningPod: RuntimePod): void {
@@ -272,12 +309,18 @@ export class SyncHandler {
 
   /** The pod as it is by now: it may have changed while it was asked for. */
   #admitted(asked: Pod): void {
-    const { podManager } = this.#deps;
+    const { podManager, allocation } = this.#deps;
     const { pod = asked, mirrorPod } = podManager.getPodAndMirrorPod(
       podManager.getPodByUid(asked.metadata.uid) ?? asked,
     );
+    allocation.grant(asked);
     this.#update('create', pod, mirrorPod);
     this.#seen(pod);
+    this.#syncAll(allocation.added([pod]));
+  }
+
+  #syncAll(uids: readonly string[]): void {
+    this.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
   }
 
   /** Tells the pod's worker, where it may have one. */

@@ -2,6 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
+import { noAllocation } from '../src/allocation.ts';
 import { PodGroups } from '../src/pod-groups.ts';
 import { KubeletPodSyncer } from '../src/pod-syncer.ts';
 import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
@@ -64,6 +65,8 @@ function setUp({ withCgroups = false } = {}) {
   const probes = new PlainProbes();
   const cgroups = new PlainCgroups(calls);
   const parts: Omit<ConstructorParameters<typeof KubeletPodSyncer>[0], 'groups'> = {
+    allocation: noAllocation,
+    syncAgain: () => {},
     probes,
     clock,
     logger: silentLogger,

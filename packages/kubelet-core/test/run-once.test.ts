@@ -1,6 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, RuntimeContainerState, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
+import { noAllocation } from '../src/allocation.ts';
 import type { AdmitHandler, PodUpdate } from '../src/ports.ts';
 import { firstPods, runPodsOnce } from '../src/run-once.ts';
 import { emptyStatus, makePod } from './fakes.ts';
@@ -35,6 +36,7 @@ function setUp(syncsUntilUp: number, options: { isTerminal?: boolean; fails?: bo
       pods,
       {
         clock,
+        allocation: noAllocation,
         admitHandlers: options.admit ? [options.admit] : [],
         runtime: {
           getPods: async () => [],

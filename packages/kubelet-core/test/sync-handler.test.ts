@@ -2,6 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test, vi } from 'vitest';
+import { noAllocation } from '../src/allocation.ts';
 import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
 import {
@@ -41,6 +42,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     },
   };
   const handler = new SyncHandler({
+    allocation: noAllocation,
     groups,
     probes,
     clock: parts.clock,

@@ -37,6 +37,7 @@ export {
   isRestartableInit,
   type PodContainer,
 } from './containers.ts';
+export { type CpuMemory, cpuMemory, isResizable, limitsWithin, sameCpuMemory, sameResources } from './cpu-memory.ts';
 export { defaultPullPolicy } from './default-pull-policy.ts';
 export { defaultPod, type PodLike } from './defaults.ts';
 export { PodSpecError, type PodSpecErrorCode } from './errors.ts';

@@ -41,6 +41,8 @@ export interface RuntimeContainerResources {
   readonly cpuRequestMilli?: number;
   readonly cpuLimitMilli?: number;
   readonly memoryLimitBytes?: number;
+  /** No runtime tells it: as it was last applied, where that is known. */
+  readonly memoryRequestBytes?: number;
 }
 
 /** A sandbox of {@link RuntimePodStatus}. */

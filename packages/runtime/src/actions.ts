@@ -12,6 +12,7 @@ import { currentStatus } from './current-status.ts';
 import { computeInitActions } from './init-actions.ts';
 import type { KillReason, PodActions, PodActionsContext, PodActionsDraft, Situation } from './pod-actions.ts';
 import { containersToReset } from './reset-actions.ts';
+import { addResize, podLevelDiffers } from './resize-actions.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
@@ -27,6 +28,7 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
     probes: context.probes,
     features: context.features ?? defaultRestartFeatures,
     containerHash: context.containerHash ?? containerHash,
+    resize: context.resize,
   };
   const sandbox = podSandboxChanged(pod, status);
   const actions: PodActionsDraft = {
@@ -39,6 +41,9 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
     ephemeralContainersToStart: [],
     containersToKill: new Map(),
     containersToReset: [],
+    containersToUpdate: { memory: [], cpu: [] },
+    updatePodResources: context.resize?.groupDiffers ?? false,
+    updatePodLevelResources: false,
   };
 
   const reset = containersToReset(pod, status, situation.features);
@@ -59,6 +64,7 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
   killSurplus(here, actions);
   const initialized = computeInitActions(here, actions);
   if (!actions.killPod && initialized) computeMainActions(here, actions);
+  if (!actions.killPod) actions.updatePodLevelResources = podLevelDiffers(pod, context.resize);
   return actions;
 }
 
@@ -112,7 +118,8 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
     }
     const cause = killCause(situation, container, current);
     if (cause === undefined) {
-      kept++;
+      if (addResize(pod, container, 'main', current, situation.resize, actions)) actions.containersToStart.push(index);
+      else kept++;
       continue;
     }
     const restart = cause.always || restartsAfterKill(pod, container, features);

@@ -14,6 +14,7 @@ import {
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
+import { type AppliedResources, resourcesToApply } from './applied-resources.ts';
 import type { RestartBackOff } from './backoff.ts';
 import { beforeCreate, endedUnseen, type ListedContainer } from './before-create.ts';
 import { generateContainerConfig } from './config/container-config.ts';
@@ -52,6 +53,8 @@ export interface StarterComponents {
   readonly killer: Killer;
   readonly backOff: RestartBackOff;
   readonly tried: TriedAttempts;
+  /** Told before a container is created. */
+  readonly applied: AppliedResources | undefined;
 }
 
 /** One container to start. */
@@ -125,8 +128,12 @@ export class ContainerStarter {
     }
     let id = '';
     try {
-      const context = await step('CreateContainerConfigError', () =>
-        contexts.container(pod, container, pulled, podIps, targetId(request), signal),
+      // Noted before it is there: one of which nothing is known would be resized as if it had nothing.
+      const [context] = await step('CreateContainerConfigError', () =>
+        Promise.all([
+          contexts.container(pod, container, pulled, podIps, targetId(request), signal),
+          this.#noteResources(request),
+        ]),
       );
       const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
       if (started === undefined) return undefined;
@@ -142,6 +149,12 @@ export class ContainerStarter {
       return { reason: err.reason, message: err.message, ...(retryAtMs !== undefined && { retryAtMs }) };
     }
     return this.#postStart(request, id, signal);
+  }
+
+  async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
+    if (type === 'ephemeral') return;
+    const resources = resourcesToApply(pod, container);
+    await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);
   }
 
   /** @returns `undefined` where the container runs already */

@@ -1,4 +1,5 @@
 export { computePodActions } from './actions.ts';
+export type { AppliedResources } from './applied-resources.ts';
 export type { BackOffLimits } from './backoff-delay.ts';
 export { generateContainerConfig } from './config/container-config.ts';
 export type {
@@ -41,6 +42,7 @@ export type {
   ProbeResult,
   ProbeResults,
 } from './pod-actions.ts';
+export type { ResizableGroups, ResizeFeatures } from './pod-resizer.ts';
 export {
   PodRuntime,
   type PodRuntimeComponents,
@@ -56,6 +58,8 @@ export {
   type PodNetworkPort,
   type PodUserNamespaces,
 } from './ports.ts';
+export type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-actions.ts';
+export type { GroupResources } from './resize-steps.ts';
 export {
   type RuntimeCondition,
   type RuntimeHandlerInfo,

@@ -8,6 +8,7 @@ import {
 } from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
 import type { PodActionsDraft, Situation } from './pod-actions.ts';
+import { addResize } from './resize-actions.ts';
 
 /** What the look at one init container came to. */
 type Step =
@@ -98,6 +99,8 @@ function initStep(
     case 'created':
       return { kind: 'start' };
     case 'running':
+      // Validation keeps one that must not begin anew from asking for it.
+      addResize(pod, container, 'init', status, situation.resize, actions);
       return { kind: 'wait' };
     case 'exited':
       if (!failed(status)) return { kind: 'passed', restart: false };
@@ -128,7 +131,7 @@ function sidecarStep(
 }
 
 function runningSidecarStep(
-  { probes, containerHash }: Situation,
+  { pod, probes, containerHash, resize }: Situation,
   container: Container,
   status: RuntimeContainerStatus,
   actions: PodActionsDraft,
@@ -153,7 +156,7 @@ function runningSidecarStep(
     kill('failed liveness probe', 'LivenessProbe');
     return { kind: 'passed', restart: true };
   }
-  return { kind: 'passed', restart: false };
+  return { kind: 'passed', restart: addResize(pod, container, 'sidecar', status, resize, actions) };
 }
 
 function killUnknown({ name }: Container, status: RuntimeContainerStatus, actions: PodActionsDraft): void {

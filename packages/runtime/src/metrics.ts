@@ -14,6 +14,7 @@ export interface RuntimeMetrics {
   readonly imageVolumeErrors: Counter;
   readonly runSandboxSeconds: Histogram<'runtime_handler'>;
   readonly runSandboxErrors: Counter<'runtime_handler'>;
+  readonly resizeMs: Histogram<'success'>;
 }
 
 /** How the label `container_type` words a container's type. */
@@ -70,6 +71,12 @@ export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {
       name: 'kubelet_run_podsandbox_errors_total',
       help: 'How often RunPodSandbox failed, by runtime handler',
       labels: ['runtime_handler'],
+    }),
+    resizeMs: metrics.histogram({
+      name: 'kubelet_pod_resize_duration_milliseconds',
+      help: 'How long it took to make a running pod as large as it was granted, in ms',
+      labels: ['success'],
+      buckets: [10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000],
     }),
   };
 }

@@ -1,4 +1,5 @@
 import type { Container, Pod, RestartFeatures, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-actions.ts';
 
 /** What made the kubelet kill a container; it decides which grace period holds. `Unknown`: nothing in particular. */
 export type KillReason = 'StartupProbe' | 'LivenessProbe' | 'FailedPostStartHook' | 'RestartAllContainers' | 'Unknown';
@@ -39,6 +40,12 @@ export interface PodActions {
   readonly containersToKill: ReadonlyMap<string, ContainerToKill>;
   /** In the order in which they go; those whose exit asked for it are the last, so that a crash half-way is seen. */
   readonly containersToReset: readonly ContainerToReset[];
+  /** Running containers that get other resources, in the order in which they do. */
+  readonly containersToUpdate: Readonly<Record<ResizedResource, readonly ContainerUpdate[]>>;
+  /** The pod's group is to be resized though no container is updated: one begins anew for it, or has begun. */
+  readonly updatePodResources: boolean;
+  /** The pod's own resources are to be changed. */
+  readonly updatePodLevelResources: boolean;
 }
 
 /** {@link PodActions} while they are computed. */
@@ -52,6 +59,9 @@ export interface PodActionsDraft {
   ephemeralContainersToStart: number[];
   containersToKill: Map<string, ContainerToKill>;
   containersToReset: ContainerToReset[];
+  containersToUpdate: Record<ResizedResource, ContainerUpdate[]>;
+  updatePodResources: boolean;
+  updatePodLevelResources: boolean;
 }
 
 /** What a probe said of a container; `undefined` where it has not run yet. */
@@ -70,6 +80,8 @@ export interface PodActionsContext {
   readonly features?: RestartFeatures;
   /** The hash that a container's annotation is compared with; the upstream one where absent. */
   readonly containerHash?: (container: Container) => string;
+  /** Absent: running containers keep what they were created with. */
+  readonly resize?: ResizeContext;
 }
 
 /** The same with nothing absent, as the parts of the rule hand it on. */
@@ -79,4 +91,5 @@ export interface Situation {
   readonly probes: ProbeResults;
   readonly features: RestartFeatures;
   readonly containerHash: (container: Container) => string;
+  readonly resize: ResizeContext | undefined;
 }

@@ -21,6 +21,7 @@ import type { Killer } from './kill.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions, ProbeResults } from './pod-actions.ts';
 import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
+import type { PodResizer } from './pod-resizer.ts';
 import type { ImagePuller } from './ports.ts';
 import { attemptAfter, surplusInitContainers } from './prune-rule.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
@@ -43,6 +44,8 @@ export interface PodReconcilerComponents {
   readonly sandboxes: SandboxStarter;
   readonly starts: PodContainers;
   readonly tried: TriedAttempts;
+  /** Absent: running containers keep what they were created with. */
+  readonly resizer: PodResizer | undefined;
 }
 
 /**
@@ -69,6 +72,7 @@ export class PodReconciler {
   }
 
   async #sync(run: Run): Promise<void> {
+    await this.#components.resizer?.adopt(run.pod, run.status);
     const actions = this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
     if (!(await this.#reset(run, actions))) return;
@@ -87,8 +91,9 @@ export class PodReconciler {
   }
 
   #actions(pod: Pod, status: RuntimePodStatus): PodActions {
-    const { probes, features, logger } = this.#components;
-    const actions = computePodActions(pod, status, { probes, features });
+    const { probes, features, logger, resizer } = this.#components;
+    const resize = resizer?.context(pod);
+    const actions = computePodActions(pod, status, { probes, features, ...(resize && { resize }) });
     logger.debug({ podUid: pod.metadata.uid, actions }, 'Computed what to do for a pod');
     return actions;
   }
@@ -98,6 +103,8 @@ export class PodReconciler {
       if (!(await this.#killPod(run, actions)) || !actions.createSandbox) return;
     } else if (!(await this.#killContainers(run, actions))) return;
     await this.#prune(run, actions.createSandbox);
+    // What starts finds its pod as large as it is to be.
+    await this.#resize(run, actions);
 
     const { pod, signal } = run;
     const toStart =
@@ -152,6 +159,12 @@ export class PodReconciler {
         if (initialized) await starts.sideBySide(run, place, main);
       }),
     ]);
+  }
+
+  async #resize({ pod, results, signal }: Run, actions: PodActions): Promise<void> {
+    const { resizer } = this.#components;
+    if (!resizer?.isDue(actions)) return;
+    results.add('ResizePodInPlace', formatPod(pod), await resizer.resize(pod, actions, signal));
   }
 
   async #killPod({ pod, status, results, signal }: Run, actions: PodActions): Promise<boolean> {

@@ -9,6 +9,7 @@ import {
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { AppliedResources } from './applied-resources.ts';
 import { RestartBackOff } from './backoff.ts';
 import type { BackOffLimits } from './backoff-delay.ts';
 import type { NodeSettings } from './config/context.ts';
@@ -23,10 +24,11 @@ import { type ContainerNews, containerNews, listPods } from './cri-pods.ts';
 import { PodRuntimeError } from './errors.ts';
 import { Killer } from './kill.ts';
 import { LastErrors } from './last-errors.ts';
-import { makeRuntimeMetrics } from './metrics.ts';
+import { makeRuntimeMetrics, type RuntimeMetrics } from './metrics.ts';
 import type { ProbeResults } from './pod-actions.ts';
 import { PodContainers } from './pod-containers.ts';
 import { PodReconciler } from './pod-reconciler.ts';
+import { PodResizer, type PodResizerComponents, type ResizableGroups, type ResizeFeatures } from './pod-resizer.ts';
 import { PodStatusReader } from './pod-status-reader.ts';
 import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
@@ -47,7 +49,8 @@ export type RuntimeCalls = Pick<
   | 'stopContainer'
   | 'removeContainer'
   | 'getContainerEvents'
->;
+> &
+  Partial<Pick<RuntimeService, 'updateContainerResources' | 'updatePodSandboxResources' | 'podSandboxStats'>>;
 
 /** What a {@link PodRuntime} works with. */
 export interface PodRuntimeComponents {
@@ -73,7 +76,12 @@ export interface PodRuntimeComponents {
   /** `noHooks` where this kubelet has none. */
   readonly hooks: LifecycleHooks;
   /** Absent: the runtime chooses the pods' cgroups. */
-  readonly cgroups?: PodCgroups;
+  readonly cgroups?: PodCgroups & Partial<ResizableGroups>;
+  /**
+   * What containers were given last, on disk. Absent: running containers keep what they were created with. With it, `cri` has the calls
+   * that change them.
+   */
+  readonly applied?: AppliedResources;
   /** Secrets and configMaps; absent where there is no API server. */
   readonly objects?: ObjectSource;
   /**
@@ -109,6 +117,8 @@ export interface PodRuntimeOptions {
   readonly startConcurrency?: number;
   /** Both on where absent. */
   readonly features?: RestartFeatures;
+  /** Which gates that bear on resizes are on; both where absent. */
+  readonly resizeFeatures?: ResizeFeatures;
   readonly selinuxEnabled?: boolean;
 }
 
@@ -157,7 +167,8 @@ export class PodRuntime {
     this.#reader = new PodStatusReader(components);
     const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
-    const containers = new ContainerStarter({ ...shared, ...parts, hooks: components.hooks });
+    const { hooks, applied } = components;
+    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied });
     const runtimeHandler = components.runtimeHandler ?? (async () => '');
     this.#reconciler = new PodReconciler({
       ...shared,
@@ -168,6 +179,7 @@ export class PodRuntime {
       runtimeHandler,
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
       onSandboxReady: components.onSandboxReady ?? (() => {}),
+      resizer: makeResizer(components, metrics, options),
       sandboxes: new SandboxStarter({ ...shared, reader: this.#reader }),
       starts: new PodContainers({ ...shared, ...parts, images: components.images, containers }),
     });
@@ -243,4 +255,30 @@ export class PodRuntime {
     this.#reader.forget(podUid);
     this.#killer.forget(podUid);
   }
+}
+
+function makeResizer(
+  { cri, clock, logger, applied, cgroups }: WithDefaults<PodRuntimeComponents>,
+  metrics: RuntimeMetrics,
+  { node, resizeFeatures = {} }: PodRuntimeOptions,
+): PodResizer | undefined {
+  if (applied === undefined) return undefined;
+  if (!canResize(cri)) {
+    const calls = 'updateContainerResources, updatePodSandboxResources and podSandboxStats';
+    throw new PodRuntimeError('Unsupported', `components.applied needs a runtime service with ${calls}`);
+  }
+  return new PodResizer({
+    ...{ cri, clock, logger, metrics, applied, features: resizeFeatures, settings: node.resources },
+    groups: isResizable(cgroups) ? cgroups : undefined,
+  });
+}
+
+function canResize<T extends RuntimeCalls>(cri: T): cri is T & PodResizerComponents['cri'] {
+  const { updateContainerResources, updatePodSandboxResources, podSandboxStats } = cri;
+  return [updateContainerResources, updatePodSandboxResources, podSandboxStats].every((call) => call !== undefined);
+}
+
+function isResizable(groups: Partial<ResizableGroups> | undefined): groups is ResizableGroups {
+  const { wanted, limits, differs, update } = groups ?? {};
+  return [wanted, limits, differs, update].every((method) => method !== undefined);
 }

@@ -7,12 +7,14 @@ import {
   type RuntimeService,
 } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
-import type {
-  RuntimeContainer,
-  RuntimeContainerStatus,
-  RuntimePodStatus,
-  RuntimeSandboxStatus,
+import {
+  cpuMemory,
+  type RuntimeContainer,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  type RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
+import type { AppliedResources } from './applied-resources.ts';
 import { criLabels } from './config/labels.ts';
 import { PodRuntimeError } from './errors.ts';
 import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
@@ -23,6 +25,8 @@ export interface PodStatusReaderComponents {
   readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
   readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
   readonly clock: Pick<Clock, 'monotonic'>;
+  /** What runtimes do not tell of their containers' resources; absent where nobody knows. */
+  readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
 }
 
 /** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
@@ -128,7 +132,7 @@ export class PodStatusReader {
     if (answer === undefined) return [];
     if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
     const status = toContainerStatus(answer.status, sandboxId);
-    if (status.state !== 'exited') return [status];
+    if (status.state !== 'exited') return [this.#withApplied(uid, status)];
     const said = await readTerminationMessage(fs, answer.status);
     const ended = { ...status, message: joinMessages(status.message, said) };
     if (isFinalMessage(said, answer.status)) {
@@ -136,6 +140,15 @@ export class PodStatusReader {
       this.#ended.set(uid, all.set(id, ended));
     }
     return [ended];
+  }
+
+  /** What the runtime does not tell of a container's resources is what was applied last (`toKubeContainerStatus`). */
+  #withApplied(uid: string, status: RuntimeContainerStatus): RuntimeContainerStatus {
+    const applied = this.#components.applied?.appliedToContainer(uid, status.name);
+    if (applied === undefined) return status;
+    const { memoryRequestBytes, ...figures } = cpuMemory(applied);
+    const known = status.resources ?? figures;
+    return { ...status, resources: { ...known, ...(memoryRequestBytes > 0 && { memoryRequestBytes }) } };
   }
 
   /** What the runtime no longer lists is not kept (K4). */

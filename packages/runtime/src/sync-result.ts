@@ -7,7 +7,8 @@ export type SyncAction =
   | 'RemoveContainer'
   | 'CreatePodSandbox'
   | 'ConfigPodSandbox'
-  | 'KillPodSandbox';
+  | 'KillPodSandbox'
+  | 'ResizePodInPlace';
 
 /** Why a step failed, as `status.containerStatuses[].state.waiting` shows it. */
 export interface SyncFailure {

@@ -12,6 +12,9 @@ function expectActions(
   const { kill = {}, ...rest } = expected;
   const { containersToKill, ...others } = actual;
   expect(others).toEqual({
+    containersToUpdate: { memory: [], cpu: [] },
+    updatePodResources: false,
+    updatePodLevelResources: false,
     killPod: false,
     createSandbox: false,
     sandboxId: 'sandbox-0',

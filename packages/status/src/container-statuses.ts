@@ -11,6 +11,7 @@ import {
   succeeded,
   type VolumeMount,
 } from '@node-agent/pod-spec';
+import { containerResourceStatus } from './container-resources.ts';
 import { apiTime } from './time.ts';
 
 /** Why a container could not be started, as the runtime's last sync of it said. */
@@ -119,8 +120,7 @@ function fromRuntimeStatus(
     image: newest.image,
     imageID: newest.imageId,
     containerID,
-    ...(container.resources !== undefined && { resources: container.resources }),
-    ...(container.resources?.requests !== undefined && { allocatedResources: container.resources.requests }),
+    ...containerResourceStatus(container, newest, containerID, old),
     ...volumeMountStatuses(context, container),
     ...(newest.user !== undefined && { user: { linux: newest.user } }),
     ...(context.stopSignals && newest.stopSignal !== undefined && { stopSignal: newest.stopSignal }),

@@ -14,7 +14,7 @@ import {
 import { isKubeletCondition, kubeletConditions } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
 import { podPhase } from './phase.ts';
-import { resourcesOf } from './pod-resources.ts';
+import { type PodGroupLimits, resourcesOf } from './pod-resources.ts';
 import { type ProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
 import { apiTime } from './time.ts';
 
@@ -40,6 +40,10 @@ export interface PodStatusContext {
   readonly recursiveReadOnly?: boolean;
   /** Which gates that bear on restarts are on; both where absent. */
   readonly restartFeatures?: RestartFeatures;
+  /** What is said of a resize of the pod: PodResizePending, PodResizeInProgress; nothing where absent. */
+  readonly resizeConditions?: readonly PodCondition[];
+  /** What the kernel holds the pod's group to; absent where nothing is known of one. */
+  readonly groupLimits?: PodGroupLimits | undefined;
 }
 
 /**
@@ -97,7 +101,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     phase,
-    conditions: [...otherConditions, ...conditions],
+    conditions: [...otherConditions, ...(context.resizeConditions ?? []), ...conditions],
     ...phaseReason(pod, old, phase, context.failure),
     ...startedWithSandbox(old, runtimeStatus),
     ...addresses(pod, old, runtimeStatus.ips, context.hostIps),
@@ -105,7 +109,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     containerStatuses: main,
     ...(ephemeralContainers.length > 0 && { ephemeralContainerStatuses: ephemeral }),
     qosClass: podQosClass(pod),
-    ...resourcesOf(pod),
+    ...resourcesOf(pod, context.groupLimits),
   };
 }
 

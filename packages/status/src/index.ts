@@ -2,6 +2,7 @@ export { StatusApiError, type StatusApiErrorCode } from './api-error.ts';
 export type { StartFailure } from './container-statuses.ts';
 export { generateApiPodStatus, type PodStatusContext } from './generate.ts';
 export { type MergeContext, mergePodStatus } from './merge.ts';
+export type { PodGroupLimits } from './pod-resources.ts';
 export { noProbeResults, type ProbeResult, type ProbeResults } from './readiness.ts';
 export { type PodKey, type PodRestClient, type PodsResource, restStatusApi } from './rest-status-api.ts';
 export { StatusManager, type StatusManagerComponents, type VersionedStatus } from './status-manager.ts';

@@ -1,14 +1,48 @@
-import { formatResourceList, type Pod, type PodStatus, podLimits, podRequests } from '@node-agent/pod-spec';
+import {
+  formatResourceList,
+  type Pod,
+  type PodStatus,
+  parseQuantity,
+  podLimits,
+  podRequests,
+  Quantity,
+  type ResourceListJson,
+} from '@node-agent/pod-spec';
 
 type PodResources = Pick<PodStatus, 'allocatedResources' | 'resources'>;
+
+/** What the kernel holds a pod as a whole to; -1 is no limit. */
+export interface PodGroupLimits {
+  readonly cpuShares: number;
+  readonly cpuQuotaUs: number;
+  readonly cpuPeriodUs: number;
+  readonly memoryBytes: number;
+}
+
+const MIN_SHARES = 2;
+const SHARES_PER_CPU = 1024;
+/** Thousandths of a CPU below which a limit is no other (`MinMilliCPULimit`). */
+export const MIN_CPU_LIMIT_MILLI = 10;
+/** Thousandths of a CPU below which a request is no other: upstream compares with the least shares. */
+export const MIN_CPU_REQUEST_MILLI: number = MIN_SHARES;
 
 const known = new WeakMap<Pod['spec'], PodResources>();
 
 /**
- * What is allocated to a pod as a whole, and what it is held to (KEP-5419): of its containers together, and of the pod
- * itself where it asks. Computed once for each spec.
+ * What is allocated to a pod as a whole, and what it is held to (KEP-5419; `convertToAPIPodLevelResourcesStatus` in
+ * `pkg/kubelet/kubelet_pods.go`): while the API shows it as running, what the kernel says of its group; else, and where nothing is known of
+ * a group, what its containers and itself ask for together.
+ * @param pod as granted
+ * @param limits of its group; absent where nothing is known of one
  */
-export function resourcesOf(pod: Pod): PodResources {
+export function resourcesOf(pod: Pod, limits: PodGroupLimits | undefined): PodResources {
+  const allocated = allocatedResources(pod);
+  if (pod.status?.phase !== 'Running' || limits === undefined) return allocated;
+  return { ...allocated, resources: enforced(pod, allocated, limits) };
+}
+
+/** Computed once for each spec. */
+function allocatedResources(pod: Pod): PodResources {
   const before = known.get(pod.spec);
   if (before !== undefined) return before;
   const requests = formatResourceList(podRequests(pod));
@@ -25,4 +59,30 @@ export function resourcesOf(pod: Pod): PodResources {
   };
   known.set(pod.spec, resources);
   return resources;
+}
+
+function enforced(pod: Pod, allocated: PodResources, group: PodGroupLimits): NonNullable<PodResources['resources']> {
+  const own = pod.spec.resources;
+  const requests: Record<string, string> = { ...own?.requests };
+  const limits: Record<string, string> = { ...own?.limits };
+  const cpuRequest = Math.ceil((group.cpuShares * 1000) / SHARES_PER_CPU);
+  if (Math.max(cpuRequest, milli(requests.cpu)) > MIN_CPU_REQUEST_MILLI) {
+    requests.cpu = Quantity.ofMilli(cpuRequest).toString();
+  }
+  const memoryRequest = requests.memory ?? allocated.allocatedResources?.memory;
+  if (memoryRequest !== undefined) requests.memory = memoryRequest;
+  const cpuLimit = group.cpuQuotaUs > 0 ? Math.floor((group.cpuQuotaUs * 1000) / group.cpuPeriodUs) : 0;
+  if (cpuLimit > 0 && Math.max(cpuLimit, milli(limits.cpu)) > MIN_CPU_LIMIT_MILLI) {
+    limits.cpu = Quantity.ofMilli(cpuLimit).toString();
+  }
+  if (group.memoryBytes > 0) limits.memory = Quantity.of(group.memoryBytes, 'BinarySI').toString();
+  return {
+    ...own,
+    ...(Object.keys(requests).length > 0 && { requests }),
+    ...(Object.keys(limits).length > 0 && { limits }),
+  };
+}
+
+function milli(quantity: ResourceListJson[string] | undefined): number {
+  return Number(parseQuantity(quantity ?? '0').milliValue());
 }

@@ -37,7 +37,7 @@ export const onPurpose: readonly Purpose[] = [
   },
   {
     pattern: /^node: status\.declaredFeatures/,
-    why: 'the features are declared that there are: pods are resized by neither, and streams come with the secured server',
+    why: 'the features are declared that there are',
   },
   {
     pattern: /^node: events\..*InvalidDiskCapacity/,

@@ -1,0 +1,62 @@
+import {
+  allContainers,
+  type Container,
+  isResizable,
+  type Pod,
+  podRequests,
+  type ResourceRequirements,
+  sameResources,
+} from '@node-agent/pod-spec';
+import type { PodResources } from './pod-resources.ts';
+
+/** Which gates that bear on resizes are on; upstream's defaults of 1.36 where absent. */
+export interface ResizeFeatures {
+  /** InPlacePodVerticalScalingInitContainers; true by default. */
+  readonly initContainers?: boolean;
+  /** InPlacePodLevelResourcesVerticalScaling; true by default. */
+  readonly podLevel?: boolean;
+}
+
+/** What a pod asks for, as it is granted (`allocationFromPod` in `pkg/kubelet/allocation/allocation_manager.go`). */
+export function resourcesOf(pod: Pod, { initContainers = true, podLevel = true }: ResizeFeatures = {}): PodResources {
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const { container, type } of allContainers(pod)) {
+    if (!isResizable(type, { initContainers })) continue;
+    containers[container.name] = ('resources' in container && container.resources) || {};
+  }
+  return { containers, ...(podLevel && pod.spec.resources !== undefined && { pod: pod.spec.resources }) };
+}
+
+/**
+ * The pod with what it was granted in the place of what its spec asks for; the pod itself where both are the same
+ * (`updatePodFromAllocation`).
+ */
+export function withResources(pod: Pod, granted: PodResources, { podLevel = true }: ResizeFeatures = {}): Pod {
+  let spec = pod.spec;
+  if (podLevel && !sameResources(spec.resources, granted.pod)) {
+    const { resources: _asked, ...rest } = spec;
+    spec = granted.pod === undefined ? rest : { ...rest, resources: granted.pod };
+  }
+  const containers = spec.containers.map((container) => withContainerResources(container, granted));
+  if (containers.some((container, index) => container !== spec.containers[index])) spec = { ...spec, containers };
+  const before = spec.initContainers;
+  const initContainers = before?.map((container) => withContainerResources(container, granted));
+  if (initContainers?.some((container, index) => container !== before?.[index])) spec = { ...spec, initContainers };
+  return spec === pod.spec ? pod : { ...pod, spec };
+}
+
+function withContainerResources(container: Container, { containers }: PodResources): Container {
+  const granted = Object.hasOwn(containers, container.name) ? containers[container.name] : undefined;
+  if (granted === undefined || sameResources(container.resources, granted)) return container;
+  return { ...container, resources: granted };
+}
+
+/** Whether a pod asks for more CPU or memory than another state of it (`isResizeIncreasingRequests`). */
+export function asksForMore(pod: Pod, granted: Pod): boolean {
+  const [wanted, had] = [podRequests(pod), podRequests(granted)];
+  return ['cpu', 'memory'].some((name) => {
+    const amount = wanted.get(name);
+    const before = had.get(name);
+    return amount !== undefined && (before === undefined ? !amount.isZero : amount.compare(before) > 0);
+  });
+}

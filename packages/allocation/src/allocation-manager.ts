@@ -1,0 +1,340 @@
+import type { Clock } from '@node-agent/async';
+import {
+  type Pod,
+  type PodCondition,
+  podReference,
+  type ResourceRequirements,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { asksForMore, resourcesOf, withResources } from './allocated-pod.ts';
+import { type AllocationMetrics, makeAllocationMetrics } from './metrics.ts';
+import { PodConditions } from './pod-conditions.ts';
+import {
+  ACTUATED_PODS_STATE,
+  ALLOCATED_PODS_STATE,
+  PodResourceState,
+  type PodResourceStateComponents,
+} from './pod-resource-state.ts';
+import type { PodResources } from './pod-resources.ts';
+import { RESIZE_ERROR } from './resize-conditions.ts';
+import { isResizeInProgress } from './resize-in-progress.ts';
+import { resizeMessage } from './resize-message.ts';
+import { podLevelChanges, resizeOperations } from './resize-operations.ts';
+import { compareResizes } from './resize-order.ts';
+import { type ResizeNode, resizeRefusal } from './resize-refusal.ts';
+
+/** What makes resizes that wait be tried again: the label `retry_trigger` of upstream's metric. */
+export type RetryTrigger =
+  | 'pod_resized'
+  | 'pod_updated'
+  | 'pods_added'
+  | 'pods_removed'
+  | 'pod_terminated'
+  | 'periodic_retry';
+
+/** What an {@link AllocationManager} works with. */
+export interface AllocationComponents extends PodResourceStateComponents {
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
+  /** Silent where absent. */
+  readonly logger?: Logger;
+  /** Counted nowhere where absent. */
+  readonly metrics?: Metrics;
+  /** Nobody is told where absent. */
+  readonly recorder?: EventRecorder;
+  readonly pods: AllocationPods;
+  /**
+   * Whether there is room for a pod as it asks to be, beside the others as they were granted. Answers at once, so that nobody else
+   * is given the same room meanwhile.
+   */
+  readonly admit: (
+    pod: Pod,
+    others: readonly Pod[],
+  ) => { readonly admit: true } | { readonly admit: false; readonly message: string };
+}
+
+/** The pods of the node. */
+export interface AllocationPods {
+  /** Those that hold resources of the node (N1), as granted. */
+  active(): readonly Pod[];
+  /** A pod as its source has it now. */
+  byUid(uid: string): Pod | undefined;
+  /** Whether all sources have told of their pods: nothing is given away before. */
+  sourcesReady(): boolean;
+}
+
+/** What an {@link AllocationManager} is told. */
+export interface AllocationOptions {
+  /** The kubelet's root directory: the two state files are in it. */
+  readonly directory: string;
+  readonly node?: ResizeNode;
+}
+
+/** How long waiting resizes are let be, where nothing happens that may have made room. */
+const RETRY_MS = 180_000;
+const NOTHING: PodResources = { containers: {} };
+
+/**
+ * What each pod was granted of the node, apart from what its spec asks (KEP-1287, KEP-5419; `pkg/kubelet/allocation`): on disk, so that
+ * it survives the process; and the resizes that wait for room, with what their pods' statuses say of them.
+ */
+export class AllocationManager {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #recorder: EventRecorder;
+  readonly #metrics: AllocationMetrics;
+  readonly #pods: AllocationPods;
+  readonly #admit: AllocationComponents['admit'];
+  readonly #node: ResizeNode;
+  readonly #allocated: PodResourceState;
+  readonly #actuated: PodResourceState;
+  readonly #conditions: PodConditions;
+  /** The pods whose resize waits. */
+  readonly #waiting = new Set<string>();
+  /** Pods as granted, by UID: the same pod asked for again is the same object. */
+  readonly #known = new Map<
+    string,
+    { readonly pod: Pod; readonly granted: PodResources | undefined; readonly is: Pod }
+  >();
+  #retriedAtMs: number;
+
+  constructor(given: AllocationComponents, options: AllocationOptions) {
+    const { clock, logger, metrics, recorder, fs, pods, admit } = withDefaults(given);
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#recorder = recorder;
+    this.#metrics = makeAllocationMetrics(metrics);
+    this.#pods = pods;
+    this.#admit = admit;
+    this.#node = options.node ?? {};
+    const { directory } = options;
+    this.#allocated = new PodResourceState({ fs }, { directory, name: ALLOCATED_PODS_STATE });
+    this.#actuated = new PodResourceState({ fs }, { directory, name: ACTUATED_PODS_STATE });
+    this.#conditions = new PodConditions(clock, this.#metrics);
+    this.#retriedAtMs = clock.monotonic();
+  }
+
+  /** Reads what an earlier process has written; to be called before anything else. @throws AllocationError `Unreadable` */
+  async load(): Promise<void> {
+    await Promise.all([this.#allocated.load(), this.#actuated.load()]);
+  }
+
+  /** The pod with what it was granted in the place of what it asks for; as it is, where nothing was granted or both are the same. */
+  allocated(pod: Pod): Pod {
+    const { uid } = pod.metadata;
+    const granted = this.#allocated.get(uid);
+    const known = this.#known.get(uid);
+    if (known?.pod === pod && known.granted === granted) return known.is;
+    const is = granted === undefined ? pod : withResources(pod, granted, this.#node);
+    if (granted !== undefined) this.#known.set(uid, { pod, granted, is });
+    return is;
+  }
+
+  /** Whether anything was granted to it, by an earlier process too. */
+  hasGrant(uid: string): boolean {
+    return this.#allocated.get(uid) !== undefined;
+  }
+
+  /** The pod has what it asks for: {@link saved} says when that is on disk. */
+  grant(pod: Pod): void {
+    this.#allocated.set(pod.metadata.uid, resourcesOf(pod, this.#node));
+  }
+
+  /** Resolves once what the pod was granted is on disk: nothing of it starts before. @throws the file system's error */
+  async saved(uid: string): Promise<void> {
+    await this.#allocated.saved(uid);
+  }
+
+  /** What was applied to a container last; `undefined` where that is not known. */
+  appliedToContainer(uid: string, name: string): ResourceRequirements | undefined {
+    const { containers } = this.#actuated.get(uid) ?? NOTHING;
+    return Object.hasOwn(containers, name) ? containers[name] : undefined;
+  }
+
+  /** What was applied to a pod as a whole last. */
+  appliedToPod(uid: string): ResourceRequirements | undefined {
+    return this.#actuated.get(uid)?.pod;
+  }
+
+  /** A container has these resources now, or is about to be created with them. @throws the file system's error: it is not on disk */
+  async containerApplied(uid: string, name: string, resources: ResourceRequirements): Promise<void> {
+    this.#actuated.setContainer(uid, name, resources);
+    await this.#actuated.saved(uid);
+  }
+
+  /** As {@link containerApplied}, of the pod's own resources. */
+  async podApplied(uid: string, resources: ResourceRequirements): Promise<void> {
+    this.#actuated.setPod(uid, resources);
+    await this.#actuated.saved(uid);
+  }
+
+  /** Forgets a pod that is gone. The file is written with the next grant. */
+  forget(uid: string): void {
+    this.#allocated.remove(uid);
+    this.#actuated.remove(uid);
+    this.#conditions.forget(uid);
+    this.#known.delete(uid);
+    this.#waiting.delete(uid);
+  }
+
+  /** Forgets all pods but these, those of an earlier process too. */
+  retain(uids: { has(uid: string): boolean }): void {
+    const known = [...this.#allocated.uids(), ...this.#actuated.uids(), ...this.#waiting, ...this.#known.keys()];
+    for (const uid of new Set(known)) if (!uids.has(uid)) this.forget(uid);
+    this.#conditions.retain(uids);
+  }
+
+  /**
+   * Pods came that have their grant. One that asks for something else, as it was changed while no kubelet ran, waits for that.
+   * @returns the UIDs of pods that are to be synced
+   */
+  added(pods: readonly Pod[]): readonly string[] {
+    let waits = false;
+    for (const pod of pods) {
+      this.#conditions.backfill(pod);
+      if (this.allocated(pod) === pod) continue;
+      this.#waiting.add(pod.metadata.uid);
+      waits = true;
+    }
+    return waits ? this.retry('pods_added') : [];
+  }
+
+  /** A pod was changed by its source. @returns the UIDs of pods that are to be synced */
+  updated(before: Pod | undefined, pod: Pod): readonly string[] {
+    const { uid } = pod.metadata;
+    if (before !== undefined) {
+      const operations = resizeOperations(before, pod, this.#node);
+      for (const operation of operations) this.#metrics.requested.inc({ ...operation });
+      if (operations.length === 0 && !podLevelChanges(before, pod)) return [];
+    }
+    if (this.allocated(pod) === pod) {
+      // It may have been taken back.
+      this.#waiting.delete(uid);
+      this.#conditions.endPending(uid);
+      return [];
+    }
+    this.#waiting.add(uid);
+    return this.retry('pod_updated');
+  }
+
+  /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
+  retry(trigger: RetryTrigger): readonly string[] {
+    if (this.#waiting.size === 0 || !this.#pods.sourcesReady()) return [];
+    this.#retriedAtMs = this.#clock.monotonic();
+    const changed: string[] = [];
+    for (const pod of this.#inOrder()) {
+      const { uid } = pod.metadata;
+      const before = this.#conditions.get(uid);
+      const granted = this.#try(pod);
+      const after = this.#conditions.get(uid);
+      if (after.pending?.reason !== 'Deferred') this.#waiting.delete(uid);
+      if (granted && before.pending?.reason === 'Deferred') this.#metrics.acceptedLate.inc({ retry_trigger: trigger });
+      if (granted || before !== after) changed.push(uid);
+    }
+    return changed;
+  }
+
+  /** To be called from time to time: tries again what has waited for long. */
+  retryOverdue(): readonly string[] {
+    return this.#clock.monotonic() - this.#retriedAtMs < RETRY_MS ? [] : this.retry('periodic_retry');
+  }
+
+  /** The pod is about to be synced: whether its resize goes on, or has come to its end, is part of its status. @param pod as granted */
+  observe(pod: Pod, status: RuntimePodStatus): void {
+    const { uid, generation } = pod.metadata;
+    if (isResizeInProgress(pod, status, this.#actuated.get(uid), this.#node)) {
+      this.#conditions.inProgress(uid, { observedGeneration: generation });
+      return;
+    }
+    const ended = this.#conditions.endInProgress(uid);
+    if (ended === undefined) return;
+    const message = resizeMessage('Pod resize completed', pod, ended.observedGeneration);
+    this.#recorder.event(podReference(pod), 'Normal', eventReasons.resizeCompleted, message);
+  }
+
+  /** A resize could not be carried out; it is tried again with the pod's next sync. @param pod as granted */
+  failed(pod: Pod, message: string): void {
+    const { uid, generation } = pod.metadata;
+    const news = { reason: RESIZE_ERROR, message, observedGeneration: generation };
+    if (!this.#conditions.inProgress(uid, news)) return;
+    const { inProgress } = this.#conditions.get(uid);
+    const text = resizeMessage('Pod resize error', pod, inProgress?.observedGeneration, message);
+    this.#recorder.event(podReference(pod), 'Warning', eventReasons.resizeError, text);
+  }
+
+  /** What the pod's status says of its resize: PodResizePending and PodResizeInProgress, where they hold. */
+  conditions(uid: string): readonly PodCondition[] {
+    return this.#conditions.list(uid);
+  }
+
+  /** The pod has come to its end, and with it its resize. */
+  ended(uid: string): void {
+    this.#waiting.delete(uid);
+    this.#conditions.forget(uid);
+  }
+
+  /** Whether any resize waits for room. */
+  get hasWaiting(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  #inOrder(): readonly Pod[] {
+    const resizes = [...this.#waiting].flatMap((uid) => {
+      const pod = this.#pods.byUid(uid);
+      if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) {
+        this.ended(uid);
+        return [];
+      }
+      const since = this.#conditions.get(uid).pending?.lastTransitionTime;
+      return [
+        {
+          pod,
+          increases: asksForMore(pod, this.allocated(pod)),
+          pendingSinceMs: since === undefined ? undefined : Date.parse(since),
+        },
+      ];
+    });
+    return resizes.sort(compareResizes).map(({ pod }) => pod);
+  }
+
+  /** @returns whether the pod has now what it asks for, and had not before */
+  #try(pod: Pod): boolean {
+    const { uid, generation } = pod.metadata;
+    const granted = this.allocated(pod);
+    if (granted === pod) {
+      this.#conditions.endPending(uid);
+      return false;
+    }
+    const refusal = resizeRefusal(pod, granted, this.#node);
+    if (refusal !== undefined) {
+      this.#metrics.infeasible.inc({ reason_detail: refusal.detail });
+      this.#putOff(pod, 'Infeasible', refusal.message);
+      return false;
+    }
+    const others = this.#pods.active().filter(({ metadata }) => metadata.uid !== uid);
+    const verdict = this.#admit(pod, others);
+    if (!verdict.admit) {
+      this.#putOff(pod, 'Deferred', verdict.message);
+      return false;
+    }
+    this.grant(pod);
+    this.#conditions.endPending(uid);
+    // What went wrong with an earlier one is not this one's fault, and its generation is another.
+    this.#conditions.endInProgress(uid);
+    this.#conditions.inProgress(uid, { observedGeneration: generation });
+    const message = resizeMessage('Pod resize started', pod, generation);
+    this.#recorder.event(podReference(pod), 'Normal', eventReasons.resizeStarted, message);
+    this.#logger.info({ podUid: uid, pod: pod.metadata.name }, 'Pod resize was granted');
+    return true;
+  }
+
+  #putOff(pod: Pod, reason: 'Deferred' | 'Infeasible', message: string): void {
+    const { uid, generation } = pod.metadata;
+    if (!this.#conditions.pending(uid, { reason, message, observedGeneration: generation })) return;
+    const event = reason === 'Deferred' ? eventReasons.resizeDeferred : eventReasons.resizeInfeasible;
+    const text = resizeMessage(`Pod resize ${reason}`, pod, generation, message);
+    this.#recorder.event(podReference(pod), 'Warning', event, text);
+    this.#logger.info({ podUid: uid, pod: pod.metadata.name, reason, message }, 'Pod resize has to wait');
+  }
+}

@@ -1,0 +1,74 @@
+import type { JsonObject } from '@node-agent/checkpoint';
+import { formatResourceList, parseResourceList, type ResourceRequirements } from '@node-agent/pod-spec';
+import { goJson } from './go-json.ts';
+import type { PodResources } from './pod-resources.ts';
+
+/**
+ * The form of upstream's state files, so that a machine may change between that kubelet and this one
+ * (`pkg/kubelet/allocation/state/checkpoint.go`): `{"data": "<JSON of all pods>", "checksum": N}`.
+ */
+export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly data: string } {
+  const entries = inOrder([...pods].map(([uid, resources]) => [uid, encodePod(resources)] as const));
+  return { data: goJson(pods.size === 0 ? {} : { entries }) };
+}
+
+/** @throws Error that says what is wrong */
+export function decodePods({ data }: JsonObject): ReadonlyMap<string, PodResources> {
+  if (typeof data !== 'string') throw new Error('it has no field data of text');
+  const { entries = {} } = asObject(JSON.parse(data), 'data');
+  const pods = Object.entries(asObject(entries ?? {}, 'entries'));
+  return new Map(pods.map(([uid, pod]) => [uid, decodePod(pod, uid)]));
+}
+
+/**
+ * The checksum of upstream's files: FNV-1a of 32 bits over what its dump library prints of the field `data`
+ * (`pkg/kubelet/checkpointmanager/checksum`).
+ */
+export function dataChecksum(content: JsonObject): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(`(string)${String(content.data)}`)) {
+    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  }
+  return hash;
+}
+
+function encodePod({ containers, pod }: PodResources): object {
+  const encoded = Object.entries(containers).map(([name, resources]) => [name, encodeResources(resources)] as const);
+  return { ContainerResources: inOrder(encoded), PodLevelResources: pod === undefined ? null : encodeResources(pod) };
+}
+
+/** In Go's order of fields; quantities in canonical form. */
+function encodeResources({ limits, requests, claims }: ResourceRequirements): object {
+  const list = (of: Readonly<Record<string, string>>): object =>
+    inOrder(Object.entries(formatResourceList(parseResourceList(of))));
+  return {
+    ...(limits && Object.keys(limits).length > 0 && { limits: list(limits) }),
+    ...(requests && Object.keys(requests).length > 0 && { requests: list(requests) }),
+    ...(claims && claims.length > 0 && { claims }),
+  };
+}
+
+function decodePod(value: unknown, uid: string): PodResources {
+  const { ContainerResources, PodLevelResources } = asObject(value, `entries[${uid}]`);
+  const containers = Object.entries(asObject(ContainerResources ?? {}, `entries[${uid}].ContainerResources`));
+  return {
+    containers: Object.fromEntries(containers.map(([name, one]) => [name, decodeResources(one, `${uid}/${name}`)])),
+    ...(PodLevelResources != null && { pod: decodeResources(PodLevelResources, uid) }),
+  };
+}
+
+function decodeResources(value: unknown, where: string): ResourceRequirements {
+  const resources = asObject(value, where) as ResourceRequirements;
+  parseResourceList(resources.limits);
+  parseResourceList(resources.requests);
+  return resources;
+}
+
+function asObject(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new Error(`${where} is no object`);
+}
+
+function inOrder<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,7 @@
+/** JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped. */
+export function goJson(value: object): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

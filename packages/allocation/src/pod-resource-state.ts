@@ -1,0 +1,106 @@
+import { CheckpointStore, type CheckpointStoreOptions } from '@node-agent/checkpoint';
+import type { ResourceRequirements } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
+import { dataChecksum, decodePods, encodePods } from './checkpoint-format.ts';
+import { AllocationError } from './errors.ts';
+import type { PodResources } from './pod-resources.ts';
+
+/** Upstream's names of the two state files, beneath the kubelet's root directory. */
+export const ALLOCATED_PODS_STATE = 'allocated_pods_state';
+export const ACTUATED_PODS_STATE = 'actuated_pods_state';
+
+/** Where a {@link PodResourceState} is kept. */
+export interface PodResourceStateComponents {
+  readonly fs: ConstructorParameters<typeof CheckpointStore>[0]['fs'];
+}
+
+/**
+ * Resources of pods that outlive the process (`pkg/kubelet/allocation/state`). What is set is known at once, and on disk when
+ * {@link saved} says so: sets that come while a write is under way share the next one. Removals wait for the next write: a pod too
+ * many in the file does no harm.
+ */
+export class PodResourceState {
+  readonly #store: CheckpointStore;
+  readonly #path: string;
+  readonly #name: string;
+  #pods = new Map<string, PodResources>();
+  /** Grows with each set, so that it is known which of them a write has. */
+  #version = 0;
+  #writtenVersion = 0;
+  readonly #versions = new Map<string, number>();
+  #writing: Promise<void> | undefined;
+  #lastData: string | undefined;
+
+  /** @param options `directory` is the kubelet's root directory, `name` the file in it */
+  constructor(
+    { fs }: PodResourceStateComponents,
+    options: Pick<CheckpointStoreOptions, 'directory'> & { readonly name: string },
+  ) {
+    this.#store = new CheckpointStore({ fs }, { directory: options.directory, checksum: dataChecksum });
+    this.#name = options.name;
+    this.#path = `${options.directory}/${options.name}`;
+  }
+
+  /** Reads what an earlier process has written. @throws AllocationError `Unreadable`, in upstream's words */
+  async load(): Promise<void> {
+    try {
+      const stored = await this.#store.get(this.#name);
+      if (stored === undefined) return;
+      // What was set before is newer.
+      this.#pods = new Map([...decodePods(stored), ...this.#pods]);
+    } catch (err) {
+      const message = `could not restore state from checkpoint: ${errorText(err)}, please drain this node and delete pod resource information checkpoint file ${JSON.stringify(this.#path)} before restarting Kubelet`;
+      throw new AllocationError('Unreadable', message, { cause: err });
+    }
+  }
+
+  get(uid: string): PodResources | undefined {
+    return this.#pods.get(uid);
+  }
+
+  uids(): readonly string[] {
+    return [...this.#pods.keys()];
+  }
+
+  set(uid: string, resources: PodResources): void {
+    this.#pods.set(uid, resources);
+    this.#versions.set(uid, ++this.#version);
+  }
+
+  setContainer(uid: string, name: string, resources: ResourceRequirements): void {
+    const before = this.#pods.get(uid);
+    this.set(uid, { ...before, containers: { ...before?.containers, [name]: resources } });
+  }
+
+  setPod(uid: string, resources: ResourceRequirements): void {
+    this.set(uid, { containers: {}, ...this.#pods.get(uid), pod: resources });
+  }
+
+  remove(uid: string): void {
+    this.#pods.delete(uid);
+    this.#versions.delete(uid);
+  }
+
+  /** Removes all pods but these. */
+  retain(uids: { has(uid: string): boolean }): void {
+    for (const uid of this.uids()) if (!uids.has(uid)) this.remove(uid);
+  }
+
+  /** Resolves once what was set of the pod is on disk. What could not be written is tried anew. @throws the file system's error */
+  async saved(uid: string): Promise<void> {
+    while ((this.#versions.get(uid) ?? 0) > this.#writtenVersion) {
+      this.#writing ??= this.#write().finally(() => {
+        this.#writing = undefined;
+      });
+      await this.#writing;
+    }
+  }
+
+  async #write(): Promise<void> {
+    const version = this.#version;
+    const content = encodePods(this.#pods);
+    if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
+    this.#lastData = content.data;
+    this.#writtenVersion = version;
+  }
+}

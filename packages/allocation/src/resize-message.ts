@@ -1,0 +1,22 @@
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { goJson } from './go-json.ts';
+
+/**
+ * The text of an event about a resize: what it is, and as JSON the resources of all containers
+ * (`pkg/kubelet/events/resize.go`).
+ */
+export function resizeMessage(what: string, pod: Pod, generation: number | undefined, error = ''): string {
+  const list = (containers: readonly Container[]): readonly object[] =>
+    containers.map(({ name, resources: { limits, requests, claims } = {} }) => ({
+      name,
+      resources: { ...(limits && { limits }), ...(requests && { requests }), ...(claims && { claims }) },
+    }));
+  const { containers, initContainers = [] } = pod.spec;
+  const summary = {
+    ...(initContainers.length > 0 && { initContainers: list(initContainers) }),
+    containers: list(containers),
+    generation: generation ?? 0,
+    ...(error && { error }),
+  };
+  return `${what}: ${goJson(summary)}`;
+}

@@ -1,0 +1,240 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { type Pod, podReference, podRequests, type RuntimePodStatus } from '@node-agent/pod-spec';
+import { MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AllocationManager, type AllocationOptions } from '../src/index.ts';
+import { asking, exactly, makePod } from './pods.ts';
+
+/** A node of 4 CPUs, and what its kubelet knows. */
+function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) {
+  const clock = new FakeClock();
+  const files = fs ?? new MemoryFileSystem({ clock });
+  const events = new MemoryEventRecorder(() => clock.now());
+  const metrics = new MetricsRegistry();
+  const pods = new Map<string, Pod>();
+  const node = { cpuMilli: 4000n, ready: true };
+  const manager: AllocationManager = new AllocationManager(
+    {
+      ...{ fs: files, clock, metrics, recorder: events },
+      pods: {
+        active: () => [...pods.values()].map((pod) => manager.allocated(pod)),
+        byUid: (uid) => pods.get(uid),
+        sourcesReady: () => node.ready,
+      },
+      admit(pod, others) {
+        const cpu = [pod, ...others].map((one) => podRequests(one).get('cpu')?.milliValue() ?? 0n);
+        const total = cpu.reduce((sum, milli) => sum + milli, 0n);
+        return total <= node.cpuMilli ? { admit: true } : { admit: false, message: `${total} of ${node.cpuMilli}` };
+      },
+    },
+    { directory: '/root', ...options },
+  );
+  const add = (pod: Pod): Pod => {
+    pods.set(pod.metadata.uid, pod);
+    manager.grant(pod);
+    return pod;
+  };
+  const ask = (pod: Pod): readonly string[] => {
+    const before = pods.get(pod.metadata.uid);
+    pods.set(pod.metadata.uid, pod);
+    return manager.updated(before, pod);
+  };
+  const reasons = (uid: string): (string | undefined)[] => manager.conditions(uid).map(({ reason }) => reason);
+  const cpuOf = (pod: Pod): string | undefined => manager.allocated(pod).spec.containers[0]?.resources?.requests?.cpu;
+  const told = (pod: Pod): string[] => events.eventsOf(podReference(pod)).map(({ reason }) => reason);
+  return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told };
+}
+
+describe('a resize', () => {
+  test('that fits is granted at once, and its pod is to be synced', () => {
+    const { manager, add, ask, cpuOf, told } = setUp();
+    const larger = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
+    expect(ask(larger)).toEqual(['uid-a']);
+    expect(manager.allocated(larger)).toBe(larger);
+    expect(cpuOf(larger)).toBe('2');
+    expect(manager.conditions('uid-a')).toMatchObject([{ type: 'PodResizeInProgress', observedGeneration: 2 }]);
+    expect(told(larger)).toEqual(['ResizeStarted']);
+  });
+
+  test('N1: that does not fit waits, and others count it as what it has', async () => {
+    const { manager, add, ask, cpuOf, reasons, told, metrics, pods } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    const b = add(makePod('b', exactly('2', '1Gi')));
+    const larger = asking(a, exactly('3', '1Gi'));
+    expect(ask(larger)).toEqual(['uid-a']);
+    expect(cpuOf(larger)).toBe('1');
+    expect(manager.conditions('uid-a')).toMatchObject([
+      { type: 'PodResizePending', reason: 'Deferred', message: '5000 of 4000' },
+    ]);
+    expect(ask(asking(b, exactly('4', '1Gi')))).toEqual(['uid-b']);
+    expect(manager.retry('pods_added')).toEqual([]);
+    pods.delete('uid-b');
+    expect(manager.retry('pods_removed')).toEqual(['uid-a']);
+    expect([cpuOf(larger), reasons('uid-a')]).toEqual(['3', [undefined]]);
+    expect(told(larger)).toEqual(['ResizeDeferred', 'ResizeStarted']);
+    const text = metrics.text();
+    expect(text).toContain('kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pods_removed"} 1');
+    expect(text).toContain(
+      'kubelet_container_requested_resizes_total{resource="cpu",requirement="requests",operation="increase"} 2',
+    );
+    expect(text).toContain('kubelet_pod_pending_resizes{reason="deferred"} 0');
+  });
+
+  test('that shrinks makes room for one that waits, in the same turn', () => {
+    const { add, ask, cpuOf } = setUp();
+    const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('3', '1Gi'));
+    const b = add(makePod('b', exactly('3', '1Gi')));
+    ask(a);
+    expect(cpuOf(a)).toBe('1');
+    const smaller = asking(b, exactly('1', '1Gi'));
+    expect([...ask(smaller)].sort()).toEqual(['uid-a', 'uid-b']);
+    expect([cpuOf(a), cpuOf(smaller)]).toEqual(['3', '1']);
+  });
+
+  test('of the higher priority is granted first', () => {
+    const { add, ask, cpuOf, node, manager } = setUp();
+    node.cpuMilli = 2000n;
+    const low = asking(add(makePod('low', exactly('1', '1Gi'))), exactly('2', '1Gi'));
+    const high = asking(add(makePod('high', exactly('1', '1Gi'), { priority: 7 })), exactly('2', '1Gi'));
+    ask(low);
+    ask(high);
+    node.cpuMilli = 3000n;
+    // What is said of the other one has changed: there is less room for it.
+    expect(manager.retry('pods_removed')).toEqual(['uid-high', 'uid-low']);
+    expect([cpuOf(low), cpuOf(high)]).toEqual(['1', '2']);
+  });
+
+  test('that can never be is told so once, and is not tried again', async () => {
+    const { manager, add, ask, reasons, metrics, told } = setUp({ node: { staticCpus: true } });
+    const larger = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
+    expect(ask(larger)).toEqual(['uid-a']);
+    expect(reasons('uid-a')).toEqual(['Infeasible']);
+    expect(manager.hasWaiting).toBe(false);
+    expect(told(larger)).toEqual(['ResizeInfeasible']);
+    expect(metrics.text()).toContain(
+      'kubelet_pod_infeasible_resizes_total{reason_detail="guaranteed_pod_cpu_manager_static_policy"} 1',
+    );
+  });
+
+  test('that is taken back waits no more', () => {
+    const { manager, add, ask, reasons } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    const larger = asking(a, exactly('9', '1Gi'));
+    ask(larger);
+    expect(reasons('uid-a')).toEqual(['Deferred']);
+    ask(asking(larger, exactly('1', '1Gi')));
+    expect([reasons('uid-a'), manager.hasWaiting]).toEqual([[], false]);
+  });
+
+  test('that waits is tried again after three minutes, though nothing is known to have made room', async () => {
+    const { manager, add, ask, node, clock, cpuOf } = setUp();
+    const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('9', '1Gi'));
+    ask(a);
+    node.cpuMilli = 9000n;
+    await clock.advance(179_000);
+    expect(manager.retryOverdue()).toEqual([]);
+    await clock.advance(1000);
+    expect(manager.retryOverdue()).toEqual(['uid-a']);
+    expect(cpuOf(a)).toBe('9');
+  });
+
+  test('F1: nothing is given away before all sources have told of their pods', () => {
+    const { manager, add, ask, node, cpuOf } = setUp();
+    node.ready = false;
+    const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
+    expect(ask(a)).toEqual([]);
+    expect(cpuOf(a)).toBe('1');
+    node.ready = true;
+    expect(manager.retry('pods_added')).toEqual(['uid-a']);
+  });
+
+  test('of a pod that is to end is let be, and one that has ended is forgotten', () => {
+    const { manager, add, ask, pods, node, reasons } = setUp();
+    const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('9', '1Gi'));
+    ask(a);
+    pods.set('uid-a', { ...a, metadata: { ...a.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    node.cpuMilli = 9000n;
+    manager.retry('pods_removed');
+    expect([reasons('uid-a'), manager.hasWaiting]).toEqual([[], false]);
+    manager.retain(new Set());
+    expect(manager.hasGrant('uid-a')).toBe(false);
+  });
+});
+
+describe('what became of it', () => {
+  const runs = { containers: [{ name: 'c', state: 'running' }] } as unknown as RuntimePodStatus;
+
+  test('goes on until all of it was applied, an error in between is told once', async () => {
+    const { manager, add, ask, told, reasons } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    await manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'));
+    const larger = asking(a, exactly('2', '1Gi'));
+    ask(larger);
+    manager.observe(larger, runs);
+    manager.failed(larger, 'no memory');
+    manager.failed(larger, 'no memory');
+    manager.observe(larger, runs);
+    expect(reasons('uid-a')).toEqual(['Error']);
+    await manager.containerApplied('uid-a', 'c', exactly('2', '1Gi'));
+    manager.observe(larger, runs);
+    manager.observe(larger, runs);
+    expect(reasons('uid-a')).toEqual([]);
+    expect(told(larger)).toEqual(['ResizeStarted', 'ResizeError', 'ResizeCompleted']);
+  });
+});
+
+describe('K1: the next process', () => {
+  test('knows what was granted and applied, and tries what was asked for meanwhile', async () => {
+    const first = setUp();
+    const a = first.add(makePod('a', exactly('1', '1Gi')));
+    await first.manager.saved('uid-a');
+    await first.manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'));
+
+    const { manager, pods, cpuOf, reasons, told } = setUp({}, first.files);
+    await manager.load();
+    expect(manager.hasGrant('uid-a')).toBe(true);
+    expect(manager.appliedToContainer('uid-a', 'c')).toEqual(exactly('1', '1Gi'));
+    expect(manager.appliedToContainer('uid-a', 'constructor')).toBeUndefined();
+    const status = {
+      conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Deferred', observedGeneration: 2 }],
+    };
+    const larger: Pod = { ...asking(a, exactly('9', '1Gi')), status };
+    pods.set('uid-a', larger);
+    expect(cpuOf(larger)).toBe('1');
+    expect(manager.added([larger])).toEqual(['uid-a']);
+    expect(reasons('uid-a')).toEqual(['Deferred']);
+    // It was told of already.
+    expect(told(larger)).toEqual([]);
+  });
+});
+
+test('N1: whatever is asked for, in whatever order, the node is never given away twice', () => {
+  const step = fc.record({
+    pod: fc.integer({ min: 0, max: 3 }),
+    cpu: fc.integer({ min: 1, max: 40 }),
+    kind: fc.constantFrom('ask', 'retry', 'go'),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const { add, ask, pods, manager } = setUp();
+      for (const name of ['0', '1', '2', '3']) add(makePod(name, exactly('1', '1Gi')));
+      for (const { pod, cpu, kind } of steps) {
+        const known = pods.get(`uid-${pod}`);
+        if (kind === 'go') {
+          pods.delete(`uid-${pod}`);
+          manager.retry('pods_removed');
+        } else if (kind === 'retry') manager.retry('periodic_retry');
+        else if (known !== undefined) ask(asking(known, exactly(`${cpu}00m`, '1Gi')));
+        const granted = [...pods.values()].map(
+          (one) => podRequests(manager.allocated(one)).get('cpu')?.milliValue() ?? 0n,
+        );
+        expect(granted.reduce((sum, milli) => sum + milli, 0n)).toBeLessThanOrEqual(4000n);
+        // Whoever waits, waits for room that there is not.
+        const waits = [...pods.values()].some((one) => manager.allocated(one) !== one);
+        expect(manager.hasWaiting).toBe(waits);
+      }
+    }),
+  );
+});

@@ -1,0 +1,160 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { dataChecksum, decodePods, encodePods, PodResourceState, type PodResources } from '../src/index.ts';
+import { exactly } from './pods.ts';
+
+const FILE = '/root/allocated_pods_state';
+
+function setUp() {
+  const fs = new MemoryFileSystem({ clock: new FakeClock() });
+  let writes = 0;
+  let fault: Error | undefined;
+  let gate: Promise<void> | undefined;
+  const counting: ConstructorParameters<typeof PodResourceState>[0]['fs'] = {
+    mkdir: (path, options) => fs.mkdir(path, options),
+    readdir: (path) => fs.readdir(path),
+    readFile: (path) => fs.readFile(path),
+    remove: (path) => fs.remove(path),
+    async writeFileAtomic(path, data, options) {
+      writes++;
+      await gate;
+      if (fault !== undefined) throw fault;
+      await fs.writeFileAtomic(path, data, options);
+    },
+  };
+  const make = (): PodResourceState =>
+    new PodResourceState({ fs: counting }, { directory: '/root', name: 'allocated_pods_state' });
+  const text = async (): Promise<string> => new TextDecoder().decode(await fs.readFile(FILE));
+  return {
+    ...{ fs, make, text },
+    writes: () => writes,
+    fail: (error: Error | undefined) => {
+      fault = error;
+    },
+    hold: (until: Promise<void> | undefined) => {
+      gate = until;
+    },
+  };
+}
+
+describe('the state file', () => {
+  test('is what upstream writes, byte for byte', async () => {
+    const { make, text } = setUp();
+    const state = make();
+    const written = { limits: { memory: '1073741824', cpu: '0.5' }, requests: { cpu: '100m', memory: '64Mi' } };
+    state.set('uid-b', { containers: { web: written, a: {} }, pod: written });
+    state.set('uid-a', { containers: {} });
+    await state.saved('uid-a');
+    // Made by a Go program of upstream's types (k8s.io/api 0.36.3), its JSON and its checksum.
+    expect(await text()).toBe(GOLDEN);
+  });
+
+  test('is read again as it was written, whatever the order', async () => {
+    const { make } = setUp();
+    const first = make();
+    first.set('b', { containers: { c: exactly('1', '1Gi') }, pod: exactly('2', '2Gi') });
+    first.set('a', { containers: { '<&>': {} } });
+    await first.saved('b');
+    const second = make();
+    await second.load();
+    expect(second.get('b')).toEqual({ containers: { c: exactly('1', '1Gi') }, pod: exactly('2', '2Gi') });
+    expect(second.get('a')).toEqual({ containers: { '<&>': {} } });
+    expect(second.get('none')).toBeUndefined();
+  });
+
+  test.each([
+    ['no JSON', 'nonsense'],
+    ['another checksum', '{"data":"{}","checksum":1}'],
+    ['no text', `{"data":{},"checksum":${dataChecksum({ data: {} })}}`],
+    ['a quantity that is none', file('{"entries":{"u":{"ContainerResources":{"c":{"limits":{"cpu":"much"}}}}}}')],
+    ['a pod that is none', file('{"entries":{"u":7}}')],
+  ])('%s is refused in upstream’s words, with the name of the file', async (_what, content) => {
+    const { fs, make } = setUp();
+    await fs.mkdir('/root');
+    await fs.writeFile(FILE, content);
+    await expect(make().load()).rejects.toMatchObject({
+      code: 'Unreadable',
+      message: expect.stringMatching(
+        /^could not restore state from checkpoint: .*, please drain this node and delete pod resource information checkpoint file "\/root\/allocated_pods_state" before restarting Kubelet$/,
+      ),
+    });
+  });
+
+  test('any pods survive it', () => {
+    const quantity = fc.constantFrom('1', '100m', '1536Mi', '0', '2500m', '15e2');
+    const list = fc.dictionary(fc.constantFrom('cpu', 'memory', 'example.com/gpu'), quantity, { minKeys: 1 });
+    const resources = fc.record({ limits: list, requests: list }, { requiredKeys: [] });
+    const name = fc.string({ minLength: 1 }).filter((text) => text !== '__proto__');
+    const pod = fc.record(
+      { containers: fc.dictionary(name, resources, { noNullPrototype: true }), pod: resources },
+      { requiredKeys: ['containers'] },
+    );
+    const pods = fc.dictionary(name, pod, { noNullPrototype: true });
+    fc.assert(
+      fc.property(pods, (all) => {
+        const before = new Map(Object.entries(all as Record<string, PodResources>));
+        const once = encodePods(before);
+        expect(encodePods(decodePods(once))).toEqual(once);
+        expect([...decodePods(once).keys()].sort()).toEqual([...before.keys()].sort());
+      }),
+    );
+  });
+});
+
+describe('saving', () => {
+  test('a hundred sets at once are two writes', async () => {
+    const { make, writes, hold, text } = setUp();
+    const state = make();
+    let release = (): void => {};
+    hold(new Promise((resolve) => (release = resolve)));
+    const saves = Array.from({ length: 100 }, (_, index) => {
+      state.set(`u${index}`, { containers: {} });
+      return state.saved(`u${index}`);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    release();
+    await Promise.all(saves);
+    expect(writes()).toBe(2);
+    for (let index = 0; index < 100; index++) expect(await text()).toContain(`u${index}`);
+  });
+
+  test('what could not be written is known, and written when it is asked for again', async () => {
+    const { make, fail, text } = setUp();
+    const state = make();
+    fail(new Error('ENOSPC'));
+    state.set('u', { containers: { c: exactly('1', '1Gi') } });
+    await expect(state.saved('u')).rejects.toThrow('ENOSPC');
+    expect(state.get('u')).toEqual({ containers: { c: exactly('1', '1Gi') } });
+    // Nobody else waits for that.
+    await state.saved('other');
+    fail(undefined);
+    await state.saved('u');
+    expect(await text()).toContain('1Gi');
+  });
+
+  test('what is the same is not written again; what goes, goes with the next write', async () => {
+    const { make, writes, text } = setUp();
+    const state = make();
+    state.set('u', { containers: {} });
+    state.set('v', { containers: {} });
+    await state.saved('v');
+    state.set('u', { containers: {} });
+    await state.saved('u');
+    expect(writes()).toBe(1);
+    state.retain(new Set(['u']));
+    expect(await text()).toContain('v');
+    state.setContainer('u', 'c', {});
+    state.setPod('u', exactly('1', '1Gi'));
+    await state.saved('u');
+    expect(await text()).not.toContain('"v');
+    expect(state.get('u')).toEqual({ containers: { c: {} }, pod: exactly('1', '1Gi') });
+  });
+});
+
+function file(data: string): string {
+  return JSON.stringify({ data, checksum: dataChecksum({ data }) });
+}
+
+const GOLDEN = String.raw`{"data":"{\"entries\":{\"uid-a\":{\"ContainerResources\":{},\"PodLevelResources\":null},\"uid-b\":{\"ContainerResources\":{\"a\":{},\"web\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1073741824\"},\"requests\":{\"cpu\":\"100m\",\"memory\":\"64Mi\"}}},\"PodLevelResources\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1073741824\"},\"requests\":{\"cpu\":\"100m\",\"memory\":\"64Mi\"}}}}}","checksum":1459827990}`;

@@ -1,0 +1,55 @@
+import { AllocationManager } from '@node-agent/allocation';
+import type { AdmitHandler, Kubelet } from '@node-agent/kubelet-core';
+import type { PodConfig } from '@node-agent/pod-config';
+import type { PodManager } from '@node-agent/pod-manager';
+import type { AppliedResources } from '@node-agent/runtime';
+import type { PartComponents } from './cluster-ports.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** What {@link nodeAllocation} asks of the other parts. */
+export interface AllocationParts {
+  readonly podManager: Pick<PodManager, 'getPodByUid'>;
+  readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
+  /** Made later. */
+  readonly admitHandlers: () => readonly AdmitHandler[];
+  /** Made later. */
+  readonly kubelet: () => Pick<Kubelet, 'activePods'>;
+}
+
+/** What pods were granted of the node, and the resizes that wait for room in it. */
+export function nodeAllocation(
+  child: (component: string) => PartComponents,
+  { fs }: Pick<NodePorts, 'fs'>,
+  { rootDirectory, resize = {} }: Pick<AssemblySettings, 'rootDirectory' | 'resize'>,
+  { podManager, podConfig, admitHandlers, kubelet }: AllocationParts,
+): AllocationManager {
+  return new AllocationManager(
+    {
+      ...child('allocation'),
+      fs,
+      pods: {
+        active: () => kubelet().activePods(),
+        byUid: (uid) => podManager.getPodByUid(uid),
+        sourcesReady: () => podConfig.seenAllSources(),
+      },
+      admit(pod, others) {
+        for (const handler of admitHandlers()) {
+          const verdict = handler.resize?.(pod, others) ?? { admit: true };
+          if (!verdict.admit) return verdict;
+        }
+        return { admit: true };
+      },
+    },
+    { directory: rootDirectory, node: resize },
+  );
+}
+
+/** What the runtime asks, and tells, of what was applied. */
+export function appliedResources(allocation: AllocationManager): AppliedResources {
+  return {
+    appliedToContainer: (uid, name) => allocation.appliedToContainer(uid, name),
+    appliedToPod: (uid) => allocation.appliedToPod(uid),
+    containerApplied: (uid, name, resources) => allocation.containerApplied(uid, name, resources),
+    podApplied: (uid, resources) => allocation.podApplied(uid, resources),
+  };
+}

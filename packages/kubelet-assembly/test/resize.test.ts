@@ -1,0 +1,328 @@
+import {
+  type Container,
+  type Pod,
+  type PodCondition,
+  podReference,
+  type ResourceRequirements,
+} from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { MemoryCgroups } from './memory-cgroups.ts';
+import { ids, makePod, makeWorld, type StartedKubelet, startKubelet, type World } from './node.ts';
+
+const GROUP = '/kubepods/poduid-web';
+
+/** Requests that are limits: the pod is Guaranteed. */
+function exactly(cpu: string, memory: string): ResourceRequirements {
+  return { requests: { cpu, memory }, limits: { cpu, memory } };
+}
+
+function sized(name: string, resources: ResourceRequirements, more: Partial<Container> = {}): Pod {
+  const pod = makePod(name);
+  const containers = pod.spec.containers.map((container) => ({ ...container, resources, ...more }));
+  return { ...pod, metadata: { ...pod.metadata, generation: 1 }, spec: { ...pod.spec, containers } };
+}
+
+/** The same pod, as it is after its `resize` subresource was patched. */
+function resized(pod: Pod, resources: ResourceRequirements): Pod {
+  const generation = (pod.metadata.generation ?? 1) + 1;
+  const containers = pod.spec.containers.map((container) => ({ ...container, resources }));
+  return { ...pod, metadata: { ...pod.metadata, generation }, spec: { ...pod.spec, containers } };
+}
+
+interface Node {
+  readonly world: World;
+  readonly machine: MemoryCgroups;
+  readonly node: StartedKubelet;
+}
+
+async function makeNode(world?: World, machine = new MemoryCgroups()): Promise<Node> {
+  const at = world ?? (await makeWorld());
+  return { world: at, machine, node: startKubelet(at, [], undefined, [], { openCgroups: async () => machine }) };
+}
+
+const statusOf = (node: StartedKubelet, name = 'web') => node.kubelet.getPodByName('default', name)?.status;
+
+function conditionOf(node: StartedKubelet, type: string, name = 'web'): PodCondition | undefined {
+  return statusOf(node, name)?.conditions?.find((condition) => condition.type === type);
+}
+
+async function enforced({ cri }: World, name = 'main') {
+  const { containers } = await cri.listContainers({ filter: { state: { state: 1 } } });
+  const id = containers.find(({ metadata }) => metadata?.name === name)?.id ?? '';
+  return (await cri.containerStatus({ containerId: id })).status?.resources?.linux;
+}
+
+const eventsOf = ({ events }: World): string[] =>
+  events.eventsOf(podReference(makePod('web'))).flatMap(({ reason }) => (reason.startsWith('Resize') ? [reason] : []));
+
+describe('a resize of a running pod', () => {
+  test('up: the group first, then the container, the status at the end, and nothing begins anew', async () => {
+    const { world, machine, node } = await makeNode();
+    const pod = sized('web', exactly('500m', '100Mi'));
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    const before = await ids(world.cri);
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 100 * 2 ** 20, cpuQuotaUs: 50_000 });
+    machine.changes.length = 0;
+
+    node.setPods([resized(pod, exactly('1', '200Mi'))]);
+    await world.clock.advance(3000);
+    expect(await ids(world.cri)).toEqual(before);
+    expect(await enforced(world)).toMatchObject({
+      memoryLimitInBytes: 200 * 2 ** 20,
+      cpuQuota: 100_000,
+      cpuShares: 1024,
+    });
+    expect(machine.changes).toEqual([
+      [GROUP, { memoryBytes: 200 * 2 ** 20 }],
+      [GROUP, { cpuQuotaUs: 100_000, cpuPeriodUs: 100_000 }],
+      [GROUP, { cpuShares: 1024 }],
+    ]);
+    const [shown] = statusOf(node)?.containerStatuses ?? [];
+    expect(shown?.resources).toEqual(exactly('1', '200Mi'));
+    expect(shown?.allocatedResources).toEqual({ cpu: '1', memory: '200Mi' });
+    expect(statusOf(node)?.allocatedResources).toEqual({ cpu: '1', memory: '200Mi' });
+    expect([conditionOf(node, 'PodResizePending'), conditionOf(node, 'PodResizeInProgress')]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(eventsOf(world)).toEqual(['ResizeStarted', 'ResizeCompleted']);
+    await node.stop();
+  });
+
+  test('down: the container first, then its group', async () => {
+    const { world, machine, node } = await makeNode();
+    const pod = sized('web', exactly('1', '200Mi'));
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    machine.changes.length = 0;
+    const update = world.cri.updateContainerResources.bind(world.cri);
+    Object.assign(world.cri, {
+      updateContainerResources: async (...args: Parameters<typeof update>) => {
+        machine.changes.push(['container', {}]);
+        return await update(...args);
+      },
+    });
+    node.setPods([resized(pod, exactly('500m', '100Mi'))]);
+    await world.clock.advance(3000);
+    expect(machine.changes).toEqual([
+      ['container', {}],
+      [GROUP, { memoryBytes: 100 * 2 ** 20 }],
+      ['container', {}],
+      [GROUP, { cpuShares: 512 }],
+      [GROUP, { cpuQuotaUs: 50_000, cpuPeriodUs: 100_000 }],
+    ]);
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 100 * 2 ** 20, cpuQuota: 50_000 });
+    await node.stop();
+  });
+
+  test('resizePolicy RestartContainer: it begins anew with what it was granted, and its pod is as large', async () => {
+    const { world, machine, node } = await makeNode();
+    const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
+    const pod = sized('web', exactly('500m', '100Mi'), { resizePolicy });
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    node.setPods([resized(pod, exactly('500m', '200Mi'))]);
+    await world.clock.advance(5000);
+    expect(statusOf(node)?.containerStatuses?.[0]).toMatchObject({
+      restartCount: 1,
+      resources: exactly('500m', '200Mi'),
+    });
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20 });
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 200 * 2 ** 20 });
+    expect(eventsOf(world)).toEqual(['ResizeStarted', 'ResizeCompleted']);
+    await node.stop();
+  });
+
+  test('N1: one that finds no room waits, is told why, and is granted when another pod goes', async () => {
+    const { world, node } = await makeNode();
+    const web = sized('web', exactly('500m', '100Mi'));
+    const other = sized('other', exactly('1', '100Mi'));
+    node.setPods([web, other]);
+    await world.clock.advance(5000);
+    const larger = resized(web, exactly('1500m', '100Mi'));
+    node.setPods([larger, other]);
+    await world.clock.advance(3000);
+    expect(conditionOf(node, 'PodResizePending')).toMatchObject({
+      status: 'True',
+      reason: 'Deferred',
+      message: "Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
+      observedGeneration: 2,
+    });
+    expect(statusOf(node)?.containerStatuses?.[0]?.resources).toEqual(exactly('500m', '100Mi'));
+    expect(node.kubelet.explain('default', 'web')?.waitingFor).toContainEqual(
+      expect.stringMatching(/^resize: Deferred: Node didn't have enough resource: cpu/),
+    );
+    // A new pod finds the room that is left beside what was granted, not beside what is asked for.
+    node.setPods([larger, other, sized('third', exactly('500m', '100Mi'))]);
+    await world.clock.advance(5000);
+    expect(statusOf(node, 'third')?.phase).toBe('Running');
+
+    node.setPods([larger]);
+    await world.clock.advance(5000);
+    expect(conditionOf(node, 'PodResizePending')).toBeUndefined();
+    expect(statusOf(node)?.containerStatuses?.[0]?.resources).toEqual(exactly('1500m', '100Mi'));
+    expect(eventsOf(world)).toEqual(['ResizeDeferred', 'ResizeStarted', 'ResizeCompleted']);
+    await node.stop();
+  });
+
+  test('one that waits is granted in the turn in which another pod shrinks; one that is taken back waits no more', async () => {
+    const { world, node } = await makeNode();
+    const web = sized('web', exactly('1', '100Mi'));
+    const other = sized('other', exactly('1', '100Mi'));
+    node.setPods([web, other]);
+    await world.clock.advance(5000);
+    const larger = resized(web, exactly('1500m', '100Mi'));
+    node.setPods([larger, other]);
+    await world.clock.advance(3000);
+    expect(conditionOf(node, 'PodResizePending')?.reason).toBe('Deferred');
+    const back = { ...resized(larger, exactly('1', '100Mi')) };
+    node.setPods([back, other]);
+    await world.clock.advance(3000);
+    expect(conditionOf(node, 'PodResizePending')).toBeUndefined();
+    const again = resized(back, exactly('1500m', '100Mi'));
+    node.setPods([again, other]);
+    await world.clock.advance(3000);
+    node.setPods([again, resized(other, exactly('500m', '100Mi'))]);
+    await world.clock.advance(3000);
+    expect(statusOf(node)?.containerStatuses?.[0]?.resources).toEqual(exactly('1500m', '100Mi'));
+    await node.stop();
+  });
+
+  test('memory below what is used is refused with both figures, and goes on when less is used', async () => {
+    const { world, machine, node } = await makeNode();
+    const pod = sized('web', exactly('500m', '100Mi'));
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    let used = 80 * 2 ** 20;
+    const stats = world.cri.podSandboxStats.bind(world.cri);
+    Object.assign(world.cri, {
+      podSandboxStats: async (...args: Parameters<typeof stats>) => {
+        const { stats: figures } = await stats(...args);
+        const memory = { ...figures?.linux?.memory, usageBytes: { value: used } };
+        return { stats: { ...figures, linux: { ...figures?.linux, memory, containers: [] } } };
+      },
+    });
+    node.setPods([resized(pod, exactly('500m', '50Mi'))]);
+    await world.clock.advance(3000);
+    expect(conditionOf(node, 'PodResizeInProgress')).toMatchObject({
+      reason: 'Error',
+      message: `cannot decrease memory limits: attempting to set pod memory limit (${50 * 2 ** 20}) below current usage (${used})`,
+    });
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 100 * 2 ** 20 });
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 100 * 2 ** 20 });
+    expect(node.kubelet.explain('default', 'web')?.waitingFor).toContainEqual(
+      expect.stringMatching(/^resize: Error: cannot decrease/),
+    );
+    used = 10 * 2 ** 20;
+    await world.clock.advance(120_000);
+    expect(conditionOf(node, 'PodResizeInProgress')).toBeUndefined();
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 50 * 2 ** 20 });
+    expect(eventsOf(world)).toEqual(['ResizeStarted', 'ResizeError', 'ResizeCompleted']);
+    await node.stop();
+  });
+
+  test('while its container is down it begins with what was granted, and the pod is as large', async () => {
+    const { world, machine, node } = await makeNode();
+    const pod = sized('web', exactly('500m', '100Mi'));
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    const [id = ''] = await ids(world.cri);
+    world.cri.killContainer(id, { exitCode: 1 });
+    node.setPods([resized(pod, exactly('1', '200Mi'))]);
+    await world.clock.advance(30_000);
+    expect(statusOf(node)?.containerStatuses?.[0]?.restartCount).toBe(1);
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20 });
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 200 * 2 ** 20, cpuQuotaUs: 100_000 });
+    expect(conditionOf(node, 'PodResizeInProgress')).toBeUndefined();
+    await node.stop();
+  });
+
+  test('where the runtime chooses the groups, the containers are resized', async () => {
+    const world = await makeWorld();
+    const node = startKubelet(world);
+    const pod = sized('web', exactly('500m', '100Mi'));
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    node.setPods([resized(pod, exactly('1', '200Mi'))]);
+    await world.clock.advance(3000);
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20, cpuQuota: 100_000 });
+    expect(conditionOf(node, 'PodResizeInProgress')).toBeUndefined();
+    await node.stop();
+  });
+
+  test("a pod's own resources have their own resize", async () => {
+    const { world, machine, node } = await makeNode();
+    const pod = makePod('web', { resources: exactly('500m', '100Mi') });
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 100 * 2 ** 20 });
+    node.setPods([{ ...pod, spec: { ...pod.spec, resources: exactly('1', '200Mi') } }]);
+    await world.clock.advance(3000);
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 200 * 2 ** 20, cpuQuotaUs: 100_000 });
+    // Its container has no limit of its own: the pod's is its.
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20 });
+    expect(statusOf(node)?.resources).toEqual(exactly('1', '200Mi'));
+    expect(eventsOf(world)).toEqual(['ResizeStarted', 'ResizeCompleted']);
+    await node.stop();
+  });
+
+  test('K1: one that a kubelet was killed in is carried on by the next, with what was granted before', async () => {
+    const world = await makeWorld();
+    const first = await makeNode(world);
+    const pod = sized('web', exactly('500m', '100Mi'));
+    const other = sized('other', exactly('1', '100Mi'));
+    first.node.setPods([pod, other]);
+    await world.clock.advance(5000);
+    const before = await ids(world.cri);
+    const large = resized(pod, exactly('1', '200Mi'));
+    // The group's memory grows, and nothing after that is done.
+    first.machine.refuse = (_path, config) => (config.cpuQuotaUs ? new Error('killed') : undefined);
+    first.node.setPods([large, other]);
+    await world.clock.advance(2000);
+    await first.node.stop();
+    expect(conditionOf(first.node, 'PodResizeInProgress')).toMatchObject({ reason: 'Error', message: 'killed' });
+    first.machine.refuse = () => undefined;
+
+    // Meanwhile it was asked for even more, which there is no room for.
+    const second = await makeNode(world, first.machine);
+    second.node.setPods([resized(large, exactly('1500m', '200Mi')), other]);
+    await world.clock.advance(10_000);
+    expect(await ids(world.cri)).toEqual(before);
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20, cpuQuota: 100_000 });
+    expect(second.machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 200 * 2 ** 20, cpuQuotaUs: 100_000 });
+    expect(conditionOf(second.node, 'PodResizePending')).toMatchObject({ reason: 'Deferred' });
+    expect(conditionOf(second.node, 'PodResizeInProgress')).toBeUndefined();
+    await second.node.stop();
+  });
+
+  test('a state that cannot be read keeps the kubelet from starting, and names its file', async () => {
+    const world = await makeWorld();
+    await world.fs.mkdir('/root');
+    await world.fs.writeFile('/root/allocated_pods_state', '{"data":"{}","checksum":1}');
+    const { node } = await makeNode(world);
+    await world.clock.advance(1000);
+    await expect(node.stop()).rejects.toThrow(
+      /could not restore state from checkpoint: .* please drain this node and delete .*"\/root\/allocated_pods_state" before/,
+    );
+  });
+
+  test('a thousand resizes in a row: the last one holds, and nothing is left over', async () => {
+    const { world, machine, node } = await makeNode();
+    let pod = sized('web', exactly('500m', '100Mi'));
+    node.setPods([pod]);
+    await world.clock.advance(5000);
+    const before = await ids(world.cri);
+    for (let turn = 0; turn < 1000; turn++) {
+      pod = resized(pod, exactly(`${100 + turn}m`, `${100 + (turn % 7)}Mi`));
+      node.setPods([pod]);
+      if (turn % 5 === 0) await world.clock.advance(30);
+    }
+    await world.clock.advance(5000);
+    expect(await ids(world.cri)).toEqual(before);
+    expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 105 * 2 ** 20, cpuQuotaUs: 109_900 });
+    expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 105 * 2 ** 20, cpuQuota: 109_900 });
+    expect(conditionOf(node, 'PodResizeInProgress')).toBeUndefined();
+    await node.stop();
+  }, 60_000);
+});

@@ -1,0 +1,38 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { type AllocationPort, noAllocation } from '../src/allocation.ts';
+import { explainPod } from '../src/explain.ts';
+import { makePod } from './fakes.ts';
+
+const context = {
+  ...{ undecided: false, worker: undefined, runtimeStatus: undefined, runtimeErrors: [], networkError: undefined },
+};
+
+describe('explain', () => {
+  test.each([
+    ['PodResizePending', 'Deferred', 'no room', 'resize: Deferred: no room'],
+    ['PodResizeInProgress', 'Error', 'too much', 'resize: Error: too much'],
+    ['PodResizeInProgress', undefined, undefined, 'resize: it is being carried out'],
+  ])('says what a resize waits for: %s %s', (type, reason, message, expected) => {
+    const condition = { type, status: 'True', ...(reason && { reason }), ...(message && { message }) };
+    const pod = makePod('a', { status: { phase: 'Running', conditions: [condition] } });
+    expect(explainPod(pod, context).waitingFor).toEqual([expected]);
+  });
+});
+
+test('without allocation pods have what they ask for, and nothing waits', async () => {
+  const none: AllocationPort = noAllocation;
+  const pod: Pod = makePod('a');
+  none.grant(pod);
+  none.forget('uid-a');
+  none.retain(new Set());
+  none.observe(pod, { containers: [] } as never);
+  none.failed(pod, 'x');
+  none.ended('uid-a');
+  expect(none.allocated(pod)).toBe(pod);
+  expect(none.hasGrant('uid-a')).toBe(true);
+  expect([none.added([pod]), none.updated(undefined, pod), none.retry('pods_added'), none.retryOverdue()]).toEqual([
+    ...[[], [], [], []],
+  ]);
+  await Promise.all([none.load(), none.saved('uid-a')]);
+});

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { cpuMemory, isResizable, limitsWithin, sameCpuMemory, sameResources } from '../src/index.ts';
+
+const NONE = { cpuRequestMilli: 0, cpuLimitMilli: 0, memoryRequestBytes: 0, memoryLimitBytes: 0 };
+
+describe('CPU and memory', () => {
+  test.each([
+    ['nothing', undefined, undefined, NONE],
+    [
+      'what it asks for',
+      { requests: { cpu: '1.5', memory: '1Ki' }, limits: { cpu: '2', memory: '2Ki' } },
+      undefined,
+      {
+        ...{ cpuRequestMilli: 1500, cpuLimitMilli: 2000, memoryRequestBytes: 1024, memoryLimitBytes: 2048 },
+      },
+    ],
+    [
+      'the pod’s limits, where it has none',
+      { limits: { cpu: '0', memory: '1Ki' } },
+      { limits: { cpu: '2', memory: '9Ki' } },
+      {
+        ...NONE,
+        ...{ cpuLimitMilli: 2000, memoryLimitBytes: 1024 },
+      },
+    ],
+    ['a little is never nothing', { requests: { cpu: '1u' } }, undefined, { ...NONE, cpuRequestMilli: 1 }],
+  ])('%s', (_what, own, pod, expected) => {
+    expect(cpuMemory(own, pod)).toEqual(expected);
+    // Asked again, it is the same.
+    expect(cpuMemory(own, pod)).toEqual(expected);
+    expect(sameCpuMemory(cpuMemory(own, pod), { ...expected })).toBe(true);
+  });
+
+  test('another pod’s limits are another answer for the same container', () => {
+    const own = { requests: { cpu: '1' } };
+    expect(cpuMemory(own, { limits: { cpu: '1' } }).cpuLimitMilli).toBe(1000);
+    expect(cpuMemory(own, { limits: { cpu: '2' } }).cpuLimitMilli).toBe(2000);
+    expect(cpuMemory(own).cpuLimitMilli).toBe(0);
+  });
+
+  test('limits of other resources are the container’s alone', () => {
+    expect(
+      limitsWithin({ limits: { 'example.com/gpu': '1' } }, { limits: { cpu: '1', 'hugepages-2Mi': '4Mi' } }),
+    ).toEqual({
+      'example.com/gpu': '1',
+      cpu: '1',
+    });
+  });
+});
+
+test.each([
+  [undefined, undefined, true],
+  [undefined, {}, true],
+  [{ requests: {} }, {}, true],
+  [{ requests: { cpu: '1' } }, { requests: { cpu: '1000m' } }, true],
+  [{ requests: { cpu: '1' } }, { requests: { cpu: '1001m' } }, false],
+  [{ requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
+  [{ requests: { cpu: '1' } }, { requests: { cpu: '1', memory: '1' } }, false],
+  [{ claims: [{ name: 'a' }] }, {}, false],
+])('%j and %j ask for the same: %s', (one, other, same) => {
+  expect(sameResources(one, other)).toBe(same);
+  expect(sameResources(other, one)).toBe(same);
+});
+
+test('what may be resized', () => {
+  expect((['main', 'sidecar', 'init', 'ephemeral'] as const).map((type) => isResizable(type))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  expect(isResizable('init', { initContainers: false })).toBe(false);
+  expect(isResizable('sidecar', { initContainers: false })).toBe(true);
+});

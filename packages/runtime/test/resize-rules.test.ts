@@ -1,0 +1,300 @@
+import type { PodSandboxStats } from '@node-agent/cri-client';
+import { type Container, defaultPod, type Pod, type ResourceRequirements } from '@node-agent/pod-spec';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { adoptedResources, resourcesToApply, withCpuMemory } from '../src/applied-resources.ts';
+import { computePodActions, type ResizeContext } from '../src/index.ts';
+import { shrinkingContainers, shrinkProblem } from '../src/memory-shrink.ts';
+import { type GroupResources, type ResizePlan, resizeSteps } from '../src/resize-steps.ts';
+
+const MIB = 2 ** 20;
+const exactly = (cpu: string, memory: string): ResourceRequirements => ({
+  requests: { cpu, memory },
+  limits: { cpu, memory },
+});
+
+function podOf(containers: readonly Partial<Container>[], more: Partial<Pod['spec']> = {}): Pod {
+  return defaultPod({
+    metadata: { name: 'p', namespace: 'default', uid: 'u' },
+    spec: { containers: containers.map((one, index) => ({ name: `c${index}`, image: 'i', ...one })), ...more },
+  });
+}
+
+/** All of it runs, and has what `applied` says. */
+function actionsOf(
+  pod: Pod,
+  applied: Readonly<Record<string, ResourceRequirements>>,
+  context: Partial<ResizeContext> & { readonly ofPod?: ResourceRequirements; readonly exited?: readonly string[] } = {},
+) {
+  const { ofPod, exited = [], ...more } = context;
+  const names = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name);
+  const status = {
+    ...{ uid: 'u', name: 'p', namespace: 'default', ips: ['10.0.0.1'], observedAtMs: 0 },
+    sandboxes: [
+      {
+        ...{ id: 's', state: 'ready' as const, attempt: 0, createdAtMs: 1, ips: ['10.0.0.1'] },
+        ...{ hostNetwork: false, runtimeHandler: '' },
+      },
+    ],
+    containers: names.map((name) => ({
+      ...{ id: `id-${name}`, name, createdAtMs: 2, startedAtMs: 2, finishedAtMs: 0, exitCode: 0, image: 'i' },
+      ...{ imageId: 'i', hash: '', restartCount: 0, reason: '', message: '', sandboxId: 's' },
+      state: exited.includes(name) ? ('exited' as const) : ('running' as const),
+    })),
+  };
+  return computePodActions(pod, status, {
+    probes: { liveness: () => undefined, startup: () => 'success' },
+    resize: {
+      applied: { appliedToContainer: (_uid, name) => applied[name], appliedToPod: () => ofPod },
+      ...{ initContainers: true, podLevel: true, groupDiffers: false },
+      ...more,
+    },
+  });
+}
+
+const summary = ({ containersToUpdate: { memory, cpu }, ...actions }: ReturnType<typeof actionsOf>) => ({
+  memory: memory.map(({ container }) => container.name),
+  cpu: cpu.map(({ container }) => container.name),
+  kill: [...actions.containersToKill.values()].map(({ message }) => message),
+  start: actions.containersToStart,
+  podResources: actions.updatePodResources,
+  podLevel: actions.updatePodLevelResources,
+});
+const NOTHING = { memory: [], cpu: [], kill: [], start: [], podResources: false, podLevel: false };
+
+describe('what a pod that was granted other resources needs', () => {
+  test('nothing, where all of it has them already, however they are written', () => {
+    const pod = podOf([{ resources: exactly('1', '1Gi') }]);
+    expect(summary(actionsOf(pod, { c0: exactly('1000m', '1024Mi') }))).toEqual(NOTHING);
+  });
+
+  test('updates of what changes alone; those that get smaller come first', () => {
+    const pod = podOf([
+      { resources: exactly('2', '1Gi') },
+      { resources: exactly('1', '2Gi') },
+      { resources: exactly('500m', '512Mi') },
+    ]);
+    const applied = { c0: exactly('1', '1Gi'), c1: exactly('1', '1Gi'), c2: exactly('1', '1Gi') };
+    expect(summary(actionsOf(pod, applied))).toEqual({ ...NOTHING, memory: ['c2', 'c1'], cpu: ['c2', 'c0'] });
+  });
+
+  test('a request that changes where the limit stays counts as well', () => {
+    const limits = { cpu: '2', memory: '2Gi' };
+    const pod = podOf([{ resources: { requests: { cpu: '1', memory: '1Gi' }, limits } }]);
+    const applied = { c0: { requests: { cpu: '500m', memory: '1Gi' }, limits } };
+    expect(summary(actionsOf(pod, applied))).toEqual({ ...NOTHING, cpu: ['c0'] });
+  });
+
+  test.each([
+    ['NotRequired', 'NotRequired', exactly('2', '2Gi'), { memory: ['c0'], cpu: ['c0'] }],
+    ['RestartContainer for what changes', 'RestartContainer', exactly('1', '2Gi'), 'restart'],
+    ['RestartContainer for what stays', 'RestartContainer', exactly('2', '1Gi'), { cpu: ['c0'] }],
+  ])('resizePolicy %s', (_what, restartPolicy, resources, expected) => {
+    const resizePolicy = [
+      { resourceName: 'cpu', restartPolicy: 'NotRequired' },
+      { resourceName: 'memory', restartPolicy },
+    ];
+    const actions = summary(actionsOf(podOf([{ resources, resizePolicy }, {}]), { c0: exactly('1', '1Gi') }));
+    const restart = { kill: ['Container c0 resize requires restart'], start: [0], podResources: true };
+    expect(actions).toEqual({ ...NOTHING, ...(expected === 'restart' ? restart : (expected as object)) });
+  });
+
+  test('one that does not run gets it when it starts; the group of its pod is looked at all the same', () => {
+    const pod = podOf([{ resources: exactly('2', '2Gi') }, {}]);
+    const actions = summary(actionsOf(pod, { c0: exactly('1', '1Gi') }, { exited: ['c0'], groupDiffers: true }));
+    expect(actions).toEqual({ ...NOTHING, start: [0], podResources: true });
+  });
+
+  test('init containers and sidecars: as their gate says', () => {
+    const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: exactly('2', '1Gi') };
+    const pod = podOf([{}], { initContainers: [side] });
+    const has = { side: exactly('1', '1Gi') };
+    expect(summary(actionsOf(pod, has))).toEqual({ ...NOTHING, cpu: ['side'] });
+    expect(summary(actionsOf(pod, has, { initContainers: false }))).toEqual({ ...NOTHING, cpu: ['side'] });
+    const again = { ...side, resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }] };
+    const restarts = actionsOf(podOf([{}], { initContainers: [again] }), has);
+    expect([restarts.initContainersToStart, restarts.updatePodResources]).toEqual([[0], true]);
+    expect([...restarts.containersToKill.keys()]).toEqual(['id-side']);
+  });
+
+  test("the pod's limit is that of a container without; the pod's own resources are an action of their own", () => {
+    const pod = podOf([{}], { resources: exactly('2', '2Gi') });
+    const applied = { c0: { limits: { cpu: '1', memory: '1Gi' } } };
+    const ofPod = exactly('1', '1Gi');
+    expect(summary(actionsOf(pod, applied, { ofPod }))).toEqual({
+      ...NOTHING,
+      ...{ memory: ['c0'], cpu: ['c0'], podLevel: true },
+    });
+    expect(summary(actionsOf(pod, {}, { ofPod, podLevel: false }))).toEqual(NOTHING);
+  });
+});
+
+describe('the order', () => {
+  const update = { id: 'id' } as ResizePlan['updates']['memory'][number];
+  const words = (plan: Partial<ResizePlan>): string[] =>
+    resizeSteps({
+      updates: { memory: [update], cpu: [update] },
+      ...{ updatePodResources: false, updatePodLevelResources: false },
+      ...plan,
+    }).map((step) => (step.kind === 'group' ? Object.keys(step.set).join() : `${step.kind} ${step.resource}`));
+  const small: GroupResources = { memoryBytes: 1, cpuQuotaUs: 1000, cpuPeriodUs: 100_000, cpuShares: 2 };
+  const large: GroupResources = { memoryBytes: 2, cpuQuotaUs: 2000, cpuPeriodUs: 100_000, cpuShares: 4 };
+  const unlimited: GroupResources = { ...small, memoryBytes: -1, cpuQuotaUs: -1 };
+
+  test.each<[string, Partial<ResizePlan>, string[]]>([
+    [
+      'up: the group first, its limit before its shares',
+      { group: { held: small, wanted: large } },
+      ['memoryBytes', 'containers memory', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'containers cpu'],
+    ],
+    [
+      'down: the containers first, the shares before the limit',
+      { group: { held: large, wanted: small } },
+      ['containers memory', 'memoryBytes', 'containers cpu', 'cpuShares', 'cpuQuotaUs,cpuPeriodUs'],
+    ],
+    [
+      'a limit that there was not is smaller than none',
+      { group: { held: unlimited, wanted: small } },
+      ['containers memory', 'memoryBytes', 'containers cpu', 'cpuQuotaUs,cpuPeriodUs'],
+    ],
+    [
+      'a limit that is not wanted any more stays',
+      { group: { held: small, wanted: {} } },
+      ['containers memory', 'containers cpu'],
+    ],
+    ['no group', {}, ['containers memory', 'containers cpu']],
+    [
+      'nothing of one resource: nothing of its group',
+      { group: { held: small, wanted: large }, updates: { memory: [], cpu: [update] } },
+      ['cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'containers cpu'],
+    ],
+    [
+      'a container that begins anew',
+      { group: { held: small, wanted: large }, updates: { memory: [], cpu: [] }, updatePodResources: true },
+      ['memoryBytes', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares'],
+    ],
+    [
+      "the pod's own resources are noted when each was applied",
+      { group: { held: small, wanted: large }, updates: { memory: [], cpu: [] }, updatePodLevelResources: true },
+      ['memoryBytes', 'podLevel memory', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'podLevel cpu'],
+    ],
+  ])('%s', (_what, plan, expected) => {
+    expect(words(plan)).toEqual(expected);
+  });
+
+  test('at no instant is a pod held to less than its container', () => {
+    const amount = fc.integer({ min: 1, max: 9 });
+    fc.assert(
+      fc.property(amount, amount, amount, amount, (memory, memoryNext, cpu, cpuNext) => {
+        const group = { memoryBytes: memory, cpuQuotaUs: cpu * 1000 };
+        const container = { memoryBytes: memory, cpuQuotaUs: cpu * 1000 };
+        const wanted = { memoryBytes: memoryNext, cpuQuotaUs: cpuNext * 1000 };
+        const steps = resizeSteps({
+          group: { held: { ...group }, wanted },
+          updates: { memory: [update], cpu: [update] },
+          ...{ updatePodResources: false, updatePodLevelResources: false },
+        });
+        for (const step of steps) {
+          if (step.kind === 'group') Object.assign(group, step.set);
+          else if (step.resource === 'memory') container.memoryBytes = wanted.memoryBytes;
+          else container.cpuQuotaUs = wanted.cpuQuotaUs;
+          expect(group.memoryBytes).toBeGreaterThanOrEqual(container.memoryBytes);
+          expect(group.cpuQuotaUs).toBeGreaterThanOrEqual(container.cpuQuotaUs);
+        }
+        expect(group).toEqual(wanted);
+      }),
+    );
+  });
+});
+
+describe('memory that is to become less', () => {
+  const stats = (pod: number | undefined, containers: Readonly<Record<string, number | undefined>> = {}) =>
+    ({
+      linux: {
+        memory: pod === undefined ? null : { usageBytes: { value: pod } },
+        containers: Object.entries(containers).map(([name, used]) => ({
+          attributes: { metadata: { name } },
+          memory: used === undefined ? null : { usageBytes: { value: used } },
+        })),
+      },
+    }) as unknown as PodSandboxStats;
+  const MANY = 'cannot decrease memory limits: [attempting to set pod memory limit (5) below current usage (9), ';
+
+  test.each([
+    ['used less', { podBytes: 5, containers: new Map([['c', 4]]) }, stats(4, { c: 3 }), undefined],
+    [
+      'used as much',
+      { podBytes: 5, containers: new Map() },
+      stats(5),
+      'attempting to set pod memory limit (5) below current usage (5)',
+    ],
+    ['no figure of the pod', { podBytes: 5, containers: new Map() }, stats(undefined), 'missing pod memory usage'],
+    [
+      'no figure of a container',
+      { containers: new Map([['c', 4]]) },
+      stats(1, { c: undefined }),
+      'missing container "c" memory usage',
+    ],
+    ['another container', { containers: new Map([['c', 4]]) }, stats(1, { d: 9 }), undefined],
+    [
+      'both',
+      { podBytes: 5, containers: new Map([['c', 4]]) },
+      stats(9, { c: 7 }),
+      `${MANY}attempting to set container "c" memory limit (4) below current usage (7)]`,
+    ],
+  ])('%s', (_what, shrinking, figures, expected) => {
+    const problem = shrinkProblem(shrinking, figures);
+    const prefix = expected === undefined || expected.startsWith('cannot') ? '' : 'cannot decrease memory limits: ';
+    expect(problem).toBe(expected === undefined ? undefined : `${prefix}${expected}`);
+  });
+
+  test('is that of containers whose limit gets smaller, or that get one', () => {
+    const of = (name: string, current: number, desired: number) =>
+      ({
+        container: { name },
+        current: { memoryLimitBytes: current },
+        desired: { memoryLimitBytes: desired },
+      }) as never;
+    const shrinking = shrinkingContainers([of('a', 2, 1), of('b', 0, 1), of('c', 1, 2), of('d', 1, 0), of('e', 1, 1)]);
+    expect([...shrinking]).toEqual([
+      ['a', 1],
+      ['b', 1],
+    ]);
+  });
+});
+
+describe('what a container has', () => {
+  test('CPU and memory change, all else stays', () => {
+    const before = { requests: { cpu: '1', 'example.com/gpu': '1' }, limits: { 'hugepages-2Mi': '4Mi', cpu: '1' } };
+    const figures = { cpuRequestMilli: 1500, cpuLimitMilli: 0, memoryRequestBytes: 0, memoryLimitBytes: 64 * MIB };
+    expect(withCpuMemory(before, figures)).toEqual({
+      requests: { cpu: '1500m', 'example.com/gpu': '1' },
+      limits: { 'hugepages-2Mi': '4Mi', memory: '64Mi' },
+    });
+  });
+
+  test("is created with the pod's limit where it has none", () => {
+    const pod = podOf([{}], { resources: { limits: { cpu: '2' } } });
+    expect(resourcesToApply(pod, { resources: { limits: { memory: '1Gi' } } })).toEqual({
+      limits: { cpu: '2', memory: '1Gi' },
+    });
+    expect(resourcesToApply(podOf([{}]), {})).toEqual({});
+  });
+
+  test.each([
+    ['the runtime says nothing: what is wanted', undefined, exactly('100m', '64Mi')],
+    [
+      'the same, as the kernel rounds it',
+      { cpuRequestMilli: 100, cpuLimitMilli: 100, memoryLimitBytes: 64 * MIB },
+      exactly('100m', '64Mi'),
+    ],
+    [
+      'it has another',
+      { cpuRequestMilli: 200, cpuLimitMilli: 300, memoryLimitBytes: 32 * MIB },
+      { requests: { cpu: '200m', memory: '64Mi' }, limits: { cpu: '300m', memory: '32Mi' } },
+    ],
+  ])('that another kubelet made: %s', (_what, told, expected) => {
+    const pod = podOf([{ resources: exactly('100m', '64Mi') }]);
+    expect(adoptedResources(pod, pod.spec.containers[0] as Container, told, 100_000)).toEqual(expected);
+  });
+});
