@@ -5,7 +5,7 @@ import { hashOf } from './hash.ts';
 import type { PodPlan } from './plans.ts';
 
 /** What a container leaves in its files: see `HostileWriter`. */
-export const HOSTILE_KINDS = ['names', 'special', 'links', 'deep', 'many', 'hosts', 'message'] as const;
+const HOSTILE_KINDS = ['names', 'special', 'links', 'deep', 'many', 'hosts', 'message'] as const;
 export type HostileKind = (typeof HOSTILE_KINDS)[number];
 
 /**
