@@ -1,5 +1,5 @@
 import type { Support } from '../schema/field.ts';
-import { inert, refuse, warn } from '../schema/field.ts';
+import { inert, refuse, supported } from '../schema/field.ts';
 
 /** How the text of a flag becomes a value. */
 type FlagType = 'boolean' | 'integer' | 'string' | 'duration' | 'labels' | 'version';
