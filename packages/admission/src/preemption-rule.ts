@@ -41,7 +41,7 @@ export function planPreemption(
 }
 
 /** Whether a pod may take another one's place: a critical one that of any other, else the one of the higher priority. */
-export function isPreemptable(preemptor: Pod, other: Pod): boolean {
+function isPreemptable(preemptor: Pod, other: Pod): boolean {
   if (isCriticalPod(preemptor) && !isCriticalPod(other)) return true;
   const [own, its] = [preemptor.spec.priority, other.spec.priority];
   return own !== undefined && its !== undefined && own > its;
