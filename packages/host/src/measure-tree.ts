@@ -44,7 +44,8 @@ export class TreeMeasurer {
     const fileSystem = { ...bytes, inodes: files, freeInodes: ffree };
     const here = onLinux ? Math.min(SMALL_TREE_ENTRIES, maxEntries) : maxEntries;
     const usage = await this.#measureHere(path, here, deadlineMs);
-    if (usage.complete || !onLinux) return { ...usage, fileSystem };
+    // What was all that it may take is not asked for again.
+    if (usage.complete || !onLinux || usage.inodes > maxEntries) return { ...usage, fileSystem };
     using _place = await this.#places.acquire();
     return { ...(await this.#measureThere(path, maxEntries, deadlineMs)), fileSystem };
   }

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { link, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,9 +30,9 @@ function du(path: string): { bytes: number; inodes: number } {
   return { bytes: of('--block-size=1'), inodes: of('--inodes') };
 }
 
-describe.runIf(onLinux)('usage of nodeFileSystem', () => {
+describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
   it.each([3, 700])('W5: is what du(1) tells, of %i names of each kind', async (count) => {
-    for (let n = 0; n < count; n++) await writeFile(at(`file-${n}`), 'x'.repeat(n));
+    for (let n = 0; n < count; n++) writeFileSync(at(`file-${n}`), 'x'.repeat(n));
     await fs.mkdir(at('d/e/f'));
     await writeFile(at('d/e/f/deep'), 'x'.repeat(100_000));
     await writeFile(at('sparse'), '');
@@ -50,7 +51,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', () => {
   });
 
   it('says that it did not count all: too many names, too deep', async () => {
-    for (let n = 0; n < 600; n++) await writeFile(at(`${n}`), '');
+    for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     expect(await fs.usage(root, { maxEntries: 550 })).toMatchObject({ inodes: 551, complete: false });
     expect(await fs.usage(root, { maxEntries: 100 })).toMatchObject({ complete: false });
     expect(await fs.usage(root, { deadlineMs: 0 })).toMatchObject({ complete: false });
@@ -64,7 +65,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', () => {
   it('W5: directories that are swapped for links while it walks lead nowhere else', async () => {
     await fs.mkdir(at('volume/dir/a'));
     await fs.mkdir(at('outside'));
-    for (let n = 0; n < 40; n++) await writeFile(at(`outside/${n}`), 'x'.repeat(5_000));
+    for (let n = 0; n < 40; n++) writeFileSync(at(`outside/${n}`), 'x'.repeat(5_000));
     await fs.symlink('../outside', at('volume/link'));
     const script =
       'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link; do mv real dir; done; exit 0';
@@ -78,25 +79,29 @@ describe.runIf(onLinux)('usage of nodeFileSystem', () => {
     expect(most).toBeLessThan(12);
   });
 
-  it.runIf(process.getuid?.() === 0)('W6: enters no mount, and counts none', async () => {
-    await fs.mkdir(at('volume/mounted'));
-    await writeFile(at('volume/own'), 'x');
-    await writeFile(at('volume/bound'), '');
-    const script = `mount -t tmpfs none "$1/mounted" && mount --bind /etc/passwd "$1/bound" && for i in 1 2 3; do echo x > "$1/mounted/$i"; done && exec "$2" "$3" "$1"`;
-    const program = at('usage.mjs');
-    const source = new URL('../src/index.ts', import.meta.url).href;
-    await writeFile(
-      program,
-      `const { nodeFileSystem } = await import(${JSON.stringify(source)}); console.log((await nodeFileSystem.usage(process.argv[2])).inodes);`,
-    );
-    const node = `${process.execPath}`;
-    const args = ['--mount', 'sh', '-c', script, 'sh', at('volume'), node, program];
-    const env = {
-      ...process.env,
-      NODE_OPTIONS: '--conditions=@node-agent/source --disable-warning=ExperimentalWarning',
-    };
-    expect(execFileSync('unshare', args, { env }).toString().trim()).toBe('2');
-  });
+  it.runIf(process.getuid?.() === 0).each([0, 600])(
+    'W6: enters no mount, and counts none, beside %i files',
+    async (files) => {
+      await fs.mkdir(at('volume/mounted'));
+      await writeFile(at('volume/own'), 'x');
+      await writeFile(at('volume/bound'), '');
+      for (let n = 0; n < files; n++) writeFileSync(at(`volume/${n}`), '');
+      const script = `mount -t tmpfs none "$1/mounted" && for i in 1 2 3; do echo x > "$1/mounted/$i"; done && mount --bind "$1/mounted/1" "$1/bound" && exec "$2" "$3" "$1"`;
+      const program = at('usage.mjs');
+      const source = new URL('../src/index.ts', import.meta.url).href;
+      await writeFile(
+        program,
+        `const { nodeFileSystem } = await import(${JSON.stringify(source)}); console.log((await nodeFileSystem.usage(process.argv[2])).inodes);`,
+      );
+      const node = `${process.execPath}`;
+      const args = ['--mount', 'sh', '-c', script, 'sh', at('volume'), node, program];
+      const env = {
+        ...process.env,
+        NODE_OPTIONS: '--conditions=@node-agent/source --disable-warning=ExperimentalWarning',
+      };
+      expect(execFileSync('unshare', args, { env }).toString().trim()).toBe(`${2 + files}`);
+    },
+  );
 });
 
 describe.runIf(onLinux)('TreeMeasurer', () => {
@@ -110,7 +115,7 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
   });
 
   it('W6: a walk that hangs is given up after its deadline, its process killed, and the next goes on', async () => {
-    for (let n = 0; n < 600; n++) await writeFile(at(`${n}`), '');
+    for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     const clock = new FakeClock();
     const asked = Promise.withResolvers<void>();
     const helper = helperOf(() => {
@@ -128,7 +133,7 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
   });
 
   it('says so where its process has ended', async () => {
-    for (let n = 0; n < 600; n++) await writeFile(at(`${n}`), '');
+    for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     const helper = helperOf(() => Promise.reject(systemError('ESRCH', 'call', 'helper')));
     const measurer = new TreeMeasurer({ clock: new FakeClock(), startHelper: () => helper });
     expect(await codeOf(measurer.measure(root))).toBe('EAGAIN');
