@@ -14,7 +14,7 @@ export interface Resolved {
   readonly ancestors: readonly DirectoryNode[];
 }
 
-export const MAX_LINKS = 40;
+const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;
 
 interface Step {
