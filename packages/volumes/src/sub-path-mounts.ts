@@ -71,28 +71,28 @@ export class SubPathMounts {
    */
   async prepare(subPath: SubPath, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
-    const work = this.#pods.run(subPath.podUid, () => this.#prepare(subPath));
+    const work = this.#pods.run(subPath.podUid, () => this.#prepare(subPath, signal));
     work.catch(() => undefined);
     return await abortable(work, signal);
   }
 
   /** Takes away all sub-paths of a pod's volume, whoever mounted them. @throws VolumeError, a system error */
   async clean(podUid: string, volumeName: string, signal: AbortSignal): Promise<void> {
-    const { fs, paths } = this.#components;
-    // Most pods have none, and need no turn for that.
-    if ((await readDirectory(fs, paths.subPathsDir(podUid))).length === 0) return;
     await this.#pods.run(podUid, () => this.#clean(podUid, volumeName, signal), signal);
   }
 
-  async #prepare(subPath: SubPath): Promise<string> {
+  async #prepare(subPath: SubPath, abandoned: AbortSignal): Promise<string> {
     const { fs, mounter, paths } = this.#components;
     const { podUid, volumeName, container, index } = subPath;
+    // Whoever waits for its turn behind this may take away what the pod had.
+    abandoned.throwIfAborted();
     const { place, lstat } = await this.#find(subPath);
     const target = paths.subPathDir(podUid, volumeName, container, index);
     // A mount is not broken off: it may come late, and then be of what is not held any more.
     const { signal } = new AbortController();
     try {
       if (await this.#shows(target, place, lstat)) return target;
+      abandoned.throwIfAborted();
       await this.#takeAway(target, signal);
       await fs.mkdir(dirname(target), { mode: 0o750 });
       if (place.stat.kind === 'directory') await fs.mkdir(target, { mode: 0o750 });

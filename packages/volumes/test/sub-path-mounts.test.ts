@@ -196,6 +196,30 @@ describe('after a crash', () => {
     });
   });
 
+  it('K4: one that is given up while it is looked for leaves nothing once its pod is gone', async () => {
+    const fixture = setUp();
+    const { clock, fs, manager, signal } = fixture;
+    const pod = podMounting({ subPath: 'x' });
+    await manager.makePodDataDirs('u1');
+    await manager.waitForAttachAndMount(pod, signal);
+    const hang = fs.injectFault({ code: 'EIO', path: `${VOLUME}/x`, hangs: true });
+    const controller = new AbortController();
+    const [container] = pod.spec.containers;
+    if (container === undefined) throw new Error('no container');
+    const given = manager.containerMounts(pod, container, [], controller.signal);
+    await clock.settle();
+    controller.abort(new Error('the pod is deleted'));
+    await expect(given).rejects.toThrow('the pod is deleted');
+    const gone = manager.waitForUnmount(pod, signal);
+    await clock.settle();
+    expect(await fs.exists(VOLUME)).toBe(true);
+    hang.remove();
+    await gone;
+    await clock.settle();
+    expect([left(fixture), fs.mountPoints(), fs.heldPlaces]).toEqual([[], [], 0]);
+    expect(await manager.podVolumesExist('u1')).toBe(false);
+  });
+
   it('a mount that cannot be taken away keeps its volume, and is told', async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'x' });
