@@ -8,6 +8,11 @@ export const SIMULATED_COMMAND = 'simulated';
 export const NODE_NAME = 'node';
 
 const IMAGE = 'registry.example/app:1';
+/** The second takes work, which a kill may cut short at any step. */
+const SCRATCH_MOUNTS = [
+  { name: 'scratch', mountPath: '/scratch' },
+  { name: 'scratch', mountPath: '/part', subPath: 'deep/part' },
+];
 /** Its pull takes long. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
@@ -41,7 +46,7 @@ export function podObject(pod: PodPlan): {
 } {
   const objects = pod.objects ?? [];
   const volumeMounts = [
-    ...(pod.emptyDir ? [{ name: 'scratch', mountPath: '/scratch' }] : []),
+    ...(pod.emptyDir ? SCRATCH_MOUNTS : []),
     ...(pod.foreign ? [{ name: 'foreign', mountPath: '/foreign' }] : []),
     ...objects.map(({ name }) => ({ name, mountPath: `/objects/${name}` })),
   ];
