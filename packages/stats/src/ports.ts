@@ -12,6 +12,8 @@ export type StatsCri = Pick<
   | 'listContainers'
   | 'listContainerStats'
   | 'listPodSandboxStats'
+  | 'listMetricDescriptors'
+  | 'listPodSandboxMetrics'
   | 'podSandboxStatus'
   | 'imageFsInfo'
   | 'listImages'

@@ -1,7 +1,9 @@
 import { type Clock, withTimeout } from '@node-agent/async';
 import { type ContainerStats, CriError, type FilesystemUsage, type PodSandboxStats } from '@node-agent/cri-client';
+import type { MetricFamily } from './exposition.ts';
 import { type ListedPod, listPods } from './pod-listing.ts';
 import type { StatsCri } from './ports.ts';
+import { runtimeMetrics } from './runtime-metrics.ts';
 
 /** How long the runtime may take for one answer: figures are not worth waiting for, and are asked for again. */
 const CALL_TIMEOUT_MS = 10_000;
@@ -41,6 +43,20 @@ export class RuntimeReader {
       return new Map(stats.map((one) => [one.attributes?.id ?? '', one]));
     } catch (err) {
       if (CriError.is(err) && err.code === 'UNIMPLEMENTED') return undefined;
+      throw err;
+    }
+  }
+
+  /** The metrics that the runtime makes itself; none where it makes none. */
+  async metrics(signal: AbortSignal): Promise<readonly MetricFamily[]> {
+    try {
+      const [{ descriptors }, { podMetrics }] = await Promise.all([
+        this.#ask((ending) => this.#cri.listMetricDescriptors({}, ending), signal),
+        this.#ask((ending) => this.#cri.listPodSandboxMetrics({}, ending), signal),
+      ]);
+      return runtimeMetrics(descriptors, podMetrics);
+    } catch (err) {
+      if (CriError.is(err) && err.code === 'UNIMPLEMENTED') return [];
       throw err;
     }
   }

@@ -13,6 +13,7 @@ import { podMetrics } from './pod-metrics.ts';
 import type { StatsComponents, StatsOptions } from './ports.ts';
 import { ProcessReader } from './process-reader.ts';
 import { resourceMetrics } from './resource-metrics.ts';
+import { preferring } from './runtime-metrics.ts';
 import { RuntimeReader } from './runtime-reader.ts';
 import { SharedCollection, type Wanted } from './shared-collection.ts';
 import { collectStorage } from './storage-collection.ts';
@@ -92,14 +93,18 @@ export class StatsProvider {
   /** The text of `/metrics/cadvisor`. What could not be read is told there, not thrown. */
   async cadvisorMetrics(signal: AbortSignal): Promise<string> {
     const { fs, clock } = this.#components;
-    const [groups, machine, fileSystems, partitions] = await Promise.all([
+    const { fromRuntime = false } = this.#options;
+    const told = fromRuntime ? this.#orNone('/metrics/cadvisor', this.#runtime.metrics(signal), signal) : undefined;
+    const [groups, machine, fileSystems, partitions, ofRuntime = []] = await Promise.all([
       this.#orNone('/metrics/cadvisor', this.#groups.full.get({}, signal), signal),
       this.#machineFigures(),
       readFileSystems(this.#components, signal),
       fs.readFile('/proc/partitions').catch(() => new Uint8Array()),
+      told,
     ]);
     const devices = deviceNames(new TextDecoder().decode(partitions));
-    return expositionText(cadvisorMetrics({ machine, groups, fileSystems, devices, nowMs: clock.now() }));
+    const own = cadvisorMetrics({ machine, groups, fileSystems, devices, nowMs: clock.now() });
+    return expositionText(preferring(ofRuntime, own));
   }
 
   /** What `/metrics` tells of pods: the logs of containers and the volumes of claims; nothing where no summary is to be had. */

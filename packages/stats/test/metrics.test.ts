@@ -143,6 +143,46 @@ describe('metrics', () => {
     );
   });
 
+  it("are the runtime's where that is wanted, as far as they can be read, and our own of what it does not tell", async () => {
+    const { world } = await node(2);
+    const provider = new StatsProvider(world.components, { ...options, fromRuntime: true });
+    const labelKeys = ['id'];
+    const metric = (name: string, labelValues: string[], value: number, timestamp = 0) => ({
+      ...{ name, labelValues, timestamp, value: { value }, metricType: 1 },
+    });
+    world.metrics = {
+      descriptors: [
+        { name: 'container_memory_rss', help: 'As the runtime has it.', labelKeys },
+        { name: 'bad name', help: '', labelKeys: [] },
+        { name: 'bad_label', help: '', labelKeys: ['a-b'] },
+      ],
+      podMetrics: [
+        {
+          podSandboxId: SANDBOX,
+          metrics: [metric('bad name', [], 1), metric('bad_label', ['x'], 1), metric('unknown', ['x'], 1)],
+          containerMetrics: [
+            {
+              containerId: CONTAINER,
+              metrics: [
+                metric('container_memory_rss', ['a'], 5, START_MS * 1e6),
+                metric('container_memory_rss', ['a'], 6),
+                metric('container_memory_rss', ['a', 'b'], 7),
+              ],
+            },
+          ],
+        },
+      ],
+    };
+    const text = await provider.cadvisorMetrics(signal);
+    expect(text.split('\n').filter((line) => line.includes('container_memory_rss'))).toEqual([
+      '# HELP container_memory_rss As the runtime has it.',
+      '# TYPE container_memory_rss gauge',
+      'container_memory_rss{id="a"} 6',
+    ]);
+    expect(text).not.toMatch(/bad|unknown/);
+    expect(text).toMatch(/^container_memory_working_set_bytes\{/m);
+  });
+
   it('of logs and claims are made of the summary, each claim once', () => {
     const size = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
     const volume = { time: null, ...size, name: 'data', pvcRef: { namespace: 'ns', name: 'claim' } };

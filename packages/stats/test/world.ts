@@ -4,8 +4,10 @@ import {
   type ContainerStats,
   CriError,
   type Init,
+  type MetricDescriptor,
   messages,
   type PodSandbox,
+  type PodSandboxMetrics,
   type PodSandboxStats,
 } from '@node-agent/cri-client';
 import { MemoryFileSystem } from '@node-agent/host/testing';
@@ -43,6 +45,10 @@ export class World {
   containers: Init<Container>[] = [];
   stats: Init<ContainerStats>[] = [];
   sandboxStats: Init<PodSandboxStats>[] | 'unimplemented' = 'unimplemented';
+  /** The metrics that the runtime makes itself. */
+  metrics: { descriptors: Init<MetricDescriptor>[]; podMetrics: Init<PodSandboxMetrics>[] } = {
+    ...{ descriptors: [], podMetrics: [] },
+  };
   /** What the runtime does instead of answering. */
   trouble: ((rpc: string, signal: AbortSignal | undefined) => Promise<never>) | undefined;
   /** How the file system at a path answers; by default as below. */
@@ -86,6 +92,14 @@ export class World {
           throw new CriError({ code: 'UNIMPLEMENTED', rpc: 'ListPodSandboxStats', details: 'unknown method' });
         }
         return messages.ListPodSandboxStatsResponse.create({ stats: this.sandboxStats });
+      },
+      listMetricDescriptors: async (_request, signal) => {
+        await told('listMetricDescriptors', signal);
+        return messages.ListMetricDescriptorsResponse.create({ descriptors: this.metrics.descriptors });
+      },
+      listPodSandboxMetrics: async (_request, signal) => {
+        await told('listPodSandboxMetrics', signal);
+        return messages.ListPodSandboxMetricsResponse.create({ podMetrics: this.metrics.podMetrics });
       },
       podSandboxStatus: async (_request, signal) => {
         await told('podSandboxStatus', signal);

@@ -1,0 +1,52 @@
+import { type Metric, type MetricDescriptor, MetricType, type PodSandboxMetrics } from '@node-agent/cri-client';
+import type { MetricFamily, Sample } from './exposition.ts';
+
+const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+
+/**
+ * The metrics that a runtime makes itself (KEP-2371; `pkg/kubelet/metrics/collectors/cri_metrics.go`). One that its own
+ * descriptors do not know, or that no scraper could read, is left out: it would take all others with it.
+ */
+export function runtimeMetrics(
+  descriptors: readonly MetricDescriptor[],
+  pods: readonly PodSandboxMetrics[],
+): readonly MetricFamily[] {
+  const known = new Map(descriptors.filter(isReadable).map((descriptor) => [descriptor.name, descriptor]));
+  const families = new Map<string, { readonly type: MetricFamily['type']; readonly samples: Map<string, Sample> }>();
+  const all = pods.flatMap(({ metrics, containerMetrics }) => [
+    ...metrics,
+    ...containerMetrics.flatMap((container) => container.metrics),
+  ]);
+  for (const metric of all) {
+    const descriptor = known.get(metric.name);
+    const sample = descriptor && sampleOf(metric, descriptor);
+    if (sample === undefined) continue;
+    const type = metric.metricType === MetricType.COUNTER ? 'counter' : 'gauge';
+    const family = families.get(metric.name) ?? { type, samples: new Map<string, Sample>() };
+    // The same series twice is an error to a scraper, too.
+    if (family.type === type) family.samples.set(metric.labelValues.join('\0'), sample);
+    families.set(metric.name, family);
+  }
+  return [...families].map(([name, { type, samples }]) => ({
+    ...{ name, type, samples: [...samples.values()] },
+    help: known.get(name)?.help ?? '',
+  }));
+}
+
+function isReadable({ name, labelKeys }: MetricDescriptor): boolean {
+  return NAME.test(name) && labelKeys.every((key) => LABEL.test(key)) && new Set(labelKeys).size === labelKeys.length;
+}
+
+function sampleOf({ labelValues, value, timestamp }: Metric, { labelKeys }: MetricDescriptor): Sample | undefined {
+  if (value === null || labelValues.length !== labelKeys.length) return undefined;
+  const labels = Object.fromEntries(labelKeys.map((key, index) => [key, labelValues[index] ?? '']));
+  // 0: it was measured for this answer, and the scraper's own time will do.
+  return { labels, value: value.value, ...(timestamp > 0 && { atMs: timestamp / 1e6 }) };
+}
+
+/** What the runtime tells, and of our own what it does not: no dashboard loses a series (kubernetes/kubernetes#133884). */
+export function preferring(first: readonly MetricFamily[], rest: readonly MetricFamily[]): readonly MetricFamily[] {
+  const names = new Set(first.filter(({ samples }) => samples.length > 0).map(({ name }) => name));
+  return [...first, ...rest.filter(({ name }) => !names.has(name))];
+}
