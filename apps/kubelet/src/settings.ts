@@ -133,6 +133,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       runtimeCgroups: flags.runtimeCgroups,
       systemCgroups: configuration.systemCgroups,
       fromRuntime: featureGates.enabled('PodAndContainerStatsFromCRI'),
+      volumePeriodMs: configuration.volumeStatsAggPeriodMs,
     },
     // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
     startConcurrency: 2 * machine.cpus,

@@ -14,6 +14,7 @@ import { generateApiPodStatus, StatusManager } from '@node-agent/status';
 import { nodeAdmitHandlers } from './admit-handlers.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
+import { MeasuredVolumes } from './measured-volumes.ts';
 import { nodeAllocation } from './node-allocation.ts';
 import { nodeCgroups } from './node-cgroups.ts';
 import { NodeContainers } from './node-containers.ts';
@@ -42,6 +43,8 @@ export interface AssembledKubelet<C> {
 }
 
 const RESOLVER_CHECK_MS = 30_000;
+/** `volumeStatsAggPeriod`. */
+const VOLUME_PERIOD_MS = 60_000;
 
 /** Makes all managers and joins them. Does no I/O: that begins with `kubelet.run`. */
 export function assembleKubelet<C>(
@@ -117,7 +120,13 @@ export function assembleKubelet<C>(
   };
   const containers = new NodeContainers(child, ports, settings, parts);
   const { runtime, podCache, pleg } = containers;
-  const eviction = nodeEviction(child, ports, settings, {
+  const measured = new MeasuredVolumes(
+    { ...child('volumes'), volumes, pods: () => podManager.getPods() },
+    { periodMs: settings.stats?.volumePeriodMs ?? VOLUME_PERIOD_MS },
+  );
+  const stats = nodeStats(child, ports, settings, (pod) => measured.of(pod));
+  const statistics = ports.statistics ?? stats;
+  const eviction = nodeEviction(child, { ...ports, ...(statistics && { statistics }) }, settings, {
     pods,
     activePods: () => kubelet.activePods(),
     containerGc: containers.gc,
@@ -215,6 +224,7 @@ export function assembleKubelet<C>(
           start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
         },
         { name: 'prober', start: (signal) => prober.start(signal) },
+        ...(stats ? [{ name: 'measuring of volumes', start: (signal: AbortSignal) => measured.start(signal) }] : []),
         ...(objects?.services ?? []),
         ...(joined?.services ?? []),
       ],
@@ -232,7 +242,7 @@ export function assembleKubelet<C>(
       syncFrequencyMs: settings.syncFrequencyMs,
     },
   );
-  return { kubelet, podConfig, status, podCache, runtime, stats: nodeStats(child, ports, settings) };
+  return { kubelet, podConfig, status, podCache, runtime, stats };
 }
 
 function sourceService({ name, make }: PodSourcePort, podConfig: PodConfig): BackgroundService {

@@ -1,5 +1,5 @@
 import { cgroupfsPath, kubepodsName, parseCgroupfsPath } from '@node-agent/cm-cgroups';
-import { StatsProvider } from '@node-agent/stats';
+import { type StatsComponents, StatsProvider } from '@node-agent/stats';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
@@ -8,13 +8,15 @@ export function nodeStats(
   child: (component: string) => PartComponents,
   { cri, fs, stats: files }: Pick<NodePorts, 'cri' | 'fs' | 'stats'>,
   settings: Pick<AssemblySettings, 'nodeName' | 'rootDirectory' | 'node' | 'cgroups' | 'stats'>,
+  volumeUsage: NonNullable<StatsComponents['volumeUsage']>,
 ): StatsProvider | undefined {
   if (files === undefined) return undefined;
+  const { volumePeriodMs: _period, ...groups } = settings.stats ?? {};
   const root = parseCgroupfsPath(settings.cgroups?.cgroupRoot ?? '/');
   return new StatsProvider(
-    { ...child('stats'), cri, fs, ...files },
+    { ...child('stats'), cri, fs, volumeUsage, ...files },
     {
-      ...settings.stats,
+      ...groups,
       nodeName: settings.nodeName,
       rootDirectory: settings.rootDirectory,
       podLogsDirectory: settings.node.podLogsDirectory,

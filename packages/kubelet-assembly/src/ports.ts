@@ -39,12 +39,12 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** How large file systems are, and how much of them is free; where absent, unused images stay. */
   readonly disks?: ImageGcComponents['disks'];
-  /** Measures the node and its pods; where absent, no pod is evicted. */
+  /** Measures the node and its pods for eviction; that of `stats` where absent, and without either no pod is evicted. */
   readonly statistics?: EvictionStats;
   /** What is looked at between two measurements, so that a lack of memory is noticed at once. */
   readonly gauges?: readonly Gauge[];
   /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
-  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'readKernelFile' | 'volumeUsage'>;
+  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'readKernelFile'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
   readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
@@ -139,7 +139,10 @@ export interface AssemblySettings<C = unknown> {
   /** Whether the node runs SELinux, so that mounts of containers are relabelled; false by default. */
   readonly selinux?: boolean;
   /** Which groups are shown beside those of pods, and whether pods' figures are the runtime's. */
-  readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'>;
+  readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'> & {
+    /** How often volumes are measured; 1 min by default, 0 and less: never. */
+    readonly volumePeriodMs?: number;
+  };
   /** How many sandboxes and containers are started at once. */
   readonly startConcurrency: number;
 }

@@ -13,7 +13,7 @@ import type { RuntimeReader } from './runtime-reader.ts';
 const READERS = 3;
 
 /** A group that is no pod's, by the name that the summary has for it. */
-export interface SystemGroup {
+interface SystemGroup {
   readonly name: 'kubelet' | 'runtime' | 'misc' | 'pods';
   readonly path: string;
 }

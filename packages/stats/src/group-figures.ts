@@ -65,7 +65,7 @@ export interface MemoryFigures {
   readonly psi?: PsiStats;
 }
 
-export interface IoFigures {
+interface IoFigures {
   readonly devices: readonly DeviceIo[];
   readonly psi?: PsiStats;
 }

@@ -1,7 +1,7 @@
 import type { GroupReader } from './group-reader.ts';
 
 /** The group of a pod, and those of its containers and sandboxes by their ids. */
-export interface PodGroup {
+interface PodGroup {
   readonly uid: string;
   readonly path: string;
   readonly containers: ReadonlyMap<string, string>;

@@ -26,7 +26,7 @@ export interface StorageCollection {
   readonly processes: { readonly atMs: number; readonly max?: number; readonly current?: number };
 }
 
-export interface ImageFs {
+interface ImageFs {
   readonly usage: FilesystemUsage;
   /** Absent where its place is not known here, or does not answer. */
   readonly disk?: Disk;

@@ -12,7 +12,7 @@ const TIMEOUT_MS = 180_000;
 const MIB = 2 ** 20;
 /** Takes CPU time for a while now and then, 3 MiB of its layer, and writes a log. */
 const BUSY = [
-  'trap "exit 0" TERM; dd if=/dev/zero of=/big bs=1048576 count=3 2>/dev/null; echo written;',
+  'trap "exit 0" TERM; dd if=/dev/zero of=/big bs=1048576 count=3 2>/dev/null; dd if=/dev/zero of=/e/big bs=1048576 count=1 2>/dev/null; echo written;',
   'while true; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done',
 ].join(' ');
 
@@ -39,12 +39,14 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       await containerd.start();
       const configuration = {
         ...{ cgroupsPerQOS: true, enforceNodeAllocatable: ['pods'], systemReserved: { memory: '1Gi' } },
-        cgroupRoot: cgroupfsPath(root),
+        ...{ cgroupRoot: cgroupfsPath(root), volumeStatsAggPeriod: '2s' },
       };
       node = new TestNode({ directory, endpoint: containerd.endpoint, configuration });
       await node.start();
       const limits = { memory: '64Mi', cpu: '500m' };
-      await node.write({ name: 'busy', spec: { containers: [script('c', BUSY, { resources: { limits } })] } });
+      const volumeMounts = [{ name: 'scratch', mountPath: '/e' }];
+      const containers = [script('c', BUSY, { resources: { limits }, volumeMounts })];
+      await node.write({ name: 'busy', spec: { containers, volumes: [{ name: 'scratch', emptyDir: {} }] } });
       await node.running('busy');
     }, TIMEOUT_MS);
 
@@ -155,18 +157,20 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       expect(network?.txBytes).toBeGreaterThan(0);
     });
 
-    test('what the container has written is counted: in its layer, in its log, in its pod', async () => {
+    test('what the container has written is counted: in its layer, in its log, in its volume, in its pod', async () => {
       // The runtime looks at layers every 10 s.
       const figures = await node.until('the layer to be counted', async () => {
         const pod = busy(await summary());
-        return (pod.containers[0]?.rootfs?.usedBytes ?? 0) >= 3 * MIB ? pod : undefined;
+        const volume = pod.volume?.find(({ name }) => name === 'scratch');
+        const isCounted = (volume?.usedBytes ?? 0) >= MIB;
+        return isCounted && (pod.containers[0]?.rootfs?.usedBytes ?? 0) >= 3 * MIB ? pod : undefined;
       });
       const [container] = figures.containers;
       between(container?.rootfs?.usedBytes, 3 * MIB, 4 * MIB);
       between(container?.logs?.usedBytes, 1, 64 * 1024);
       expect(container?.logs?.inodesUsed).toBe(1);
       const all = figures['ephemeral-storage']?.usedBytes ?? 0;
-      expect(all).toBeGreaterThanOrEqual((container?.rootfs?.usedBytes ?? 0) + (container?.logs?.usedBytes ?? 0));
+      expect(all).toBeGreaterThanOrEqual((container?.rootfs?.usedBytes ?? 0) + (container?.logs?.usedBytes ?? 0) + MIB);
     });
 
     test('/metrics/resource and /metrics/cadvisor say the same of a container', async () => {

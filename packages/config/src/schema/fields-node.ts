@@ -144,7 +144,6 @@ export const hostFields: readonly Field[] = [
     default: '1m0s',
     zeroIsUnset: true,
     flag: 'volume-stats-agg-period',
-    support: warn('volumes are not measured yet'),
     doc: 'How often volumes are measured. Negative: never.',
   }),
   field({

@@ -1,0 +1,99 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import type { VolumeUsage } from '@node-agent/volumes';
+import { describe, expect, it } from 'vitest';
+import { MeasuredVolumes } from '../src/measured-volumes.ts';
+
+const podOf = (uid: string): Pod => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: uid, namespace: 'default', uid } },
+  spec: { containers: [{ name: 'c', image: 'i' }] },
+});
+const fileSystem = { totalBytes: 100, freeBytes: 60, availableBytes: 50, inodes: 10, freeInodes: 4 };
+const usageOf = (usedBytes: number, measuredAtMs: number): VolumeUsage => ({
+  ...{ name: 'v', medium: 'disk', usedBytes, inodesUsed: 2, complete: true, fileSystem, measuredAtMs },
+});
+
+function started(measure: (uid: string) => Promise<readonly VolumeUsage[]>, periodMs = 60_000) {
+  const clock = new FakeClock();
+  const pods = new Map([['a', podOf('a')]]);
+  const asked: string[] = [];
+  const ending = new AbortController();
+  const measured = new MeasuredVolumes(
+    {
+      ...{ clock, logger: silentLogger, pods: () => [...pods.values()] },
+      volumes: {
+        volumeUsage: async ({ metadata: { uid } }) => {
+          asked.push(uid);
+          return await measure(uid);
+        },
+      },
+    },
+    { periodMs },
+  );
+  const ended = measured.start(ending.signal);
+  const end = (): Promise<void> => {
+    ending.abort();
+    return ended;
+  };
+  return { clock, pods, asked, measured, end };
+}
+
+describe('what volumes take', () => {
+  it('is measured each period, and told as it was last found', async () => {
+    let used = 1;
+    const { clock, asked, measured, end } = started(async () => [usageOf(used, 5)]);
+    expect(measured.of({ uid: 'a' })).toEqual([]);
+    await clock.advance(0);
+    expect(measured.of({ uid: 'a' })).toEqual([
+      {
+        ...{ name: 'v', usedBytes: 1, inodesUsed: 2, observedAtMs: 5, isLocalEphemeral: true },
+        ...{ availableBytes: 50, capacityBytes: 100, inodesFree: 4, inodes: 10 },
+      },
+    ]);
+    used = 2;
+    await clock.advance(60_000);
+    expect(measured.of({ uid: 'a' })[0]?.usedBytes).toBe(2);
+    expect(asked).toEqual(['a', 'a']);
+    await end();
+  });
+
+  it('W6: of a pod that takes for ever holds up no other, is not asked for twice, and keeps what was found before', async () => {
+    let hangs = false;
+    const { clock, pods, asked, measured, end } = started((uid) =>
+      hangs && uid === 'a' ? new Promise(() => {}) : Promise.resolve([usageOf(1, 5)]),
+    );
+    await clock.advance(0);
+    hangs = true;
+    pods.set('b', podOf('b'));
+    await clock.advance(180_000);
+    expect(asked.filter((uid) => uid === 'a')).toHaveLength(2);
+    expect(asked.filter((uid) => uid === 'b')).toHaveLength(3);
+    expect(measured.of({ uid: 'a' })).toHaveLength(1);
+    expect(measured.of({ uid: 'b' })).toHaveLength(1);
+    await end();
+  });
+
+  it('is forgotten with its pod, and kept when it cannot be measured for once', async () => {
+    let fails = false;
+    const { clock, pods, measured, end } = started(async () => {
+      if (fails) throw new Error('no');
+      return [usageOf(1, 5)];
+    });
+    await clock.advance(0);
+    fails = true;
+    await clock.advance(60_000);
+    expect(measured.of({ uid: 'a' })).toHaveLength(1);
+    pods.clear();
+    await clock.advance(60_000);
+    expect(measured.of({ uid: 'a' })).toEqual([]);
+    await end();
+  });
+
+  it('is not measured where that is switched off', async () => {
+    const { clock, asked, end } = started(async () => [], -1);
+    await clock.advance(600_000);
+    expect(asked).toEqual([]);
+    await end();
+  });
+});
