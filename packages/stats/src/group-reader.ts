@@ -47,7 +47,7 @@ export class GroupReader {
     try {
       return (await this.#fs.readdir(directory)).filter(({ kind }) => kind === 'directory').map(({ name }) => name);
     } catch (err) {
-      if (isMissing(err)) return [];
+      if (isMissing(err) || errorCode(err) === 'ENODEV') return [];
       throw err;
     }
   }
@@ -83,7 +83,7 @@ export class GroupReader {
     return texts;
   }
 
-  /** A controller may be missing, and a group may go while it is read: what is not there is not known. */
+  /** A controller may be missing, a group may go while it is read, a list of processes may be too long: that is not known then. */
   async #text(path: string, { controller, name }: GroupFile): Promise<string | undefined> {
     const mount = this.#mount(controller);
     if (mount === undefined) return undefined;
@@ -92,8 +92,8 @@ export class GroupReader {
       if (this.#readNow !== undefined) return this.#readNow(file);
       return new TextDecoder().decode(await this.#fs.readFile(file));
     } catch (err) {
-      if (GONE.has(errorCode(err) ?? '')) return undefined;
-      throw err;
+      if (EXHAUSTED.has(errorCode(err) ?? '')) throw err;
+      return undefined;
     }
   }
 
@@ -121,8 +121,8 @@ export class GroupReader {
   }
 }
 
-/** What reading a group's file says where the group or its controller is not there, or the kernel has that switched off. */
-const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENODEV', 'ENOTDIR', 'EOPNOTSUPP', 'ENOTSUP', 'EINVAL']);
+/** What says something of this process, and nothing of the group. */
+const EXHAUSTED: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
 
 function joined(mount: string, path: string, name: string): string {
   const directory = path === '/' || path === '' ? mount : `${mount}${path}`;

@@ -4,15 +4,17 @@ import type { KernelFiles } from './group-reader.ts';
 import { count, type InterfaceFigures, limit, netDev } from './kernel-text.ts';
 
 /**
- * How many links of open files are looked at for one collection: each is a call of the kernel, and a process may have a
- * million of them. Beyond, the files are counted and the sockets among them are not told.
+ * How many open files are looked at for one collection, a process counting as one more: each is a call of the kernel, and a
+ * container may have a million of them. Beyond, they are not told.
  */
-const SOCKET_BUDGET = 20_000;
+const BUDGET = 20_000;
+/** A table of open files with more slots than this is not read at all. */
+const LARGE_TABLE = 65_536;
 
 /** Reads what the kernel tells of processes, by way of the group that they are in. */
 export class ProcessReader {
   readonly #fs: KernelFiles;
-  #budget = SOCKET_BUDGET;
+  #budget = BUDGET;
 
   constructor({ fs }: { readonly fs: KernelFiles }) {
     this.#fs = fs;
@@ -20,7 +22,7 @@ export class ProcessReader {
 
   /** Begins a collection: with a budget of its own. */
   begin(): void {
-    this.#budget = SOCKET_BUDGET;
+    this.#budget = BUDGET;
   }
 
   async figures(texts: GroupTexts, detail: Detail): Promise<ProcessFigures | undefined> {
@@ -50,31 +52,37 @@ export class ProcessReader {
   async #files(pids: readonly string[]): Promise<Pick<ProcessFigures, 'openFiles' | 'sockets' | 'maxOpenFiles'>> {
     const [first] = pids;
     if (first === undefined) return {};
-    let openFiles = 0;
+    let openFiles: number | undefined = 0;
     let sockets: number | undefined = 0;
     for (const pid of pids) {
-      const names = await this.#descriptors(pid);
+      const names: readonly string[] | undefined = openFiles === undefined ? undefined : await this.#descriptors(pid);
+      if (names === undefined || openFiles === undefined) {
+        openFiles = undefined;
+        sockets = undefined;
+        break;
+      }
       openFiles += names.length;
-      this.#budget -= names.length;
-      if (this.#budget < 0) sockets = undefined;
-      if (sockets === undefined) continue;
-      const links = await Promise.all(
-        names.map((name) => this.#fs.readlink(`/proc/${pid}/fd/${name}`).catch(() => '')),
-      );
-      sockets += links.filter((link) => link.startsWith('socket')).length;
+      const links = names.map((name) => this.#fs.readlink(`/proc/${pid}/fd/${name}`).catch(() => ''));
+      sockets += (await Promise.all(links)).filter((link) => link.startsWith('socket')).length;
     }
     const maxOpenFiles = softOpenFiles(await this.#text(`/proc/${first}/limits`));
     return {
-      openFiles,
+      ...(openFiles !== undefined && { openFiles }),
       ...(sockets !== undefined && { sockets }),
       ...(maxOpenFiles !== undefined && { maxOpenFiles }),
     };
   }
 
-  /** Processes end while they are looked at. */
-  async #descriptors(pid: string): Promise<readonly string[]> {
+  /** `undefined` where there are more than the budget has left. Processes end while they are looked at: then there are none. */
+  async #descriptors(pid: string): Promise<readonly string[] | undefined> {
+    // How many slots its table has: told without a look at each, by every kernel.
+    const slots = count(/^FDSize:\s*(\d+)$/m.exec((await this.#text(`/proc/${pid}/status`)) ?? '')?.[1]) ?? 0;
+    this.#budget -= 1;
+    if (this.#budget < 0 || slots > LARGE_TABLE) return undefined;
     try {
-      return (await this.#fs.readdir(`/proc/${pid}/fd`)).map(({ name }) => name);
+      const names = (await this.#fs.readdir(`/proc/${pid}/fd`)).map(({ name }) => name);
+      this.#budget -= names.length;
+      return this.#budget < 0 ? undefined : names;
     } catch {
       return [];
     }

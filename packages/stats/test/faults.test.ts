@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { StatsError } from '../src/errors.ts';
 import { SharedCollection } from '../src/shared-collection.ts';
 import { StatsProvider } from '../src/stats-provider.ts';
-import { type Numbers, START_MS, UID, World } from './world.ts';
+import { CONTAINER, type Numbers, START_MS, UID, World } from './world.ts';
 
 const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
 const signal = new AbortController().signal;
@@ -194,6 +194,25 @@ describe('a source', () => {
     // The containers together, then.
     expect(pod?.memory?.workingSetBytes).toBe(2000);
   });
+});
+
+it('a container with more open files or processes than are worth a look tells neither, and the rest of it is told', async () => {
+  const { world, provider } = await node();
+  await world.write('/proc/11/fd/0', '');
+  const files = /^container_file_descriptors\{.*container="main".*\} (\d+) /m;
+  expect(files.exec(await provider.cadvisorMetrics(signal))?.[1]).toBe('1');
+  await world.write('/proc/11/status', 'Name:\tx\nFDSize:\t1048576\n');
+  await world.clock.advance(6000);
+  const text = await provider.cadvisorMetrics(signal);
+  expect(text).not.toMatch(files);
+  expect(text).toMatch(/^container_processes\{.*container="main".*\} 1 /m);
+  await world.fs.remove('/proc/11/status');
+  const pids = Array.from({ length: 30_000 }, (_one, index) => index + 1000);
+  await world.writeGroup(`/kubepods/burstable/pod${UID}/${CONTAINER}`, { ...main, pids });
+  await world.clock.advance(6000);
+  const many = await provider.cadvisorMetrics(signal);
+  expect(many).not.toMatch(files);
+  expect(many).toMatch(/^container_processes\{.*container="main".*\} 30000 /m);
 });
 
 it('options that cannot hold are refused by name', () => {
