@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { posix } from 'node:path';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
@@ -7,6 +8,7 @@ import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/ho
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { HealthcheckSlis } from '@node-agent/server';
+import { openKmsg } from '@node-agent/oom-watcher';
 import {
   fanOutEvents,
   type Logger,
@@ -115,6 +117,7 @@ export async function runNode(
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
     ...{ foreignFiles, disks: foreignFiles },
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
+    kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),
     }),

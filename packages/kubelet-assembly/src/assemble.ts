@@ -2,6 +2,7 @@ import { Preemption } from '@node-agent/admission';
 import { every } from '@node-agent/async';
 import { type BackgroundService, Kubelet, type RuntimeGate, StartupLatency } from '@node-agent/kubelet-core';
 import { PodNetwork } from '@node-agent/network';
+import { OomWatcher } from '@node-agent/oom-watcher';
 import type { PodCache } from '@node-agent/pleg';
 import { PodConfig } from '@node-agent/pod-config';
 import { PodManager } from '@node-agent/pod-manager';
@@ -103,6 +104,9 @@ export function assembleKubelet<C>(
     admitHandlers: () => admitHandlers,
     kubelet: () => kubelet,
   });
+  const oomWatcher =
+    ports.kernelLog &&
+    new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) });
   const onSandboxReady = (pod: Pod): void => kubelet.onPodSandboxReady(pod);
   const parts = {
     images: images.manager,
@@ -225,6 +229,7 @@ export function assembleKubelet<C>(
         },
         { name: 'prober', start: (signal) => prober.start(signal) },
         ...(stats ? [{ name: 'measuring of volumes', start: (signal: AbortSignal) => measured.start(signal) }] : []),
+        ...(oomWatcher ? [{ name: 'OOM watcher', start: (signal: AbortSignal) => oomWatcher.start(signal) }] : []),
         ...(objects?.services ?? []),
         ...(joined?.services ?? []),
       ],

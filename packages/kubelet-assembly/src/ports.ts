@@ -9,6 +9,7 @@ import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
 import type { LifecycleHooksComponents } from '@node-agent/lifecycle-hooks';
+import type { OomWatcherComponents } from '@node-agent/oom-watcher';
 import type { SetPods } from '@node-agent/pod-config';
 import type { RestartFeatures } from '@node-agent/pod-spec';
 import type { ProbePorts } from '@node-agent/prober';
@@ -45,6 +46,8 @@ export interface NodePorts {
   readonly gauges?: readonly Gauge[];
   /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
   readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'readKernelFile'>;
+  /** The kernel log, and by its clock how long the machine is up; absent: kills of the OOM killer are not told. */
+  readonly kernelLog?: Pick<OomWatcherComponents, 'open' | 'uptimeMs'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
   readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */

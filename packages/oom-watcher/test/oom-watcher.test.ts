@@ -1,0 +1,245 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryEventRecorder } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type KmsgFile,
+  nextOom,
+  type OomKill,
+  type OomReport,
+  OomWatcher,
+  openKmsg,
+  parseKmsgRecord,
+  parseMemoryEvents,
+  systemOomMessage,
+} from '../src/index.ts';
+
+const BEGIN = 'ruby invoked oom-killer: gfp_mask=0x201da, order=0, oom_score_adj=0';
+const POD = '/kubepods/burstable/podfbdfe8e3-1c87-4ff2-907c-b2ec8e25d012';
+const GROUP = `${POD}/ef807430361e6e82b45db92e2e9b6fbec98f419b12c591e655c1a725565e73a8`;
+const IN_GROUP = `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=ef80,mems_allowed=0,oom_memcg=${POD},task_memcg=${GROUP},task=manager,pid=966,uid=0`;
+const GLOBAL =
+  'oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/user.slice,task=hog,pid=77,uid=0';
+
+function kills(...messages: readonly string[]): readonly Partial<OomKill>[] {
+  let report: OomReport;
+  return messages.flatMap((message, index) => {
+    const next = nextOom(report, { sequence: index, uptimeMs: index, isKernel: true, message });
+    report = next.report;
+    return next.kill === undefined ? [] : [next.kill];
+  });
+}
+
+describe('the rule', () => {
+  const noise = ['Call Trace:', ' dump_stack+0x45/0x56', 'memory: usage 980kB, limit 980kB, failcnt 4152239'];
+
+  test('reads a report of a group at its limit', () => {
+    expect(kills(BEGIN, ...noise, IN_GROUP, 'Memory cgroup out of memory: Killed process 966 (manager)')).toEqual([
+      {
+        pid: 966,
+        processName: 'manager',
+        group: GROUP,
+        limitGroup: POD,
+        constraint: 'CONSTRAINT_MEMCG',
+        uptimeMs: 4,
+      },
+    ]);
+  });
+
+  test('reads a report of a machine without memory', () => {
+    const [kill] = kills(BEGIN, ...noise, GLOBAL);
+    expect(kill).toMatchObject({ pid: 77, processName: 'hog', group: '/user.slice', limitGroup: '/' });
+    expect(systemOomMessage(kill as OomKill)).toBe('System OOM encountered, victim process: hog, pid: 77');
+  });
+
+  test('reads what kernels before 5.0 write', () => {
+    const [kill] = kills(
+      'memorymonster invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0',
+      ...noise,
+      'Task in /mem2 killed as a result of limit of /mem3',
+      'Killed process 13536 (memorymonster) total-vm:33558652kB, anon-rss:920kB, file-rss:452kB',
+    );
+    expect(kill).toMatchObject({ pid: 13536, processName: 'memorymonster', group: '/mem2', limitGroup: '/mem3' });
+    expect(systemOomMessage(kill as OomKill)).toBeUndefined();
+    const [system] = kills(BEGIN, 'Killed process 1532 (badsysprogram) total-vm:1');
+    expect(systemOomMessage(system as OomKill)).toBe(
+      'System OOM encountered, victim process: badsysprogram, pid: 1532',
+    );
+  });
+
+  test.each(['foo', 'python3.4', 'Plex Media Server', '[', '()', '"with quotes"', 'x) Killed process 1 (y'])(
+    'takes %s for the name of a process',
+    (name) => expect(kills(BEGIN, `Killed process 1234 (${name}) total-vm:1`)).toMatchObject([{ processName: name }]),
+  );
+
+  test('tells of no kill without a report, and of each report once', () => {
+    expect(kills('Killed process 1 (x)', IN_GROUP)).toEqual([]);
+    expect(kills(BEGIN, IN_GROUP, IN_GROUP, BEGIN, GLOBAL)).toHaveLength(2);
+  });
+
+  test('does not believe what is not from the kernel', () => {
+    const record = { sequence: 0, uptimeMs: 0, isKernel: false, message: BEGIN };
+    expect(nextOom(undefined, record)).toEqual({ report: undefined });
+  });
+
+  test('never fails, whatever is in the log', () => {
+    const line = fc.oneof(fc.string(), fc.constantFrom(BEGIN, IN_GROUP, GLOBAL, 'Killed process 5 (x)'));
+    fc.assert(
+      fc.property(fc.array(line), (lines) => {
+        const found = kills(...lines);
+        expect(found.length).toBeLessThanOrEqual(lines.filter((text) => text.includes('invoked oom-killer:')).length);
+      }),
+    );
+  });
+});
+
+describe('a record', () => {
+  test('is read with its facts, and without its dictionary', () => {
+    expect(parseKmsgRecord('6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n')).toEqual({
+      sequence: 339,
+      uptimeMs: 5140.9,
+      isKernel: true,
+      message: 'NET: Registered',
+    });
+    expect(parseKmsgRecord('12,340,5140901,-;from a user')?.isKernel).toBe(false);
+    expect(parseKmsgRecord('6,339,5140900,-,caller=T1;with a caller')?.message).toBe('with a caller');
+  });
+
+  test.each(['', 'nonsense', '6,1;x', '-1,2,3,-;x', ' 6,1,2,-;x', '\n6,1,2,-;x'])('%j is none', (text) => {
+    expect(parseKmsgRecord(text)).toBeUndefined();
+  });
+});
+
+test('memory.events are read, and what is not told is 0', () => {
+  expect(parseMemoryEvents('low 0\nhigh 3\nmax 9\noom 2\noom_kill 4\noom_group_kill 1\n')).toEqual({
+    oom: 2,
+    oomKill: 4,
+    oomGroupKill: 1,
+  });
+  expect(parseMemoryEvents('oom 99999999999999999999\nnonsense')).toEqual({ oom: 0, oomKill: 0, oomGroupKill: 0 });
+});
+
+/** A kernel log in memory: texts are records, errors are what reading it throws. */
+class Log {
+  readonly records: (string | Error)[] = [];
+  opened = 0;
+  closed = 0;
+  fault: Error | undefined;
+
+  readonly open = async (): Promise<KmsgFile> => {
+    if (this.fault !== undefined) throw this.fault;
+    this.opened += 1;
+    return {
+      read: async (buffer) => {
+        const next = this.records.shift() ?? withCode('EAGAIN');
+        if (typeof next !== 'string') throw next;
+        return new TextEncoder().encodeInto(next, buffer).written;
+      },
+      close: async () => {
+        this.closed += 1;
+      },
+    };
+  };
+
+  add(uptimeMs: number, ...messages: readonly string[]): void {
+    for (const message of messages) this.records.push(`3,1,${uptimeMs * 1000},-;${message}\n`);
+  }
+}
+
+function withCode(code: string): Error {
+  return Object.assign(new Error(code), { code });
+}
+
+describe('the watcher', () => {
+  async function watching(run: (log: Log, clock: FakeClock, watcher: OomWatcher) => Promise<void>, fault?: Error) {
+    const clock = new FakeClock();
+    const log = new Log();
+    log.fault = fault;
+    const recorder = new MemoryEventRecorder(() => clock.now());
+    const { logger, lines } = captureLogger();
+    const nodeRef = { kind: 'Node', name: 'n1' };
+    const uptimeMs = (): number => 3_600_000 + clock.monotonic();
+    const watcher = new OomWatcher({ open: log.open, uptimeMs, clock, recorder, logger }, { nodeRef });
+    const controller = new AbortController();
+    const ended = watcher.start(controller.signal);
+    await run(log, clock, watcher);
+    controller.abort();
+    await clock.advance(0);
+    await ended;
+    expect(log.closed).toBe(log.opened);
+    const errors = lines.filter(({ level }) => level === 'error');
+    return { events: recorder.eventsOf(nodeRef), errors, watcher };
+  }
+
+  test('tells of a machine without memory, and counts the kills of groups', async () => {
+    const { events, watcher } = await watching(async (log, clock) => {
+      await clock.advance(500);
+      log.add(3_600_500, BEGIN, GLOBAL, BEGIN, IN_GROUP);
+      await clock.advance(1000);
+    });
+    expect(events).toMatchObject([
+      { type: 'Warning', reason: 'SystemOOM', message: 'System OOM encountered, victim process: hog, pid: 77' },
+    ]);
+    expect([POD, GROUP, '/kubepods/burst', '/'].map((group) => watcher.killsIn(group))).toEqual([1, 1, 0, 2]);
+  });
+
+  test('tells of kills from shortly before its start, and not of old ones', async () => {
+    const { events } = await watching(async (log, clock) => {
+      log.add(1_000, BEGIN, GLOBAL.replace('hog', 'old'));
+      log.add(3_599_000, BEGIN, GLOBAL);
+      await clock.advance(1000);
+    });
+    expect(events.map(({ message }) => message)).toEqual(['System OOM encountered, victim process: hog, pid: 77']);
+  });
+
+  test('a log that is not there is told once, and read when it is', async () => {
+    const { events, errors } = await watching(async (log, clock) => {
+      await clock.advance(600_000);
+      log.fault = undefined;
+      log.add(4_200_000, BEGIN, GLOBAL);
+      await clock.advance(120_000);
+    }, withCode('ENOENT'));
+    expect(errors).toHaveLength(1);
+    expect(events).toHaveLength(1);
+  });
+
+  test('records that were lost end the report that had begun', async () => {
+    const { events } = await watching(async (log, clock) => {
+      log.add(3_600_000, BEGIN);
+      log.records.push(withCode('EPIPE'));
+      log.add(3_600_000, GLOBAL, BEGIN, GLOBAL.replace('hog', 'next'));
+      await clock.advance(1000);
+    });
+    expect(events.map(({ message }) => message)).toEqual(['System OOM encountered, victim process: next, pid: 77']);
+  });
+
+  test('a flood of records is taken in parts', async () => {
+    await watching(async (log, clock) => {
+      for (let count = 0; count < 1200; count++) log.add(3_600_000, 'noise');
+      await clock.advance(0);
+      const left = log.records.length;
+      expect(left).toBeGreaterThanOrEqual(200);
+      await clock.advance(3000);
+      expect(log.records).toHaveLength(0);
+    });
+  });
+});
+
+test('W6: reading a file that never answers waits for nobody', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'oom-'));
+  try {
+    const path = join(directory, 'fifo');
+    execFileSync('mkfifo', [path]);
+    const file = await openKmsg(path);
+    // No writer: the end of it, at once. A real log says EAGAIN.
+    expect(await file.read(new Uint8Array(10))).toBe(0);
+    await file.close();
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
