@@ -4,11 +4,15 @@ import type { KubeletHealth, KubeletView, PodExplanation } from '@node-agent/kub
 interface NodeExplanation {
   readonly problems: readonly string[];
   readonly pods: number;
+  /** What the node is short of, and what was done about it; absent where no pod is ever evicted. */
+  readonly eviction?: unknown;
   readonly waiting: readonly Pick<PodExplanation, 'pod' | 'phase' | 'waitingFor'>[];
 }
 
 /** Says which pods of a node wait, and for what. */
-export function explainNode(kubelet: Pick<KubeletView, 'getPods' | 'explain' | 'health'>): NodeExplanation {
+export function explainNode(
+  kubelet: Pick<KubeletView, 'getPods' | 'explain' | 'explainEviction' | 'health'>,
+): NodeExplanation {
   const pods = kubelet.getPods();
   const health: KubeletHealth = kubelet.health();
   const waiting = pods.flatMap(({ metadata }) => {
@@ -20,5 +24,6 @@ export function explainNode(kubelet: Pick<KubeletView, 'getPods' | 'explain' | '
   const problems = Object.entries(health).flatMap(([name, problem]) =>
     problem === undefined ? [] : [`${name}: ${problem}`],
   );
-  return { problems, pods: pods.length, waiting };
+  const eviction = kubelet.explainEviction();
+  return { problems, pods: pods.length, ...(eviction !== undefined && { eviction }), waiting };
 }

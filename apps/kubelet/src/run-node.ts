@@ -5,6 +5,8 @@ import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
+import { nodeMemoryGauge, nodeProcessGauge } from '@node-agent/eviction';
+import { nodeFileSystem, nodeForeignFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { HealthcheckSlis } from '@node-agent/server';
@@ -117,6 +119,7 @@ export async function runNode(
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
     ...{ foreignFiles, disks: foreignFiles },
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
+    gauges: [nodeMemoryGauge(fs), nodeProcessGauge(fs)],
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),

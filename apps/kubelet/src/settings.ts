@@ -2,6 +2,8 @@ import { arch } from 'node:os';
 import { join } from 'node:path';
 import { listResourceConfig } from '@node-agent/cm-cgroups';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
+import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
+import { parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
 import type { Machine } from './machine.ts';
@@ -135,6 +137,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       fromRuntime: featureGates.enabled('PodAndContainerStatsFromCRI'),
       volumePeriodMs: configuration.volumeStatsAggPeriodMs,
     },
+    eviction: evictionSettings(configuration, flags),
     // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
     startConcurrency: 2 * machine.cpus,
   };
@@ -143,6 +146,27 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
 /** The features that the node declares; none of them takes more than its gate. */
 function declared(gates: FeatureGates): readonly string[] {
   return declaredFeatures((gate) => isFeatureName(gate) && gates.effective(gate), undefined);
+}
+
+/**
+ * When pods are evicted. What is kept back from allocatable without eviction's part is not held to by eviction, either.
+ * @throws EvictionError naming the field
+ */
+function evictionSettings(
+  configuration: KubeletConfiguration,
+  flags: KubeletFlags,
+): NonNullable<AssemblySettings['eviction']> {
+  const { enforceNodeAllocatable } = configuration;
+  const ignored = flags.experimentalAllocatableIgnoreEviction;
+  return {
+    thresholds: parseThresholds({
+      ...configuration,
+      enforcesAllocatable: !ignored && enforceNodeAllocatable.includes('pods'),
+    }),
+    maxPodGracePeriodSeconds: configuration.evictionMaxPodGracePeriodSeconds,
+    pressureTransitionMs: configuration.evictionPressureTransitionPeriodMs,
+    localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
+  };
 }
 
 /**

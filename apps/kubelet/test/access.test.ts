@@ -128,6 +128,7 @@ test('a node explains which of its pods wait, and what is wrong with itself', ()
   const explained = explainNode({
     getPods: () => pods,
     health: () => ({ syncloop: undefined, pleg: 'late', runtime: undefined }),
+    explainEviction: () => ({ conditions: ['MemoryPressure'] }),
     explain: (namespace, name) => ({
       pod: { namespace, name, uid: name },
       ...{ phase: 'Pending', worker: {}, probes: [], runtime: undefined },
@@ -137,6 +138,7 @@ test('a node explains which of its pods wait, and what is wrong with itself', ()
   expect(explained).toEqual({
     problems: ['pleg: late'],
     pods: 2,
+    eviction: { conditions: ['MemoryPressure'] },
     waiting: [
       {
         pod: { namespace: 'default', name: 'waits', uid: 'waits' },

@@ -30,8 +30,6 @@ describe('what is not there yet', () => {
   });
 
   it.each([
-    ['evictionHard: {memory.available: 1Gi}', ['evictionHard']],
-    ['evictionPressureTransitionPeriod: 1m', ['evictionPressureTransitionPeriod']],
     [
       'enableContentionProfiling: true\nenableSystemLogQuery: true',
       ['enableContentionProfiling', 'enableSystemLogQuery'],
@@ -46,7 +44,8 @@ describe('what is not there yet', () => {
     'imageMinimumGCAge: 1m\nimageMaximumGCAge: 24h\nimageGCHighThresholdPercent: 90\nimageGCLowThresholdPercent: 60',
     'port: 10251\ntlsCertFile: /a\nauthentication: {x509: {clientCAFile: /ca.crt}, webhook: {cacheTTL: 1m}}',
     'port: 10250\naddress: 0.0.0.0\npodPidsLimit: -1\ncgroupRoot: ""\nevictionPressureTransitionPeriod: 300s',
-    'evictionHard: {memory.available: 100Mi, nodefs.available: 0%}\n'.replace('100Mi', '100%'),
+    'evictionHard: {memory.available: 1Gi}\nevictionPressureTransitionPeriod: 1m\nevictionMaxPodGracePeriod: 30',
+    'evictionSoft: {pid.available: 5%}\nevictionSoftGracePeriod: {pid.available: 1m}\nkernelMemcgNotification: true',
     'enableServer: false\nenableDebuggingHandlers: false\nfailSwapOn: false\nlocalStorageCapacityIsolation: false',
     'imagePullCredentialsVerificationPolicy: AlwaysVerify',
     'memorySwap: {swapBehavior: NoSwap}',

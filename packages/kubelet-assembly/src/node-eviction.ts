@@ -1,5 +1,5 @@
 import type { ContainerGc } from '@node-agent/container-gc';
-import { EvictionManager, type EvictionPods } from '@node-agent/eviction';
+import { EvictionManager, type EvictionPods, formatThreshold } from '@node-agent/eviction';
 import { isCriticalPod, type Pod } from '@node-agent/pod-spec';
 import type { PartComponents } from './cluster-ports.ts';
 import { diskLayout } from './disk-layout.ts';
@@ -26,7 +26,14 @@ export function nodeEviction(
   parts: EvictionParts,
 ): EvictionManager | undefined {
   const { eviction, nodeName, rootDirectory } = settings;
-  if (statistics === undefined || eviction === undefined) return undefined;
+  if (eviction === undefined) return undefined;
+  if (statistics === undefined) {
+    const thresholds = eviction.thresholds.map(formatThreshold);
+    const { localStorageCapacityIsolation = true } = eviction;
+    const message = 'The node is not measured: no pod is evicted, and limits of local storage are not kept';
+    child('eviction').logger.warn({ thresholds, localStorageCapacityIsolation }, message);
+    return undefined;
+  }
   return new EvictionManager(
     {
       ...child('eviction'),

@@ -1,14 +1,6 @@
 import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING } from './types.ts';
 
-const NO_EVICTION = 'pods are not evicted yet';
-
-/** Whether every threshold is one of those that upstream takes for none. */
-function isOff(value: unknown): boolean {
-  const thresholds = typeof value === 'object' && value !== null ? Object.values(value) : [];
-  return thresholds.every((threshold) => threshold === '0%' || threshold === '100%');
-}
-
 /** Eviction under pressure, and swap. */
 export const evictionFields: readonly Field[] = [
   field({
@@ -16,7 +8,6 @@ export const evictionFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-hard', syntax: 'thresholds' },
-    support: warn(NO_EVICTION, { accepts: isOff }),
     doc: 'Thresholds by signal, as quantities or percentages, below which pods are evicted at once. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%; without: none.',
   }),
   field({
@@ -24,7 +15,6 @@ export const evictionFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-soft', syntax: 'thresholds' },
-    support: warn(NO_EVICTION),
     doc: 'Thresholds by signal below which pods are evicted after a grace period.',
   }),
   field({
@@ -33,7 +23,6 @@ export const evictionFields: readonly Field[] = [
     type: map(DURATION),
     default: {},
     flag: 'eviction-soft-grace-period',
-    support: warn(NO_EVICTION),
     doc: 'How long each soft threshold has to hold.',
   }),
   field({
@@ -41,7 +30,6 @@ export const evictionFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: 'eviction-minimum-reclaim',
-    support: warn(NO_EVICTION),
     doc: 'How much more than the threshold an eviction frees, by signal.',
   }),
   field({
@@ -50,7 +38,6 @@ export const evictionFields: readonly Field[] = [
     default: '5m0s',
     zeroIsUnset: true,
     flag: 'eviction-pressure-transition-period',
-    support: warn(NO_EVICTION),
     doc: 'How long a pressure condition outlasts the pressure.',
   }),
   field({
@@ -59,7 +46,6 @@ export const evictionFields: readonly Field[] = [
     type: INT32,
     default: 0,
     flag: 'eviction-max-pod-grace-period',
-    support: warn(NO_EVICTION),
     doc: "The longest grace period in seconds of a pod in a soft eviction. Negative: the pod's own.",
   }),
   field({
@@ -73,7 +59,7 @@ export const evictionFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'kernel-memcg-notification',
-    support: warn(NO_EVICTION),
+    support: { state: 'inert', because: 'a memory threshold is noticed when it is crossed either way' },
     doc: 'Whether the kernel tells when a memory threshold is crossed, instead of being asked.',
   }),
   field({
@@ -103,7 +89,6 @@ export const evictionFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'local-storage-capacity-isolation',
-    support: warn('local storage is not measured yet', { accepted: [false] }),
     doc: 'Whether limits of ephemeral storage and sizes of emptyDir volumes are enforced.',
   }),
 ];
