@@ -464,6 +464,21 @@ describe('limits of local storage', () => {
     expect(manager.explainPod('uid-over')).toMatchObject([{ cause: 'emptydirfs.limit', evicted: 'uid-over' }]);
   });
 
+  test('N2: are not kept for statistics that are older than the last ones', async () => {
+    const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '1Mi' } }];
+    world.pods = [makePod('over', { volumes })];
+    start(world.manager({}));
+    await world.clock.advance(20_000);
+    const over = world.pods.map((pod) => podStats(pod, { volume: [{ name: 'cache', ...files(2 * MI) }] }));
+    const old = { ...world.truth(world.clock.now() - 60_000), pods: over };
+    world.summary = async () => old;
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual([]);
+    world.summary = async () => ({ ...world.truth(), pods: over });
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['kill over', 'gone over']);
+  });
+
   test('are not kept where that is switched off', async () => {
     world.pods = [makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '1Mi' } }] })];
     world.stats = world.pods.map((pod) => podStats(pod, { volume: [{ name: 'cache', ...files(2 * MI) }] }));

@@ -318,7 +318,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     if (event.type === 'ContainerDied' && event.containerId !== undefined) {
       const entry = podCache.get(event.podUid);
       if (entry !== undefined && entry.error === undefined) {
-        const removeAll = this.#workers.shouldPodContentBeRemoved(event.podUid);
+        // While an evicted pod is still being ended its status is read from what is left of its containers.
+        const ended = !this.#workers.couldHaveRunningContainers(event.podUid);
+        const removeAll = ended && this.#workers.shouldPodContentBeRemoved(event.podUid);
         containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);
       }
     }

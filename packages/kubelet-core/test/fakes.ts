@@ -56,11 +56,13 @@ export class RecordingWorkers implements PodWorkersPort {
   isPodTerminationRequested(uid: string): boolean {
     return this.terminationRequested.has(uid);
   }
-  couldHaveRunningContainers(): boolean {
-    return false;
+  /** Pods that are evicted, and whether they are still being ended. */
+  readonly evicted: Map<string, 'ending' | 'ended'> = new Map();
+  couldHaveRunningContainers(uid: string): boolean {
+    return this.evicted.get(uid) === 'ending';
   }
-  shouldPodContentBeRemoved(): boolean {
-    return false;
+  shouldPodContentBeRemoved(uid: string): boolean {
+    return this.evicted.has(uid);
   }
   shouldPodRuntimeBeRemoved(): boolean {
     return false;

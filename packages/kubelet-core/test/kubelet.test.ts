@@ -109,7 +109,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
       },
       containerGc: {
         garbageCollect: async () => {},
-        deleteContainersInPod: (_status, id) => void state.deleted.push(id),
+        deleteContainersInPod: (_status, id, removeAll) => void state.deleted.push(removeAll ? `all of ${id}` : id),
       },
       admitHandlers: [],
       services: [],
@@ -205,6 +205,20 @@ describe('the sync loop', () => {
     await clock.advance(0);
     expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'sync']);
     expect(state.deleted).toEqual(['c1', 'c2']);
+    controller.abort();
+  });
+
+  test('S3: an evicted pod keeps the records of its containers until it has ended: its status is read from them', async () => {
+    const { kubelet, clock, updates, plegEvents, workers, state, controller } = setUp();
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    for (const how of ['ending', 'ended'] as const) {
+      workers.evicted.set('uid-a', how);
+      plegEvents.push({ podUid: 'uid-a', type: 'ContainerDied', containerId: how });
+      await clock.advance(0);
+    }
+    expect(state.deleted).toEqual(['ending', 'all of ended']);
     controller.abort();
   });
 
