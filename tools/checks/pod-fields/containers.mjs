@@ -1,8 +1,6 @@
 // What becomes of the fields of containers, of their environment, probes and hooks.
 import { files as t } from './tests.mjs';
-import { missing, others, partly, refused, works } from './verdicts.mjs';
-
-const noResize = 'resources are not resized in place yet: what a pod began with stays';
+import { others, partly, refused, works } from './verdicts.mjs';
 
 const common = [
   works('args command', [t.container, 'describes the container, with variables expanded in its command']),
@@ -46,7 +44,10 @@ export const containers = {
       [t.predicates, 'the same port'],
       [t.sandbox, 'maps ports by name, first come first served, and tells address families apart'],
     ),
-    missing('resizePolicy', noResize),
+    works('resizePolicy', [
+      t.resizes,
+      'resizePolicy RestartContainer: it begins anew with what it was granted, and its pod is as large',
+    ]),
     works('resources', [t.resources, "takes the container's limit before the pod's"]),
     works(
       'restartPolicy restartPolicyRules',
@@ -68,7 +69,12 @@ export const containers = {
       'maps ports by name, first come first served, and tells address families apart',
     ]),
   ],
-  ContainerResizePolicy: [missing('resourceName restartPolicy', noResize)],
+  ContainerResizePolicy: [
+    works('resourceName restartPolicy', [
+      t.resizes,
+      'resizePolicy RestartContainer: it begins anew with what it was granted, and its pod is as large',
+    ]),
+  ],
   ContainerRestartRule: [
     works('action', [t.actions, 'C6: the first rule that matches wins, also over RestartAllContainers']),
     works('exitCodes', [t.actions, 'C6: NotIn matches what is not listed']),

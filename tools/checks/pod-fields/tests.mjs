@@ -5,6 +5,7 @@ const volumes = 'packages/volumes/test';
 
 export const files = {
   actions: `${runtime}/actions.test.ts`,
+  resizes: 'packages/kubelet-assembly/test/resize.test.ts',
   init: `${runtime}/init-actions.test.ts`,
   kill: `${runtime}/kill.test.ts`,
   ephemeral: `${runtime}/ephemeral-containers.test.ts`,
