@@ -14,6 +14,7 @@ const commands = {
   'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
+  conformance: { build: ['@node-agent/kubelet'], program: 'tools/conformance/src/main.ts' },
   mutation: { build: [], generate: true, program: 'tools/mutation/src/main.ts' },
   bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },
   release: { build: 'all', program: 'tools/packaging/src/release/main.ts' },

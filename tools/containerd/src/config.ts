@@ -11,6 +11,18 @@ export interface ConfigOptions {
   readonly sandboxImage: string;
   /** How images and containers are laid out on disk: `overlayfs`, or `native` where that cannot be mounted. */
   readonly snapshotter: string;
+  /** Names under which a RuntimeClass asks for the same runc, beside `runc`. */
+  readonly handlers?: readonly string[];
+  /** A directory that says where registries are, one directory for each host (containerd's docs/hosts.md). */
+  readonly registryHostsDir?: string | undefined;
+}
+
+/** How the pods' network is, beside its addresses. */
+export interface NetworkOptions {
+  /** Whether pods reach what the machine reaches, which takes iptables. */
+  readonly masquerade: boolean;
+  /** Whether ports of the host lead to pods, and pods reach themselves by them, which takes iptables. */
+  readonly hostPorts: boolean;
 }
 
 /** `config.toml` of a containerd that shares nothing with another one on the machine. */
@@ -25,7 +37,17 @@ export function containerdConfig(options: ConfigOptions): string {
   ];
   // Without CAP_SYS_RESOURCE a pod's negative score could not be set, and no pod would start.
   const common = ['restrict_oom_score_adj = true', 'netns_mounts_under_state_dir = true'];
-  const runc = ['runtime_type = "io.containerd.runc.v2"'];
+  const runtimes = (cri: string): string[] =>
+    ['runc', ...(options.handlers ?? [])].flatMap((handler) => [
+      `[${cri}.containerd.runtimes.${handler}]`,
+      'runtime_type = "io.containerd.runc.v2"',
+      `[${cri}.containerd.runtimes.${handler}.options]`,
+      `BinaryName = ${quoted(options.runc)}`,
+    ]);
+  const registry = (section: string): string[] =>
+    options.registryHostsDir === undefined
+      ? []
+      : [`[${section}.registry]`, `config_path = ${quoted(options.registryHostsDir)}`];
   if (Number(options.version.split('.')[0]) < 2) {
     const cri = 'plugins."io.containerd.grpc.v1.cri"';
     return lines([
@@ -39,10 +61,8 @@ export function containerdConfig(options: ConfigOptions): string {
       `conf_dir = ${quoted(options.cniConfDir)}`,
       `[${cri}.containerd]`,
       `snapshotter = ${quoted(options.snapshotter)}`,
-      `[${cri}.containerd.runtimes.runc]`,
-      ...runc,
-      `[${cri}.containerd.runtimes.runc.options]`,
-      `BinaryName = ${quoted(options.runc)}`,
+      ...runtimes(cri),
+      ...registry(cri),
     ]);
   }
   const images = 'plugins."io.containerd.cri.v1.images"';
@@ -59,21 +79,21 @@ export function containerdConfig(options: ConfigOptions): string {
     `[${cri}.cni]`,
     `bin_dirs = [${quoted(options.cniBinDir)}]`,
     `conf_dir = ${quoted(options.cniConfDir)}`,
-    `[${cri}.containerd.runtimes.runc]`,
-    ...runc,
-    `[${cri}.containerd.runtimes.runc.options]`,
-    `BinaryName = ${quoted(options.runc)}`,
+    ...runtimes(cri),
+    ...registry(images),
     // Its socket is the machine's: two containerds would quarrel for it.
     '[plugins."io.containerd.nri.v1.nri"]',
     'disable = true',
   ]);
 }
 
-/**
- * A CNI configuration of a bridge of its own, whose addresses are recorded in `dataDir`.
- * @param masquerade whether pods reach what the machine reaches, which takes iptables
- */
-export function cniConfig(bridge: string, subnet: string, dataDir: string, masquerade: boolean): string {
+/** A CNI configuration of a bridge of its own, whose addresses are recorded in `dataDir`. */
+export function cniConfig(
+  bridge: string,
+  subnet: string,
+  dataDir: string,
+  { masquerade, hostPorts }: NetworkOptions,
+): string {
   return JSON.stringify({
     cniVersion: '0.4.0',
     name: bridge,
@@ -83,10 +103,17 @@ export function cniConfig(bridge: string, subnet: string, dataDir: string, masqu
         bridge,
         isGateway: true,
         ipMasq: masquerade,
+        hairpinMode: hostPorts,
         ipam: { type: 'host-local', dataDir, ranges: [[{ subnet }]], routes: [{ dst: '0.0.0.0/0' }] },
       },
+      ...(hostPorts ? [{ type: 'portmap', capabilities: { portMappings: true }, snat: true }] : []),
     ],
   });
+}
+
+/** What a `hosts.toml` says that sends every request to one registry first, and to the registry that was meant next. */
+export function mirrorConfig(url: string): string {
+  return lines([`[host.${JSON.stringify(url)}]`, 'capabilities = ["pull", "resolve"]']);
 }
 
 function lines(all: readonly string[]): string {

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CriClient } from '@node-agent/cri-client';
-import { cniConfig, containerdConfig } from './config.ts';
+import { cniConfig, containerdConfig, mirrorConfig } from './config.ts';
 import { type ContainerdBinaries, exists } from './find.ts';
 import { buildImage, importImage } from './image.ts';
 import {
@@ -35,6 +35,12 @@ export interface ContainerdOptions {
   readonly logFile?: string;
   /** Whether pods reach what the machine reaches, which takes iptables; they do not by default. */
   readonly masquerade?: boolean;
+  /** Whether ports of the host lead to pods, which takes iptables; they do not by default. */
+  readonly hostPorts?: boolean;
+  /** Names under which a RuntimeClass asks for the same runc, beside `runc`. */
+  readonly handlers?: readonly string[];
+  /** The URL of a registry that is asked first for every image, whatever its host; none by default. */
+  readonly mirror?: string;
   /** Whether the terminal's Ctrl-C passes it by, so that its user can end pods first; it does not by default. */
   readonly ownProcessGroup?: boolean;
 }
@@ -200,12 +206,24 @@ export class Containerd {
   }
 
   async #prepareAndStart(): Promise<void> {
-    const { binaries, directory, subnet = '10.199.0.0/24', masquerade = false } = this.#options;
+    const {
+      binaries,
+      directory,
+      subnet = '10.199.0.0/24',
+      masquerade = false,
+      hostPorts = false,
+      mirror,
+    } = this.#options;
     const cniConfDir = join(directory, 'cni');
     const root = join(directory, 'root');
     for (const path of [cniConfDir, root, this.#netns]) await mkdir(path, { recursive: true });
     await this.#shareNetns();
     this.#snapshotter = await snapshotterFor(root);
+    const registryHostsDir = mirror === undefined ? undefined : join(directory, 'registries');
+    if (mirror !== undefined && registryHostsDir !== undefined) {
+      await mkdir(join(registryHostsDir, '_default'), { recursive: true });
+      await writeFile(join(registryHostsDir, '_default', 'hosts.toml'), mirrorConfig(mirror));
+    }
     const config = containerdConfig({
       version: binaries.version,
       root,
@@ -216,10 +234,13 @@ export class Containerd {
       cniConfDir,
       sandboxImage: PAUSE_IMAGE,
       snapshotter: this.#snapshotter,
+      handlers: this.#options.handlers ?? [],
+      registryHostsDir,
     });
     await writeFile(this.#configFile, config);
     const addresses = join(directory, 'addresses');
-    await writeFile(join(cniConfDir, '10-bridge.conflist'), cniConfig(this.#bridge, subnet, addresses, masquerade));
+    const network = cniConfig(this.#bridge, subnet, addresses, { masquerade, hostPorts });
+    await writeFile(join(cniConfDir, '10-bridge.conflist'), network);
     await this.startProcess();
     const archive = join(directory, 'image.tar');
     await buildImage({ tag: PAUSE_IMAGE, file: archive });

@@ -8,3 +8,4 @@ export {
 } from './find.ts';
 export { type BuildImageOptions, buildImage, importImage } from './image.ts';
 export { mountsBelow, unmountBelow } from './leftovers.ts';
+export { type TarEntry, tar } from './tar.ts';

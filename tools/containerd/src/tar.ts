@@ -33,7 +33,8 @@ function header({ path, mode, data, link }: TarEntry): Buffer {
     text(at, length, `${value.toString(8).padStart(length - 1, '0')}\0`);
   };
   const type = data !== undefined ? '0' : link !== undefined ? '2' : '5';
-  text(0, 100, type === '5' && !path.endsWith('/') ? `${path}/` : path);
+  const [prefix, name] = split(type === '5' && !path.endsWith('/') ? `${path}/` : path);
+  text(0, 100, name);
   octal(100, 8, mode);
   octal(108, 8, 0);
   octal(116, 8, 0);
@@ -43,7 +44,15 @@ function header({ path, mode, data, link }: TarEntry): Buffer {
   text(156, 1, type);
   text(157, 100, link ?? '');
   text(257, 8, 'ustar\u000000');
+  text(345, 155, prefix);
   const sum = block.reduce((total, byte) => total + byte, 0);
   text(148, 8, `${sum.toString(8).padStart(6, '0')}\0 `);
   return block;
+}
+
+/** A long path has two places: up to 155 characters before a slash, and up to 100 behind it. */
+function split(path: string): readonly [string, string] {
+  if (Buffer.byteLength(path) <= 100) return ['', path];
+  const slash = path.lastIndexOf('/', 155);
+  return slash > 0 ? [path.slice(0, slash), path.slice(slash + 1)] : ['', path];
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cniConfig, containerdConfig } from '../src/config.ts';
+import { cniConfig, containerdConfig, mirrorConfig } from '../src/config.ts';
 
 const options = {
   root: '/t/root',
@@ -29,10 +29,38 @@ test('1.x and 2.x get the sections that each reads', () => {
 });
 
 test('the network is a bridge of its own', () => {
-  const [plugin] = JSON.parse(cniConfig('na-1', '10.0.0.0/24', '/t/addresses', true)).plugins;
+  const [plugin, ...others] = JSON.parse(
+    cniConfig('na-1', '10.0.0.0/24', '/t/addresses', { masquerade: true, hostPorts: false }),
+  ).plugins;
   expect(plugin).toMatchObject({
     bridge: 'na-1',
     ipMasq: true,
     ipam: { dataDir: '/t/addresses', ranges: [[{ subnet: '10.0.0.0/24' }]] },
   });
+  expect(others).toEqual([]);
+});
+
+test('ports of the host take a plugin of their own, and a bridge on which pods reach themselves', () => {
+  const { plugins } = JSON.parse(cniConfig('b', '10.0.0.0/24', '/t/a', { masquerade: false, hostPorts: true }));
+  expect(plugins).toMatchObject([
+    { type: 'bridge', hairpinMode: true },
+    { type: 'portmap', capabilities: { portMappings: true } },
+  ]);
+});
+
+test('handlers and registries are in the sections that each version reads', () => {
+  const more = { ...options, handlers: ['test-handler'], registryHostsDir: '/t/registries' };
+  for (const [version, cri, images] of [
+    ['1.6.20', 'io.containerd.grpc.v1.cri', 'io.containerd.grpc.v1.cri'],
+    ['2.4.2', 'io.containerd.cri.v1.runtime', 'io.containerd.cri.v1.images'],
+  ]) {
+    const text = containerdConfig({ ...more, version: version ?? '' });
+    expect(text).toContain(`[plugins."${cri}".containerd.runtimes.test-handler]\nruntime_type`);
+    expect(text).toContain(`[plugins."${cri}".containerd.runtimes.runc.options]\nBinaryName`);
+    expect(text).toContain(`[plugins."${images}".registry]\nconfig_path = "/t/registries"`);
+  }
+});
+
+test('a mirror is asked first', () => {
+  expect(mirrorConfig('http://127.0.0.1:5')).toBe('[host."http://127.0.0.1:5"]\ncapabilities = ["pull", "resolve"]\n');
 });

@@ -5,7 +5,9 @@ export {
   findControlPlane,
   findUpstreamKubelet,
 } from './binaries.ts';
+export { type BuildTarget, buildTargets, releaseModule } from './build.ts';
 export { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export type { ProcessName } from './layout.ts';
 export { cannotAddAddress } from './service-address.ts';
 export { approveServingRequests } from './serving-certificates.ts';
+export { KUBERNETES_VERSION } from './versions.ts';

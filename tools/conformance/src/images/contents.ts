@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type TarEntry, tar } from '@node-agent/tools-containerd';
+import { hostPrograms, withDirectories } from './host-programs.ts';
+import { type Blob, blob, type Image, type ImageConfig, image, parseReference } from './oci.ts';
+
+/** What the images are made of: programs, and the sources of the release for files that go with them. */
+export interface Ingredients {
+  readonly programs: Readonly<Record<'agnhost' | 'busybox' | 'pause' | 'nonewprivs', string>>;
+  /** The release's sources, as its Go module has them. */
+  readonly sources: string;
+  readonly architecture: string;
+}
+
+/** What the stand-in of an image is: its layers by name, and how a container of it is started. */
+interface Recipe {
+  readonly layers: readonly LayerName[];
+  readonly config: ImageConfig;
+}
+
+type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'nginx';
+
+const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Programs that specs call in agnhost's image, which its own Dockerfile installs. */
+const TOOLS = ['curl', 'bash', 'ss', 'ipcs', 'dig'];
+
+/**
+ * The images that the suites ask for, by repository. What the release's own Dockerfiles make of a distribution's packages is
+ * made of busybox and of this machine's programs here.
+ */
+const RECIPES: Readonly<Record<string, Recipe>> = {
+  'registry.k8s.io/e2e-test-images/busybox': busybox({}),
+  'registry.k8s.io/e2e-test-images/agnhost': {
+    layers: ['busybox', 'tools', 'agnhost'],
+    config: {
+      Env: [PATH],
+      Entrypoint: ['/agnhost'],
+      Cmd: ['pause'],
+      ExposedPorts: ports('80', '8080', '8081', '9376', '5000'),
+    },
+  },
+  'registry.k8s.io/pause': { layers: ['pause'], config: { Env: [PATH], Entrypoint: ['/pause'], User: '65535:65535' } },
+  'registry.k8s.io/e2e-test-images/nonroot': busybox({ User: '1234' }),
+  'registry.k8s.io/e2e-test-images/nonewprivs': {
+    layers: ['busybox', 'nonewprivs'],
+    config: { Env: [PATH], Cmd: ['nnp'] },
+  },
+  'registry.k8s.io/e2e-test-images/ipc-utils': { layers: ['busybox', 'tools'], config: { Env: [PATH], Cmd: ['sh'] } },
+  'registry.k8s.io/e2e-test-images/glibc-dns-testing': {
+    layers: ['busybox', 'tools'],
+    config: { Env: [PATH], Cmd: ['bash'] },
+  },
+  'registry.k8s.io/e2e-test-images/nginx': {
+    layers: ['busybox', 'nginx'],
+    config: { Env: [PATH], Entrypoint: ['/docker-entrypoint.sh'], Cmd: ['nginx'], ExposedPorts: ports('80') },
+  },
+};
+
+function busybox(config: ImageConfig): Recipe {
+  return { layers: ['busybox'], config: { Env: [PATH], Cmd: ['sh'], ...config } };
+}
+
+function ports(...numbers: readonly string[]): Readonly<Record<string, object>> {
+  return Object.fromEntries(numbers.map((number) => [`${number}/tcp`, {}]));
+}
+
+/**
+ * Makes an image of each reference that there is a recipe for.
+ * @returns the images, and the references that there is none for
+ */
+export async function makeImages(
+  references: readonly string[],
+  ingredients: Ingredients,
+): Promise<{ readonly images: readonly Image[]; readonly unknown: readonly string[] }> {
+  const layers = new Map<LayerName, Promise<Blob>>();
+  const layer = (name: LayerName): Promise<Blob> => {
+    const found = layers.get(name) ?? makeLayer(name, ingredients);
+    layers.set(name, found);
+    return found;
+  };
+  const images: Image[] = [];
+  const unknown: string[] = [];
+  for (const reference of references) {
+    const { host, repository } = parseReference(reference);
+    const recipe = RECIPES[`${host}/${repository}`];
+    if (recipe === undefined) {
+      unknown.push(reference);
+      continue;
+    }
+    const parts = await Promise.all(recipe.layers.map(layer));
+    images.push(image(reference, parts, recipe.config, ingredients.architecture));
+  }
+  return { images, unknown };
+}
+
+async function makeLayer(name: LayerName, ingredients: Ingredients): Promise<Blob> {
+  return blob(tar(withDirectories(await ENTRIES[name](ingredients))));
+}
+
+const encoder = new TextEncoder();
+const text = (path: string, content: string, mode = 0o644): TarEntry => ({ path, mode, data: encoder.encode(content) });
+const file = async (path: string, source: string, mode = 0o755): Promise<TarEntry> => ({
+  path,
+  mode,
+  data: new Uint8Array(await readFile(source)),
+});
+
+const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonly TarEntry[]>>> = {
+  busybox: async ({ programs }) => {
+    const { stdout } = await promisify(execFile)(programs.busybox, ['--list']);
+    const commands = stdout.split('\n').filter((command) => command !== '' && command !== 'busybox');
+    return [
+      ...['dev', 'etc', 'home', 'proc', 'root', 'sys', 'usr/bin', 'usr/sbin', 'var'].map(
+        (path): TarEntry => ({ path, mode: 0o755 }),
+      ),
+      { path: 'tmp', mode: 0o1777 },
+      await file('bin/busybox', programs.busybox),
+      ...commands.map((command): TarEntry => ({ path: `bin/${command}`, mode: 0o777, link: 'busybox' })),
+      text('etc/passwd', 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n'),
+      text('etc/group', 'root:x:0:\nnobody:x:65534:\n'),
+    ];
+  },
+  tools: async () => (await hostPrograms(TOOLS)).entries,
+  agnhost: async (from) => [
+    await file('agnhost', from.programs.agnhost),
+    { path: 'agnhost-2', mode: 0o777, link: 'agnhost' },
+    { path: 'uploads', mode: 0o755 },
+    await file('localhost.crt', join(from.sources, 'test/images/agnhost/porter/localhost.crt'), 0o644),
+    await file('localhost.key', join(from.sources, 'test/images/agnhost/porter/localhost.key'), 0o644),
+    // Of a spec for the groups that an image gives a user.
+    text(
+      'etc/passwd',
+      'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\nuser-defined-in-image:x:1000:1000::/home:/bin/sh\n',
+    ),
+    text(
+      'etc/group',
+      'root:x:0:\nnobody:x:65534:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n',
+    ),
+    ...(await fakeRegistry(from)),
+  ],
+  pause: async ({ programs }) => [await file('pause', programs.pause)],
+  nonewprivs: async ({ programs }) => [await file('usr/local/bin/nnp', programs.nonewprivs, 0o6755)],
+  nginx: async () => [
+    text('docker-entrypoint.sh', '#!/bin/sh\nexec busybox httpd -f -p 80 -h /usr/share/nginx/html\n', 0o755),
+    text('usr/share/nginx/html/index.html', '<title>Welcome to nginx!</title>\n'),
+    { path: 'usr/sbin/nginx', mode: 0o777, link: '/docker-entrypoint.sh' },
+  ],
+};
+
+/** What agnhost's own registry serves: `pause:testing`, as `fakeregistryserver/prepare_registry.sh` lays it out. */
+async function fakeRegistry(from: Ingredients): Promise<readonly TarEntry[]> {
+  const layer = await makeLayer('pause', from);
+  const recipe = RECIPES['registry.k8s.io/pause'];
+  const pause = image('registry.k8s.io/pause:testing', [layer], recipe?.config ?? {}, from.architecture);
+  const at = (kind: string, { digest, data }: Blob): TarEntry => {
+    const hash = digest.slice('sha256:'.length);
+    return { path: `var/registry/pause/${kind}/sha256/${hash.slice(0, 2)}/${hash}/data`, mode: 0o644, data };
+  };
+  return [
+    text('var/registry/pause/manifests/testing', `${pause.manifest.digest}\n`),
+    at('manifests', pause.manifest),
+    at('blobs', pause.config),
+    at('blobs', layer),
+  ];
+}

@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import { access, readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { TarEntry } from '@node-agent/tools-containerd';
+
+const exec = promisify(execFile);
+const DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'];
+
+/** The files that a program is made of when it runs, by what `ldd` prints: libraries, and what loads them. */
+export function librariesIn(ldd: string): readonly string[] {
+  return [...ldd.matchAll(/(?:=> )?(\/\S+) \(0x[0-9a-f]+\)/g)].flatMap(([, path]) =>
+    path === undefined ? [] : [path],
+  );
+}
+
+/** Where this machine has a program; `undefined` where it has not. */
+async function which(name: string): Promise<string | undefined> {
+  for (const directory of DIRECTORIES) {
+    const path = join(directory, name);
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  }
+  return undefined;
+}
+
+/**
+ * Programs of this machine with the libraries that they need, as entries of an image: each program in `/usr/bin`, each
+ * library where its loader looks for it.
+ * @returns the entries, and the names of those that the machine has not
+ */
+export async function hostPrograms(
+  names: readonly string[],
+): Promise<{ readonly entries: readonly TarEntry[]; readonly missing: readonly string[] }> {
+  const files = new Map<string, string>();
+  const missing: string[] = [];
+  for (const name of names) {
+    const path = await which(name);
+    if (path === undefined) {
+      missing.push(name);
+      continue;
+    }
+    files.set(`usr/bin/${name}`, path);
+    const { stdout } = await exec('ldd', [path]);
+    for (const library of librariesIn(stdout)) files.set(library.slice(1), library);
+  }
+  const entries = [];
+  for (const [path, source] of files) {
+    entries.push({ path, mode: 0o755, data: new Uint8Array(await readFile(await realpath(source))) });
+  }
+  return { entries, missing };
+}
+
+/** The directories that entries are in, before them, each once. */
+export function withDirectories(entries: readonly TarEntry[]): readonly TarEntry[] {
+  const known = new Set<string>();
+  return entries.flatMap((entry) => {
+    const parents = entry.path.split('/').slice(0, -1);
+    const added = parents.flatMap((_, depth): TarEntry[] => {
+      const path = parents.slice(0, depth + 1).join('/');
+      if (known.has(path)) return [];
+      known.add(path);
+      return [{ path, mode: 0o755 }];
+    });
+    if (entry.data === undefined && entry.link === undefined) {
+      if (known.has(entry.path)) return added;
+      known.add(entry.path);
+    }
+    return [...added, entry];
+  });
+}

@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CriClient } from '@node-agent/cri-client';
+import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
+import { approveServingRequests, ControlPlane, type ControlPlaneBinaries } from '@node-agent/tools-control-plane';
+import { kubeletConfiguration } from './kubelet-configuration.ts';
+
+/** What a node is made of. */
+export interface NodeOptions {
+  /** Of its own, short: sockets are in it. */
+  readonly directory: string;
+  /** Where its logs stay. */
+  readonly logs: string;
+  readonly name: string;
+  readonly address: string;
+  readonly controlPlane: ControlPlaneBinaries;
+  readonly containerd: ContainerdBinaries;
+  /** The kubelet; one that ends in `.js` is run by Node. */
+  readonly kubelet: string;
+  readonly cgroupRoot: string;
+  /** The registry that has all images. */
+  readonly mirror: string;
+  /** Images that are there before the first spec asks. */
+  readonly images: readonly string[];
+}
+
+/** Addresses of pods: of this network namespace alone. */
+const SUBNET = '10.88.0.0/16';
+const READY_MS = 90_000;
+
+/** A cluster of one node: a real control plane, a real containerd, and the kubelet that is looked at. */
+export class ConformanceNode {
+  readonly plane: ControlPlane;
+  readonly containerd: Containerd;
+  readonly #options: NodeOptions;
+  #kubelet: ChildProcess | undefined;
+  #ended: string | undefined;
+
+  constructor(options: NodeOptions) {
+    this.#options = options;
+    const { directory, logs } = options;
+    this.plane = new ControlPlane({
+      binaries: options.controlPlane,
+      directory: join(directory, 'p'),
+      reachableFromPods: true,
+    });
+    this.containerd = new Containerd({
+      binaries: options.containerd,
+      directory: join(directory, 'c'),
+      subnet: SUBNET,
+      hostPorts: true,
+      handlers: ['test-handler'],
+      mirror: options.mirror,
+      logFile: join(logs, 'containerd.log'),
+    });
+  }
+
+  get kubeletLog(): string {
+    return join(this.#options.logs, 'kubelet.log');
+  }
+
+  /** Starts all of it, and waits until the node is ready and serves. @throws Error naming what does not start */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.plane.start(), this.containerd.start()]);
+    // Where specs look for the handlers that the runtime has.
+    await copyFile(join(this.#options.directory, 'c', 'config.toml'), '/etc/containerd/config.toml');
+    const { images } = this.#options;
+    const cri = new CriClient({}, { endpoint: this.containerd.endpoint });
+    try {
+      for (const image of images) await cri.pullImage({ image: { image } }, signal);
+    } finally {
+      await cri.close();
+    }
+    await this.#startKubelet();
+    await this.#until('the node to be ready and to serve', async () => this.#isReady(), signal);
+  }
+
+  /** Ends the kubelet, as the machine would; the rest ends with the namespaces that it is in. */
+  async stop(): Promise<void> {
+    const child = this.#kubelet;
+    if (child === undefined || this.#ended !== undefined) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  /** How the kubelet has ended, where it has. */
+  get kubeletEnded(): string | undefined {
+    return this.#ended;
+  }
+
+  async #startKubelet(): Promise<void> {
+    const { directory, name, address, kubelet, cgroupRoot } = this.#options;
+    const clientCaFile = join(directory, 'client-ca.crt');
+    await writeFile(clientCaFile, this.plane.admin.ca);
+    const configuration = kubeletConfiguration({ endpoint: this.containerd.endpoint, clientCaFile, cgroupRoot });
+    const file = join(directory, 'kubelet.json');
+    await writeFile(file, JSON.stringify(configuration, undefined, 2));
+    await mkdir(configuration.staticPodPath, { recursive: true });
+    const args = [
+      `--config=${file}`,
+      `--kubeconfig=${await this.plane.nodeKubeconfig(name)}`,
+      `--hostname-override=${name}`,
+      `--node-ip=${address}`,
+      '--v=4',
+    ];
+    const flags = kubelet.endsWith('.js') ? await shebangFlags(kubelet) : [];
+    const [command, ...rest] = kubelet.endsWith('.js') ? [process.execPath, ...flags, kubelet] : [kubelet];
+    const log = openSync(this.kubeletLog, 'a');
+    const child = spawn(command ?? kubelet, [...rest, ...args], { stdio: ['ignore', log, log], cwd: directory });
+    closeSync(log);
+    child.on('error', (error) => {
+      this.#ended = error.message;
+    });
+    child.on('exit', (code, by) => {
+      this.#ended = `it ended with ${by ?? `exit code ${code}`}`;
+    });
+    this.#kubelet = child;
+  }
+
+  async #isReady(): Promise<boolean> {
+    await approveServingRequests(this.plane);
+    const path = `/api/v1/nodes/${this.#options.name}`;
+    const node = await this.plane.request('GET', path);
+    if (node.status !== 200 || !/"type":"Ready","status":"True"/.test(node.text)) return false;
+    return (await this.plane.request('GET', `${path}/proxy/healthz`)).status === 200;
+  }
+
+  async #until(what: string, holds: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+    const end = performance.now() + READY_MS;
+    while (!(await holds())) {
+      signal.throwIfAborted();
+      if (this.#ended !== undefined || performance.now() > end) {
+        const log = (await readFile(this.kubeletLog, 'utf8')).trimEnd().split('\n').slice(-15).join('\n');
+        throw new Error(`waited for ${what} in vain: the kubelet: ${this.#ended ?? 'it runs'}\n${log}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+}
+
+/** What a program's first line has Node told. */
+async function shebangFlags(program: string): Promise<readonly string[]> {
+  const [first = ''] = (await readFile(program, 'utf8')).split('\n', 1);
+  return first.startsWith('#!') ? first.split(/\s+/).filter((word) => word.startsWith('--')) : [];
+}

@@ -1,0 +1,100 @@
+import { parseArgs } from 'node:util';
+
+/** What is run, and on what. */
+export interface ConformanceOptions {
+  /** Of ginkgo: an expression over labels. */
+  readonly labels: string;
+  readonly focus: readonly string[];
+  readonly skip: readonly string[];
+  readonly processes: number;
+  /** The containerd of the machine rather than the newest that is known to work. */
+  readonly installedContainerd: boolean;
+  /** A kubelet that is not this repository's; one that ends in `.js` is run by Node. */
+  readonly kubelet: string | undefined;
+  /** The Go kubelet is run too, first. */
+  readonly compare: boolean;
+  /** How often all of it is run. */
+  readonly repeat: number;
+  /** Where reports and logs go. */
+  readonly output: string;
+  /** Whether docs/conformance.md is written. */
+  readonly writeDocs: boolean;
+  readonly long: boolean;
+  readonly list: boolean;
+  readonly help: boolean;
+}
+
+/** A spec of 27 minutes: it waits for a back-off to reach its longest, and to be kept. */
+const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
+
+/** What `--help` prints. */
+export const HELP: string = `Usage: npm run conformance -- [options]
+Runs specs of upstream's end-to-end suites against this kubelet: on a private control plane, containerd and network, with images
+that are made here. Needs root. Exits with 1 where a spec has failed.
+  --labels EXPR         specs with these labels, as ginkgo's --label-filter (NodeConformance)
+  --focus REGEXP        only specs of these names; may be given more than once
+  --skip REGEXP         no specs of these names; may be given more than once
+  --long                specs of half an hour too
+  --processes N         how many run at once (12)
+  --repeat N            how often (1)
+  --kubelet PATH        another kubelet
+  --compare             the Go kubelet too, and what passes there and not here
+  --installed-containerd  the machine's containerd rather than 2.4
+  --output DIR          where reports and logs go (.reports/conformance)
+  --docs                write docs/conformance.md
+  --list                only tell the specs that are chosen
+  --help
+`;
+
+/** Reads the command line. @throws Error naming the option that is wrong */
+export function parseConformanceOptions(argv: readonly string[]): ConformanceOptions {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      labels: { type: 'string', default: 'NodeConformance' },
+      focus: { type: 'string', multiple: true, default: [] },
+      skip: { type: 'string', multiple: true, default: [] },
+      long: { type: 'boolean', default: false },
+      processes: { type: 'string', default: '12' },
+      repeat: { type: 'string', default: '1' },
+      kubelet: { type: 'string' },
+      compare: { type: 'boolean', default: false },
+      'installed-containerd': { type: 'boolean', default: false },
+      output: { type: 'string', default: '.reports/conformance' },
+      docs: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const skip = values.long ? values.skip : [...values.skip, LONG_SPEC];
+  for (const [option, patterns] of Object.entries({ focus: values.focus, skip: values.skip })) {
+    for (const pattern of patterns) {
+      try {
+        new RegExp(pattern);
+      } catch (cause) {
+        throw new Error(`--${option}: ${JSON.stringify(pattern)} is not a regular expression`, { cause });
+      }
+    }
+  }
+  return {
+    labels: values.labels,
+    focus: values.focus,
+    skip,
+    long: values.long,
+    processes: count('processes', values.processes, 64),
+    repeat: count('repeat', values.repeat, 100),
+    kubelet: values.kubelet,
+    compare: values.compare,
+    installedContainerd: values['installed-containerd'],
+    output: values.output,
+    writeDocs: values.docs,
+    list: values.list,
+    help: values.help,
+  };
+}
+
+function count(option: string, text: string, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw new Error(`--${option}: ${JSON.stringify(text)} is not a whole number from 1 to ${most}`);
+}

@@ -1,0 +1,19 @@
+import type { ContainerdBinaries } from '@node-agent/tools-containerd';
+import type { ControlPlaneBinaries } from '@node-agent/tools-control-plane';
+import type { Programs } from './programs.ts';
+import type { Selection } from './suite.ts';
+
+/** All that a run inside its namespaces is told, as a file. */
+export interface Plan {
+  readonly directory: string;
+  readonly output: string;
+  readonly selection: Selection;
+  readonly programs: Programs;
+  readonly controlPlane: ControlPlaneBinaries;
+  readonly containerd: ContainerdBinaries;
+  readonly kubelet: string;
+  readonly cgroupRoot: string;
+}
+
+/** The file in the output with what was found beside failed specs. */
+export const EVIDENCE = 'evidence.json';

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type BuildTarget, buildTargets, KUBERNETES_VERSION, releaseModule } from '@node-agent/tools-control-plane';
+import { run } from './run.ts';
+
+type TargetName = 'e2e.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs';
+
+/** Programs of the release that suites are run with, beside those of a control plane. */
+const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
+  'e2e.test': { package: 'k8s.io/kubernetes/test/e2e', test: true },
+  ginkgo: { package: 'github.com/onsi/ginkgo/v2/ginkgo' },
+  'kube-proxy': { package: 'k8s.io/kubernetes/cmd/kube-proxy' },
+  agnhost: { package: 'k8s.io/kubernetes/test/images/agnhost' },
+  nonewprivs: { package: 'k8s.io/kubernetes/test/images/nonewprivs' },
+};
+
+/** Every program that is needed, and where the release's sources are. */
+export type Programs = Readonly<Record<TargetName | 'busybox' | 'pause' | 'sources', string>>;
+
+/**
+ * The busybox that upstream's images have. Distributions' own differ in what specs see: shells that drop variables with odd names,
+ * applets that win over PATH.
+ */
+const BUSYBOX = {
+  version: '1.37.0',
+  sha256: '3311dff32e746499f4df0d5df04d7eb396382d7e108bb9250e7b519b837043a4',
+  urls: [
+    'https://busybox.net/downloads/busybox-1.37.0.tar.bz2',
+    'https://deb.debian.org/debian/pool/main/b/busybox/busybox_1.37.0.orig.tar.bz2',
+  ],
+};
+const TIMEOUT_MS = 60_000;
+
+/** All programs, from the cache or built into it, which takes about ten minutes on two cores. @throws Error naming what cannot be had */
+export async function findPrograms(say: (text: string) => void): Promise<Programs> {
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
+  const release = join(cache, `kubernetes-${KUBERNETES_VERSION}`);
+  await mkdir(release, { recursive: true });
+  const missing: BuildTarget[] = [];
+  for (const [name, target] of Object.entries(TARGETS)) {
+    if (!(await exists(join(release, name)))) missing.push({ name, ...target });
+  }
+  if (missing.length > 0) await buildTargets(missing, release, say);
+  const { Dir: sources } = await releaseModule();
+  const pause = join(release, 'pause');
+  if (!(await exists(pause))) await buildPause(sources, pause);
+  const busybox = join(cache, `busybox-${BUSYBOX.version}`);
+  if (!(await exists(busybox))) await buildBusybox(busybox, say);
+  const built = Object.fromEntries(Object.keys(TARGETS).map((name) => [name, join(release, name)]));
+  return { ...built, busybox, pause, sources } as Programs;
+}
+
+async function buildPause(sources: string, file: string): Promise<void> {
+  const draft = `${file}.${process.pid}`;
+  await run('gcc', ['-Os', '-static', '-o', draft, join(sources, 'build/pause/linux/pause.c')]);
+  await rename(draft, file);
+}
+
+async function buildBusybox(file: string, say: (text: string) => void): Promise<void> {
+  say(`building busybox ${BUSYBOX.version}, once`);
+  const work = `${file}.${process.pid}`;
+  await mkdir(work, { recursive: true });
+  try {
+    await writeFile(join(work, 'busybox.tar.bz2'), await download(BUSYBOX.urls, BUSYBOX.sha256));
+    await run('tar', ['-xjf', 'busybox.tar.bz2', '--strip-components=1'], { cwd: work });
+    await run('make', ['defconfig'], { cwd: work });
+    const config = await readFile(join(work, '.config'), 'utf8');
+    await writeFile(join(work, '.config'), busyboxConfig(config));
+    // What follows from those two is as the defaults have it.
+    await run('sh', ['-c', 'yes "" | make oldconfig'], { cwd: work });
+    await run('make', ['-j2', 'busybox'], { cwd: work, nice: true });
+    await rename(join(work, 'busybox'), file);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Static, and without `tc`, which newer kernels' headers have nothing for. */
+export function busyboxConfig(defaults: string): string {
+  return defaults
+    .replace('# CONFIG_STATIC is not set', 'CONFIG_STATIC=y')
+    .replace(/^(CONFIG_TC)=y$/m, '# $1 is not set');
+}
+
+/** What the first of some places has, which has to be what is expected. @throws Error naming why none has it */
+async function download(urls: readonly string[], sha256: string): Promise<Buffer> {
+  const problems: string[] = [];
+  for (const url of urls) {
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+      if (!response.ok) throw new Error(String(response.status));
+      const data = Buffer.from(await response.arrayBuffer());
+      const found = createHash('sha256').update(data).digest('hex');
+      if (found !== sha256) throw new Error(`its SHA-256 is ${found}, and should be ${sha256}`);
+      return data;
+    } catch (error) {
+      problems.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  throw new Error(problems.join('; '));
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

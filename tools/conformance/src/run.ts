@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const exec = promisify(execFile);
+
+/** Runs a program that has to succeed; resolves with what it printed. @throws Error with what it said */
+export async function run(
+  file: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly nice?: boolean } = {},
+): Promise<string> {
+  const [command, all] = options.nice ? ['nice', [file, ...args]] : [file, args];
+  const { stdout } = await exec(command, [...all], {
+    maxBuffer: 64 * 1024 * 1024,
+    ...(options.cwd && { cwd: options.cwd }),
+  });
+  return stdout;
+}

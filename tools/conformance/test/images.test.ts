@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Ingredients, makeImages } from '../src/images/contents.ts';
+import { librariesIn, withDirectories } from '../src/images/host-programs.ts';
+import { blob, image, parseReference } from '../src/images/oci.ts';
+import { Registry } from '../src/images/registry.ts';
+
+const BUSYBOX = 'registry.k8s.io/e2e-test-images/busybox:1.37.0-1';
+const AGNHOST = 'registry.k8s.io/e2e-test-images/agnhost:2.63.0';
+const layer = blob(new TextEncoder().encode('layer'));
+
+let directory = '';
+let from: Ingredients;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'na-images-'));
+  const program = async (name: string, text: string): Promise<string> => {
+    await writeFile(join(directory, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return join(directory, name);
+  };
+  await mkdir(join(directory, 'test/images/agnhost/porter'), { recursive: true });
+  for (const name of ['crt', 'key'])
+    await writeFile(join(directory, `test/images/agnhost/porter/localhost.${name}`), name);
+  from = {
+    programs: {
+      busybox: await program('busybox', 'echo busybox; echo sh; echo cat'),
+      agnhost: await program('agnhost', 'true'),
+      pause: await program('pause', 'true'),
+      nonewprivs: await program('nonewprivs', 'true'),
+    },
+    sources: directory,
+    architecture: 'amd64',
+  };
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+test('a reference has a host, a repository and a tag', () => {
+  expect(parseReference('localhost:5000/a/b:1')).toEqual({ host: 'localhost:5000', repository: 'a/b', tag: '1' });
+  for (const wrong of ['busybox', 'busybox:1', 'h/r', 'h/r@sha256:0']) {
+    expect(() => parseReference(wrong), wrong).toThrow(RangeError);
+  }
+});
+
+test('two tags of one content are two images that share their layers', () => {
+  const [one, two] = ['h/r:1', 'h/r:2'].map((reference) => image(reference, [layer], { User: '1' }, 'amd64'));
+  expect(one?.config.digest).not.toBe(two?.config.digest);
+  expect(one?.layers).toEqual(two?.layers);
+  const config = JSON.parse(new TextDecoder().decode(one?.config.data));
+  expect(config).toMatchObject({ architecture: 'amd64', config: { User: '1' }, rootfs: { diff_ids: [layer.digest] } });
+  const manifest = JSON.parse(new TextDecoder().decode(one?.manifest.data));
+  expect(manifest.config).toMatchObject({ digest: one?.config.digest, size: one?.config.data.length });
+});
+
+test('a registry serves an image of the host that is meant, by tag and by digest, and its parts', () => {
+  const one = image(BUSYBOX, [layer], {}, 'amd64');
+  const registry = new Registry([one]);
+  const at = (path: string) => registry.answer(`/v2/e2e-test-images/busybox/${path}`);
+  for (const name of ['1.37.0-1', one.manifest.digest]) {
+    expect(at(`manifests/${name}?ns=registry.k8s.io`)).toMatchObject({ status: 200, digest: one.manifest.digest });
+    expect(at(`manifests/${name}?ns=docker.io`).status).toBe(404);
+    expect(at(`manifests/${name}`).status).toBe(404);
+  }
+  expect(at('manifests/1.38?ns=registry.k8s.io').status).toBe(404);
+  expect(at(`blobs/${one.config.digest}`).data).toEqual(one.config.data);
+  expect(at(`blobs/${layer.digest}`).data).toEqual(layer.data);
+  expect(at('blobs/sha256:0').status).toBe(404);
+  expect(registry.answer('/v2/').status).toBe(200);
+});
+
+test('over HTTP a registry says how much there is, and gives it to a GET alone', async () => {
+  const registry = new Registry([image(BUSYBOX, [layer], {}, 'amd64')]);
+  const url = await registry.start();
+  try {
+    const blobUrl = `${url}/v2/e2e-test-images/busybox/blobs/${layer.digest}`;
+    const head = await fetch(blobUrl, { method: 'HEAD' });
+    expect(head.headers.get('content-length')).toBe(String(layer.data.length));
+    expect(head.headers.get('docker-content-digest')).toBe(layer.digest);
+    expect(await (await fetch(blobUrl)).text()).toBe('layer');
+    expect((await fetch(blobUrl, { method: 'PUT', body: 'x' })).status).toBe(405);
+  } finally {
+    await registry.stop();
+  }
+});
+
+test('images are made of what there is a recipe for, and what there is none for is told', async () => {
+  const other = 'registry.k8s.io/e2e-test-images/other:1';
+  const { images, unknown } = await makeImages([BUSYBOX, AGNHOST, other], from);
+  expect(unknown).toEqual([other]);
+  expect(images.map(({ reference }) => reference)).toEqual([BUSYBOX, AGNHOST]);
+  const [busybox, agnhost] = images;
+  expect(agnhost?.layers[0]).toBe(busybox?.layers[0]);
+  const listing = (data: Uint8Array | undefined): string =>
+    execFileSync('tar', ['-tv', '--numeric-owner'], { input: data ?? '', encoding: 'utf8', maxBuffer: 1e8 });
+  expect(listing(busybox?.layers[0]?.data)).toMatch(/^l.* bin\/sh -> busybox$/m);
+  const files = listing(agnhost?.layers.at(-1)?.data);
+  expect(files).toMatch(/^-rwxr-xr-x .* agnhost$/m);
+  expect(files).toMatch(/^l.* agnhost-2 -> agnhost$/m);
+  expect(files).toMatch(/^-rw-r--r-- .* var\/registry\/pause\/manifests\/testing$/m);
+});
+
+test('the libraries of a program are those that ldd names, and what loads them', () => {
+  const ldd = `\tlinux-vdso.so.1 (0x00007ffd)
+\tlibcurl.so.4 => /lib/x86_64-linux-gnu/libcurl.so.4 (0x00007f1)
+\t/lib64/ld-linux-x86-64.so.2 (0x00007f2)
+`;
+  expect(librariesIn(ldd)).toEqual(['/lib/x86_64-linux-gnu/libcurl.so.4', '/lib64/ld-linux-x86-64.so.2']);
+  expect(librariesIn('\tnot a dynamic executable\n')).toEqual([]);
+});
+
+test('directories come before what is in them, each once', () => {
+  const data = new Uint8Array();
+  const entries = withDirectories([
+    { path: 'a/b/c', mode: 0o644, data },
+    { path: 'a/b/d', mode: 0o644, data },
+    { path: 'a/b', mode: 0o700 },
+  ]);
+  expect(entries.map(({ path }) => path)).toEqual(['a', 'a/b', 'a/b/c', 'a/b/d']);
+});
