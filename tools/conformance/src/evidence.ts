@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { ControlPlane } from '@node-agent/tools-control-plane';
 import type { SpecResult } from './specs.ts';
 
 /** What was found beside a failed spec, before the cluster went. */
@@ -33,12 +32,19 @@ export function namespaceOf(output: string): string | undefined {
   return /(?:Collecting events from namespace|namespace) "([a-z0-9-]+-\d+)"/.exec(output)?.[1];
 }
 
+/** Where what failed specs have left is found. */
+export interface Witnesses {
+  /** What the API server has at a path; `undefined` where it has nothing, or does not answer. */
+  api(path: string): Promise<unknown>;
+  /** What the kubelet says of a pod; `undefined` where it explains nothing. */
+  explain(namespace: string, pod: string): Promise<unknown>;
+  readonly kubeletLog: string;
+}
+
 /** Looks at what failed specs have left. */
 export async function collectEvidence(
   failed: readonly SpecResult[],
-  plane: ControlPlane,
-  nodeName: string,
-  kubeletLog: string,
+  { api, explain, kubeletLog }: Witnesses,
 ): Promise<readonly Evidence[]> {
   const found = failed.flatMap((spec) => {
     const namespace = namespaceOf(spec.output);
@@ -51,14 +57,13 @@ export async function collectEvidence(
   const evidence: Evidence[] = [];
   for (const { spec, namespace } of found) {
     const path = `/api/v1/namespaces/${namespace}`;
-    const pods = await list<Named & { readonly status?: unknown }>(plane, `${path}/pods`);
+    const pods = await list<Named & { readonly status?: unknown }>(api, `${path}/pods`);
     const explained = [];
     for (const { metadata, status } of pods) {
-      const asked = `/api/v1/nodes/${nodeName}/proxy/debug/explain/${namespace}/${metadata.name}`;
-      const explanation = await json(plane, asked);
+      const explanation = await explain(namespace, metadata.name);
       explained.push({ name: metadata.name, status, ...(explanation !== undefined && { explanation }) });
     }
-    const events = await list<Event>(plane, `${path}/events`);
+    const events = await list<Event>(api, `${path}/events`);
     evidence.push({
       spec: spec.name,
       namespace,
@@ -74,18 +79,23 @@ function eventLine({ type, reason, message, count = 1, involvedObject }: Event):
   return `${type} ${reason} ${involvedObject.kind}/${involvedObject.name} (x${count}): ${message}`;
 }
 
-async function list<T>(plane: ControlPlane, path: string): Promise<readonly T[]> {
-  return ((await json(plane, path)) as { readonly items?: readonly T[] } | undefined)?.items ?? [];
+async function list<T>(api: Witnesses['api'], path: string): Promise<readonly T[]> {
+  return ((await api(path)) as { readonly items?: readonly T[] } | undefined)?.items ?? [];
 }
 
-/** What is at a path; `undefined` where nothing is, or nobody answers. */
-async function json(plane: ControlPlane, path: string): Promise<unknown> {
-  const answer = await plane.request('GET', path).catch(() => undefined);
-  if (answer?.status !== 200) return undefined;
+/** What a URL answers, as JSON or as text; `undefined` where it does not, or with an error. */
+export async function fetched(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) }).catch(() => undefined);
+  if (response?.status !== 200) return undefined;
+  return parsed(await response.text());
+}
+
+/** A text as JSON, where it is some. */
+export function parsed(text: string): unknown {
   try {
-    return JSON.parse(answer.text);
+    return JSON.parse(text);
   } catch {
-    return answer.text;
+    return text;
   }
 }
 

@@ -92,14 +92,9 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   const madeDirectories = await makeMountPoints();
   try {
     await cgroups.create(group, {});
-    const plan: Plan = {
-      ...parts,
-      directory,
-      output,
-      selection: options,
-      kubelet: program,
-      cgroupRoot: `/${group[0]}`,
-    };
+    const { suite } = options;
+    const cgroupRoot = `/${group[0]}`;
+    const plan: Plan = { ...parts, directory, output, suite, selection: options, kubelet: program, cgroupRoot };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
     await endOfInside(file);
@@ -169,7 +164,10 @@ async function listSpecs(programs: Programs, options: ConformanceOptions): Promi
   const directory = await mkdtemp(join(tmpdir(), 'na-conf-list-'));
   try {
     const args = ['--dry-run', ...selectionArguments(options), `--json-report=${join(directory, REPORT)}`];
-    await run(programs['e2e.test'], [...args.map((arg) => arg.replace(/^--/, '--ginkgo.')), '--provider=skeleton']);
+    await run(programs[`${options.suite}.test`], [
+      ...args.map((arg) => arg.replace(/^--/, '--ginkgo.')),
+      ...(options.suite === 'e2e' ? ['--provider=skeleton'] : []),
+    ]);
     const { specs } = readReport(await readFile(join(directory, REPORT), 'utf8'));
     return specs.map(({ name }) => `${name}\n`).join('');
   } finally {

@@ -1,7 +1,12 @@
 import { parseArgs } from 'node:util';
 
+/** A suite of upstream's, by the name of its program. */
+export type SuiteName = 'e2e' | 'e2e_node';
+
 /** What is run, and on what. */
 export interface ConformanceOptions {
+  /** Whose specs: those of clusters, `e2e`, or those of nodes, `e2e_node`. */
+  readonly suite: SuiteName;
   /** Of ginkgo: an expression over labels. */
   readonly labels: string;
   readonly focus: readonly string[];
@@ -31,6 +36,7 @@ const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
 export const HELP: string = `Usage: npm run conformance -- [options]
 Runs specs of upstream's end-to-end suites against this kubelet: on a private control plane, containerd and network, with images
 that are made here. Needs root. Exits with 1 where a spec has failed.
+  --suite NAME          e2e, or e2e_node (e2e)
   --labels EXPR         specs with these labels, as ginkgo's --label-filter (NodeConformance)
   --focus REGEXP        only specs of these names; may be given more than once
   --skip REGEXP         no specs of these names; may be given more than once
@@ -51,6 +57,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   const { values } = parseArgs({
     args: [...argv],
     options: {
+      suite: { type: 'string', default: 'e2e' },
       labels: { type: 'string', default: 'NodeConformance' },
       focus: { type: 'string', multiple: true, default: [] },
       skip: { type: 'string', multiple: true, default: [] },
@@ -76,7 +83,11 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       }
     }
   }
+  const { suite } = values;
+  if (suite !== 'e2e' && suite !== 'e2e_node')
+    throw new Error(`--suite: ${JSON.stringify(suite)} is neither e2e nor e2e_node`);
   return {
+    suite,
     labels: values.labels,
     focus: values.focus,
     skip,

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { type BuildTarget, buildTargets, KUBERNETES_VERSION, releaseModule } from '@node-agent/tools-control-plane';
 import { run } from './run.ts';
 
-type TargetName = 'e2e.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs';
+type TargetName = 'e2e.test' | 'e2e_node.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs';
 
 /** Programs of the release that suites are run with, beside those of a control plane. */
 const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   'e2e.test': { package: 'k8s.io/kubernetes/test/e2e', test: true },
+  'e2e_node.test': { package: 'k8s.io/kubernetes/test/e2e_node', test: true },
   ginkgo: { package: 'github.com/onsi/ginkgo/v2/ginkgo' },
   'kube-proxy': { package: 'k8s.io/kubernetes/cmd/kube-proxy' },
   agnhost: { package: 'k8s.io/kubernetes/test/images/agnhost' },

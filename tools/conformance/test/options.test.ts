@@ -2,14 +2,16 @@ import { expect, test } from 'vitest';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
 import { HELP, parseConformanceOptions } from '../src/options.ts';
 import { busyboxConfig } from '../src/programs.ts';
-import { suiteArguments } from '../src/suite.ts';
+import { clusterArguments, progressOf, suiteArguments } from '../src/suite.ts';
+import { matches, parseControl, parseRun } from '../src/units/command-line.ts';
 
-const places = { ginkgo: 'g', suite: '/s', kubectl: '/k', kubeconfig: '/c', runtime: 'unix:///r', output: '/o' };
+const cluster = clusterArguments({ kubectl: '/k', kubeconfig: '/c', output: '/o' });
+const program = { ginkgo: 'g', suite: '/s', args: cluster, output: '/o' };
 
 test('without options NodeConformance is run, but for the spec of half an hour', () => {
   const options = parseConformanceOptions([]);
   expect(options).toMatchObject({ labels: 'NodeConformance', processes: 12, repeat: 1, compare: false });
-  const args = suiteArguments(options, places);
+  const args = suiteArguments(options, program, 'unix:///r');
   expect(args).toContain('--label-filter=NodeConformance');
   expect(args.filter((arg) => arg.startsWith('--skip='))).toEqual([expect.stringContaining('MaxContainerBackOff')]);
   expect(args.indexOf('/s')).toBeLessThan(args.indexOf('--kubeconfig=/c'));
@@ -28,12 +30,21 @@ test('a choice of specs reaches ginkgo as it is', () => {
     'd|e',
     '--long',
   ]);
-  const chosen = suiteArguments(options, places).filter((arg) => /^--(focus|skip|label-filter)/.test(arg));
+  const chosen = suiteArguments(options, program, 'unix:///r').filter((arg) =>
+    /^--(focus|skip|label-filter)/.test(arg),
+  );
   expect(chosen).toEqual(['--focus=a b', '--focus=c', '--skip=d|e']);
 });
 
 test('what cannot be is refused by its name', () => {
-  for (const argv of [['--processes', '0'], ['--repeat', 'x'], ['--focus', '('], ['--skip', '['], ['--unknown']]) {
+  for (const argv of [
+    ['--suite', 'x'],
+    ['--processes', '0'],
+    ['--repeat', 'x'],
+    ['--focus', '('],
+    ['--skip', '['],
+    ['--unknown'],
+  ]) {
     expect(() => parseConformanceOptions(argv), argv.join(' ')).toThrow(argv[0]);
   }
 });
@@ -61,8 +72,49 @@ test('busybox is static and has no tc', () => {
 });
 
 test("every kubelet's configuration leaves what specs look at as upstream has it", () => {
-  const configuration = kubeletConfiguration({ endpoint: 'unix:///r', clientCaFile: '/ca', cgroupRoot: '/x' });
+  const configuration = kubeletConfiguration({
+    endpoint: 'unix:///r',
+    clientCaFile: '/ca',
+    cgroupRoot: '/x',
+    dns: '10.0.0.1',
+  });
   expect(configuration).toMatchObject({ cgroupRoot: '/x', authorization: { mode: 'Webhook' } });
   for (const field of ['allowedUnsafeSysctls', 'podLogsDir', 'featureGates'])
     expect(configuration).not.toHaveProperty(field);
+});
+
+test('how far a run is, by what is printed', () => {
+  const log = `Will run 9 of 7000 specs\n•••\n------\n• [FAILED] [1.2 seconds]\n[sig-node] x\n------\nS•\n• [PANICKED] [0 seconds]\n`;
+  expect(progressOf(log)).toEqual({ chosen: 9, passed: 4, failed: 2 });
+  expect(progressOf('')).toEqual({ chosen: 0, passed: 0, failed: 0 });
+});
+
+test('units are made and meant as the node suite says it', () => {
+  const words = ['-p', 'Delegate=true', '-p', 'StandardError=append:/o/kubelet.log', '--unit=kubelet-1.service'];
+  const request = parseRun([
+    ...words,
+    '--slice=runtime.slice',
+    '--remain-after-exit',
+    '/b/kubelet',
+    '--v',
+    '4',
+    '--x=$$a%%b',
+  ]);
+  expect(request).toEqual({
+    unit: 'kubelet-1.service',
+    log: '/o/kubelet.log',
+    command: ['/b/kubelet', '--v', '4', '--x=$a%b'],
+  });
+  expect(() => parseRun(['--slice=x', 'true'])).toThrow('no unit');
+  expect(parseControl(['list-units', '*kubelet*', '--state=running'])).toMatchObject({
+    verb: 'list-units',
+    names: ['*kubelet*'],
+    runningOnly: true,
+  });
+  expect(parseControl(['kill', '--signal=SIGKILL', 'kubelet-1'])).toMatchObject({ verb: 'kill', signal: 'SIGKILL' });
+  expect(
+    ['kubelet-1', 'kubelet-1.service', '*kubelet*', 'kubelet', 'kubelet.1'].map((name) =>
+      matches('kubelet-1.service', name),
+    ),
+  ).toEqual([true, true, true, false, false]);
 });

@@ -4,6 +4,8 @@ export interface ConfigurationFacts {
   readonly clientCaFile: string;
   /** A group of the run's own: other users of the machine have theirs beside it. */
   readonly cgroupRoot: string;
+  /** The address that pods are told to ask for names. */
+  readonly dns: string;
 }
 
 /** As much of a configuration as others look at. */
@@ -13,7 +15,12 @@ export interface KubeletConfiguration {
 }
 
 /** The configuration that every kubelet gets: upstream's defaults, but for where it is and what the machine cannot do. */
-export function kubeletConfiguration({ endpoint, clientCaFile, cgroupRoot }: ConfigurationFacts): KubeletConfiguration {
+export function kubeletConfiguration({
+  endpoint,
+  clientCaFile,
+  cgroupRoot,
+  dns,
+}: ConfigurationFacts): KubeletConfiguration {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -27,6 +34,7 @@ export function kubeletConfiguration({ endpoint, clientCaFile, cgroupRoot }: Con
     authorization: { mode: 'Webhook' },
     serverTLSBootstrap: true,
     rotateCertificates: false,
+    clusterDNS: [dns],
     clusterDomain: 'cluster.local',
     cgroupDriver: 'cgroupfs',
     cgroupRoot,

@@ -1,14 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { collectEvidence } from '../evidence.ts';
+import { collectEvidence, fetched, parsed, type Witnesses } from '../evidence.ts';
 import { makeImages } from '../images/contents.ts';
 import { Registry } from '../images/registry.ts';
 import { prepareInside } from '../isolation.ts';
 import { EVIDENCE, type Plan } from '../plan.ts';
 import { run } from '../run.ts';
 import { readReport } from '../specs.ts';
-import { REPORT, runSuite } from '../suite.ts';
+import { clusterArguments, nodeArguments, REPORT, runSuite, type SuiteProgram } from '../suite.ts';
 import { ConformanceNode } from './node.ts';
+import { prepareNodeSuite } from './node-suite.ts';
 
 const NODE_NAME = 'conformance';
 const ADDRESS = '10.87.0.1';
@@ -20,49 +22,85 @@ function say(text: string): void {
 }
 
 async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
-  const { directory, output, programs } = plan;
+  const { directory, output } = plan;
   await prepareInside(directory, ADDRESS);
-  const references = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
-  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
-  const { images, unknown } = await makeImages([...new Set(references)], {
-    programs,
-    sources: programs.sources,
-    architecture,
-  });
-  await writeFile(
-    join(output, 'images.json'),
-    JSON.stringify({ made: images.map(({ reference }) => reference), unknown }),
-  );
-  const registry = new Registry(images);
-  const mirror = await registry.start();
+  const images = await serveImages(plan);
   const node = new ConformanceNode({
-    ...{ directory, logs: output, name: NODE_NAME, address: ADDRESS, mirror },
+    ...{ directory, logs: output, name: NODE_NAME, address: ADDRESS, ...images },
     ...{
       controlPlane: plan.controlPlane,
       containerd: plan.containerd,
       kubelet: plan.kubelet,
       cgroupRoot: plan.cgroupRoot,
     },
-    images: images.map(({ reference }) => reference).filter((reference) => FIRST_IMAGES.test(reference)),
   });
   say('starting the node');
-  await node.start(signal);
+  const { program, witnesses } = await (plan.suite === 'e2e' ? clusterSuite : nodeSuite)(plan, node, signal);
   say('running the specs');
-  const kubeconfig = node.plane.adminKubeconfig;
-  await runSuite(
-    plan.selection,
-    {
-      ...{ ginkgo: programs.ginkgo, suite: programs['e2e.test'], kubectl: plan.controlPlane.kubectl },
-      ...{ kubeconfig, runtime: node.containerd.endpoint, output },
-    },
-    signal,
-  );
+  await runSuite(plan.selection, program, node.containerd.endpoint, say, signal);
   if (node.kubeletEnded !== undefined) say(`the kubelet: ${node.kubeletEnded}`);
   const { specs } = readReport(await readFile(join(output, REPORT), 'utf8'));
   const failed = specs.filter(({ state }) => state === 'failed');
-  const evidence = await collectEvidence(failed, node.plane, NODE_NAME, node.kubeletLog);
-  await writeFile(join(output, EVIDENCE), JSON.stringify(evidence));
+  await writeFile(join(output, EVIDENCE), JSON.stringify(await collectEvidence(failed, witnesses)));
   await node.stop();
+}
+
+/** A suite that is ready to be run, and what can be asked when it has been. */
+interface Prepared {
+  readonly program: SuiteProgram;
+  readonly witnesses: Witnesses;
+}
+
+/** Starts a cluster of one node for e2e.test. */
+async function clusterSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal): Promise<Prepared> {
+  const { output, programs, controlPlane } = plan;
+  await node.start(signal);
+  const api = async (path: string): Promise<unknown> => {
+    const answer = await node.plane.request('GET', path).catch(() => undefined);
+    return answer?.status === 200 ? parsed(answer.text) : undefined;
+  };
+  const explain = `/api/v1/nodes/${NODE_NAME}/proxy/debug/explain`;
+  const args = clusterArguments({ kubectl: controlPlane.kubectl, kubeconfig: node.plane.adminKubeconfig, output });
+  return {
+    program: { ginkgo: programs.ginkgo, suite: programs['e2e.test'], args, output },
+    witnesses: { api, explain: (namespace, pod) => api(`${explain}/${namespace}/${pod}`), kubeletLog: node.kubeletLog },
+  };
+}
+
+/** Starts the runtime, and lays out what e2e_node.test starts the rest with. */
+async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal): Promise<Prepared> {
+  const { output, programs } = plan;
+  await node.startRuntime(signal);
+  const { path, ...places } = await prepareNodeSuite(plan);
+  const token = randomBytes(16).toString('hex');
+  // The suite's API server has a certificate of its own making.
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  const args = nodeArguments({ ...places, nodeName: NODE_NAME, nodeAddress: ADDRESS, token, output });
+  return {
+    program: { ginkgo: programs.ginkgo, suite: programs['e2e_node.test'], args, path, output },
+    witnesses: {
+      api: (asked) => fetched(`https://127.0.0.1:6443${asked}`, { authorization: `Bearer ${token}` }),
+      explain: (namespace, pod) => fetched(`http://127.0.0.1:10255/explain/pod/${namespace}/${pod}`),
+      kubeletLog: node.kubeletLog,
+    },
+  };
+}
+
+/** Makes the images that the suites name, and serves them. @returns where, and those that are there before the first spec asks */
+async function serveImages({ output, programs }: Plan): Promise<{ mirror: string; images: readonly string[] }> {
+  const listed = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+  const { images, unknown } = await makeImages([...new Set(listed)], {
+    programs,
+    sources: programs.sources,
+    architecture,
+  });
+  const made = images.map(({ reference }) => reference);
+  await writeFile(join(output, 'images.json'), JSON.stringify({ made, unknown }, undefined, 1));
+  return {
+    mirror: await new Registry(images).start(),
+    images: made.filter((reference) => FIRST_IMAGES.test(reference)),
+  };
 }
 
 const [, , file = ''] = process.argv;

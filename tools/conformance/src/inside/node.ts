@@ -63,7 +63,14 @@ export class ConformanceNode {
 
   /** Starts all of it, and waits until the node is ready and serves. @throws Error naming what does not start */
   async start(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.plane.start(), this.containerd.start()]);
+    await Promise.all([this.plane.start(), this.startRuntime(signal)]);
+    await this.#startKubelet();
+    await this.#until('the node to be ready and to serve', async () => this.#isReady(), signal);
+  }
+
+  /** Starts the runtime alone, with the images that are there first. @throws Error naming what does not start */
+  async startRuntime(signal: AbortSignal): Promise<void> {
+    await this.containerd.start();
     // Where specs look for the handlers that the runtime has.
     await copyFile(join(this.#options.directory, 'c', 'config.toml'), '/etc/containerd/config.toml');
     const { images } = this.#options;
@@ -73,8 +80,6 @@ export class ConformanceNode {
     } finally {
       await cri.close();
     }
-    await this.#startKubelet();
-    await this.#until('the node to be ready and to serve', async () => this.#isReady(), signal);
   }
 
   /** Ends the kubelet, as the machine would; the rest ends with the namespaces that it is in. */
@@ -97,7 +102,8 @@ export class ConformanceNode {
     const { directory, name, address, kubelet, cgroupRoot } = this.#options;
     const clientCaFile = join(directory, 'client-ca.crt');
     await writeFile(clientCaFile, this.plane.admin.ca);
-    const configuration = kubeletConfiguration({ endpoint: this.containerd.endpoint, clientCaFile, cgroupRoot });
+    const { endpoint } = this.containerd;
+    const configuration = kubeletConfiguration({ endpoint, clientCaFile, cgroupRoot, dns: address });
     const file = join(directory, 'kubelet.json');
     await writeFile(file, JSON.stringify(configuration, undefined, 2));
     await mkdir(configuration.staticPodPath, { recursive: true });
@@ -144,7 +150,7 @@ export class ConformanceNode {
 }
 
 /** What a program's first line has Node told. */
-async function shebangFlags(program: string): Promise<readonly string[]> {
+export async function shebangFlags(program: string): Promise<readonly string[]> {
   const [first = ''] = (await readFile(program, 'utf8')).split('\n', 1);
   return first.startsWith('#!') ? first.split(/\s+/).filter((word) => word.startsWith('--')) : [];
 }
