@@ -51,8 +51,11 @@ export interface ProbeTarget {
 export const USER_AGENT: string = 'kube-probe/1.36';
 /** A probe that could not be made is tried so often within its time (`maxProbeRetries`). */
 const TRIES = 3;
-/** So much longer may the runtime take to end a command whose time is up, and to say so. */
-const EXEC_SLACK_MS = 2000;
+/**
+ * So much longer is the runtime waited for to say how a command has ended: one that left its output to a child is told of when
+ * that ends, and its exit code counts then too (`ExecSync` of cri-client's `remote_runtime.go`: the command's time and 2 min).
+ */
+const EXEC_SLACK_MS = 120_000;
 
 /** Makes one probe at a time, of whatever kind. */
 export class ProbeAttempt {
@@ -65,7 +68,8 @@ export class ProbeAttempt {
   }
 
   /**
-   * Probes a container. Ends within its timeout, whatever the target does (R3); an exec probe within two seconds more.
+   * Probes a container. Ends within its timeout, whatever the target does (R3); an exec probe within two minutes more where
+   * the runtime does not say how its command has ended.
    * @throws the signal's reason
    */
   async run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
@@ -138,7 +142,7 @@ export class ProbeAttempt {
       return execOutcome(result);
     } catch (error) {
       if (codeOf(error) === 'DEADLINE_EXCEEDED') return late;
-      if (keptHere && codeOf(error) === 'Timeout') return late;
+      if (codeOf(error) === 'Timeout') return late;
       throw error;
     }
   }

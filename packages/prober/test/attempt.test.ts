@@ -1,3 +1,4 @@
+import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { ProbeAttempt, type ProbePorts, type ProbeTarget } from '../src/attempt.ts';
@@ -53,12 +54,26 @@ describe('an exec probe', () => {
     expect(tries).toBe(3);
   });
 
-  test('R3: over a runtime that hangs ends 2 s after its time, and is no result', async () => {
+  test('R3: over a runtime that hangs ends 2 min after its time, and has failed', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run(exec);
-    await clock.advance(3000);
-    expect(await outcome).toMatchObject({ result: 'error' });
+    await clock.advance(120_999);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1);
+    expect(await outcome).toMatchObject({ result: 'failure', output: expect.stringContaining('timed out after 1s') });
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('whose output a child holds past its time is told of by its exit code', async () => {
+    const clock = new FakeClock();
+    const late = async () => {
+      await sleep(clock, 10_000);
+      return { exitCode: 1, stdout: new Uint8Array(), stderr: new Uint8Array() };
+    };
+    const { run } = attemptOf({ exec: late }, clock);
+    const outcome = run({ exec: { command: ['sh', '-c', 'sleep 10 & exit 1'] } });
+    await clock.advance(10_000);
+    expect(await outcome).toEqual({ result: 'failure', output: '' });
   });
 
   test('of less than a second is ended here, and has failed', async () => {

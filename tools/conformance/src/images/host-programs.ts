@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { access, readFile, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TarEntry } from '@node-agent/tools-containerd';
 
@@ -30,22 +30,23 @@ async function which(name: string): Promise<string | undefined> {
 }
 
 /**
- * Programs of this machine with the libraries that they need, as entries of an image: each program in `/usr/bin`, each
+ * Programs of this machine with the libraries that they need, as entries of an image: each program where it is wanted, each
  * library where its loader looks for it.
- * @returns the entries, and the names of those that the machine has not
+ * @param targets paths in the image
+ * @returns the entries, and the paths of programs that the machine has not
  */
 export async function hostPrograms(
-  names: readonly string[],
+  targets: readonly string[],
 ): Promise<{ readonly entries: readonly TarEntry[]; readonly missing: readonly string[] }> {
   const files = new Map<string, string>();
   const missing: string[] = [];
-  for (const name of names) {
-    const path = await which(name);
+  for (const target of targets) {
+    const path = await which(basename(target));
     if (path === undefined) {
-      missing.push(name);
+      missing.push(target);
       continue;
     }
-    files.set(`usr/bin/${name}`, path);
+    files.set(target, path);
     const { stdout } = await exec('ldd', [path]);
     for (const library of librariesIn(stdout)) files.set(library.slice(1), library);
   }
