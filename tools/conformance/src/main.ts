@@ -92,9 +92,8 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   const madeDirectories = await makeMountPoints();
   try {
     await cgroups.create(group, {});
-    const { suite } = options;
     const cgroupRoot = `/${group[0]}`;
-    const plan: Plan = { ...parts, directory, output, suite, selection: options, kubelet: program, cgroupRoot };
+    const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program, cgroupRoot };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
     await endOfInside(file);

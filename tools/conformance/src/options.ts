@@ -25,6 +25,8 @@ export interface ConformanceOptions {
   /** Whether docs/conformance.md is written. */
   readonly writeDocs: boolean;
   readonly long: boolean;
+  /** Specs that both suites have are run where they are not the first suite's too. */
+  readonly common: boolean;
   readonly list: boolean;
   readonly help: boolean;
 }
@@ -41,6 +43,7 @@ that are made here. Needs root. Exits with 1 where a spec has failed.
   --focus REGEXP        only specs of these names; may be given more than once
   --skip REGEXP         no specs of these names; may be given more than once
   --long                specs of half an hour too
+  --common              of e2e_node also the specs that e2e has
   --processes N         how many run at once (12)
   --repeat N            how often (1)
   --kubelet PATH        another kubelet
@@ -62,6 +65,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       focus: { type: 'string', multiple: true, default: [] },
       skip: { type: 'string', multiple: true, default: [] },
       long: { type: 'boolean', default: false },
+      common: { type: 'boolean', default: false },
       processes: { type: 'string', default: '12' },
       repeat: { type: 'string', default: '1' },
       kubelet: { type: 'string' },
@@ -92,6 +96,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     focus: values.focus,
     skip,
     long: values.long,
+    common: values.common,
     processes: count('processes', values.processes, 64),
     repeat: count('repeat', values.repeat, 100),
     kubelet: values.kubelet,

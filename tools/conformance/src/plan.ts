@@ -1,6 +1,5 @@
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlaneBinaries } from '@node-agent/tools-control-plane';
-import type { SuiteName } from './options.ts';
 import type { Programs } from './programs.ts';
 import type { Selection } from './suite.ts';
 
@@ -8,7 +7,6 @@ import type { Selection } from './suite.ts';
 export interface Plan {
   readonly directory: string;
   readonly output: string;
-  readonly suite: SuiteName;
   readonly selection: Selection;
   readonly programs: Programs;
   readonly controlPlane: ControlPlaneBinaries;

@@ -4,7 +4,10 @@ import { delimiter, join } from 'node:path';
 import type { ConformanceOptions } from './options.ts';
 
 /** Which specs. */
-export type Selection = Pick<ConformanceOptions, 'labels' | 'focus' | 'skip' | 'processes'>;
+export type Selection = Pick<ConformanceOptions, 'suite' | 'labels' | 'focus' | 'skip' | 'common' | 'processes'>;
+
+/** The sources of specs that both suites have. */
+const COMMON = 'test/e2e/common/';
 
 /** A program of a suite, and what it is told. */
 export interface SuiteProgram {
@@ -66,11 +69,18 @@ export const REPORT = 'report.json';
 const PROGRESS_MS = 60_000;
 
 /** Ginkgo's own arguments for a choice of specs. */
-export function selectionArguments({ labels, focus, skip }: Omit<Selection, 'processes'>): readonly string[] {
+export function selectionArguments({
+  suite,
+  labels,
+  focus,
+  skip,
+  common,
+}: Omit<Selection, 'processes'>): readonly string[] {
   return [
     ...(labels === '' ? [] : [`--label-filter=${labels}`]),
     ...focus.map((pattern) => `--focus=${pattern}`),
     ...skip.map((pattern) => `--skip=${pattern}`),
+    ...(suite === 'e2e_node' && !common ? [`--skip-file=${COMMON}`] : []),
   ];
 }
 

@@ -36,6 +36,14 @@ test('a choice of specs reaches ginkgo as it is', () => {
   expect(chosen).toEqual(['--focus=a b', '--focus=c', '--skip=d|e']);
 });
 
+test('of the suite of nodes what the other one has is left out, unless it is wanted', () => {
+  const [without, withAll] = [[], ['--common']].map((more) =>
+    suiteArguments(parseConformanceOptions(['--suite', 'e2e_node', ...more]), program, 'unix:///r'),
+  );
+  expect(without).toContain('--skip-file=test/e2e/common/');
+  expect(withAll?.join(' ')).not.toContain('--skip-file');
+});
+
 test('what cannot be is refused by its name', () => {
   for (const argv of [
     ['--suite', 'x'],

@@ -35,7 +35,7 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
     },
   });
   say('starting the node');
-  const { program, witnesses } = await (plan.suite === 'e2e' ? clusterSuite : nodeSuite)(plan, node, signal);
+  const { program, witnesses } = await (plan.selection.suite === 'e2e' ? clusterSuite : nodeSuite)(plan, node, signal);
   say('running the specs');
   await runSuite(plan.selection, program, node.containerd.endpoint, say, signal);
   if (node.kubeletEnded !== undefined) say(`the kubelet: ${node.kubeletEnded}`);
