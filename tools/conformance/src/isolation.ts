@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, rmdir } from 'node:fs/promises';
+import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { run } from './run.ts';
 
@@ -65,5 +65,11 @@ export async function prepareInside(directory: string, nodeAddress: string): Pro
   await run('ip', ['link', 'add', 'node0', 'type', 'bridge']);
   await run('ip', ['address', 'add', `${nodeAddress}/32`, 'dev', 'node0']);
   await run('ip', ['link', 'set', 'node0', 'up']);
+  // Programs look for the address that others reach them by where the default route leads. There is nobody there.
+  await run('ip', ['route', 'add', 'default', 'dev', 'node0', 'src', nodeAddress]);
+  // Names are asked for here, and refused at once: the machine's own servers are not to be reached.
+  const resolvConf = `${directory}/own/resolv.conf`;
+  await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
+  await run('mount', ['--bind', resolvConf, '/etc/resolv.conf']);
   await run('sysctl', ['-q', '-w', 'net.ipv4.ip_forward=1']);
 }

@@ -151,6 +151,7 @@ async function report(runs: readonly Run[], { containerd }: Parts, options: Conf
       }
     }
   }
+  for (const { result } of runs) for (const problem of result.problems) say(problem);
   const last = runs.at(-1);
   for (const { name, state } of last?.result.specs ?? [])
     if (state === 'failed') process.stdout.write(`failed: ${name}\n`);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { collectEvidence, fetched, parsed, type Witnesses } from '../evidence.ts';
 import { makeImages } from '../images/contents.ts';
@@ -35,7 +35,14 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
     },
   });
   say('starting the node');
-  const { program, witnesses } = await (plan.selection.suite === 'e2e' ? clusterSuite : nodeSuite)(plan, node, signal);
+  const { suite } = plan.selection;
+  // A suite works where its program is, and leaves files there.
+  const workplace = join(directory, 'suite');
+  await mkdir(workplace);
+  const file = join(workplace, `${suite}.test`);
+  await symlink(plan.programs[`${suite}.test`], file);
+  const { witnesses, ...prepared } = await (suite === 'e2e' ? clusterSuite : nodeSuite)(plan, node, signal);
+  const program = { ...prepared.program, ginkgo: plan.programs.ginkgo, suite: file, output };
   say('running the specs');
   await runSuite(plan.selection, program, node.containerd.endpoint, say, signal);
   if (node.kubeletEnded !== undefined) say(`the kubelet: ${node.kubeletEnded}`);
@@ -47,13 +54,13 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
 
 /** A suite that is ready to be run, and what can be asked when it has been. */
 interface Prepared {
-  readonly program: SuiteProgram;
+  readonly program: Pick<SuiteProgram, 'args' | 'path'>;
   readonly witnesses: Witnesses;
 }
 
 /** Starts a cluster of one node for e2e.test. */
 async function clusterSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal): Promise<Prepared> {
-  const { output, programs, controlPlane } = plan;
+  const { output, controlPlane } = plan;
   await node.start(signal);
   const api = async (path: string): Promise<unknown> => {
     const answer = await node.plane.request('GET', path).catch(() => undefined);
@@ -62,14 +69,14 @@ async function clusterSuite(plan: Plan, node: ConformanceNode, signal: AbortSign
   const explain = `/api/v1/nodes/${NODE_NAME}/proxy/debug/explain`;
   const args = clusterArguments({ kubectl: controlPlane.kubectl, kubeconfig: node.plane.adminKubeconfig, output });
   return {
-    program: { ginkgo: programs.ginkgo, suite: programs['e2e.test'], args, output },
+    program: { args },
     witnesses: { api, explain: (namespace, pod) => api(`${explain}/${namespace}/${pod}`), kubeletLog: node.kubeletLog },
   };
 }
 
 /** Starts the runtime, and lays out what e2e_node.test starts the rest with. */
 async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal): Promise<Prepared> {
-  const { output, programs } = plan;
+  const { output } = plan;
   await node.startRuntime(signal);
   const { path, ...places } = await prepareNodeSuite(plan);
   const token = randomBytes(16).toString('hex');
@@ -77,7 +84,7 @@ async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal)
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   const args = nodeArguments({ ...places, nodeName: NODE_NAME, nodeAddress: ADDRESS, token, output });
   return {
-    program: { ginkgo: programs.ginkgo, suite: programs['e2e_node.test'], args, path, output },
+    program: { args, path },
     witnesses: {
       api: (asked) => fetched(`https://127.0.0.1:6443${asked}`, { authorization: `Bearer ${token}` }),
       explain: (namespace, pod) => fetched(`http://127.0.0.1:10255/explain/pod/${namespace}/${pod}`),

@@ -43,7 +43,7 @@ export async function prepareNodeSuite({ directory, kubelet, cgroupRoot }: NodeS
   return { ...places, configuration };
 }
 
-/** Upstream's base (`test/e2e_node/jenkins/default-kubelet-config.yaml`), but for the cgroups that this machine has. */
+/** Upstream's base (`test/e2e_node/jenkins/default-kubelet-config.yaml`), but for the cgroups that this machine has, and pods' addresses, which are CNI's. */
 export function baseConfiguration(cgroupRoot: string): object {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -52,7 +52,6 @@ export function baseConfiguration(cgroupRoot: string): object {
     cgroupRoot,
     failCgroupV1: false,
     failSwapOn: false,
-    podCIDR: '10.100.0.0/24',
     volumeStatsAggPeriod: '10s',
     fileCheckFrequency: '10s',
     evictionPressureTransitionPeriod: '30s',
