@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { run } from './run.ts';
 
@@ -18,22 +18,57 @@ const OWN_DIRECTORIES = [
 ] as const;
 
 /**
- * Runs a program of this package in namespaces of its own for processes, mounts and network: whatever it starts ends with
- * it, whatever it mounts and whatever ports, links and rules it makes are its own. It is told to end by the end of its input.
+ * Runs a program of this package in namespaces of its own for processes, mounts, network and cgroups: whatever it starts ends with
+ * it, whatever it mounts and whatever ports, links, rules and groups it makes are its own. It is told to end by the end of its input.
+ * @param groups directories of the cgroup, one for each hierarchy, that is the root of all groups inside
  */
-export function startInside(program: string, args: readonly string[]): ChildProcess {
-  return spawn(
-    'unshare',
-    [
-      ...['--net', '--mount', '--propagation=private', '--pid', '--fork', '--mount-proc', '--kill-child=SIGKILL'],
-      // The first process is one that waits for whatever is left to it.
-      ...['sh', '-c', '"$@"; exit $?', 'sh', process.execPath],
-      ...process.execArgv,
-      fileURLToPath(new URL(program, import.meta.url)),
-      ...args,
-    ],
-    { stdio: ['pipe', 'inherit', 'inherit'], detached: true },
-  );
+export function startInside(program: string, args: readonly string[], groups: readonly string[]): ChildProcess {
+  const namespaces = ['--net', '--mount', '--propagation=private', '--cgroup', '--pid', '--fork', '--mount-proc'];
+  const words = [
+    ...['unshare', ...namespaces, '--kill-child=SIGKILL'],
+    // The first process is one that waits for whatever is left to it.
+    ...['sh', '-c', '"$@"; exit $?', 'sh', process.execPath],
+    ...process.execArgv,
+    fileURLToPath(new URL(program, import.meta.url)),
+    ...args,
+  ];
+  const join = 'for group in $1; do echo $$ > $group/cgroup.procs || exit 1; done; shift; exec "$@"';
+  return spawn('sh', ['-c', join, 'sh', groups.join(' '), ...words], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+    detached: true,
+  });
+}
+
+/** A file system of cgroups that is mounted somewhere. */
+export interface CgroupMount {
+  readonly type: string;
+  readonly options: string;
+  readonly target: string;
+}
+
+/** The cgroup file systems in `/proc/self/mountinfo`. */
+export function cgroupMounts(mountinfo: string): readonly CgroupMount[] {
+  return mountinfo.split('\n').flatMap((line) => {
+    const [before = '', after = ''] = line.split(' - ');
+    const [type = '', , options = ''] = after.split(' ');
+    const target = before.split(' ')[4];
+    if (target === undefined || (type !== 'cgroup' && type !== 'cgroup2')) return [];
+    return [{ type, options: options.replace(/^r[wo],?/, ''), target }];
+  });
+}
+
+/** Mounts the groups anew, so that none is seen but those inside. */
+async function remountCgroups(): Promise<void> {
+  for (const { type, options, target } of cgroupMounts(await readFile('/proc/self/mountinfo', 'utf8'))) {
+    await run('umount', [target]);
+    await run('mount', ['-t', type, ...(options === '' ? [] : ['-o', options]), 'cgroup', target]);
+    // Version 2 gives no controllers to the children of a group that has processes itself.
+    if (type !== 'cgroup2' || target !== '/sys/fs/cgroup') continue;
+    await mkdir(`${target}/init`);
+    for (const pid of (await readFile(`${target}/cgroup.procs`, 'utf8')).split('\n')) {
+      if (pid !== '' && pid !== '0') await writeFile(`${target}/init/cgroup.procs`, pid);
+    }
+  }
 }
 
 /** Makes the directories that those inside get of their own, where the machine has not got them; resolves with what was made. */
@@ -54,6 +89,7 @@ export async function removeMountPoints(paths: readonly string[]): Promise<void>
 
 /** What those inside do first: mounts that propagate, as containers may ask for, directories of their own, and a network. */
 export async function prepareInside(directory: string, nodeAddress: string): Promise<void> {
+  await remountCgroups();
   await run('mount', ['--make-rshared', '/']);
   for (const path of OWN_DIRECTORIES) {
     const own = `${directory}/own${path}`;

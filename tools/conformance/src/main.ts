@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openCgroups } from '@node-agent/cm-cgroups';
+import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
 import { BUILT_KUBELET, runCommand } from '@node-agent/tools-bench';
 import { type ContainerdBinaries, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
@@ -92,11 +93,10 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   const madeDirectories = await makeMountPoints();
   try {
     await cgroups.create(group, {});
-    const cgroupRoot = `/${group[0]}`;
-    const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program, cgroupRoot };
+    const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
-    await endOfInside(file);
+    await endOfInside(file, await groupDirectories(group[0] ?? ''));
   } finally {
     await cgroups.destroy(group, AbortSignal.timeout(30_000)).catch((error: unknown) => say(String(error)));
     await rm(directory, { recursive: true, force: true });
@@ -109,9 +109,16 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   return { kubelet, result, evidence };
 }
 
+/** The directories of a group, in each hierarchy that has it. */
+async function groupDirectories(group: string): Promise<readonly string[]> {
+  const hierarchy = await readHierarchy(nodeFileSystem);
+  const mounts = hierarchy.version === 1 ? [...hierarchy.mounts.values()] : [hierarchy.mount];
+  return mounts.map((mount) => join(mount, group)).filter((directory) => existsSync(directory));
+}
+
 /** Runs what is inside the namespaces; the first signal tells it to end, the second ends it. */
-async function endOfInside(plan: string): Promise<void> {
-  const child = startInside('./inside/main.ts', [plan]);
+async function endOfInside(plan: string, groups: readonly string[]): Promise<void> {
+  const child = startInside('./inside/main.ts', [plan], groups);
   let asked = false;
   const end = (): void => {
     if (asked) child.kill('SIGKILL');

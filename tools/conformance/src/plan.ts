@@ -12,7 +12,6 @@ export interface Plan {
   readonly controlPlane: ControlPlaneBinaries;
   readonly containerd: ContainerdBinaries;
   readonly kubelet: string;
-  readonly cgroupRoot: string;
 }
 
 /** The file in the output with what was found beside failed specs. */

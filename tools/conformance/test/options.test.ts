@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
+import { cgroupMounts } from '../src/isolation.ts';
 import { HELP, parseConformanceOptions } from '../src/options.ts';
 import { busyboxConfig } from '../src/programs.ts';
 import { clusterArguments, progressOf, suiteArguments } from '../src/suite.ts';
@@ -83,11 +84,10 @@ test("every kubelet's configuration leaves what specs look at as upstream has it
   const configuration = kubeletConfiguration({
     endpoint: 'unix:///r',
     clientCaFile: '/ca',
-    cgroupRoot: '/x',
     dns: '10.0.0.1',
   });
-  expect(configuration).toMatchObject({ cgroupRoot: '/x', authorization: { mode: 'Webhook' } });
-  for (const field of ['allowedUnsafeSysctls', 'podLogsDir', 'featureGates'])
+  expect(configuration).toMatchObject({ clusterDNS: ['10.0.0.1'], authorization: { mode: 'Webhook' } });
+  for (const field of ['cgroupRoot', 'allowedUnsafeSysctls', 'podLogsDir', 'featureGates'])
     expect(configuration).not.toHaveProperty(field);
 });
 
@@ -125,4 +125,17 @@ test('units are made and meant as the node suite says it', () => {
       matches('kubelet-1.service', name),
     ),
   ).toEqual([true, true, true, false, false]);
+});
+
+test('cgroups are found where they are mounted', () => {
+  const mountinfo = `31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
+40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+`;
+  expect(cgroupMounts(mountinfo)).toEqual([
+    { type: 'cgroup', options: 'cpu,cpuacct', target: '/sys/fs/cgroup/cpu,cpuacct' },
+    { type: 'cgroup', options: 'name=systemd', target: '/sys/fs/cgroup/systemd' },
+    { type: 'cgroup2', options: '', target: '/sys/fs/cgroup/unified' },
+  ]);
 });

@@ -2,8 +2,6 @@
 export interface ConfigurationFacts {
   readonly endpoint: string;
   readonly clientCaFile: string;
-  /** A group of the run's own: other users of the machine have theirs beside it. */
-  readonly cgroupRoot: string;
   /** The address that pods are told to ask for names. */
   readonly dns: string;
 }
@@ -15,12 +13,7 @@ export interface KubeletConfiguration {
 }
 
 /** The configuration that every kubelet gets: upstream's defaults, but for where it is and what the machine cannot do. */
-export function kubeletConfiguration({
-  endpoint,
-  clientCaFile,
-  cgroupRoot,
-  dns,
-}: ConfigurationFacts): KubeletConfiguration {
+export function kubeletConfiguration({ endpoint, clientCaFile, dns }: ConfigurationFacts): KubeletConfiguration {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -37,7 +30,6 @@ export function kubeletConfiguration({
     clusterDNS: [dns],
     clusterDomain: 'cluster.local',
     cgroupDriver: 'cgroupfs',
-    cgroupRoot,
     failSwapOn: false,
     failCgroupV1: false,
     maxPods: 250,

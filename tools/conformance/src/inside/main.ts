@@ -31,7 +31,6 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
       controlPlane: plan.controlPlane,
       containerd: plan.containerd,
       kubelet: plan.kubelet,
-      cgroupRoot: plan.cgroupRoot,
     },
   });
   say('starting the node');

@@ -17,11 +17,10 @@ export interface NodeSuitePlaces {
 export interface NodeSuiteOptions {
   readonly directory: string;
   readonly kubelet: string;
-  readonly cgroupRoot: string;
 }
 
 /** Lays out what e2e_node.test asks a machine for, in a directory. */
-export async function prepareNodeSuite({ directory, kubelet, cgroupRoot }: NodeSuiteOptions): Promise<NodeSuitePlaces> {
+export async function prepareNodeSuite({ directory, kubelet }: NodeSuiteOptions): Promise<NodeSuitePlaces> {
   const places = { path: join(directory, 'path'), programs: join(directory, 'programs') };
   const units = join(directory, 'units');
   for (const path of [places.path, places.programs, units]) await mkdir(path, { recursive: true });
@@ -39,27 +38,25 @@ export async function prepareNodeSuite({ directory, kubelet, cgroupRoot }: NodeS
   const flags = kubelet.endsWith('.js') ? [process.execPath, ...(await shebangFlags(kubelet))] : [];
   await script(join(places.programs, 'kubelet'), [...flags, kubelet]);
   const configuration = join(directory, 'base-kubelet.json');
-  await writeFile(configuration, JSON.stringify(baseConfiguration(cgroupRoot)));
+  await writeFile(configuration, JSON.stringify(BASE_CONFIGURATION));
   return { ...places, configuration };
 }
 
-/** Upstream's base (`test/e2e_node/jenkins/default-kubelet-config.yaml`), but for the cgroups that this machine has, and pods' addresses, which are CNI's. */
-export function baseConfiguration(cgroupRoot: string): object {
-  return {
-    apiVersion: 'kubelet.config.k8s.io/v1beta1',
-    kind: 'KubeletConfiguration',
-    cgroupDriver: 'cgroupfs',
-    cgroupRoot,
-    failCgroupV1: false,
-    failSwapOn: false,
-    volumeStatsAggPeriod: '10s',
-    fileCheckFrequency: '10s',
-    evictionPressureTransitionPeriod: '30s',
-    evictionHard: { 'memory.available': '250Mi', 'nodefs.available': '10%', 'nodefs.inodesFree': '5%' },
-    evictionMinimumReclaim: { 'nodefs.available': '5%', 'nodefs.inodesFree': '5%' },
-    serializeImagePulls: false,
-  };
-}
+/** Upstream's base (`test/e2e_node/jenkins/default-kubelet-config.yaml`), but for cgroup v1 and swap, and pods' addresses, which are CNI's. */
+const BASE_CONFIGURATION = {
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  cgroupDriver: 'cgroupfs',
+  cgroupRoot: '/',
+  failCgroupV1: false,
+  failSwapOn: false,
+  volumeStatsAggPeriod: '10s',
+  fileCheckFrequency: '10s',
+  evictionPressureTransitionPeriod: '30s',
+  evictionHard: { 'memory.available': '250Mi', 'nodefs.available': '10%', 'nodefs.inodesFree': '5%' },
+  evictionMinimumReclaim: { 'nodefs.available': '5%', 'nodefs.inodesFree': '5%' },
+  serializeImagePulls: false,
+};
 
 function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;

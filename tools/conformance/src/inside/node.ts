@@ -19,7 +19,6 @@ export interface NodeOptions {
   readonly containerd: ContainerdBinaries;
   /** The kubelet; one that ends in `.js` is run by Node. */
   readonly kubelet: string;
-  readonly cgroupRoot: string;
   /** The registry that has all images. */
   readonly mirror: string;
   /** Images that are there before the first spec asks. */
@@ -99,11 +98,11 @@ export class ConformanceNode {
   }
 
   async #startKubelet(): Promise<void> {
-    const { directory, name, address, kubelet, cgroupRoot } = this.#options;
+    const { directory, name, address, kubelet } = this.#options;
     const clientCaFile = join(directory, 'client-ca.crt');
     await writeFile(clientCaFile, this.plane.admin.ca);
     const { endpoint } = this.containerd;
-    const configuration = kubeletConfiguration({ endpoint, clientCaFile, cgroupRoot, dns: address });
+    const configuration = kubeletConfiguration({ endpoint, clientCaFile, dns: address });
     const file = join(directory, 'kubelet.json');
     await writeFile(file, JSON.stringify(configuration, undefined, 2));
     await mkdir(configuration.staticPodPath, { recursive: true });
