@@ -78,6 +78,12 @@ export interface TreeUsage {
 }
 
 /**
+ * What a watch hints at: that a name came, went or names another file now (`entry`), or that the file of that name was written to
+ * or has other attributes (`content`). Whoever wants less takes no second parameter.
+ */
+export type OnChange = (name: string | undefined, what: 'entry' | 'content') => void;
+
+/**
  * The files of the host, as far as a kubelet touches them. Errors are Node's system errors, with `code` (`ENOENT`,
  * `EEXIST`, `ENOSPC`, ...). Managers take `Pick<FileSystem, ...>` of what they use.
  */
@@ -146,5 +152,5 @@ export interface FileSystem {
    * `signal` is aborted: then it resolves. It only hints: changes may be merged, and a caller repairs by looking for
    * itself from time to time. @throws ENOENT where `path` is not there, or goes away or is replaced
    */
-  watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void>;
+  watch(path: string, onChange: OnChange, signal: AbortSignal): Promise<void>;
 }

@@ -9,6 +9,7 @@ export type {
   FileSystem,
   HeldPlace,
   HoldOptions,
+  OnChange,
   TreeUsage,
   UsageOptions,
 } from './file-system.ts';

@@ -1,6 +1,7 @@
 import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { OnChange } from './file-system.ts';
 import { systemError } from './system-error.ts';
 
 /**
@@ -8,11 +9,7 @@ import { systemError } from './system-error.ts';
  * as soon as the watch is in place, so that a caller which looks on every hint misses nothing.
  * @throws ENOENT where `path` is not there, or is no longer the directory or file that it was
  */
-export async function watchPath(
-  path: string,
-  onChange: (name: string | undefined) => void,
-  signal: AbortSignal,
-): Promise<void> {
+export async function watchPath(path: string, onChange: OnChange, signal: AbortSignal): Promise<void> {
   const watched = await stat(path);
   if (signal.aborted) return;
   const self = basename(path);
@@ -32,13 +29,13 @@ export async function watchPath(
       watcher.on('error', reject);
       watcher.on('change', (event, name) => {
         const changed = typeof name === 'string' ? name : undefined;
-        onChange(changed);
+        onChange(changed, event === 'rename' ? 'entry' : 'content');
         if (event === 'rename' && (changed === undefined || changed === self)) void checkIdentity();
       });
       const onAbort = (): void => resolve();
       signal.addEventListener('abort', onAbort, { once: true });
       unlink = () => signal.removeEventListener('abort', onAbort);
-      onChange(undefined);
+      onChange(undefined, 'entry');
       void checkIdentity();
     });
   } finally {

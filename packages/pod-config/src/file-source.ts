@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, OnChange } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
@@ -10,6 +10,7 @@ import type { SetPods } from './pod-config.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
+import { type Hint, RemadeNames } from './remade-names.ts';
 import { WakeUp } from './wake-up.ts';
 
 /** How many manifests are read at once: each that is new is written to the disk as the last good one, which takes its time. */
@@ -52,7 +53,7 @@ const WATCH_RETRY_MS = 1000;
  *
  * Other than upstream, a manifest that cannot be read, is broken or is empty keeps its last good pods (F2), and so does
  * a directory that vanishes, and with `lastGood` across restarts; a manifest that is removed takes its pods with it. A path that was never there has no
- * pods. While a path cannot be looked at for any other reason, the source has not spoken (F1).
+ * pods; one that is removed and made anew at once, of the same content even, has its pods removed and added, as each event is one to upstream. While a path cannot be looked at for any other reason, the source has not spoken (F1).
  */
 export class FileSource {
   readonly #components: WithDefaults<FileSourceComponents>;
@@ -61,6 +62,7 @@ export class FileSource {
   readonly #wakeUp: WakeUp;
   readonly #memory: LastGoodMemory;
   #files = new Map<string, FileVersion>();
+  readonly #remade = new RemadeNames();
   /** The names that hints named since the last look; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
   #isDirectory = false;
@@ -104,7 +106,7 @@ export class FileSource {
       const { path } = this.#options;
       // A file is watched through its directory: editors and atomic writers put another file in its place.
       const directory = this.#isDirectory || (await isDirectory(fs, path)) ? path : dirname(path);
-      const onChange = (name: string | undefined): void => this.#hint(directory === path ? name : undefined, name);
+      const onChange: OnChange = (name, what) => this.#hint(directory === path ? name : undefined, name, what);
       using link = linkAbort(signal);
       this.#watched = { directory, link };
       try {
@@ -118,18 +120,30 @@ export class FileSource {
   }
 
   /** @param only where given, the name in the directory of a single manifest that changed */
-  #hint(name: string | undefined, only?: string): void {
+  #hint(name: string | undefined, only?: string, what?: Hint): void {
     if (name?.startsWith('.')) return;
     if (name === undefined && only !== undefined && only !== basename(this.#options.path)) return;
+    if (only !== undefined) this.#remade.hint(only, what);
     if (name === undefined) this.#changed = 'all';
     else if (this.#changed !== 'all') this.#changed.add(name);
     this.#wakeUp.call();
+  }
+
+  /** Takes away the pods of files that were removed, though files of their names are there by now: those are others. */
+  async #forget(names: ReadonlySet<string>): Promise<void> {
+    const remade = [...this.#files.keys()].filter((file) => names.has(basename(file)));
+    if (remade.length === 0) return;
+    this.#files = new Map([...this.#files].filter(([file]) => !remade.includes(file)));
+    await this.#memory.retain([...this.#files.keys()]);
+    this.#told = mergeManifests(this.#files).pods;
+    this.#components.set(this.#told);
   }
 
   async #look(changed: ReadonlySet<string> | 'all'): Promise<void> {
     const { fs, logger, schema = podSchema } = this.#components;
     const { path, nodeName, limitBytes } = this.#options;
     await this.#memory.rememberUnsaved();
+    await this.#forget(this.#remade.take());
     const listing = await listManifests(fs, path, this.#files.has(path));
     if (listing.problem === undefined) {
       this.#isDirectory = listing.isDirectory;

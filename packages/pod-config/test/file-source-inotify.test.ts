@@ -1,3 +1,4 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +42,33 @@ it('sees files of a real directory come, change and go, long before its periodic
   await says('v2');
   await rm(join(directory, 'a.yaml'));
   await says('');
+  controller.abort();
+  await ended;
+});
+
+it('sees that a file was removed and made anew, of the same content and at once, and no such thing where one takes its place', async () => {
+  const told: string[] = [];
+  const source = new FileSource(
+    {
+      fs: nodeFileSystem,
+      clock: systemClock,
+      set: (pods) => told.push(pods.map(({ metadata }) => metadata.name).join(' ')),
+    },
+    { path: directory, nodeName: 'n', periodMs: 600_000 },
+  );
+  const ended = source.start(controller.signal);
+  const file = join(directory, 'a.yaml');
+  const content = JSON.stringify(manifestOf('a', 'v1'));
+  writeFileSync(file, content);
+  await vi.waitFor(() => expect(told.at(-1)).toBe('a-n'), { timeout: 5000, interval: 5 });
+  told.length = 0;
+  writeFileSync(join(directory, '.a.tmp'), content);
+  renameSync(join(directory, '.a.tmp'), file);
+  writeFileSync(join(directory, 'b.yaml'), JSON.stringify(manifestOf('b', 'v1')));
+  await vi.waitFor(() => expect(told).toEqual(['a-n b-n']), { timeout: 5000, interval: 5 });
+  rmSync(file);
+  writeFileSync(file, content);
+  await vi.waitFor(() => expect(told).toEqual(['a-n b-n', 'b-n', 'a-n b-n']), { timeout: 5000, interval: 5 });
   controller.abort();
   await ended;
 });

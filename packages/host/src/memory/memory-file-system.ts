@@ -9,6 +9,7 @@ import type {
   FileSystem,
   HeldPlace,
   HoldOptions,
+  OnChange,
   TreeUsage,
   UsageOptions,
 } from '../file-system.ts';
@@ -342,7 +343,7 @@ export class MemoryFileSystem implements FileSystem {
     return { ...this.#tree.usage(node, maxEntries), fileSystem };
   }
 
-  async watch(path: string, onChange: (name: string | undefined) => void, signal: AbortSignal): Promise<void> {
+  async watch(path: string, onChange: OnChange, signal: AbortSignal): Promise<void> {
     if (this.#faults.hangs) await this.#faults.released('watch', path);
     await this.#tree.watchers.watch(this.#enter('watch', path).node, path, onChange, signal);
   }

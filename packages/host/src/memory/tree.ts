@@ -85,7 +85,7 @@ export class MemoryTree {
     parent.entries.set(name, node);
     if (before !== undefined) this.watchers.gone(before);
     this.#touch(parent);
-    this.watchers.changed(parent, name);
+    this.watchers.changed(parent, name, 'entry');
   }
 
   unlink(parent: DirectoryNode, name: string): void {
@@ -93,7 +93,7 @@ export class MemoryTree {
     parent.entries.delete(name);
     if (before !== undefined) this.watchers.gone(before);
     this.#touch(parent);
-    this.watchers.changed(parent, name);
+    this.watchers.changed(parent, name, 'entry');
   }
 
   /** Adds as much of `data` as there is room for. @throws ENOSPC where that is not all */
@@ -106,8 +106,8 @@ export class MemoryTree {
 
   touchFile(at: Resolved, file: MemoryNode): void {
     this.#touch(file);
-    this.watchers.changed(file, at.name);
-    this.watchers.changed(at.parent, at.name);
+    this.watchers.changed(file, at.name, 'content');
+    this.watchers.changed(at.parent, at.name, 'content');
   }
 
   mount(found: Found): void {

@@ -1,9 +1,10 @@
+import type { OnChange } from '../file-system.ts';
 import { systemError } from '../system-error.ts';
 import type { MemoryNode } from './nodes.ts';
 
 interface Watcher {
   readonly node: MemoryNode;
-  readonly onChange: (name: string | undefined) => void;
+  readonly onChange: OnChange;
   readonly fail: () => void;
 }
 
@@ -16,19 +17,14 @@ export class Watchers {
     return this.#watchers.size;
   }
 
-  async watch(
-    node: MemoryNode,
-    path: string,
-    onChange: (name: string | undefined) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async watch(node: MemoryNode, path: string, onChange: OnChange, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const watcher: Watcher = { node, onChange, fail: () => reject(systemError('ENOENT', 'watch', path)) };
     const onAbort = (): void => resolve();
     signal.addEventListener('abort', onAbort, { once: true });
     this.#watchers.add(watcher);
-    this.#hint(watcher, undefined);
+    this.#hint(watcher, undefined, 'entry');
     try {
       await promise;
     } finally {
@@ -38,9 +34,9 @@ export class Watchers {
   }
 
   /** Hints at `name` to those who watch `node`. */
-  changed(node: MemoryNode, name: string): void {
+  changed(node: MemoryNode, name: string, what: 'entry' | 'content'): void {
     for (const watcher of this.#watchers) {
-      if (watcher.node === node) this.#hint(watcher, name);
+      if (watcher.node === node) this.#hint(watcher, name, what);
     }
   }
 
@@ -51,9 +47,9 @@ export class Watchers {
     }
   }
 
-  #hint(watcher: Watcher, name: string | undefined): void {
+  #hint(watcher: Watcher, name: string | undefined, what: 'entry' | 'content'): void {
     queueMicrotask(() => {
-      if (this.#watchers.has(watcher)) watcher.onChange(name);
+      if (this.#watchers.has(watcher)) watcher.onChange(name, what);
     });
   }
 }

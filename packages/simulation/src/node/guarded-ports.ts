@@ -51,8 +51,8 @@ export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
     const call = { port: 'fs', name, args } as const;
     if (name === 'watch') {
       const [path, onChange, signal] = args as Parameters<FileSystem['watch']>;
-      const unlessDead = (changed: string | undefined): void => {
-        if (!lease.dead) onChange(changed);
+      const unlessDead: typeof onChange = (changed, what) => {
+        if (!lease.dead) onChange(changed, what);
       };
       return lease.call(call, signal, () => fs.watch(path, unlessDead, lease.untilDeath(signal)));
     }

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { type Hint, RemadeNames, wasRemade } from '../src/remade-names.ts';
+
+test.each<[string, readonly Hint[], boolean]>([
+  ['removed and made anew', ['entry', 'entry', 'content', 'content'], true],
+  ['written to, removed and made anew', ['content', 'entry', 'entry', 'content'], true],
+  ['made', ['entry', 'content'], false],
+  ['written to', ['content', 'content'], false],
+  ['replaced in one step', ['entry'], false],
+  ['replaced in one step, twice', ['entry', 'entry'], false],
+  ['written to, then replaced twice', ['content', 'entry', 'entry'], false],
+  ['hinted at by one that does not tell', [undefined, undefined, undefined], false],
+  ['hinted at in no way', [], false],
+])('a file that was %s', (_, hints, expected) => {
+  expect(wasRemade(hints)).toBe(expected);
+});
+
+test('a look may come between the hints of one removal, and each is told once', () => {
+  const names = new RemadeNames();
+  names.hint('a', 'entry');
+  expect([...names.take()]).toEqual([]);
+  names.hint('a', 'entry');
+  names.hint('a', 'content');
+  names.hint('b', 'entry');
+  expect([...names.take()]).toEqual(['a']);
+  names.hint('a', 'content');
+  expect([...names.take()]).toEqual([]);
+});
+
+test('hints that are older than the look before the last are of another matter', () => {
+  const names = new RemadeNames();
+  names.hint('a', 'entry');
+  names.take();
+  names.take();
+  names.hint('a', 'entry');
+  names.hint('a', 'content');
+  expect([...names.take()]).toEqual([]);
+});
