@@ -4,13 +4,12 @@ import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
-import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
 import { nodeMemoryGauge, nodeProcessGauge } from '@node-agent/eviction';
-import { nodeFileSystem, nodeForeignFiles } from '@node-agent/host';
+import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
-import { HealthcheckSlis } from '@node-agent/server';
 import { openKmsg } from '@node-agent/oom-watcher';
+import { HealthcheckSlis } from '@node-agent/server';
 import {
   fanOutEvents,
   type Logger,

@@ -2,7 +2,6 @@ import { arch } from 'node:os';
 import { join } from 'node:path';
 import { listResourceConfig } from '@node-agent/cm-cgroups';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
-import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import { parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
