@@ -4,7 +4,6 @@ import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
-import { nodeMemoryGauge, nodeProcessGauge } from '@node-agent/eviction';
 import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
@@ -20,6 +19,7 @@ import {
   processMetrics,
 } from '@node-agent/telemetry';
 import { MountCommand } from '@node-agent/volumes';
+import { nodeGauges } from './gauges.ts';
 import type { Machine } from './machine.ts';
 import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
@@ -118,7 +118,7 @@ export async function runNode(
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
     ...{ foreignFiles, disks: foreignFiles },
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
-    gauges: [nodeMemoryGauge(fs), nodeProcessGauge(fs)],
+    gauges: await nodeGauges(fs, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),

@@ -20,6 +20,8 @@ export interface TestClusterOptions {
   readonly subnet: string;
   readonly configuration?: object;
   readonly extraArguments?: ControlPlaneOptions['extraArguments'];
+  /** Called with the directory of the cluster, before anything is in it. */
+  readonly prepare?: (directory: string) => Promise<void>;
 }
 
 /** An event, as much of it as tests look at. */
@@ -91,6 +93,7 @@ export class TestCluster {
     // Short: sockets are in it.
     const cluster = new TestCluster(await mkdtemp('/tmp/na-e2e-'), options);
     try {
+      await options.prepare?.(cluster.directory);
       await Promise.all([cluster.plane.start(), cluster.containerd.start()]);
       await writeFile(join(cluster.directory, 'client-ca.crt'), cluster.plane.admin.ca);
       await cluster.node.start();

@@ -1,0 +1,19 @@
+import { cgroupfsPath, kubepodsName, parseCgroupfsPath, readHierarchy } from '@node-agent/cm-cgroups';
+import type { KubeletConfiguration } from '@node-agent/config';
+import { cgroupMemoryGauge, type Gauge, nodeMemoryGauge, nodeProcessGauge } from '@node-agent/eviction';
+import type { FileSystem } from '@node-agent/host';
+
+/** What is looked at between two measurements of the node: files of the kernel that cost next to nothing to read. */
+export async function nodeGauges(
+  fs: FileSystem,
+  configuration: Pick<KubeletConfiguration, 'cgroupsPerQOS' | 'cgroupRoot' | 'enforceNodeAllocatable'>,
+): Promise<readonly Gauge[]> {
+  const gauges = [nodeMemoryGauge(fs), nodeProcessGauge(fs)];
+  const { cgroupsPerQOS, cgroupRoot, enforceNodeAllocatable } = configuration;
+  if (!cgroupsPerQOS || !enforceNodeAllocatable.includes('pods')) return gauges;
+  const hierarchy = await readHierarchy(fs);
+  const mount = hierarchy.version === 1 ? hierarchy.mounts.get('memory') : hierarchy.mount;
+  if (mount === undefined) return gauges;
+  const group = cgroupfsPath(kubepodsName(parseCgroupfsPath(cgroupRoot || '/')));
+  return [...gauges, cgroupMemoryGauge(fs, `${mount}${group}`, hierarchy.version)];
+}
