@@ -109,6 +109,9 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
       /^The node was low on resource: memory\. Threshold quantity: 200Mi, available: \d+Ki\. Container c was using \d+Ki, request is 0, has larger consumption of memory\. $/,
     );
     const { startedAt, finishedAt } = hog.status?.containerStatuses?.[0]?.state?.terminated ?? {};
+    // How it ended is told, though nothing is kept of an evicted pod.
+    expect(startedAt).toBeDefined();
+    expect(hog.status?.containerStatuses?.[0]?.restartCount).toBe(0);
     console.log(`the hog ran from ${startedAt} to ${finishedAt}, and took memory 15 s after its start`);
     expect((await it.pod('modest'))?.status?.phase).toBe('Running');
     await it.until('memory to be no problem', async () => {
