@@ -302,8 +302,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */
   #handleProbeUpdate({ podUid, containerId, kind, result }: ProbeUpdate): void {
-    const { status, logger } = this.#deps;
+    const { status, logger, pleg } = this.#deps;
     if (kind === 'liveness' && result !== 'failure') return;
+    // It may have ended, and nobody was told.
+    if (kind !== 'readiness' && result === 'failure') pleg.hint(podUid);
     if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
     if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
     logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');

@@ -22,6 +22,7 @@ import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions, ProbeResults } from './pod-actions.ts';
 import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
 import type { PodResizer } from './pod-resizer.ts';
+import type { PodStatusReader } from './pod-status-reader.ts';
 import type { ImagePuller } from './ports.ts';
 import { attemptAfter, surplusInitContainers } from './prune-rule.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
@@ -44,6 +45,7 @@ export interface PodReconcilerComponents {
   readonly sandboxes: SandboxStarter;
   readonly starts: PodContainers;
   readonly tried: TriedAttempts;
+  readonly reader: Pick<PodStatusReader, 'read'>;
   /** Absent: running containers keep what they were created with. */
   readonly resizer: PodResizer | undefined;
 }
@@ -71,15 +73,23 @@ export class PodReconciler {
     return result;
   }
 
-  async #sync(run: Run): Promise<void> {
-    await this.#components.resizer?.adopt(run.pod, run.status);
-    const actions = this.#actions(run.pod, run.status);
+  async #sync(given: Run): Promise<void> {
+    await this.#components.resizer?.adopt(given.pod, given.status);
+    const planned = this.#actions(given.pod, given.status);
+    // Probes of a container fail that has ended, too, and of that its pod's status may not know yet: then its policy decides (C6).
+    const run = blamesProbe(planned) ? await this.#lookedAtAgain(given) : given;
+    const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
     if (!(await this.#reset(run, actions))) return;
     // The records are gone: what follows is known without looking again.
     const gone = new Set(actions.containersToReset.map(({ id }) => id));
     const status = { ...run.status, containers: run.status.containers.filter(({ id }) => !gone.has(id)) };
     await this.#apply({ ...run, status }, this.#actions(run.pod, status));
+  }
+
+  async #lookedAtAgain(run: Run): Promise<Run> {
+    const { uid, name, namespace } = run.pod.metadata;
+    return { ...run, status: await this.#components.reader.read(uid, name, namespace, run.signal) };
   }
 
   /** A user namespace may turn out not to work at any step of a pod's start. */
@@ -320,4 +330,8 @@ export class PodReconciler {
       return undefined;
     }
   }
+}
+
+function blamesProbe({ containersToKill }: PodActions): boolean {
+  return [...containersToKill.values()].some(({ reason }) => reason === 'LivenessProbe' || reason === 'StartupProbe');
 }

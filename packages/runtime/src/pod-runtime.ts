@@ -179,6 +179,7 @@ export class PodRuntime {
       runtimeHandler,
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
       onSandboxReady: components.onSandboxReady ?? (() => {}),
+      reader: this.#reader,
       resizer: makeResizer(components, metrics, options),
       sandboxes: new SandboxStarter({ ...shared, reader: this.#reader }),
       starts: new PodContainers({ ...shared, ...parts, images: components.images, containers }),

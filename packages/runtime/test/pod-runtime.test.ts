@@ -236,6 +236,33 @@ describe('restarts', () => {
   });
 });
 
+describe('a probe that fails', () => {
+  test('C6: of a container that has ended meanwhile ends nothing and starts nothing: its exit and its policy decide', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a'), sleeper('b')] });
+    await machine.sync(kubelet, web);
+    const stale = await machine.status(kubelet, web);
+    const a = machine.cri.liveContainers().find(({ name }) => name === 'a')?.id ?? '';
+    machine.cri.killContainer(a, { exitCode: 0, oomKilled: false });
+    machine.liveness.set(a, 'failure');
+
+    expect(await machine.settle(kubelet.syncPod(web, stale, new AbortController().signal))).toEqual({ results: [] });
+    expect(machine.live()).toEqual(['b/0']);
+    expect(machine.events.filter((event) => event.includes('Killing'))).toEqual([]);
+  });
+
+  test('R2: of a container that runs ends it, and its policy starts it again', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    machine.liveness.set(machine.cri.liveContainers()[0]?.id ?? '', 'failure');
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/1']);
+  });
+});
+
 describe('what fails', () => {
   test('a sandbox that cannot be made is an event, a result, and no exception', async () => {
     const machine = new Machine();
