@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** A suite of upstream's, by the name of its program. */
-export type SuiteName = 'e2e' | 'e2e_node';
+type SuiteName = 'e2e' | 'e2e_node';
 
 /** What is run, and on what. */
 export interface ConformanceOptions {
