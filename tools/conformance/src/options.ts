@@ -37,7 +37,7 @@ const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
 /** What `--help` prints. */
 export const HELP: string = `Usage: npm run conformance -- [options]
 Runs specs of upstream's end-to-end suites against this kubelet: on a private control plane, containerd and network, with images
-that are made here. Needs root. Exits with 1 where a spec has failed.
+that are made here. Needs root. Exits with 1 where a spec has failed; with --compare, one that passes with the Go kubelet.
   --suite NAME          e2e, or e2e_node (e2e)
   --labels EXPR         specs with these labels, as ginkgo's --label-filter (NodeConformance)
   --focus REGEXP        only specs of these names; may be given more than once
