@@ -8,7 +8,9 @@ import { expect, test } from 'vitest';
 
 const MAIN = fileURLToPath(new URL('../src/units/main.ts', import.meta.url));
 
-test('a unit is started, found, killed, started again and stopped, and what it prints is kept', async () => {
+test('a unit is started, found, killed, started again and stopped, and what it prints is kept', {
+  timeout: 120_000,
+}, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'na-units-'));
   const call = async (as: string, ...args: readonly string[]): Promise<string> =>
     (await promisify(execFile)(process.execPath, [MAIN, directory, as, ...args])).stdout;
