@@ -69,12 +69,17 @@ function ports(...numbers: readonly string[]): Readonly<Record<string, object>> 
 
 /**
  * Makes an image of each reference that there is a recipe for.
- * @returns the images, and the references that there is none for
+ * @returns the images, the references that there is none for, and programs of {@link TOOLS} that this machine has not: specs
+ *   that call those fail
  */
 export async function makeImages(
   references: readonly string[],
   ingredients: Ingredients,
-): Promise<{ readonly images: readonly Image[]; readonly unknown: readonly string[] }> {
+): Promise<{
+  readonly images: readonly Image[];
+  readonly unknown: readonly string[];
+  readonly missing: readonly string[];
+}> {
   const layers = new Map<LayerName, Promise<Blob>>();
   const layer = (name: LayerName): Promise<Blob> => {
     const found = layers.get(name) ?? makeLayer(name, ingredients);
@@ -93,7 +98,7 @@ export async function makeImages(
     const parts = await Promise.all(recipe.layers.map(layer));
     images.push(image(reference, parts, recipe.config, ingredients.architecture));
   }
-  return { images, unknown };
+  return { images, unknown, missing: layers.has('tools') ? (await hostPrograms(TOOLS)).missing : [] };
 }
 
 async function makeLayer(name: LayerName, ingredients: Ingredients): Promise<Blob> {
