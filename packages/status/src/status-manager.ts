@@ -113,10 +113,16 @@ export class StatusManager {
     for (const uid of this.#statuses.keys()) if (!knownUids.has(uid)) this.#statuses.delete(uid);
   }
 
-  /** What the API shows of this version of a static pod; what it shows of an older one is another pod's. */
+  /**
+   * What the API shows of this version of a static pod; what it shows of an older one is another pod's. How its init containers
+   * have ended is for the runtime to say: where that has forgotten it, upstream, which knows nothing else, says so in their message.
+   */
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);
-    return mirrorPod !== undefined && writeTarget(pod, mirrorPod) !== undefined ? mirrorPod.status : undefined;
+    if (mirrorPod?.status === undefined || writeTarget(pod, mirrorPod) === undefined) return undefined;
+    const { initContainerStatuses, ...status } = mirrorPod.status;
+    if (initContainerStatuses == null) return status;
+    return { ...status, initContainerStatuses: initContainerStatuses.filter(({ state }) => state?.terminated == null) };
   }
 
   #setContainer(uid: string, containerId: string, change: ContainerChange): void {

@@ -267,3 +267,15 @@ test('S6: before anything was generated a static pod is known by what its mirror
   manager.setPodStatus(staticPod, ready('False'));
   expect(manager.knownStatus(staticPod)?.conditions?.[0]?.status).toBe('False');
 });
+
+test('S6: how the init containers of a static pod have ended is not taken from its mirror pod: the runtime knows, or nobody does', () => {
+  const init = (name: string, state: NonNullable<ContainerStatus['state']>): ContainerStatus => ({
+    ...{ name, state, ready: true, restartCount: 0, image: 'i', imageID: 'i' },
+  });
+  const ended = init('ended', { terminated: { exitCode: 0, reason: 'Completed' } });
+  const sidecar = init('sidecar', { running: {} });
+  const mirror = makePod({}, { status: { ...ready('True'), initContainerStatuses: [ended, sidecar] } });
+  const components = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics };
+  const manager = new StatusManager({ ...components, getMirrorPodByPod: () => mirror });
+  expect(manager.knownStatus(makeStaticPod())).toEqual({ ...ready('True'), initContainerStatuses: [sidecar] });
+});
