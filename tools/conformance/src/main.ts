@@ -48,6 +48,7 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(await listSpecs(parts.programs, options));
     return 0;
   }
+  const began = { date: new Date(), commit: await commitOfHere() };
   const runs: Run[] = [];
   for (const [name, program] of await kubelets(options)) {
     for (let turn = 1; turn <= options.repeat; turn++) {
@@ -56,7 +57,7 @@ async function main(argv: readonly string[]): Promise<number> {
       runs.push(await runOne(kubelet, program, parts, options));
     }
   }
-  return report(runs, parts, options);
+  return report(runs, parts, options, began);
 }
 
 async function findParts(options: ConformanceOptions): Promise<Parts> {
@@ -138,11 +139,24 @@ async function endOfInside(plan: string, groups: readonly string[]): Promise<voi
   }
 }
 
-async function report(runs: readonly Run[], { containerd }: Parts, options: ConformanceOptions): Promise<number> {
+/** What is run, as git names it; with a plus where files differ from it. */
+async function commitOfHere(): Promise<string> {
+  const described = await run('git', ['describe', '--always', '--dirty=+', '--exclude=*'], { cwd: ROOT }).catch(
+    () => '',
+  );
+  return described.trim() || 'unknown';
+}
+
+async function report(
+  runs: readonly Run[],
+  { containerd }: Parts,
+  options: ConformanceOptions,
+  began: { readonly date: Date; readonly commit: string },
+): Promise<number> {
   const facts = {
     ...options,
-    date: new Date().toISOString().slice(0, 16).replace('T', ' '),
-    commit: (await run('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT }).catch(() => 'unknown')).trim(),
+    date: began.date.toISOString().slice(0, 16).replace('T', ' '),
+    commit: began.commit,
     kubernetes: KUBERNETES_VERSION,
     containerd: containerd.version,
     machine: `${cpus().length} cores and ${Math.round(totalmem() / 2 ** 30)} GiB`,
