@@ -1,7 +1,8 @@
+import { connect as connectSocket } from 'node:net';
 import os from 'node:os';
 import { posix } from 'node:path';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
-import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
+import { type CgroupDriver, DbusSystemd, openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
@@ -113,6 +114,12 @@ export async function runNode(
     imageEndpoint === configuration.containerRuntimeEndpoint ? runtimeClient : connect(imageEndpoint);
   const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
 
+  // Connected only where the driver is systemd.
+  const systemd = new DbusSystemd(
+    { connect: (path) => connectSocket(path), clock },
+    { userId: process.getuid?.() ?? 0 },
+  );
+  using _closing = { [Symbol.dispose]: () => systemd.close() };
   const foreignFiles = nodeForeignFiles({ clock });
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
@@ -121,7 +128,8 @@ export async function runNode(
     gauges: await nodeGauges(fs, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
-      openCgroups: () => openCgroups({ fs, clock, kill: process.kill.bind(process) }),
+      openCgroups: (driver: CgroupDriver) =>
+        openCgroups({ fs, clock, kill: process.kill.bind(process), systemd }, driver),
     }),
     ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
   };

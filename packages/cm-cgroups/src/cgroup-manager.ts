@@ -26,3 +26,14 @@ export interface CgroupManager {
   /** The last parts of the names of the groups directly below one, of any hierarchy; none where it is not there. */
   children(name: CgroupName): Promise<readonly string[]>;
 }
+
+/** Groups by their files alone, in the steps that one needs who has them made by somebody else. */
+export interface CgroupGroups extends CgroupManager {
+  /** Makes a group with its parents in every hierarchy, where it is not there, with all controllers. @throws CgroupError `Refused` */
+  make(name: CgroupName): Promise<void>;
+  /**
+   * Kills what is in a group and all below it, and waits a second at most until it is gone.
+   * @throws CgroupError `NotRemoved`: the processes that are left are named
+   */
+  empty(name: CgroupName, signal: AbortSignal): Promise<void>;
+}

@@ -1,17 +1,17 @@
 import { sleep, systemClock } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
-import type { CgroupManager } from './cgroup-manager.ts';
+import type { CgroupGroups } from './cgroup-manager.ts';
 import { writeControls } from './control-files.ts';
 import { v1Steps } from './control-steps-v1.ts';
 import { makeCpusetGroup } from './cpuset-v1.ts';
 import { CgroupError } from './errors.ts';
 import { subgroups } from './group-files.ts';
-import { processesLeft, removeGroup } from './group-remover.ts';
+import { emptyGroup, processesLeft, removeGroup } from './group-remover.ts';
 import { type CgroupV1Hierarchy, readText } from './hierarchy.ts';
 import { machineHugePageSizes } from './huge-page-sizes.ts';
 import { killProcesses } from './kill-processes.ts';
 import type { CgroupComponents } from './manager-components.ts';
-import { type CgroupName, cgroupfsPath } from './names.ts';
+import { type CgroupDriver, type CgroupName, childPart, driverPath, parseCgroupfsPath } from './names.ts';
 import { readV1Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
@@ -22,18 +22,22 @@ const FREEZE_TRIES = 10;
 const FREEZE_MS = 10;
 
 /** Groups of cgroup v1, made as directories (`cgroup_v1_manager_linux.go`, and `fs` of opencontainers/cgroups). */
-export class CgroupsV1 implements CgroupManager {
+export class CgroupsV1 implements CgroupGroups {
   readonly version = 1;
-  readonly #components: Required<CgroupComponents>;
+  readonly #components: Required<Omit<CgroupComponents, 'systemd'>>;
   readonly #mounts: CgroupV1Hierarchy['mounts'];
+  readonly #driver: CgroupDriver;
 
-  constructor(components: CgroupComponents, { mounts }: CgroupV1Hierarchy) {
-    this.#components = { clock: systemClock, ...components };
+  /** @param driver whose names groups have */
+  constructor(components: CgroupComponents, { mounts }: CgroupV1Hierarchy, driver: CgroupDriver = 'cgroupfs') {
+    const { fs, clock = systemClock, kill } = components;
+    this.#components = { fs, clock, kill };
     this.#mounts = mounts;
+    this.#driver = driver;
   }
 
   path(name: CgroupName): string {
-    return cgroupfsPath(name);
+    return driverPath(name, this.#driver);
   }
 
   async exists(name: CgroupName): Promise<boolean> {
@@ -47,12 +51,16 @@ export class CgroupsV1 implements CgroupManager {
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    await this.make(name);
+    await this.update(name, config);
+  }
+
+  async make(name: CgroupName): Promise<void> {
     const { fs } = this.#components;
     for (const [controller, mount] of this.#mounts) {
-      if (controller === 'cpuset') await makeCpusetGroup(fs, mount, name);
-      else await fs.mkdir(`${mount}${cgroupfsPath(name)}`, { mode: 0o755 });
+      if (controller === 'cpuset') await makeCpusetGroup(fs, mount, parseCgroupfsPath(this.path(name)));
+      else await fs.mkdir(`${mount}${this.path(name)}`, { mode: 0o755 });
     }
-    await this.update(name, config);
   }
 
   async update(name: CgroupName, config: ResourceConfig): Promise<void> {
@@ -79,10 +87,15 @@ export class CgroupsV1 implements CgroupManager {
     await removeGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
   }
 
+  async empty(name: CgroupName, signal: AbortSignal): Promise<void> {
+    const directories = this.#directories(name);
+    await emptyGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
+  }
+
   async children(name: CgroupName): Promise<readonly string[]> {
     const { fs } = this.#components;
     const found = await Promise.all(this.#directories(name).map((directory) => subgroups(fs, directory)));
-    return [...new Set(found.flat())];
+    return [...new Set(found.flat().flatMap((directory) => childPart(name, directory, this.#driver) ?? []))];
   }
 
   /** Frozen, so that nothing is born while it is killed; a killed process goes when it thaws. */
@@ -125,11 +138,11 @@ export class CgroupsV1 implements CgroupManager {
 
   #directory(controller: string, name: CgroupName): string | undefined {
     const mount = this.#mounts.get(controller);
-    return mount === undefined ? undefined : `${mount}${cgroupfsPath(name)}`;
+    return mount === undefined ? undefined : `${mount}${this.path(name)}`;
   }
 
   /** In every hierarchy once: several controllers may share one. */
   #directories(name: CgroupName): readonly string[] {
-    return [...new Set(this.#mounts.values())].map((mount) => `${mount}${cgroupfsPath(name)}`);
+    return [...new Set(this.#mounts.values())].map((mount) => `${mount}${this.path(name)}`);
   }
 }

@@ -1,16 +1,16 @@
 import { systemClock } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
-import type { CgroupManager } from './cgroup-manager.ts';
+import type { CgroupGroups } from './cgroup-manager.ts';
 import { writeControls } from './control-files.ts';
 import { v2Steps } from './control-steps-v2.ts';
 import { CgroupError } from './errors.ts';
 import { subgroups } from './group-files.ts';
-import { processesLeft, removeGroup } from './group-remover.ts';
+import { emptyGroup, processesLeft, removeGroup } from './group-remover.ts';
 import { type CgroupV2Hierarchy, readText, readWords } from './hierarchy.ts';
 import { machineHugePageSizes } from './huge-page-sizes.ts';
 import { killProcesses } from './kill-processes.ts';
 import type { CgroupComponents } from './manager-components.ts';
-import { type CgroupName, cgroupfsPath } from './names.ts';
+import { type CgroupDriver, type CgroupName, childPart, driverPath, parseCgroupfsPath } from './names.ts';
 import { readV2Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
@@ -18,18 +18,22 @@ import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 const NEEDED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
 
 /** Groups of cgroup v2, made as directories (`cgroup_v2_manager_linux.go`, and `fs2` of opencontainers/cgroups). */
-export class CgroupsV2 implements CgroupManager {
+export class CgroupsV2 implements CgroupGroups {
   readonly version = 2;
-  readonly #components: Required<CgroupComponents>;
+  readonly #components: Required<Omit<CgroupComponents, 'systemd'>>;
   readonly #hierarchy: CgroupV2Hierarchy;
+  readonly #driver: CgroupDriver;
 
-  constructor(components: CgroupComponents, hierarchy: CgroupV2Hierarchy) {
-    this.#components = { clock: systemClock, ...components };
+  /** @param driver whose names groups have */
+  constructor(components: CgroupComponents, hierarchy: CgroupV2Hierarchy, driver: CgroupDriver = 'cgroupfs') {
+    const { fs, clock = systemClock, kill } = components;
+    this.#components = { fs, clock, kill };
     this.#hierarchy = hierarchy;
+    this.#driver = driver;
   }
 
   path(name: CgroupName): string {
-    return cgroupfsPath(name);
+    return driverPath(name, this.#driver);
   }
 
   async exists(name: CgroupName): Promise<boolean> {
@@ -49,15 +53,19 @@ export class CgroupsV2 implements CgroupManager {
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    await this.make(name);
+    await this.update(name, config);
+  }
+
+  async make(name: CgroupName): Promise<void> {
     const { fs } = this.#components;
     let directory = this.#hierarchy.mount;
-    for (const part of name) {
+    for (const part of parseCgroupfsPath(this.path(name))) {
       await this.#enableControllers(directory);
       directory = `${directory}/${part}`;
       await fs.mkdir(directory, { mode: 0o755 });
       await this.#checkType(directory);
     }
-    await this.update(name, config);
   }
 
   async update(name: CgroupName, config: ResourceConfig): Promise<void> {
@@ -81,8 +89,14 @@ export class CgroupsV2 implements CgroupManager {
     await removeGroup(this.#components, [directory], () => this.#kill(directory), signal);
   }
 
-  children(name: CgroupName): Promise<readonly string[]> {
-    return subgroups(this.#components.fs, this.#directory(name));
+  async empty(name: CgroupName, signal: AbortSignal): Promise<void> {
+    const directory = this.#directory(name);
+    await emptyGroup(this.#components, [directory], () => this.#kill(directory), signal);
+  }
+
+  async children(name: CgroupName): Promise<readonly string[]> {
+    const found = await subgroups(this.#components.fs, this.#directory(name));
+    return found.flatMap((directory) => childPart(name, directory, this.#driver) ?? []);
   }
 
   /** The kernel kills a group as a whole (`cgroup.kill`, Linux 5.14); before that one by one, frozen meanwhile. */
@@ -130,6 +144,6 @@ export class CgroupsV2 implements CgroupManager {
   }
 
   #directory(name: CgroupName): string {
-    return name.length === 0 ? this.#hierarchy.mount : `${this.#hierarchy.mount}${cgroupfsPath(name)}`;
+    return name.length === 0 ? this.#hierarchy.mount : `${this.#hierarchy.mount}${this.path(name)}`;
   }
 }

@@ -4,11 +4,12 @@ import { errorText } from '@node-agent/telemetry';
 /**
  * What went wrong with a group:
  * - `InvalidName`: a part of a name that no group may have
- * - `UnsupportedDriver`: a cgroup driver that this package has not got
+ * - `UnsupportedDriver`: the driver systemd where systemd does not run
  * - `NoHierarchy`: no cgroups are mounted
  * - `MissingRoot`: the group that all others are to be made in is not there
  * - `MissingController`: a limit of a controller that this machine has not got
- * - `Refused`: the kernel did not take a value; all others are set
+ * - `Systemd`: systemd cannot be asked, or did not answer in time; to be tried again
+ * - `Refused`: the kernel, or systemd, did not take a value; all others are set
  * - `Busy`: the group uses more than the limit that it is to get; all others are set
  * - `NotRemoved`: something is left in a group that is to go
  * - `Io`: anything else that the file system said
@@ -19,6 +20,7 @@ export type CgroupErrorCode =
   | 'NoHierarchy'
   | 'MissingRoot'
   | 'MissingController'
+  | 'Systemd'
   | 'Refused'
   | 'Busy'
   | 'NotRemoved'

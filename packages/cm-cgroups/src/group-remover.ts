@@ -51,6 +51,31 @@ export async function removeGroup(
   }
 }
 
+/**
+ * Kills all that is in a group, again and again while something is left.
+ * @throws CgroupError `NotRemoved`; the signal's reason
+ */
+export async function emptyGroup(
+  { fs, clock }: RemoverComponents,
+  directories: readonly string[],
+  kill: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  let delayMs = FIRST_DELAY_MS;
+  for (let tries = 1; ; tries++) {
+    signal.throwIfAborted();
+    const left = await processesLeft(fs, directories);
+    if (left.length === 0) return;
+    if (tries > TRIES) {
+      const message = `failed to empty cgroup ${directories[0]}, with processes ${left.join(', ')}: they do not end`;
+      throw new CgroupError('NotRemoved', message);
+    }
+    await kill();
+    await sleep(clock, delayMs, signal);
+    delayMs *= 2;
+  }
+}
+
 /** Every process of these groups and all below them, once. */
 export async function processesLeft(
   fs: RemoverComponents['fs'],

@@ -1,4 +1,5 @@
-export type { CgroupManager } from './cgroup-manager.ts';
+export type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
+export { CgroupsSystemd, type CgroupsSystemdComponents } from './cgroups-systemd.ts';
 export { CgroupsV1 } from './cgroups-v1.ts';
 export { CgroupsV2 } from './cgroups-v2.ts';
 export {
@@ -9,6 +10,9 @@ export {
   sharesToWeight,
   weightToShares,
 } from './cpu.ts';
+export type { ByteStream } from './dbus/connection.ts';
+export { DbusError, type DbusErrorCode } from './dbus/errors.ts';
+export { type DbusValue, Variant } from './dbus/values.ts';
 export { CgroupError, type CgroupErrorCode } from './errors.ts';
 export { type CgroupHierarchy, type CgroupV1Hierarchy, type CgroupV2Hierarchy, readHierarchy } from './hierarchy.ts';
 export { type HugePageLimits, hugePageLimits } from './huge-pages.ts';
@@ -30,3 +34,10 @@ export { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 export { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
 export { qosShares } from './qos-resources.ts';
 export type { GroupLimits, ResourceConfig } from './resource-config.ts';
+export {
+  DbusSystemd,
+  type DbusSystemdComponents,
+  type DbusSystemdOptions,
+  type SystemdEndpoint,
+} from './systemd/dbus-systemd.ts';
+export type { Systemd, UnitProperty } from './systemd/systemd.ts';

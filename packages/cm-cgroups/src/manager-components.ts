@@ -1,5 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
+import type { Systemd } from './systemd/systemd.ts';
 
 /** What groups are made, filled and emptied with. */
 export interface CgroupComponents {
@@ -8,4 +9,6 @@ export interface CgroupComponents {
   readonly clock?: Clock;
   /** `process.kill` of Node.js, or its like: throws with `code` ESRCH where the process has ended. */
   readonly kill: (pid: number, signal: 'SIGKILL') => unknown;
+  /** Needed for the driver systemd; `DbusSystemd` is one. */
+  readonly systemd?: Systemd;
 }

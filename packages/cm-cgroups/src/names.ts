@@ -53,3 +53,12 @@ export function parseSystemdPath(path: string): CgroupName {
 export function driverPath(name: CgroupName, driver: CgroupDriver): string {
   return driver === 'systemd' ? systemdPath(name) : cgroupfsPath(name);
 }
+
+/** The last part of the name of a group's directory below another group's; `undefined` where it is none that a driver made there. */
+export function childPart(parent: CgroupName, directory: string, driver: CgroupDriver): string | undefined {
+  if (driver === 'cgroupfs') return directory;
+  if (!directory.endsWith(SLICE)) return undefined;
+  const name = parseSystemdPath(directory);
+  const isChild = name.length === parent.length + 1 && parent.every((part, index) => name[index] === part);
+  return isChild ? name.at(-1) : undefined;
+}

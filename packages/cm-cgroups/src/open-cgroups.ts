@@ -1,4 +1,5 @@
-import type { CgroupManager } from './cgroup-manager.ts';
+import type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
+import { CgroupsSystemd } from './cgroups-systemd.ts';
 import { CgroupsV1 } from './cgroups-v1.ts';
 import { CgroupsV2 } from './cgroups-v2.ts';
 import { CgroupError } from './errors.ts';
@@ -6,20 +7,29 @@ import { readHierarchy } from './hierarchy.ts';
 import type { CgroupComponents } from './manager-components.ts';
 import type { CgroupDriver } from './names.ts';
 
+/** There where systemd is the first process of all (sd_booted(3)). */
+const SYSTEMD_RUNS = '/run/systemd/system';
+
 /**
  * The groups of this machine, v1 or v2.
- * @throws CgroupError `UnsupportedDriver` for systemd; `NoHierarchy`, `Io`
+ * @throws CgroupError `UnsupportedDriver` for systemd where it does not run, or is not given; `NoHierarchy`, `Io`
  */
 export async function openCgroups(
   components: CgroupComponents,
   driver: CgroupDriver = 'cgroupfs',
 ): Promise<CgroupManager> {
-  if (driver !== 'cgroupfs') {
-    throw new CgroupError(
-      'UnsupportedDriver',
-      `the cgroup driver ${driver} is not supported: groups are made as directories only (cgroupfs)`,
-    );
-  }
   const hierarchy = await readHierarchy(components.fs);
-  return hierarchy.version === 2 ? new CgroupsV2(components, hierarchy) : new CgroupsV1(components, hierarchy);
+  const groups: CgroupGroups =
+    hierarchy.version === 2
+      ? new CgroupsV2(components, hierarchy, driver)
+      : new CgroupsV1(components, hierarchy, driver);
+  if (driver === 'cgroupfs') return groups;
+  const { fs, systemd } = components;
+  if (systemd === undefined) throw unsupported('there is no way to ask it');
+  if (!(await fs.exists(SYSTEMD_RUNS))) throw unsupported('systemd not running on this host');
+  return new CgroupsSystemd({ systemd, groups });
+}
+
+function unsupported(why: string): CgroupError {
+  return new CgroupError('UnsupportedDriver', `cannot use the cgroup driver systemd: ${why}`);
 }

@@ -81,6 +81,7 @@ export class PodCgroups {
   /** What the kernel held each pod's group to when it was set last. */
   readonly #held = new Map<string, GroupLimits>();
   #tree: Promise<Ready> | undefined;
+  #manager: CgroupManager | undefined;
 
   /** @throws CgroupError `InvalidName` for a root that is none */
   constructor(components: PodCgroupsComponents, options: PodCgroupsOptions = {}) {
@@ -117,9 +118,14 @@ export class PodCgroups {
     }
   }
 
-  /** The pod's group, as runtimes want it: their `cgroup_parent`. @throws CgroupError `InvalidName` */
+  /**
+   * The pod's group, as runtimes want it: their `cgroup_parent`. Which driver there is, is known once groups were opened, as
+   * they are when a pod's group was made; before that it is as cgroupfs has it.
+   * @throws CgroupError `InvalidName`
+   */
   podCgroupParent(pod: Pod): string {
-    return cgroupfsPath(this.#name(pod));
+    const name = this.#name(pod);
+    return this.#manager?.path(name) ?? cgroupfsPath(name);
   }
 
   /** Whether the pod's group is there in all hierarchies that count. */
@@ -267,6 +273,7 @@ export class PodCgroups {
 
   async #prepare(): Promise<Ready> {
     const manager = await this.#open();
+    this.#manager = manager;
     const { limits = {}, nodeRef = { kind: 'Node', name: '' } } = this.#options;
     const tree = new PodTree(
       { manager, clock: this.#clock, logger: this.#logger, recorder: this.#recorder },

@@ -3,7 +3,7 @@ import { type EventRecorder, errorText, type Logger, type ObjectReference } from
 import type { CgroupManager } from './cgroup-manager.ts';
 import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError } from './errors.ts';
-import { type CgroupName, cgroupfsPath } from './names.ts';
+import type { CgroupName } from './names.ts';
 import { qosNames } from './pod-names.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
@@ -48,7 +48,7 @@ export class PodTree {
     const { root, kubepods, limits } = this.#options;
     const missing = await manager.missing(root);
     if (missing.length > 0) {
-      const message = `invalid configuration: cgroup root ${cgroupfsPath(root)} is not there: missing ${missing.join(', ')}`;
+      const message = `invalid configuration: cgroup root ${manager.path(root)} is not there: missing ${missing.join(', ')}`;
       throw new CgroupError('MissingRoot', message);
     }
     await this.#enforce(() => manager.create(kubepods, limits));

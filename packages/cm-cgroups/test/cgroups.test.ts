@@ -249,13 +249,4 @@ describe('the hierarchy of a machine', () => {
     await kernel.memory.writeFile('/proc/self/mountinfo', '31 1 0:2 / / rw - ext4 /dev/sda rw\n');
     await expect(readHierarchy(kernel.fs)).rejects.toMatchObject({ code: 'NoHierarchy' });
   });
-
-  test('the systemd driver is refused by name', async () => {
-    const kernel = new FakeKernel(new FakeClock(), 2);
-    await kernel.boot();
-    await expect(openCgroups(kernel, 'systemd')).rejects.toMatchObject({
-      code: 'UnsupportedDriver',
-      message: expect.stringContaining('systemd'),
-    });
-  });
 });

@@ -134,7 +134,8 @@ export class FakeKernel implements CgroupComponents {
       if (path.endsWith('/cgroup.subtree_control')) {
         const own = new TextDecoder().decode(await this.memory.readFile(path)).trim();
         const all = new Set([...own.split(' '), ...value.split(' ').map((word) => word.slice(1))].filter(Boolean));
-        return this.memory.writeFile(path, `${[...all].join(' ')}\n`);
+        await this.memory.writeFile(path, `${[...all].join(' ')}\n`);
+        return this.#passOn(posix.dirname(path));
       }
       return this.memory.writeFile(path, `${value}\n`);
     },
@@ -147,6 +148,22 @@ export class FakeKernel implements CgroupComponents {
       await this.memory.removeAll(path);
     },
   };
+
+  /** Groups that are there already get the files of a controller when their parent passes it on. */
+  async #passOn(parent: string): Promise<void> {
+    for (const { name, kind } of await this.memory.readdir(parent)) {
+      if (kind !== 'directory') continue;
+      const path = `${parent}/${name}`;
+      const files = Object.entries(await this.#v2Files(path));
+      await this.memory.writeFile(
+        `${path}/cgroup.controllers`,
+        files.find(([file]) => file === 'cgroup.controllers')?.[1] ?? '',
+      );
+      for (const [file, content] of files) {
+        if (!(await this.memory.exists(`${path}/${file}`))) await this.memory.writeFile(`${path}/${file}`, content);
+      }
+    }
+  }
 
   async #killAll(directory: string): Promise<void> {
     for (const path of this.memory.paths().filter((found) => found.startsWith(`${directory}/`))) {

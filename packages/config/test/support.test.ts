@@ -34,7 +34,6 @@ describe('what is not there yet', () => {
       'enableContentionProfiling: true\nenableSystemLogQuery: true',
       ['enableContentionProfiling', 'enableSystemLogQuery'],
     ],
-    ['cgroupDriver: systemd', ['cgroupDriver']],
     ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
   ])('is warned of: %s', async (body, paths) => {
     expect(await warned(body)).toEqual(paths);
@@ -50,7 +49,7 @@ describe('what is not there yet', () => {
     'imagePullCredentialsVerificationPolicy: AlwaysVerify',
     'memorySwap: {swapBehavior: NoSwap}',
     'cgroupsPerQOS: false\nenforceNodeAllocatable: [none]',
-    'cgroupRoot: /x\npodPidsLimit: 100\ncgroupDriver: cgroupfs\nenforceNodeAllocatable: [pods]\nsingleProcessOOMKill: true',
+    'cgroupRoot: /x\npodPidsLimit: 100\ncgroupDriver: systemd\nenforceNodeAllocatable: [pods]\nsingleProcessOOMKill: true',
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',
     'registerNode: false',
     'tracing: {}\nuserNamespaces: {}',

@@ -1,4 +1,4 @@
-import { type CgroupDriver, CgroupError, PodCgroups } from '@node-agent/cm-cgroups';
+import { type CgroupDriver, type CgroupManager, PodCgroups } from '@node-agent/cm-cgroups';
 import { CgroupDriver as CriCgroupDriver, CriError, type RuntimeService } from '@node-agent/cri-client';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
@@ -11,15 +11,7 @@ export function nodeCgroups(
 ): PodCgroups | undefined {
   if (openCgroups === undefined) return undefined;
   const { driver = 'cgroupfs', ...options } = settings;
-  const open = async (): ReturnType<typeof openCgroups> => {
-    const told = await runtimeDriver(cri);
-    if ((told ?? driver) === 'cgroupfs') return await openCgroups('cgroupfs');
-    const who = told === undefined ? 'cgroupDriver is systemd' : 'the container runtime uses the systemd cgroup driver';
-    throw new CgroupError(
-      'UnsupportedDriver',
-      `${who}, which this kubelet has not got: set it to cgroupfs, or cgroupsPerQOS to false and enforceNodeAllocatable to []`,
-    );
-  };
+  const open = async (): Promise<CgroupManager> => await openCgroups((await runtimeDriver(cri)) ?? driver);
   const nodeRef = { kind: 'Node', name: nodeName, uid: nodeName };
   return new PodCgroups({ ...child('cgroups'), open }, { ...options, nodeRef });
 }

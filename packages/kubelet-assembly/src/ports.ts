@@ -49,7 +49,7 @@ export interface NodePorts {
   /** The kernel log, and by its clock how long the machine is up; absent: kills of the OOM killer are not told. */
   readonly kernelLog?: Pick<OomWatcherComponents, 'open' | 'uptimeMs'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
-  readonly openCgroups?: (driver: 'cgroupfs') => Promise<CgroupManager>;
+  readonly openCgroups?: (driver: CgroupDriver) => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
   readonly cluster?: ClusterPart;
   /** What images are pulled with where there is no cluster, which would say so itself. */

@@ -1,3 +1,4 @@
+import { type CgroupName, systemdPath } from '@node-agent/cm-cgroups';
 import { describe, expect, test } from 'vitest';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { makePod, makeWorld, startKubelet } from './node.ts';
@@ -38,10 +39,33 @@ describe('the groups of a node', () => {
     await node.stop();
   });
 
-  test('a runtime that has the systemd driver is refused by name', async () => {
-    const world = await makeWorld({ cgroupDriver: 'systemd' });
-    const node = startKubelet(world, [], undefined, [], { openCgroups: async () => new MemoryCgroups() });
+  test.each(['systemd', 'cgroupfs'] as const)('a runtime that has the driver %s decides', async (told) => {
+    const world = await makeWorld({ cgroupDriver: told });
+    const asked: string[] = [];
+    const openCgroups = async (driver: string) => {
+      asked.push(driver);
+      return new MemoryCgroups();
+    };
+    const node = startKubelet(world, [], undefined, [], { openCgroups });
     await world.clock.advance(5000);
-    await expect(node.stop()).rejects.toThrow(/cgroups ended: the container runtime uses the systemd cgroup driver/);
+    expect(asked).toEqual([told]);
+    await node.stop();
+  });
+
+  test("S5: a pod's sandbox is put where systemd makes its slice", async () => {
+    const world = await makeWorld({ cgroupDriver: 'systemd' });
+    class Slices extends MemoryCgroups {
+      override path(name: CgroupName): string {
+        return systemdPath(name);
+      }
+    }
+    const node = startKubelet(world, [], undefined, [], { openCgroups: async () => new Slices() });
+    node.setPods([makePod('web')]);
+    await world.clock.advance(5000);
+    const [sandbox] = (await world.cri.listPodSandbox({})).items;
+    const { info } = await world.cri.podSandboxStatus({ podSandboxId: sandbox?.id ?? '', verbose: true });
+    const slice = '/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid_web.slice';
+    expect(JSON.stringify(info)).toContain(slice);
+    await node.stop();
   });
 });

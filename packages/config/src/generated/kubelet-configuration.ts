@@ -335,7 +335,7 @@ export interface KubeletConfiguration {
   readonly contentType: string;
   /** How changes of config maps and secrets are noticed. Default: Watch. */
   readonly configMapAndSecretChangeDetectionStrategy: ChangeDetectionStrategy;
-  /** Whether pods live in cgroups of their own below one per QoS class (kubepods). Needs a runtime with the driver cgroupfs. false: the runtime chooses, and nothing is enforced for a pod as a whole. Default: true. */
+  /** Whether pods live in cgroups of their own below one per QoS class (kubepods). false: the runtime chooses, and nothing is enforced for a pod as a whole. Default: true. */
   readonly cgroupsPerQOS: boolean;
   /** How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead. Default: cgroupfs. */
   readonly cgroupDriver: CgroupDriver;
@@ -737,7 +737,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly contentType?: string;
   /** How changes of config maps and secrets are noticed. Default: Watch. */
   readonly configMapAndSecretChangeDetectionStrategy?: ChangeDetectionStrategy;
-  /** Whether pods live in cgroups of their own below one per QoS class (kubepods). Needs a runtime with the driver cgroupfs. false: the runtime chooses, and nothing is enforced for a pod as a whole. Default: true. */
+  /** Whether pods live in cgroups of their own below one per QoS class (kubepods). false: the runtime chooses, and nothing is enforced for a pod as a whole. Default: true. */
   readonly cgroupsPerQOS?: boolean;
   /** How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead. Default: cgroupfs. */
   readonly cgroupDriver?: CgroupDriver;

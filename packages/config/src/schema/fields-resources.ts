@@ -1,8 +1,6 @@
 import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, inRange, list, map, NUMBER, object, oneOf, QUANTITY, STRING } from './types.ts';
 
-const NO_SYSTEMD =
-  'groups are made as directories only, and with a runtime that wants systemd this kubelet ends unless cgroupsPerQOS is false';
 const NO_OWN_CGROUP = 'only the cgroups of pods are managed: the kubelet and the system stay where they are';
 const NO_MEMORY_QOS = 'the memory of groups is neither reserved nor slowed down by MemoryQoS';
 const NO_RESERVATION = 'reserved resources are not held back yet';
@@ -15,7 +13,7 @@ export const cgroupFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'cgroups-per-qos',
-    doc: 'Whether pods live in cgroups of their own below one per QoS class (kubepods). Needs a runtime with the driver cgroupfs. false: the runtime chooses, and nothing is enforced for a pod as a whole.',
+    doc: 'Whether pods live in cgroups of their own below one per QoS class (kubepods). false: the runtime chooses, and nothing is enforced for a pod as a whole.',
   }),
   field({
     name: 'cgroupDriver',
@@ -23,7 +21,6 @@ export const cgroupFields: readonly Field[] = [
     default: 'cgroupfs',
     zeroIsUnset: true,
     flag: 'cgroup-driver',
-    support: warn(NO_SYSTEMD),
     doc: 'How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead.',
   }),
   field({

@@ -1,0 +1,115 @@
+import type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
+import { DbusError } from './dbus/errors.ts';
+import { CgroupError, type CgroupErrorCode } from './errors.ts';
+import type { CgroupName } from './names.ts';
+import type { GroupLimits, ResourceConfig } from './resource-config.ts';
+import type { Systemd } from './systemd/systemd.ts';
+import { resourceProperties, sliceProperties, withWholePercents } from './systemd/unit-properties.ts';
+
+export interface CgroupsSystemdComponents {
+  readonly systemd: Systemd;
+  /** The same groups by their files, with systemd's names. */
+  readonly groups: CgroupGroups;
+}
+
+const ROOT_SLICE = '-.slice';
+
+/**
+ * Groups as slices of systemd, which makes their directories, and sets again what it was told whenever it thinks of it. What
+ * it has no word for is written into the files after it (`systemd/v1.go` and `v2.go` of opencontainers/cgroups).
+ */
+export class CgroupsSystemd implements CgroupManager {
+  readonly version: 1 | 2;
+  readonly #systemd: Systemd;
+  readonly #groups: CgroupGroups;
+
+  constructor({ systemd, groups }: CgroupsSystemdComponents) {
+    this.version = groups.version;
+    this.#systemd = systemd;
+    this.#groups = groups;
+  }
+
+  path(name: CgroupName): string {
+    return this.#groups.path(name);
+  }
+
+  async exists(name: CgroupName): Promise<boolean> {
+    return await this.#groups.exists(name);
+  }
+
+  async missing(name: CgroupName): Promise<readonly string[]> {
+    return await this.#groups.missing(name);
+  }
+
+  async read(name: CgroupName): Promise<GroupLimits> {
+    return await this.#groups.read(name);
+  }
+
+  async children(name: CgroupName): Promise<readonly string[]> {
+    return await this.#groups.children(name);
+  }
+
+  async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    await this.#start(name);
+    // systemd makes it in the hierarchies that it uses itself, and passes on only the controllers that it was asked for.
+    await this.#groups.make(name);
+    await this.update(name, config);
+  }
+
+  async update(name: CgroupName, config: ResourceConfig): Promise<void> {
+    const held = withWholePercents(config);
+    const refused = await this.#setProperties(name, held);
+    await this.#groups.update(name, held);
+    if (refused !== undefined) throw refused;
+  }
+
+  /** What runs in it is killed first: systemd would ask it to end, and wait 90 s for what does not. */
+  async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
+    await this.#groups.empty(name, signal);
+    try {
+      await this.#systemd.stopUnit(this.#unit(name), signal);
+    } catch (err) {
+      if (signal.aborted) throw err;
+      throw systemdError(err, 'NotRemoved', `failed to stop ${this.#unit(name)}`);
+    }
+    // What systemd did not make it does not remove, and what was born meanwhile is still there.
+    await this.#groups.destroy(name, signal);
+  }
+
+  async #start(name: CgroupName): Promise<void> {
+    const unit = this.#unit(name);
+    const properties = sliceProperties(unit, this.#unit(name.slice(0, -1)), this.version);
+    try {
+      await this.#systemd.startTransientUnit(unit, properties);
+    } catch (err) {
+      throw systemdError(err, 'Systemd', `unable to start unit ${JSON.stringify(unit)}`);
+    }
+  }
+
+  /** @returns what systemd refused: what the kernel takes of it is set all the same */
+  async #setProperties(name: CgroupName, config: ResourceConfig): Promise<CgroupError | undefined> {
+    const unit = this.#unit(name);
+    try {
+      const properties = resourceProperties(config, this.version, await this.#systemd.version());
+      if (properties.length > 0) await this.#systemd.setUnitProperties(unit, properties);
+      return undefined;
+    } catch (err) {
+      const error = systemdError(err, 'Refused', `unable to set unit properties of ${unit}`);
+      if (error.code === 'Refused') return error;
+      throw error;
+    }
+  }
+
+  #unit(name: CgroupName): string {
+    const path = this.#groups.path(name);
+    return name.length === 0 ? ROOT_SLICE : path.slice(path.lastIndexOf('/') + 1);
+  }
+}
+
+/** @param refusal the code of an answer that says no; all else is a systemd that cannot be asked */
+function systemdError(err: unknown, refusal: CgroupErrorCode, what: string): CgroupError {
+  if (CgroupError.is(err)) return err;
+  const code = DbusError.is(err) && err.code === 'Remote' ? refusal : 'Systemd';
+  const cause = err instanceof Error ? err.message : String(err);
+  return new CgroupError(code, `${what}: ${cause}`, err);
+}

@@ -1,0 +1,190 @@
+import { abortable, type Clock, withTimeout } from '@node-agent/async';
+import { errorText } from '@node-agent/telemetry';
+import { DbusError } from './errors.ts';
+import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from './message.ts';
+import type { DbusValue } from './values.ts';
+
+/** A stream of bytes to a bus or to a peer: what `net.Socket` has of it. */
+export interface ByteStream {
+  write(bytes: Uint8Array): unknown;
+  destroy(): unknown;
+  on(event: 'data', listener: (bytes: Uint8Array) => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
+  on(event: 'error', listener: (err: Error) => void): unknown;
+}
+
+/** What is called, and with what. */
+export interface DbusCall {
+  readonly destination?: string;
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly signature?: string;
+  readonly body?: readonly DbusValue[];
+}
+
+export interface DbusConnectionComponents {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** Connected already, or about to be: what is written to it meanwhile waits. */
+  readonly stream: ByteStream;
+  /** Told of each signal that arrives. */
+  readonly onSignal?: (signal: DbusMessage) => void;
+}
+
+export interface DbusConnectionOptions {
+  /** As whom it speaks: the process's own, which the kernel vouches for (EXTERNAL). */
+  readonly userId: number;
+  /** How long an answer may take. Default: 25 s, as everywhere on D-Bus. */
+  readonly timeoutMs?: number;
+}
+
+interface Waiting {
+  readonly resolve: (reply: DbusMessage) => void;
+  readonly reject: (err: Error) => void;
+}
+
+const DEFAULT_TIMEOUT_MS = 25_000;
+/** The lines of the greeting are short; whoever sends more is no bus. */
+const MAX_GREETING_BYTES = 16_384;
+
+/**
+ * One connection to a bus or to a peer that speaks D-Bus. It is of use until it ends: whoever wants to go on makes another.
+ * @see the D-Bus specification, "Authentication Protocol" and "Message Protocol"
+ */
+export class DbusConnection {
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #stream: ByteStream;
+  readonly #onSignal: (signal: DbusMessage) => void;
+  readonly #options: Required<DbusConnectionOptions>;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #greeted = Promise.withResolvers<void>();
+  #isGreeted = false;
+  #received: Buffer = Buffer.alloc(0);
+  #serial = 0;
+  #ended: DbusError | undefined;
+
+  constructor({ clock, stream, onSignal = () => undefined }: DbusConnectionComponents, options: DbusConnectionOptions) {
+    this.#clock = clock;
+    this.#stream = stream;
+    this.#onSignal = onSignal;
+    this.#options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
+    this.#greeted.promise.catch(() => undefined);
+    stream.on('data', (bytes) => this.#onData(bytes));
+    stream.on('error', (err) =>
+      this.#end(new DbusError('Closed', `the D-Bus connection broke: ${errorText(err)}`, { cause: err })),
+    );
+    stream.on('close', () => this.#end(new DbusError('Closed', 'the D-Bus connection was closed')));
+  }
+
+  /** Whether it has ended: nothing can be called any more. */
+  get isClosed(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** Says who one is. @param isBus whether a name is to be asked for, as of a bus; a peer has none to give @throws DbusError */
+  async open(isBus: boolean, signal?: AbortSignal): Promise<void> {
+    const { userId, timeoutMs } = this.#options;
+    const identity = Buffer.from(String(userId)).toString('hex');
+    this.#send(Buffer.from(`\0AUTH EXTERNAL ${identity}\r\n`));
+    await this.#inTime('the greeting', timeoutMs, () => this.#greeted.promise, signal);
+    const bus = 'org.freedesktop.DBus';
+    if (isBus)
+      await this.call({ destination: bus, path: '/org/freedesktop/DBus', interface: bus, member: 'Hello' }, signal);
+  }
+
+  /** Calls a method and waits for its answer. @throws DbusError; the signal's reason */
+  async call(call: DbusCall, signal?: AbortSignal): Promise<DbusMessage> {
+    if (this.#ended !== undefined) throw this.#ended;
+    this.#serial = (this.#serial % 0xffff_ffff) + 1;
+    const serial = this.#serial;
+    const bytes = encodeMessage({ body: [], ...call, type: 'call', serial });
+    const answer = new Promise<DbusMessage>((resolve, reject) => this.#waiting.set(serial, { resolve, reject }));
+    answer.catch(() => undefined);
+    try {
+      this.#send(bytes);
+      return await this.#inTime(`${call.interface}.${call.member}`, this.#options.timeoutMs, () => answer, signal);
+    } finally {
+      this.#waiting.delete(serial);
+    }
+  }
+
+  close(): void {
+    this.#end(new DbusError('Closed', 'the D-Bus connection was closed'));
+  }
+
+  /** An answer that came too late belongs to nobody: it is dropped when it comes. */
+  async #inTime<T>(what: string, timeoutMs: number, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const timeout = new DbusError('Timeout', `no answer to ${what} on D-Bus after ${timeoutMs} ms`);
+    try {
+      return await withTimeout(this.#clock, timeoutMs, (ending) => abortable(work(), ending), signal);
+    } catch (err) {
+      if (signal?.aborted || DbusError.is(err)) throw err;
+      throw timeout;
+    }
+  }
+
+  #send(bytes: Uint8Array): void {
+    if (this.#ended !== undefined) throw this.#ended;
+    this.#stream.write(bytes);
+  }
+
+  #onData(bytes: Uint8Array): void {
+    if (this.#ended !== undefined) return;
+    this.#received = Buffer.concat([this.#received, bytes]);
+    try {
+      if (!this.#isGreeted && !this.#readGreeting()) return;
+      for (;;) {
+        const length = messageLength(this.#received);
+        if (length === undefined || this.#received.length < length) return;
+        const message = decodeMessage(this.#received.subarray(0, length));
+        this.#received = this.#received.subarray(length);
+        this.#onMessage(message);
+      }
+    } catch (err) {
+      // Where a message ends is not known any more.
+      this.#end(DbusError.is(err) ? err : new DbusError('Protocol', errorText(err), { cause: err }));
+    }
+  }
+
+  /** @returns whether messages may follow */
+  #readGreeting(): boolean {
+    const end = this.#received.indexOf('\r\n');
+    if (end === -1) {
+      if (this.#received.length > MAX_GREETING_BYTES)
+        throw new DbusError('Protocol', 'a D-Bus greeting without an end');
+      return false;
+    }
+    const line = this.#received.toString('latin1', 0, end);
+    this.#received = this.#received.subarray(end + 2);
+    if (!/^OK(?: |$)/.test(line)) {
+      throw new DbusError('Protocol', `D-Bus refused the user ${this.#options.userId}: ${line.slice(0, 80)}`);
+    }
+    this.#isGreeted = true;
+    this.#send(Buffer.from('BEGIN\r\n'));
+    this.#greeted.resolve();
+    return true;
+  }
+
+  #onMessage(message: DbusMessage): void {
+    if (message.type === 'signal') {
+      this.#onSignal(message);
+      return;
+    }
+    const waiting = this.#waiting.get(message.replySerial ?? 0);
+    if (message.type === 'return') waiting?.resolve(message);
+    if (message.type !== 'error') return;
+    const { errorName = '', body } = message;
+    const text = typeof body[0] === 'string' && body[0] !== '' ? body[0] : errorName;
+    waiting?.reject(new DbusError('Remote', text, { remoteName: errorName }));
+  }
+
+  #end(reason: DbusError): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = reason;
+    this.#received = Buffer.alloc(0);
+    this.#greeted.reject(reason);
+    for (const { reject } of this.#waiting.values()) reject(reason);
+    this.#waiting.clear();
+    this.#stream.destroy();
+  }
+}

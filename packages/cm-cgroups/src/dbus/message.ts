@@ -1,0 +1,96 @@
+import { DbusError } from './errors.ts';
+import { marshal } from './marshal.ts';
+import { Unmarshaller } from './unmarshal.ts';
+import { type DbusValue, Variant } from './values.ts';
+
+/** What a message is, by the number that it has on the wire. */
+export const MESSAGE_TYPES = ['invalid', 'call', 'return', 'error', 'signal'] as const;
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+/** One message. Of a kind that is not known here there is a number on the wire only: it is of type `invalid`. */
+export interface DbusMessage {
+  readonly type: MessageType;
+  readonly serial: number;
+  readonly path?: string | undefined;
+  readonly interface?: string | undefined;
+  readonly member?: string | undefined;
+  readonly errorName?: string | undefined;
+  readonly replySerial?: number | undefined;
+  readonly destination?: string | undefined;
+  readonly sender?: string | undefined;
+  readonly signature?: string | undefined;
+  readonly body: readonly DbusValue[];
+}
+
+/** The fields of a header by their numbers, and their types. */
+const FIELDS = [
+  ['path', 1, 'o'],
+  ['interface', 2, 's'],
+  ['member', 3, 's'],
+  ['errorName', 4, 's'],
+  ['replySerial', 5, 'u'],
+  ['destination', 6, 's'],
+  ['sender', 7, 's'],
+  ['signature', 8, 'g'],
+] as const;
+
+const VERSION = 1;
+const FIXED_BYTES = 16;
+const LITTLE_ENDIAN = 0x6c;
+const BIG_ENDIAN = 0x42;
+/** The standard allows 128 MiB; nothing that is asked here is near to 8. */
+const MAX_MESSAGE_BYTES = 1 << 23;
+
+/** @throws DbusError `Protocol` */
+export function encodeMessage(message: DbusMessage): Uint8Array {
+  const { type, serial, signature = '', body } = message;
+  const bodyBytes = marshal(signature, body);
+  const fields = FIELDS.flatMap(([name, code, fieldType]) => {
+    const value = message[name];
+    return value === undefined || value === '' ? [] : [[code, new Variant(fieldType, value)] as const];
+  });
+  const number = MESSAGE_TYPES.indexOf(type);
+  const header = marshal('yyyyuua(yv)', [LITTLE_ENDIAN, number, 0, VERSION, bodyBytes.length, serial, fields]);
+  return Buffer.concat([header, Buffer.alloc(-header.length & 7), bodyBytes]);
+}
+
+/**
+ * How long the message is that these bytes begin with; `undefined` where there are too few of them to tell.
+ * @throws DbusError `Protocol`
+ */
+export function messageLength(bytes: Buffer): number | undefined {
+  if (bytes.length < FIXED_BYTES) return undefined;
+  const little = isLittleEndian(bytes);
+  const read = (at: number): number => (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at));
+  const header = FIXED_BYTES + read(12);
+  const length = header + (-header & 7) + read(4);
+  if (length > MAX_MESSAGE_BYTES) throw new DbusError('Protocol', `a D-Bus message of ${length} bytes`);
+  return length;
+}
+
+/** @param bytes one whole message @throws DbusError `Protocol` */
+export function decodeMessage(bytes: Uint8Array): DbusMessage {
+  const little = isLittleEndian(bytes);
+  const reader = new Unmarshaller(bytes, little);
+  const [, number, , version, , serial, fields] = reader.values('yyyyuua(yv)');
+  if (version !== VERSION) throw new DbusError('Protocol', `D-Bus of version ${String(version)}`);
+  const known: Record<string, unknown> = {};
+  for (const field of fields as readonly (readonly [number, Variant])[]) {
+    const [code, { signature, value }] = field;
+    const definition = FIELDS.find(([, fieldCode]) => fieldCode === code);
+    if (definition === undefined) continue;
+    if (definition[2] !== signature)
+      throw new DbusError('Protocol', `a header field ${definition[0]} of type ${signature}`);
+    known[definition[0]] = value;
+  }
+  reader.align(8);
+  const message = known as Omit<DbusMessage, 'type' | 'serial' | 'body'>;
+  const body = reader.values(message.signature ?? '');
+  return { ...message, type: MESSAGE_TYPES[number as number] ?? 'invalid', serial: serial as number, body };
+}
+
+function isLittleEndian(bytes: Uint8Array): boolean {
+  if (bytes[0] === LITTLE_ENDIAN) return true;
+  if (bytes[0] === BIG_ENDIAN) return false;
+  throw new DbusError('Protocol', `a D-Bus message of byte order ${bytes[0]}`);
+}

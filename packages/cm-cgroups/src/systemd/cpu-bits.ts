@@ -1,0 +1,31 @@
+import { CgroupError } from '../errors.ts';
+
+/** More CPUs than any machine has; a list that names others is no list of CPUs. */
+const MAX_CPU = 65_535;
+
+/**
+ * A list of CPUs, as in `cpuset.cpus` (`0-3,8`), as systemd takes it: one bit each, the least significant byte first
+ * (`RangeToBits` in `systemd/cpuset.go` of opencontainers/cgroups).
+ * @throws CgroupError `Refused` for what is no list, or empty
+ */
+export function cpuBits(list: string): Uint8Array {
+  const bytes: number[] = [];
+  for (const part of list.split(',').map((text) => text.trim())) {
+    if (part === '') continue;
+    const match = /^(\d+)(?:-(\d+))?$/.exec(part);
+    const first = Number(match?.[1]);
+    const last = Number(match?.[2] ?? match?.[1]);
+    if (match === null || first > last || last > MAX_CPU) throw invalid(list);
+    for (let cpu = first; cpu <= last; cpu++) {
+      const at = cpu >> 3;
+      while (bytes.length <= at) bytes.push(0);
+      bytes[at] = (bytes[at] ?? 0) | (1 << (cpu & 7));
+    }
+  }
+  if (bytes.length === 0) throw invalid(list);
+  return Uint8Array.from(bytes);
+}
+
+function invalid(list: string): CgroupError {
+  return new CgroupError('Refused', `${JSON.stringify(list)} is no list of CPUs`);
+}

@@ -1,0 +1,165 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type CgroupManager, DbusError, openCgroups, PodCgroups } from '../src/index.ts';
+import { FakeKernel } from './kernel.ts';
+import { bestEffort, burstable, guaranteed } from './pods.ts';
+import { FakeSystemd } from './systemd/fake-systemd.ts';
+
+const POD = ['kubepods', 'burstable', 'pod1-2'];
+const SLICE = 'kubepods-burstable-pod1_2.slice';
+const PATH = `/kubepods.slice/kubepods-burstable.slice/${SLICE}`;
+const { signal } = new AbortController();
+const refusal = new DbusError('Remote', 'Cannot set property', {
+  remoteName: 'org.freedesktop.DBus.Error.InvalidArgs',
+});
+const away = new DbusError('Closed', 'the D-Bus connection was closed');
+
+describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (version) => {
+  let clock: FakeClock;
+  let kernel: FakeKernel;
+  let systemd: FakeSystemd;
+  let cgroups: CgroupManager;
+  const at = (controller: string, path: string): string => (version === 1 ? `/${controller}${path}` : path);
+  const open = (): Promise<CgroupManager> => openCgroups({ ...kernelPorts(), systemd }, 'systemd');
+  const kernelPorts = () => ({ fs: kernel.fs, clock, kill: kernel.kill });
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    kernel = new FakeKernel(clock, version);
+    systemd = new FakeSystemd(kernel);
+    await kernel.boot();
+    await kernel.memory.mkdir('/run/systemd/system');
+    cgroups = await open();
+  });
+
+  test('a group is a slice in its parent, whole in every hierarchy, with its limits at both places', async () => {
+    await cgroups.create(POD, { pidsLimit: 7, memoryBytes: 4096, cpuQuotaUs: 12_345, cpuPeriodUs: 100_000 });
+    expect(cgroups.version).toBe(version);
+    expect(cgroups.path(POD)).toBe(PATH);
+    expect(await cgroups.exists(POD)).toBe(true);
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1-2']);
+    const unit = systemd.units.get(SLICE);
+    expect(unit?.get('Wants')).toEqual(['kubepods-burstable.slice']);
+    expect(unit?.get('TasksMax')).toBe(7n);
+    expect(unit?.get(version === 1 ? 'MemoryLimit' : 'MemoryMax')).toBe(4096n);
+    expect(unit?.get('CPUQuotaPerSecUSec')).toBe(130_000n);
+    expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
+    const quota = version === 1 ? 'cpu.cfs_quota_us' : 'cpu.max';
+    expect(await kernel.text(`${at('cpu', PATH)}/${quota}`)).toBe(version === 1 ? '13000' : '13000 100000');
+  });
+
+  test('what systemd has no word for is in the files', async () => {
+    await cgroups.create(POD, { hugePageLimits: new Map([['2MB', 4096n]]), oomGroup: true });
+    const file = version === 1 ? 'hugetlb.2MB.limit_in_bytes' : 'hugetlb.2MB.max';
+    expect(await kernel.text(`${at('hugetlb', PATH)}/${file}`)).toBe('4096');
+    if (version === 2) expect(await kernel.text(`${PATH}/memory.oom.group`)).toBe('1');
+  });
+
+  test('a slice of the first level is wanted by nobody but the root', async () => {
+    await cgroups.create(['kubepods'], {});
+    expect(systemd.units.get('kubepods.slice')?.get('Wants')).toEqual(['-.slice']);
+    expect(await cgroups.missing([])).toEqual([]);
+  });
+
+  test('other groups beside those of pods are none of its children', async () => {
+    await cgroups.create(POD, {});
+    const parent = '/kubepods.slice/kubepods-burstable.slice';
+    for (const other of ['cri-containerd-1.scope', 'other-pod9.slice', 'kubepods-burstable-a-b.slice']) {
+      await kernel.fs.mkdir(`/sys/fs/cgroup${at('memory', parent)}/${other}`);
+    }
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1-2']);
+  });
+
+  test('a group that goes is killed first, then stopped, then removed where systemd did not', async () => {
+    await cgroups.create(POD, {});
+    await kernel.fs.mkdir(`/sys/fs/cgroup${at('memory', PATH)}/cri-containerd-1.scope`);
+    await kernel.enter(`${at('memory', PATH)}/cri-containerd-1.scope`, 41, 42);
+    const destroying = cgroups.destroy(POD, signal);
+    await clock.advance(100);
+    await kernel.reap();
+    await clock.advance(2000);
+    await destroying;
+    expect(new Set(kernel.killed)).toEqual(new Set([41, 42]));
+    expect(systemd.stopped).toEqual([SLICE]);
+    expect(kernel.groups('').filter((path) => path.includes('pod1_2'))).toEqual([]);
+  });
+
+  test('a process that hangs keeps its group, is named after a second, and systemd is not asked to wait for it', async () => {
+    await cgroups.create(POD, {});
+    await kernel.enter(at('memory', PATH), 41);
+    kernel.stuck.add(41);
+    const destroying = cgroups.destroy(POD, signal).catch((err: unknown) => err);
+    await clock.advance(5000);
+    expect(await destroying).toMatchObject({ code: 'NotRemoved', message: expect.stringContaining('processes 41') });
+    expect(systemd.stopped).toEqual([]);
+  });
+
+  test('a systemd that is away when a group is to go: it stays, and goes when systemd is back', async () => {
+    await cgroups.create(POD, {});
+    systemd.fails = () => away;
+    await expect(cgroups.destroy(POD, signal)).rejects.toMatchObject({ code: 'Systemd' });
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1-2']);
+    systemd.fails = () => undefined;
+    await cgroups.destroy(POD, signal);
+    expect(await cgroups.children(['kubepods', 'burstable'])).toEqual([]);
+  });
+
+  test('a systemd that is away when a group is made: an error that says so, and nothing half done that counts', async () => {
+    systemd.fails = () => away;
+    await expect(cgroups.create(POD, { pidsLimit: 7 })).rejects.toMatchObject({
+      code: 'Systemd',
+      message: expect.stringContaining(SLICE),
+    });
+    expect(await cgroups.exists(POD)).toBe(false);
+  });
+
+  test('what systemd refuses is an error, and held by the kernel all the same', async () => {
+    systemd.fails = (member) => (member === 'set' ? refusal : undefined);
+    await expect(cgroups.create(POD, { pidsLimit: 7 })).rejects.toMatchObject({ code: 'Refused' });
+    expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
+  });
+
+  test('a slice that somebody else stopped is made again', async () => {
+    await cgroups.create(POD, { pidsLimit: 7 });
+    await systemd.stopUnit(SLICE);
+    expect(await cgroups.exists(POD)).toBe(false);
+    await cgroups.create(POD, { pidsLimit: 8 });
+    expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('8');
+  });
+
+  test('N5: pods of each class have their slices, named to runtimes, and lose them with the pod', async () => {
+    const pods = new PodCgroups({ open, clock }, { podPidsLimit: 9 });
+    const all = [guaranteed('g-1'), burstable('b-1'), bestEffort('e-1')];
+    for (const pod of all) expect(await pods.ensure(pod, signal)).toBe(true);
+    expect(all.map((pod) => pods.podCgroupParent(pod))).toEqual([
+      '/kubepods.slice/kubepods-podg_1.slice',
+      '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podb_1.slice',
+      '/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pode_1.slice',
+    ]);
+    expect(await pods.pods(signal)).toEqual(new Set(['g-1', 'b-1', 'e-1']));
+    for (const pod of all) await pods.destroy(pod.metadata.uid, signal);
+    expect(await pods.pods(signal)).toEqual(new Set());
+    expect([...systemd.units.keys()].sort()).toEqual([
+      ...['kubepods-besteffort.slice', 'kubepods-burstable.slice', 'kubepods.slice'],
+    ]);
+  });
+
+  test('K1: slices that a kubelet left behind are known to the next one', async () => {
+    await cgroups.create(POD, {});
+    expect(await new PodCgroups({ open, clock }).pods(signal)).toEqual(new Set(['1-2']));
+  });
+});
+
+describe('a machine', () => {
+  test('without systemd has no such driver', async () => {
+    const kernel = new FakeKernel(new FakeClock(), 2);
+    await kernel.boot();
+    const systemd = new FakeSystemd(kernel);
+    const ports = { fs: kernel.fs, kill: kernel.kill };
+    await expect(openCgroups({ ...ports, systemd }, 'systemd')).rejects.toMatchObject({
+      code: 'UnsupportedDriver',
+      message: expect.stringContaining('systemd not running on this host'),
+    });
+    await expect(openCgroups(ports, 'systemd')).rejects.toMatchObject({ code: 'UnsupportedDriver' });
+  });
+});

@@ -1,0 +1,132 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { DbusConnection } from '../../src/dbus/connection.ts';
+import { type DbusMessage, encodeMessage } from '../../src/dbus/message.ts';
+import { type Answer, FakePeer } from './fake-peer.ts';
+
+const CALL = { path: '/a', interface: 'a.B', member: 'Do' };
+
+describe('a connection', () => {
+  let clock: FakeClock;
+  let signals: DbusMessage[];
+  let answer: (call: DbusMessage) => Answer;
+  let peer: FakePeer;
+  let connection: DbusConnection;
+  const connect = (): void => {
+    peer = new FakePeer((call) => answer(call));
+    connection = new DbusConnection(
+      { clock, stream: peer, onSignal: (signal) => signals.push(signal) },
+      { userId: 1000, timeoutMs: 5000 },
+    );
+  };
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    signals = [];
+    answer = () => ({ signature: 's', body: ['yes'] });
+    connect();
+  });
+
+  test('says who it is, then its name is asked for on a bus', async () => {
+    await connection.open(true);
+    expect(peer.lines).toBe(`\0AUTH EXTERNAL ${Buffer.from('1000').toString('hex')}\nBEGIN\n`);
+    expect(peer.calls.map(({ member, destination }) => [member, destination])).toEqual([
+      ['Hello', 'org.freedesktop.DBus'],
+    ]);
+  });
+
+  test('a peer that is no bus is asked for no name', async () => {
+    await connection.open(false);
+    expect(peer.calls).toEqual([]);
+  });
+
+  test('answers belong to their calls, in whatever order they come, byte by byte or all at once', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const calls = ['a', 'b', 'c'].map((member) => connection.call({ ...CALL, member }));
+    await clock.settle();
+    const replies = peer.calls
+      .map(({ serial, member = '' }) =>
+        encodeMessage({ type: 'return', serial: 1, replySerial: serial, signature: 's', body: [`${member}!`] }),
+      )
+      .reverse();
+    for (const byte of replies[0] ?? []) peer.send(Uint8Array.of(byte));
+    peer.send(Buffer.concat(replies.slice(1)));
+    expect((await Promise.all(calls)).map(({ body }) => body[0])).toEqual(['a!', 'b!', 'c!']);
+  });
+
+  test('an error has its name and its text', async () => {
+    answer = () => ({ error: 'org.x.No', text: 'never' });
+    await connection.open(false);
+    await expect(connection.call(CALL)).rejects.toMatchObject({
+      code: 'Remote',
+      remoteName: 'org.x.No',
+      message: 'never',
+    });
+  });
+
+  test('a peer that does not answer costs a deadline, and its late answer nothing', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const call = connection.call(CALL).catch((err: unknown) => err);
+    await clock.advance(5000);
+    expect(await call).toMatchObject({ code: 'Timeout', message: expect.stringContaining('a.B.Do') });
+    peer.send(encodeMessage({ type: 'return', serial: 1, replySerial: 1, body: [] }));
+    answer = () => ({ signature: '', body: [] });
+    await connection.call(CALL);
+  });
+
+  test('a peer that does not greet costs a deadline', async () => {
+    peer.greeting = '';
+    const opening = connection.open(true).catch((err: unknown) => err);
+    await clock.advance(5000);
+    expect(await opening).toMatchObject({ code: 'Timeout' });
+  });
+
+  test.each([
+    ['a refusal', 'REJECTED EXTERNAL\r\n'],
+    ['something else', 'HTTP/1.1 400 Bad Request\r\n'],
+    ['a line without end', 'x'.repeat(20_000)],
+  ])('a greeting that is %s ends it', async (_name, greeting) => {
+    peer.greeting = greeting;
+    await expect(connection.open(true)).rejects.toMatchObject({ code: 'Protocol' });
+    expect(peer.destroyed).toBe(true);
+  });
+
+  test('bytes that are no message end it, and everything that waits', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const call = connection.call(CALL).catch((err: unknown) => err);
+    await clock.settle();
+    peer.send(Buffer.alloc(16, 7));
+    expect(await call).toMatchObject({ code: 'Protocol' });
+    expect(connection.isClosed).toBe(true);
+    await expect(connection.call(CALL)).rejects.toMatchObject({ code: 'Protocol' });
+  });
+
+  test('a connection that ends ends what waits', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const call = connection.call(CALL).catch((err: unknown) => err);
+    await clock.settle();
+    peer.end(new Error('ECONNRESET'));
+    expect(await call).toMatchObject({ code: 'Closed', message: expect.stringContaining('ECONNRESET') });
+  });
+
+  test('an abort ends one call alone', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const ending = new AbortController();
+    const call = connection.call(CALL, ending.signal).catch((err: unknown) => err);
+    await clock.settle();
+    ending.abort(new Error('stop'));
+    expect(await call).toMatchObject({ message: 'stop' });
+    expect(connection.isClosed).toBe(false);
+  });
+
+  test('signals are told', async () => {
+    await connection.open(false);
+    peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
+    expect(signals).toMatchObject([{ type: 'signal', member: 'Changed', body: [4], sender: ':1.7' }]);
+  });
+});

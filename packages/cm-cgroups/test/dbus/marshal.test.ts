@@ -1,0 +1,151 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DbusError } from '../../src/dbus/errors.ts';
+import { marshal } from '../../src/dbus/marshal.ts';
+import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from '../../src/dbus/message.ts';
+import { Unmarshaller } from '../../src/dbus/unmarshal.ts';
+import { type DbusValue, Variant } from '../../src/dbus/values.ts';
+import { typed } from './arbitrary.ts';
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+describe('values as bytes', () => {
+  test('what is written is read again, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.array(typed, { maxLength: 4 }), (all) => {
+        const signature = all.map(([one]) => one).join('');
+        fc.pre(signature.length < 255);
+        const values = all.map(([, value]) => value);
+        const reader = new Unmarshaller(marshal(signature, values), true);
+        expect(reader.values(signature)).toEqual(values);
+      }),
+    );
+  });
+
+  // As the specification shows them, and dbus-send writes them.
+  test.each<[string, DbusValue[], string]>([
+    ['s', ['foo'], '03000000666f6f00'],
+    ['yu', [1, 2], '0100000002000000'],
+    ['ai', [[5, -1]], '0800000005000000ffffffff'],
+    ['ax', [[]], '0000000000000000'],
+    ['v', [new Variant('t', 1n)], '01740000000000000100000000000000'],
+    ['a{sv}', [[['k', new Variant('b', true)]]], '1000000000000000010000006b0001620000000001000000'],
+    ['(ayq)', [[Uint8Array.of(9), 258]], '0100000009000201'],
+    ['g', ['a{sv}'], '05617b73767d00'],
+  ])('%s as the specification has it (%#)', (signature, values, expected) => {
+    expect(hex(marshal(signature, values))).toBe(expected);
+  });
+
+  test.each<[string, DbusValue[]]>([
+    ['y', [256]],
+    ['i', [2 ** 31]],
+    ['u', [-1]],
+    ['u', [1.5]],
+    ['t', [1]],
+    ['t', [1n << 64n]],
+    ['x', [-(1n << 63n) - 1n]],
+    ['b', [1]],
+    ['s', [7]],
+    ['s', ['a\0b']],
+    ['s', ['\ud800']],
+    ['o', ['no/path']],
+    ['o', ['/a//b']],
+    ['g', ['{']],
+    ['v', ['bare']],
+    ['as', ['no list']],
+    ['(ss)', [['one']]],
+    ['ss', ['one']],
+    ['h', [0]],
+    ['a{vs}', [[]]],
+    ['()', [[]]],
+    ['(s', [['x']]],
+    ['{ss}', [['a', 'b']]],
+  ])('%s does not take what does not fit (%#)', (signature, values) => {
+    expect(() => marshal(signature, values)).toThrow(DbusError);
+  });
+
+  test('big-endian numbers are read as what they are', () => {
+    const bytes = Buffer.from('0000000100020003' + '0000000000000004' + '3ff0000000000000', 'hex');
+    expect(new Unmarshaller(bytes, false).values('uqqtd')).toEqual([1, 2, 3, 4n, 1]);
+  });
+});
+
+describe('bytes of others', () => {
+  test('whatever they are, they are values or refused, and nothing beyond them is read', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), typed, fc.boolean(), (bytes, [signature], little) => {
+        try {
+          new Unmarshaller(bytes, little).values(signature);
+        } catch (err) {
+          if (!DbusError.is(err)) throw err;
+        }
+      }),
+    );
+  });
+
+  test('a message of which any one byte is another one is read, or refused as what it is', () => {
+    const whole = encodeMessage({
+      type: 'signal',
+      serial: 9,
+      path: '/a',
+      interface: 'b.c',
+      member: 'd',
+      signature: 'a{sv}',
+      body: [[['k', new Variant('as', ['x'])]]],
+    });
+    fc.assert(
+      fc.property(fc.nat(whole.length - 1), fc.integer({ min: 0, max: 255 }), (at, byte) => {
+        const bytes = Buffer.from(whole);
+        bytes[at] = byte;
+        try {
+          const length = messageLength(bytes);
+          if (length !== undefined && length <= bytes.length) decodeMessage(bytes.subarray(0, length));
+        } catch (err) {
+          if (!DbusError.is(err)) throw err;
+        }
+      }),
+    );
+  });
+
+  test.each([
+    ['an array longer than the message', 'as', 'ff000000'],
+    ['an array that ends within an item', 'au', '0300000001000000'],
+    ['a text without its end', 's', '0100000041'],
+    ['a boolean that is none', 'b', '02000000'],
+    ['padding that is not 0', 'yu', '01ff000001000000'],
+    ['variants deep in one another', 'v', '017600'.repeat(40)],
+  ])('%s', (_name, signature, bytes) => {
+    const read = () => new Unmarshaller(Buffer.from(bytes, 'hex'), true).values(signature);
+    expect(read).toThrow(DbusError);
+  });
+});
+
+describe('messages', () => {
+  const message: DbusMessage = {
+    ...{ type: 'call', serial: 7, path: '/org/x', interface: 'org.x.Y', member: 'Do', destination: 'org.x' },
+    ...{ signature: 'sa(sv)', body: ['unit', [['P', new Variant('t', 3n)]]] },
+  };
+
+  test('a message is the same when it is read', () => {
+    const bytes = Buffer.from(encodeMessage(message));
+    expect(messageLength(bytes)).toBe(bytes.length);
+    expect(decodeMessage(bytes)).toEqual(message);
+    expect(messageLength(bytes.subarray(0, 15))).toBeUndefined();
+  });
+
+  test('one that is said to be endless is refused before it is waited for', () => {
+    const bytes = Buffer.from(encodeMessage(message));
+    bytes.writeUInt32LE(0xffff_fff0, 4);
+    expect(() => messageLength(bytes)).toThrow(/bytes/);
+  });
+
+  test('header fields that nobody knows are passed over; those of another type are refused', () => {
+    const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, path: '/a', member: 'm', body: [] }));
+    const unknown = Buffer.from(bytes);
+    unknown[16] = 99;
+    expect(decodeMessage(unknown).path).toBeUndefined();
+    const other = Buffer.from(bytes);
+    other[16] = 5;
+    expect(() => decodeMessage(other)).toThrow(/replySerial of type o/);
+  });
+});
