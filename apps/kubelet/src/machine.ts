@@ -12,6 +12,10 @@ export interface Machine {
   readonly selinux: boolean;
   readonly cgroupVersion: 1 | 2;
   readonly cpus: number;
+  /** The CPUs that are online, as the kernel lists them: `0-3`. Empty where it does not tell. */
+  readonly onlineCpus: string;
+  /** Whether anything is swapped to. */
+  readonly swapOn: boolean;
   readonly memoryCapacityBytes: number;
   readonly swapCapacityBytes: number;
   /** Whether the kernel accounts swap per cgroup. */
@@ -39,6 +43,8 @@ export async function readMachine(fs: Files): Promise<Machine> {
     selinux: await fs.exists('/sys/fs/selinux/enforce'),
     cgroupVersion,
     cpus: os.availableParallelism(),
+    onlineCpus: (await readText(fs, '/sys/devices/system/cpu/online')).trim(),
+    swapOn: (await readText(fs, '/proc/swaps')).trim().split('\n').length > 1,
     memoryCapacityBytes: kibibytes(meminfo, 'MemTotal'),
     swapCapacityBytes: kibibytes(meminfo, 'SwapTotal'),
     swapControllerAvailable: await hasSwapController(fs, cgroupVersion),

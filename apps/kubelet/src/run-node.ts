@@ -2,7 +2,14 @@ import { connect as connectSocket } from 'node:net';
 import os from 'node:os';
 import { posix } from 'node:path';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
-import { type CgroupDriver, DbusSystemd, openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
+import {
+  type CgroupDriver,
+  DbusSystemd,
+  openCgroups,
+  openGroups,
+  ProcessGroups,
+  readHierarchy,
+} from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
@@ -21,6 +28,7 @@ import {
 } from '@node-agent/telemetry';
 import { MountCommand } from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
+import { adjustKernel } from './kernel-settings.ts';
 import type { Machine } from './machine.ts';
 import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
@@ -60,6 +68,8 @@ export async function runNode(
   const fs = nodeFileSystem;
   // What containers write is not for every user of the machine.
   for (const directory of [flags.rootDir, configuration.podLogsDir]) await fs.mkdir(directory, { mode: 0o750 });
+  if (machine.swapOn && configuration.failSwapOn) throw new Error(SWAP_IS_ON);
+  await adjustKernel(fs, configuration.protectKernelDefaults, logger);
   const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
 
@@ -114,6 +124,7 @@ export async function runNode(
     imageEndpoint === configuration.containerRuntimeEndpoint ? runtimeClient : connect(imageEndpoint);
   const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
 
+  const kill = process.kill.bind(process);
   // Connected only where the driver is systemd.
   const systemd = new DbusSystemd(
     { connect: (path) => connectSocket(path), clock },
@@ -128,8 +139,7 @@ export async function runNode(
     gauges: await nodeGauges(fs, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
-      openCgroups: (driver: CgroupDriver) =>
-        openCgroups({ fs, clock, kill: process.kill.bind(process), systemd }, driver),
+      openCgroups: (driver: CgroupDriver) => openCgroups({ fs, clock, kill, systemd }, driver),
     }),
     ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
   };
@@ -172,9 +182,16 @@ export async function runNode(
   if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));
   if (servers.main) group.add((ending) => kubelet.listenAndServe(ending));
   if (servers.readOnly) group.add((ending) => kubelet.listenAndServeReadOnly(ending));
+  const ownGroups = new ProcessGroups(
+    { fs, clock, logger: logger.child({ component: 'cgroups' }), open: () => openGroups({ fs, clock, kill }) },
+    { pid: process.pid, kubelet: configuration.kubeletCgroups, system: configuration.systemCgroups },
+  );
+  if (configuration.kubeletCgroups || configuration.systemCgroups) group.add((ending) => ownGroups.start(ending));
   group.add((ending) => forgetEvents(kubelet, events, clock, ending));
   await group.ended();
 }
+
+const SWAP_IS_ON = 'running with swap on is not supported, please disable swap or set --fail-swap-on flag to false';
 
 const CGROUP_V1_WARNING =
   'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1';

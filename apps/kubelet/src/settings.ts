@@ -5,12 +5,16 @@ import { type FeatureGates, isFeatureName, type KubeletConfiguration, type Kubel
 import { parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
+import { parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
+import { reservedGroups } from './enforced-resources.ts';
 import type { Machine } from './machine.ts';
 import type { NodeIdentity } from './node-identity.ts';
 import type { NodeResources } from './node-resources.ts';
 
 /** The first delay before a crashing container is started again; the configuration can only lower the longest one. */
 const INITIAL_BACK_OFF_MS = 10_000;
+/** The page size of every architecture that Node.js is built for, but for some kernels of arm64: there a multiple of it. */
+const PAGE_BYTES = 4096;
 
 /** What a node is run by: what it was told, what was found, and what was made of both. */
 export interface NodeSetup {
@@ -28,6 +32,9 @@ export interface NodeSetup {
 /** What the configuration, the flags and the machine mean for the parts of the kubelet. */
 export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConfiguration> {
   const { configuration, flags, featureGates, machine, identity, sources, servers } = setup;
+  const memoryQos = featureGates.enabled('MemoryQoS') && machine.cgroupVersion === 2;
+  // Of a slice that has no CPUs of its own systemd takes the controller away again; on v1 a group has its parent's by itself.
+  const cpus = machine.cgroupVersion === 2 && machine.onlineCpus !== '' ? { cpus: machine.onlineCpus } : {};
   const maxBackOffMs = configuration.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000;
   return {
     configuration,
@@ -51,6 +58,14 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
         swapBehavior: configuration.memorySwap.swapBehavior || 'NoSwap',
         hugePageSizes: machine.hugePageSizes,
         singleProcessOomKill: configuration.singleProcessOOMKill ?? machine.cgroupVersion === 1,
+        ...(memoryQos && {
+          memoryQos: {
+            throttlingFactor: configuration.memoryThrottlingFactor,
+            reservationPolicy: configuration.memoryReservationPolicy,
+            allocatableMemoryBytes: memoryBytes(setup.resources.allocatable),
+            pageSizeBytes: PAGE_BYTES,
+          },
+        }),
       },
     },
     nodeLabels: initialLabels({
@@ -124,7 +139,9 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
     cgroups: {
       driver: configuration.cgroupDriver,
       cgroupRoot: configuration.cgroupRoot || '/',
-      limits: listResourceConfig(setup.resources.enforced),
+      limits: { ...listResourceConfig(setup.resources.enforced), ...cpus },
+      reserved: reservedGroups(configuration, { cpus, memoryQos }),
+      ...(memoryQos && { memoryQos: configuration.memoryReservationPolicy }),
       podPidsLimit: configuration.podPidsLimit,
       cpuCfsQuota: configuration.cpuCFSQuota,
       cpuCfsQuotaPeriodUs: configuration.cpuCFSQuotaPeriodMs * 1000,
@@ -145,6 +162,10 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
 /** The features that the node declares; none of them takes more than its gate. */
 function declared(gates: FeatureGates): readonly string[] {
   return declaredFeatures((gate) => isFeatureName(gate) && gates.effective(gate), undefined);
+}
+
+function memoryBytes({ memory }: ResourceListJson): number {
+  return memory === undefined ? 0 : Number(parseQuantity(memory).value());
 }
 
 /**

@@ -1,15 +1,19 @@
+import { FakeClock } from '@node-agent/async/testing';
 import {
   defaultConfiguration,
   type KubeletConfiguration,
   parseCommandLine,
   resolveFeatureGates,
 } from '@node-agent/config';
+import { systemError } from '@node-agent/host';
+import { MemoryFileSystem } from '@node-agent/host/testing';
 import { parseReservations } from '@node-agent/node-status';
 import { formatResourceList, parseResourceList } from '@node-agent/pod-spec';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
 import { endingLogger, isOfClosing } from '../src/ending-logger.ts';
-import { enforcedResources } from '../src/enforced-resources.ts';
+import { enforcedResources, reservedGroups } from '../src/enforced-resources.ts';
+import { adjustKernel } from '../src/kernel-settings.ts';
 import type { Machine } from '../src/machine.ts';
 import { nodeIdentity } from '../src/node-identity.ts';
 import { allocatableOf } from '../src/node-resources.ts';
@@ -156,6 +160,8 @@ describe('settings', () => {
     selinux: false,
     cgroupVersion: 2,
     cpus: 4,
+    onlineCpus: '0-3',
+    swapOn: false,
     memoryCapacityBytes: 1024,
     swapCapacityBytes: 0,
     swapControllerAvailable: false,
@@ -223,4 +229,89 @@ test('images behind an endpoint of their own are asked for there, everything els
   expect(both.listImages({})).toBe('images of images');
   expect(both.listContainers({})).toBe('containers of runtime');
   expect(withImageService(runtime, runtime)).toBe(runtime);
+});
+
+describe('groups that are held to what is reserved for them', () => {
+  const configuration = {
+    ...defaultConfiguration(),
+    systemReserved: { cpu: '500m', memory: '1Gi' },
+    systemReservedCgroup: '/system.slice',
+    kubeReservedCgroup: '/kube.slice',
+  };
+  const cpus = { cpus: '0-3' };
+  test.each([
+    [['pods'], []],
+    [
+      ['system-reserved'],
+      [
+        [
+          'system-reserved',
+          '/system.slice',
+          { cpuShares: 512, memoryBytes: 2 ** 30, hugePageLimits: new Map(), ...cpus },
+        ],
+      ],
+    ],
+    [
+      ['system-reserved-compressible'],
+      [['system-reserved-compressible', '/system.slice', { cpuShares: 512, ...cpus }]],
+    ],
+    [['pods', 'kube-reserved'], [['kube-reserved', '/kube.slice', undefined]]],
+  ])('enforceNodeAllocatable %j', (enforceNodeAllocatable, expected) => {
+    const groups = reservedGroups({ ...configuration, enforceNodeAllocatable }, { cpus, memoryQos: false });
+    expect(groups.map(({ level, cgroup, limits }) => [level, cgroup, limits])).toEqual(expected);
+  });
+
+  test('MemoryQoS protects what they have; of what is compressible there is no memory', () => {
+    const limitsOf = (level: string) =>
+      reservedGroups({ ...configuration, enforceNodeAllocatable: [level] }, { cpus, memoryQos: true })[0]?.limits;
+    expect(limitsOf('system-reserved')?.unified).toEqual({ 'memory.min': String(2 ** 30) });
+    expect(limitsOf('system-reserved-compressible')?.unified).toBeUndefined();
+  });
+});
+
+describe("the kernel's settings", () => {
+  const settings = async (values: Record<string, string>) => {
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    const all = {
+      'vm/overcommit_memory': '1',
+      'vm/panic_on_oom': '0',
+      'kernel/panic': '10',
+      'kernel/panic_on_oops': '1',
+    };
+    const keys = { 'kernel/keys/root_maxkeys': '1000000', 'kernel/keys/root_maxbytes': '25000000' };
+    for (const [name, value] of Object.entries({ ...all, ...keys, ...values })) {
+      await fs.mkdir(`/proc/sys/${name.slice(0, name.lastIndexOf('/'))}`);
+      await fs.writeFile(`/proc/sys/${name}`, `${value}\n`);
+    }
+    return fs;
+  };
+  const read = async (fs: MemoryFileSystem, name: string) =>
+    new TextDecoder().decode(await fs.readFile(`/proc/sys/${name}`)).trim();
+
+  test('are made what is expected', async () => {
+    const fs = await settings({ 'vm/overcommit_memory': '0' });
+    await adjustKernel(fs, false, captureLogger().logger);
+    expect(await read(fs, 'vm/overcommit_memory')).toBe('1');
+  });
+
+  test('are named and left where they are protected', async () => {
+    const fs = await settings({ 'vm/overcommit_memory': '0', 'kernel/panic': '0' });
+    await expect(adjustKernel(fs, true, captureLogger().logger)).rejects.toThrow(
+      '[invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0, invalid kernel flag: kernel/panic, expected value: 10, actual value: 0]',
+    );
+    expect(await read(fs, 'vm/overcommit_memory')).toBe('0');
+    await adjustKernel(await settings({}), true, captureLogger().logger);
+  });
+
+  test('one that cannot be changed is told of, and costs nothing else', async () => {
+    const fs = await settings({ 'vm/overcommit_memory': '0', 'kernel/panic': '0' });
+    const writeFile: MemoryFileSystem['writeFile'] = async (path, data) => {
+      if (path.endsWith('overcommit_memory')) throw systemError('EROFS', 'open', path);
+      await fs.writeFile(path, data);
+    };
+    const { logger, lines } = captureLogger();
+    await adjustKernel({ readFile: (path) => fs.readFile(path), writeFile }, false, logger);
+    expect(lines.map(({ level }) => level)).toContain('warn');
+    expect(await read(fs, 'kernel/panic')).toBe('10');
+  });
 });

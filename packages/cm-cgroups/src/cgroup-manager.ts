@@ -6,6 +6,8 @@ export interface CgroupManager {
   readonly version: 1 | 2;
   /** The group's path as runtimes want it: that of their `cgroup_parent`. */
   path(name: CgroupName): string;
+  /** The name of the group at a path, as people write it for this driver: `/system.slice`, or `/system`. */
+  parse(path: string): CgroupName;
   exists(name: CgroupName): Promise<boolean>;
   /** What keeps a group from existing as a whole, for people; nothing where it does. */
   missing(name: CgroupName): Promise<readonly string[]>;
@@ -31,6 +33,8 @@ export interface CgroupManager {
 export interface CgroupGroups extends CgroupManager {
   /** Makes a group with its parents in every hierarchy, where it is not there, with all controllers. @throws CgroupError `Refused` */
   make(name: CgroupName): Promise<void>;
+  /** Where a group is in each hierarchy, or in that of one controller. */
+  directories(name: CgroupName, controller?: string): readonly string[];
   /**
    * Kills what is in a group and all below it, and waits a second at most until it is gone.
    * @throws CgroupError `NotRemoved`: the processes that are left are named

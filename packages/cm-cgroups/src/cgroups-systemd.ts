@@ -33,6 +33,10 @@ export class CgroupsSystemd implements CgroupManager {
     return this.#groups.path(name);
   }
 
+  parse(path: string): CgroupName {
+    return this.#groups.parse(path);
+  }
+
   async exists(name: CgroupName): Promise<boolean> {
     return await this.#groups.exists(name);
   }

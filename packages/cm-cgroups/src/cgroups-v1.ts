@@ -11,7 +11,14 @@ import { type CgroupV1Hierarchy, readText } from './hierarchy.ts';
 import { machineHugePageSizes } from './huge-page-sizes.ts';
 import { killProcesses } from './kill-processes.ts';
 import type { CgroupComponents } from './manager-components.ts';
-import { type CgroupDriver, type CgroupName, childPart, driverPath, parseCgroupfsPath } from './names.ts';
+import {
+  type CgroupDriver,
+  type CgroupName,
+  childPart,
+  driverPath,
+  parseCgroupfsPath,
+  parseDriverPath,
+} from './names.ts';
 import { readV1Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
@@ -38,6 +45,10 @@ export class CgroupsV1 implements CgroupGroups {
 
   path(name: CgroupName): string {
     return driverPath(name, this.#driver);
+  }
+
+  parse(path: string): CgroupName {
+    return parseDriverPath(path, this.#driver);
   }
 
   async exists(name: CgroupName): Promise<boolean> {
@@ -83,18 +94,18 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
-    const directories = this.#directories(name);
+    const directories = this.directories(name);
     await removeGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
   }
 
   async empty(name: CgroupName, signal: AbortSignal): Promise<void> {
-    const directories = this.#directories(name);
+    const directories = this.directories(name);
     await emptyGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
   }
 
   async children(name: CgroupName): Promise<readonly string[]> {
     const { fs } = this.#components;
-    const found = await Promise.all(this.#directories(name).map((directory) => subgroups(fs, directory)));
+    const found = await Promise.all(this.directories(name).map((directory) => subgroups(fs, directory)));
     return [...new Set(found.flat().flatMap((directory) => childPart(name, directory, this.#driver) ?? []))];
   }
 
@@ -142,7 +153,8 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   /** In every hierarchy once: several controllers may share one. */
-  #directories(name: CgroupName): readonly string[] {
-    return [...new Set(this.#mounts.values())].map((mount) => `${mount}${this.path(name)}`);
+  directories(name: CgroupName, controller?: string): readonly string[] {
+    const mounts = controller === undefined ? this.#mounts.values() : [this.#mounts.get(controller) ?? []].flat();
+    return [...new Set(mounts)].map((mount) => `${mount}${this.path(name)}`);
   }
 }

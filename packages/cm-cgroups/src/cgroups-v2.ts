@@ -10,7 +10,14 @@ import { type CgroupV2Hierarchy, readText, readWords } from './hierarchy.ts';
 import { machineHugePageSizes } from './huge-page-sizes.ts';
 import { killProcesses } from './kill-processes.ts';
 import type { CgroupComponents } from './manager-components.ts';
-import { type CgroupDriver, type CgroupName, childPart, driverPath, parseCgroupfsPath } from './names.ts';
+import {
+  type CgroupDriver,
+  type CgroupName,
+  childPart,
+  driverPath,
+  parseCgroupfsPath,
+  parseDriverPath,
+} from './names.ts';
 import { readV2Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
@@ -34,6 +41,10 @@ export class CgroupsV2 implements CgroupGroups {
 
   path(name: CgroupName): string {
     return driverPath(name, this.#driver);
+  }
+
+  parse(path: string): CgroupName {
+    return parseDriverPath(path, this.#driver);
   }
 
   async exists(name: CgroupName): Promise<boolean> {
@@ -87,6 +98,10 @@ export class CgroupsV2 implements CgroupGroups {
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
     const directory = this.#directory(name);
     await removeGroup(this.#components, [directory], () => this.#kill(directory), signal);
+  }
+
+  directories(name: CgroupName): readonly string[] {
+    return [this.#directory(name)];
   }
 
   async empty(name: CgroupName, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `InvalidName`: a part of a name that no group may have
  * - `UnsupportedDriver`: the driver systemd where systemd does not run
  * - `NoHierarchy`: no cgroups are mounted
- * - `MissingRoot`: the group that all others are to be made in is not there
+ * - `MissingRoot`: a group that has to be there is not: that which all others are made in, or one that is held to a reservation
  * - `MissingController`: a limit of a controller that this machine has not got
  * - `Systemd`: systemd cannot be asked, or did not answer in time; to be tried again
  * - `Refused`: the kernel, or systemd, did not take a value; all others are set

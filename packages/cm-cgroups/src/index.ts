@@ -17,6 +17,7 @@ export { CgroupError, type CgroupErrorCode } from './errors.ts';
 export { type CgroupHierarchy, type CgroupV1Hierarchy, type CgroupV2Hierarchy, readHierarchy } from './hierarchy.ts';
 export { type HugePageLimits, hugePageLimits } from './huge-pages.ts';
 export type { CgroupComponents } from './manager-components.ts';
+export type { MemoryReservationPolicy } from './memory-qos.ts';
 export {
   type CgroupDriver,
   type CgroupName,
@@ -28,11 +29,13 @@ export {
   systemdPath,
 } from './names.ts';
 export { allocatableAbsolute, listResourceConfig } from './node-resources.ts';
-export { openCgroups } from './open-cgroups.ts';
+export { openCgroups, openGroups } from './open-cgroups.ts';
 export { PodCgroups, type PodCgroupsComponents, type PodCgroupsOptions } from './pod-cgroups.ts';
 export { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 export { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
+export { ProcessGroups, type ProcessGroupsComponents, type ProcessGroupsOptions } from './process-groups.ts';
 export { qosShares } from './qos-resources.ts';
+export type { ReservedGroup } from './reserved-groups.ts';
 export type { GroupLimits, ResourceConfig } from './resource-config.ts';
 export {
   DbusSystemd,

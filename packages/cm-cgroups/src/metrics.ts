@@ -1,5 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import type { Metrics } from '@node-agent/telemetry';
+import type { MemoryProtection } from './memory-qos.ts';
 
 /** What is done to groups. */
 export type CgroupOperation = 'create' | 'update' | 'destroy';
@@ -21,5 +22,21 @@ export function cgroupTimer(
     } finally {
       durations.observe({ operation_type: operation }, (clock.monotonic() - beganMs) / 1000);
     }
+  };
+}
+
+/** `kubelet_memory_qos_node_memory_min_bytes` and `..._low_bytes`: there only where the gate `MemoryQoS` is on. */
+export function memoryProtectionGauges(metrics: Metrics): (protection: MemoryProtection) => void {
+  const min = metrics.gauge({
+    name: 'kubelet_memory_qos_node_memory_min_bytes',
+    help: 'Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel.',
+  });
+  const low = metrics.gauge({
+    name: 'kubelet_memory_qos_node_memory_low_bytes',
+    help: 'Total cgroup v2 memory.low in bytes for Burstable pods. This memory is soft-reserved and may be reclaimed under extreme pressure.',
+  });
+  return ({ guaranteedBytes, burstableBytes }) => {
+    min.set({}, Number(guaranteedBytes));
+    low.set({}, Number(burstableBytes));
   };
 }

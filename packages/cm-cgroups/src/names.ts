@@ -54,6 +54,11 @@ export function driverPath(name: CgroupName, driver: CgroupDriver): string {
   return driver === 'systemd' ? systemdPath(name) : cgroupfsPath(name);
 }
 
+/** The name that a path stands for, as a driver has it. */
+export function parseDriverPath(path: string, driver: CgroupDriver): CgroupName {
+  return driver === 'systemd' ? parseSystemdPath(path) : parseCgroupfsPath(path);
+}
+
 /** The last part of the name of a group's directory below another group's; `undefined` where it is none that a driver made there. */
 export function childPart(parent: CgroupName, directory: string, driver: CgroupDriver): string | undefined {
   if (driver === 'cgroupfs') return directory;

@@ -16,13 +16,18 @@ export function allocatableAbsolute(capacity: ResourceList, ...reserved: readonl
   return result;
 }
 
-/** What a list of resources, `pid` among them, means for a group (`getCgroupConfigInternal` upstream). */
-export function listResourceConfig(list: ResourceList): ResourceConfig {
+/**
+ * What a list of resources, `pid` among them, means for a group (`getCgroupConfigInternal` upstream).
+ * @param only what can be had less of without harm, which is CPU time; all by default
+ */
+export function listResourceConfig(list: ResourceList, only: 'all' | 'compressible' = 'all'): ResourceConfig {
   const cpu = list.get('cpu');
+  const shares = cpu && { cpuShares: milliCpuToShares(Number(cpu.milliValue())) };
+  if (only === 'compressible') return { ...shares };
   const memory = list.get('memory');
   const pids = list.get('pid');
   return {
-    ...(cpu && { cpuShares: milliCpuToShares(Number(cpu.milliValue())) }),
+    ...shares,
     ...(memory && { memoryBytes: Number(memory.value()) }),
     ...(pids && { pidsLimit: Number(pids.value()) }),
     hugePageLimits: hugePageLimits(list),

@@ -18,16 +18,22 @@ export async function openCgroups(
   components: CgroupComponents,
   driver: CgroupDriver = 'cgroupfs',
 ): Promise<CgroupManager> {
-  const hierarchy = await readHierarchy(components.fs);
-  const groups: CgroupGroups =
-    hierarchy.version === 2
-      ? new CgroupsV2(components, hierarchy, driver)
-      : new CgroupsV1(components, hierarchy, driver);
+  const groups = await openGroups(components, driver);
   if (driver === 'cgroupfs') return groups;
   const { fs, systemd } = components;
   if (systemd === undefined) throw unsupported('there is no way to ask it');
   if (!(await fs.exists(SYSTEMD_RUNS))) throw unsupported('systemd not running on this host');
   return new CgroupsSystemd({ systemd, groups });
+}
+
+/** The groups of this machine by their files, whoever makes them. @param driver whose names they have @throws CgroupError `NoHierarchy`, `Io` */
+export async function openGroups(
+  components: Omit<CgroupComponents, 'systemd'>,
+  driver: CgroupDriver = 'cgroupfs',
+): Promise<CgroupGroups> {
+  const hierarchy = await readHierarchy(components.fs);
+  if (hierarchy.version === 2) return new CgroupsV2(components, hierarchy, driver);
+  return new CgroupsV1(components, hierarchy, driver);
 }
 
 function unsupported(why: string): CgroupError {

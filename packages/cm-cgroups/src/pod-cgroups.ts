@@ -13,12 +13,14 @@ import type { CgroupManager } from './cgroup-manager.ts';
 import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 import { growing } from './growing.ts';
-import { cgroupTimer } from './metrics.ts';
+import { type MemoryProtection, qosMemoryProtection } from './memory-qos.ts';
+import { cgroupTimer, memoryProtectionGauges } from './metrics.ts';
 import { type CgroupName, cgroupfsPath, parseCgroupfsPath } from './names.ts';
 import { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 import { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
 import { PodTree } from './pod-tree.ts';
 import { qosShares } from './qos-resources.ts';
+import type { ReservedGroup } from './reserved-groups.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
 export interface PodCgroupsComponents {
@@ -39,6 +41,8 @@ export interface PodCgroupsOptions extends PodLimitOptions {
   readonly cgroupRoot?: string;
   /** What all pods together are held to; see `listResourceConfig`. Default: nothing. */
   readonly limits?: ResourceConfig;
+  /** The groups beside those of pods that are held to what is reserved for them. Default: none. */
+  readonly reserved?: readonly ReservedGroup[];
   /** Whom events about the limits of all pods are about. */
   readonly nodeRef?: ObjectReference;
 }
@@ -68,6 +72,7 @@ export class PodCgroups {
   readonly #logger: Logger;
   readonly #recorder: EventRecorder;
   readonly #timed: ReturnType<typeof cgroupTimer>;
+  readonly #reportMemory: (protection: MemoryProtection) => void;
   readonly #options: PodCgroupsOptions;
   readonly #root: CgroupName;
   readonly #qos: ReturnType<typeof qosNames>;
@@ -89,7 +94,9 @@ export class PodCgroups {
     this.#clock = components.clock ?? systemClock;
     this.#logger = components.logger ?? silentLogger;
     this.#recorder = components.recorder ?? noEvents;
-    this.#timed = cgroupTimer(components.metrics ?? noMetrics, this.#clock);
+    const metrics = components.metrics ?? noMetrics;
+    this.#timed = cgroupTimer(metrics, this.#clock);
+    this.#reportMemory = options.memoryQos === undefined ? () => undefined : memoryProtectionGauges(metrics);
     this.#options = options;
     this.#root = parseCgroupfsPath(options.cgroupRoot ?? '/');
     this.#qos = qosNames(kubepodsName(this.#root));
@@ -252,12 +259,20 @@ export class PodCgroups {
     return new Set(parts.flat().flatMap((part) => podUidOf(part) ?? []));
   }
 
-  /** Gives the QoS groups the shares that their pods ask for together. @param active the pods that hold resources of the node */
+  /**
+   * Gives the QoS groups the shares that their pods ask for together, and the protection of memory.
+   * @param active the pods that hold resources of the node
+   */
   async updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { manager } = await this.#ready(signal);
     const { burstable, bestEffort } = qosShares(active);
+    const { memoryQos } = this.#options;
+    const memory = memoryQos && manager.version === 2 ? qosMemoryProtection(active, memoryQos) : undefined;
+    if (memory !== undefined) this.#reportMemory(memory);
     await this.#timed('update', async () => {
-      await manager.update(this.#qos.Burstable, { cpuShares: burstable });
+      if (memory) await manager.update(this.#qos.Guaranteed, { unified: { 'memory.min': String(memory.allBytes) } });
+      const low = memory && { unified: { 'memory.low': String(memory.burstableBytes) } };
+      await manager.update(this.#qos.Burstable, { cpuShares: burstable, ...low });
       await manager.update(this.#qos.BestEffort, { cpuShares: bestEffort });
     });
   }
@@ -274,10 +289,10 @@ export class PodCgroups {
   async #prepare(): Promise<Ready> {
     const manager = await this.#open();
     this.#manager = manager;
-    const { limits = {}, nodeRef = { kind: 'Node', name: '' } } = this.#options;
+    const { limits = {}, reserved = [], nodeRef = { kind: 'Node', name: '' } } = this.#options;
     const tree = new PodTree(
       { manager, clock: this.#clock, logger: this.#logger, recorder: this.#recorder },
-      { root: this.#root, kubepods: this.#qos.Guaranteed, limits, nodeRef },
+      { root: this.#root, kubepods: this.#qos.Guaranteed, limits, reserved, nodeRef },
     );
     await this.#timed('create', () => tree.make());
     return { manager, tree };

@@ -9,6 +9,7 @@ import {
 } from '@node-agent/pod-spec';
 import { MIN_CPU_SHARES, milliCpuToQuotaUs, milliCpuToShares } from './cpu.ts';
 import { hugePageLimits } from './huge-pages.ts';
+import { type MemoryReservationPolicy, podMemoryProtection } from './memory-qos.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /** How CPU limits are enforced. */
@@ -19,6 +20,8 @@ export interface PodLimitOptions {
   readonly cpuCfsQuotaPeriodUs?: number;
   /** How many processes a pod may have (`podPidsLimit`); as many as the node, where it is absent or not above 0. */
   readonly podPidsLimit?: number;
+  /** What is done with the memory that pods request, on cgroup v2; nothing where it is absent: the gate `MemoryQoS` is off. */
+  readonly memoryQos?: MemoryReservationPolicy;
 }
 
 /**
@@ -40,6 +43,7 @@ export function podResourceConfig(pod: Pod, options: PodLimitOptions = {}): Reso
   const always = {
     hugePageLimits: hugePageLimits(requests),
     ...(podPidsLimit > 0 && { pidsLimit: podPidsLimit }),
+    ...podMemoryProtection(pod, options.memoryQos),
   };
   switch (podQosClass(pod)) {
     case 'Guaranteed':

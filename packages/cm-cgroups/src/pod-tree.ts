@@ -4,15 +4,13 @@ import type { CgroupManager } from './cgroup-manager.ts';
 import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError } from './errors.ts';
 import type { CgroupName } from './names.ts';
+import { ENFORCED, NOT_ENFORCED } from './node-events.ts';
 import { qosNames } from './pod-names.ts';
+import { quoted, type ReservedGroup, ReservedGroups } from './reserved-groups.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /** As often the groups that all pods are in are looked over. */
 const REPAIR_MS = 60_000;
-
-/** Reasons of the events about the node's limits (`pkg/kubelet/events/event.go`). */
-const ENFORCED = 'NodeAllocatableEnforced';
-const NOT_ENFORCED = 'FailedNodeAllocatableEnforcement';
 
 export interface PodTreeComponents {
   readonly manager: CgroupManager;
@@ -27,6 +25,8 @@ export interface PodTreeOptions {
   readonly kubepods: CgroupName;
   /** What all pods together are held to. */
   readonly limits: ResourceConfig;
+  /** The groups beside it that are held to their shares. */
+  readonly reserved: readonly ReservedGroup[];
   readonly nodeRef: ObjectReference;
 }
 
@@ -36,10 +36,12 @@ export class PodTree {
   readonly #options: PodTreeOptions;
   /** How the last attempt to enforce the node's limits went; told when it changes. */
   #told: string | undefined;
+  readonly #reserved: ReservedGroups;
 
   constructor(components: PodTreeComponents, options: PodTreeOptions) {
     this.#components = components;
     this.#options = options;
+    this.#reserved = new ReservedGroups(components, options.reserved, options.nodeRef);
   }
 
   /** Makes what is missing and sets its limits. @throws CgroupError `MissingRoot`, `Io` */
@@ -57,6 +59,7 @@ export class PodTree {
     await this.#asFarAsPossible(() =>
       manager.create(BestEffort, { cpuShares: MIN_CPU_SHARES, hugePageLimits: 'unlimited' }),
     );
+    await this.#reserved.enforce();
   }
 
   /** Makes it again each minute, until `signal` is aborted: a limit that is below what pods use is taken when they use less. */
@@ -83,7 +86,7 @@ export class PodTree {
     const { nodeRef, kubepods } = this.#options;
     if (problem === '') recorder.event(nodeRef, 'Normal', ENFORCED, 'Updated Node Allocatable limit across pods');
     else {
-      const message = `Failed to update Node Allocatable Limits ${JSON.stringify(kubepods)}: ${problem}`;
+      const message = `Failed to update Node Allocatable Limits ${quoted(kubepods)}: ${problem}`;
       recorder.event(nodeRef, 'Warning', NOT_ENFORCED, message);
     }
   }

@@ -16,6 +16,7 @@ const V1_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   freezer: { 'freezer.state': 'THAWED' },
   hugetlb: { 'hugetlb.2MB.limit_in_bytes': '-1', 'hugetlb.1GB.limit_in_bytes': '-1' },
   systemd: {},
+  devices: {},
 };
 const V2_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   cpu: { 'cpu.weight': '100', 'cpu.max': 'max 100000' },
@@ -26,6 +27,7 @@ const V2_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'memory.swap.max': 'max',
     'memory.oom.group': '0',
     'memory.min': '0',
+    'memory.low': '0',
   },
   pids: { 'pids.max': 'max' },
   hugetlb: { 'hugetlb.2MB.max': 'max', 'hugetlb.2MB.rsvd.max': 'max', 'hugetlb.1GB.max': 'max' },

@@ -12,15 +12,9 @@ async function warned(body: string): Promise<string[]> {
 
 describe('what is not there yet', () => {
   it.each([
-    ['systemCgroups: /x\ncgroupRoot: /x', 'systemCgroups', 'only the cgroups of pods are managed'],
     ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not there yet'],
-    ['memorySwap: {swapBehavior: LimitedSwap}', 'memorySwap.swapBehavior', 'no swap yet'],
     ['shutdownGracePeriod: 30s', 'shutdownGracePeriod', 'not delayed for pods yet'],
-    [
-      'enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /k',
-      'enforceNodeAllocatable',
-      'not held back yet',
-    ],
+    ['qosReserved: {memory: 50%}\nfeatureGates: {QOSReserved: true}', 'qosReserved', 'not held back for others yet'],
     ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'attaches no volumes itself'],
   ])('is refused: %s', async (body, path, because) => {
     const error = await refusal({ config: file(body) });
@@ -47,7 +41,10 @@ describe('what is not there yet', () => {
     'evictionSoft: {pid.available: 5%}\nevictionSoftGracePeriod: {pid.available: 1m}\nkernelMemcgNotification: true',
     'enableServer: false\nenableDebuggingHandlers: false\nfailSwapOn: false\nlocalStorageCapacityIsolation: false',
     'imagePullCredentialsVerificationPolicy: AlwaysVerify',
-    'memorySwap: {swapBehavior: NoSwap}',
+    'memorySwap: {swapBehavior: LimitedSwap}\nfailSwapOn: true\nprotectKernelDefaults: true',
+    'enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /k\nkubeletCgroups: /kubelet',
+    'reservedSystemCPUs: 0-1\nsystemCgroups: /x\ncgroupRoot: /x',
+    'memoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: true}',
     'cgroupsPerQOS: false\nenforceNodeAllocatable: [none]',
     'cgroupRoot: /x\npodPidsLimit: 100\ncgroupDriver: systemd\nenforceNodeAllocatable: [pods]\nsingleProcessOOMKill: true',
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',
@@ -58,8 +55,8 @@ describe('what is not there yet', () => {
   });
 
   it('is named with the flag that asked for it', async () => {
-    expect((await refusal({ argv: ['--reserved-cpus=0'] })).message).toMatch(
-      /^--reserved-cpus: reservedSystemCPUs: is not supported yet/,
+    expect((await refusal({ argv: ['--cpu-manager-policy=static'] })).message).toMatch(
+      /^--cpu-manager-policy: cpuManagerPolicy: is not supported yet/,
     );
     const { warnings } = await load({ argv: ['--contention-profiling'] });
     expect(warnings.map(formatIssue)).toContain(

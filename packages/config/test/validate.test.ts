@@ -163,19 +163,39 @@ const resources: readonly Case[] = [
   [
     'enforceNodeAllocatable: [system-reserved, system-reserved-compressible]',
     'enforceNodeAllocatable',
-    'system-reserved and system-reserved-compressible cannot be specified together',
+    'both "system-reserved" and "system-reserved-compressible" cannot be specified together',
   ],
   [
     'enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]',
     'enforceNodeAllocatable',
-    'kube-reserved and kube-reserved-compressible cannot be specified together',
+    'both "kube-reserved" and "kube-reserved-compressible" cannot be specified together',
   ],
-  ['enforceNodeAllocatable: [pods, pods]', 'enforceNodeAllocatable[1]', 'pods is there twice'],
-  ['enforceNodeAllocatable: [system-reserved]', 'enforceNodeAllocatable[0]', 'needs systemReservedCgroup'],
-  ['enforceNodeAllocatable: [kube-reserved-compressible]', 'enforceNodeAllocatable[0]', 'needs kubeReservedCgroup'],
-  ['enforceNodeAllocatable: [none, pods]', 'enforceNodeAllocatable[0]', 'none may not stand beside others'],
-  ['enforceNodeAllocatable: [all]', 'enforceNodeAllocatable[0]', '"all" is not one of pods, system-reserved'],
-  ['cgroupsPerQOS: false', 'enforceNodeAllocatable[0]', 'cgroupsPerQOS must be true for pods'],
+  ['enforceNodeAllocatable: [pods, pods]', 'enforceNodeAllocatable[1]', 'duplicated enforcements "pods"'],
+  [
+    'enforceNodeAllocatable: [system-reserved]',
+    'enforceNodeAllocatable[0]',
+    'systemReservedCgroup (--system-reserved-cgroup) must be specified when',
+  ],
+  [
+    'enforceNodeAllocatable: [kube-reserved-compressible]',
+    'enforceNodeAllocatable[0]',
+    'kubeReservedCgroup (--kube-reserved-cgroup) must be specified when',
+  ],
+  [
+    'enforceNodeAllocatable: [none, pods]',
+    'enforceNodeAllocatable[0]',
+    'may not contain additional enforcements when "none" is specified',
+  ],
+  [
+    'enforceNodeAllocatable: [all]',
+    'enforceNodeAllocatable[0]',
+    'option "all" is not valid. Valid options are "pods", "system-reserved"',
+  ],
+  [
+    'cgroupsPerQOS: false',
+    'enforceNodeAllocatable[0]',
+    'cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained',
+  ],
   [
     'systemReserved: {gpu: 1k}',
     'systemReserved.gpu',

@@ -3,6 +3,7 @@ import {
   type CgroupName,
   cgroupfsPath,
   type GroupLimits,
+  parseCgroupfsPath,
   type ResourceConfig,
 } from '@node-agent/cm-cgroups';
 
@@ -21,6 +22,9 @@ export class MemoryCgroups implements CgroupManager {
   }
   path(name: CgroupName): string {
     return cgroupfsPath(name);
+  }
+  parse(path: string): CgroupName {
+    return parseCgroupfsPath(path);
   }
   async exists(name: CgroupName): Promise<boolean> {
     return this.groups.has(cgroupfsPath(name));

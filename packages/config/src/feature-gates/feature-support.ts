@@ -29,7 +29,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'KubeletSeparateDiskGC',
   'KubeletServiceAccountTokenForCredentialProviders',
   'LocalStorageCapacityIsolationFSQuotaMonitoring',
-  'MemoryQoS',
   'PLEGOnDemandRelist',
   'PodCertificateRequest',
   'PodLevelResourceManagers',

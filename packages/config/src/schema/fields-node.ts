@@ -67,7 +67,6 @@ export const evictionFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'fail-swap-on',
-    support: warn('swap is not looked for yet', { accepted: [false] }),
     doc: 'Whether the kubelet refuses to start on a host with swap.',
   }),
   field({
@@ -78,7 +77,6 @@ export const evictionFields: readonly Field[] = [
         name: 'swapBehavior',
         type: oneOf('SwapBehavior', '', 'NoSwap', 'LimitedSwap'),
         default: '',
-        support: refuse('containers get no swap yet', { accepted: ['NoSwap'] }),
         doc: 'NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request.',
       }),
     ]),
@@ -100,7 +98,6 @@ export const hostFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'protect-kernel-defaults',
-    support: refuse('kernel settings are not checked yet'),
     doc: 'Whether kernel settings that differ from what the kubelet expects stop it, instead of being changed.',
   }),
   field({

@@ -1,9 +1,7 @@
 import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, inRange, list, map, NUMBER, object, oneOf, QUANTITY, STRING } from './types.ts';
 
-const NO_OWN_CGROUP = 'only the cgroups of pods are managed: the kubelet and the system stay where they are';
-const NO_MEMORY_QOS = 'the memory of groups is neither reserved nor slowed down by MemoryQoS';
-const NO_RESERVATION = 'reserved resources are not held back yet';
+const NO_RESERVATION = 'the memory of QoS classes is not held back for others yet';
 const NO_MANAGER = 'the CPU, memory and topology managers are not there yet';
 
 /** Cgroups of pods, and of the kubelet and the system beside them. */
@@ -35,7 +33,6 @@ export const cgroupFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'kubelet-cgroups',
-    support: warn(NO_OWN_CGROUP),
     doc: 'The cgroup that the kubelet moves itself to.',
   }),
   field({
@@ -43,7 +40,6 @@ export const cgroupFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'system-cgroups',
-    support: refuse(NO_OWN_CGROUP),
     doc: 'The cgroup that processes outside any container are moved to. Needs cgroupRoot.',
   }),
   field({
@@ -63,7 +59,6 @@ export const cgroupFields: readonly Field[] = [
     name: 'memoryThrottlingFactor',
     type: NUMBER,
     default: 0.9,
-    support: warn(NO_MEMORY_QOS),
     check: (value) =>
       typeof value === 'number' && value > 0 && value <= 1
         ? undefined
@@ -75,7 +70,6 @@ export const cgroupFields: readonly Field[] = [
     type: oneOf('MemoryReservationPolicy', 'None', 'TieredReservation'),
     default: 'None',
     zeroIsUnset: true,
-    support: refuse(NO_MEMORY_QOS),
     doc: 'Whether requested memory is protected from reclaim. TieredReservation needs the feature gate MemoryQoS.',
   }),
   field({
@@ -109,7 +103,6 @@ export const reservationFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'system-reserved-cgroup',
-    support: refuse(NO_RESERVATION),
     doc: 'The cgroup that systemReserved is enforced on.',
   }),
   field({
@@ -117,7 +110,6 @@ export const reservationFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'kube-reserved-cgroup',
-    support: refuse(NO_RESERVATION),
     doc: 'The cgroup that kubeReserved is enforced on.',
   }),
   field({
@@ -125,7 +117,6 @@ export const reservationFields: readonly Field[] = [
     type: list(STRING),
     default: ['pods'],
     flag: 'enforce-node-allocatable',
-    support: refuse(NO_RESERVATION, { accepted: [[], ['none'], ['pods']] }),
     doc: 'What is held to its share: pods, system-reserved or system-reserved-compressible, kube-reserved or kube-reserved-compressible; or none alone.',
   }),
   field({
@@ -141,7 +132,6 @@ export const reservationFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'reserved-cpus',
-    support: refuse(NO_MANAGER),
     doc: 'CPUs kept back for the system, as a list of numbers and ranges (0-1,6); instead of CPU in systemReserved and kubeReserved.',
   }),
   field({

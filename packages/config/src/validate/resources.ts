@@ -39,18 +39,30 @@ const nodeAllocatable: Rule = (configuration) => {
   const violations: Violation[] = [];
   for (const owner of ['system-reserved', 'kube-reserved'] as const) {
     const both = levels.includes(owner) && levels.includes(`${owner}-compressible`);
-    violations.push(...when(both, path, `${owner} and ${owner}-compressible cannot be specified together`));
+    violations.push(...when(both, path, `both "${owner}" and "${owner}-compressible" cannot be specified together`));
   }
   for (const [index, level] of levels.entries()) {
     const at = childPath(path, index);
-    if (levels.indexOf(level) < index) violations.push({ path: at, message: `${level} is there twice` });
+    if (levels.indexOf(level) < index) violations.push({ path: at, message: `duplicated enforcements "${level}"` });
     else if (!NODE_ALLOCATABLE.includes(level)) {
-      violations.push({ path: at, message: `${JSON.stringify(level)} is not one of ${NODE_ALLOCATABLE.join(', ')}` });
+      const options = NODE_ALLOCATABLE.map((option) => JSON.stringify(option)).join(', ');
+      violations.push({
+        path: at,
+        message: `option ${JSON.stringify(level)} is not valid. Valid options are ${options}`,
+      });
     } else if (level === 'none') {
-      violations.push(...when(levels.length > 1, at, 'none may not stand beside others'));
+      violations.push(
+        ...when(levels.length > 1, at, 'may not contain additional enforcements when "none" is specified'),
+      );
     } else {
       violations.push(...reservedCgroup(configuration, level, at));
-      violations.push(...when(!cgroupsPerQOS, at, `cgroupsPerQOS must be true for ${level}`));
+      violations.push(
+        ...when(
+          !cgroupsPerQOS,
+          at,
+          `cgroupsPerQOS (--cgroups-per-qos) must be set to true when "${level}" contained in enforceNodeAllocatable`,
+        ),
+      );
     }
   }
   return violations;
@@ -58,12 +70,16 @@ const nodeAllocatable: Rule = (configuration) => {
 
 function reservedCgroup(configuration: Parameters<Rule>[0], level: string, at: string): readonly Violation[] {
   if (level.startsWith('system-reserved')) {
-    return when(configuration.systemReservedCgroup === '', at, `${level} needs systemReservedCgroup`);
+    return when(
+      configuration.systemReservedCgroup === '',
+      at,
+      'systemReservedCgroup (--system-reserved-cgroup) must be specified when "system-reserved" or "system-reserved-compressible" included in enforceNodeAllocatable',
+    );
   }
   return when(
     level.startsWith('kube-reserved') && configuration.kubeReservedCgroup === '',
     at,
-    `${level} needs kubeReservedCgroup`,
+    'kubeReservedCgroup (--kube-reserved-cgroup) must be specified when "kube-reserved" or "kube-reserved-compressible" included in enforceNodeAllocatable',
   );
 }
 

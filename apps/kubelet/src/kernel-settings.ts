@@ -1,0 +1,42 @@
+import type { FileSystem } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+
+/** What the kubelet expects of the kernel, by the files below `/proc/sys` (`setupKernelTunables` in `pkg/kubelet/cm`). */
+const EXPECTED: Readonly<Record<string, number>> = {
+  'vm/overcommit_memory': 1,
+  'vm/panic_on_oom': 0,
+  'kernel/panic': 10,
+  'kernel/panic_on_oops': 1,
+  'kernel/keys/root_maxkeys': 1_000_000,
+  'kernel/keys/root_maxbytes': 25_000_000,
+};
+
+/**
+ * Makes the kernel's settings what they are expected to be, or, where they are protected (`protectKernelDefaults`), refuses
+ * any other. One that cannot be changed, as without the rights for it, is told of.
+ * @throws Error naming all that differ
+ */
+export async function adjustKernel(
+  fs: Pick<FileSystem, 'readFile' | 'writeFile'>,
+  isProtected: boolean,
+  logger: Logger,
+): Promise<void> {
+  const problems: string[] = [];
+  for (const [setting, expected] of Object.entries(EXPECTED)) {
+    const path = `/proc/sys/${setting}`;
+    try {
+      const actual = Number(new TextDecoder().decode(await fs.readFile(path)));
+      if (actual === expected) continue;
+      if (isProtected) {
+        problems.push(`invalid kernel flag: ${setting}, expected value: ${expected}, actual value: ${actual}`);
+        continue;
+      }
+      logger.info({ setting, expected, actual }, 'Updating kernel flag');
+      await fs.writeFile(path, String(expected));
+    } catch (err) {
+      if (isProtected) problems.push(errorText(err));
+      else logger.warn({ err, setting, expected }, 'A setting of the kernel could not be changed');
+    }
+  }
+  if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`);
+}

@@ -1,0 +1,3 @@
+/** Reasons of the events about the node's limits (`pkg/kubelet/events/event.go`). */
+export const ENFORCED = 'NodeAllocatableEnforced';
+export const NOT_ENFORCED = 'FailedNodeAllocatableEnforcement';

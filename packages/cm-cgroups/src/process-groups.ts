@@ -1,0 +1,137 @@
+import { type Clock, every, systemClock } from '@node-agent/async';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import { type Logger, silentLogger } from '@node-agent/telemetry';
+import type { CgroupGroups } from './cgroup-manager.ts';
+import { CgroupError } from './errors.ts';
+import { groupProcesses } from './group-files.ts';
+import { readText } from './hierarchy.ts';
+import { cgroupfsPath, parseCgroupfsPath } from './names.ts';
+
+export interface ProcessGroupsComponents {
+  /** With paths as they are: of the driver cgroupfs, whichever there is for pods. Asked once. */
+  readonly open: () => Promise<Pick<CgroupGroups, 'version' | 'make' | 'directories'>>;
+  readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'readlink'>;
+  /** Default: the machine's. */
+  readonly clock?: Pick<Clock, 'setTimer'>;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+export interface ProcessGroupsOptions {
+  /** The kubelet's own process. */
+  readonly pid: number;
+  /** The group that it moves itself to (`kubeletCgroups`); it stays where it is by default. */
+  readonly kubelet?: string;
+  /** The group that processes of the root group are moved to (`systemCgroups`); they stay by default. */
+  readonly system?: string;
+}
+
+/** As often it is looked again. */
+const PERIOD_MS = 60_000;
+/** Whoever was moved may have had a child meanwhile. */
+const TRIES = 11;
+
+/**
+ * The groups of the kubelet itself, and of the processes of the system (`ensureProcessInContainerWithOOMScore` and
+ * `ensureSystemCgroups` in `pkg/kubelet/cm/container_manager_linux.go`).
+ */
+export class ProcessGroups {
+  readonly #components: Required<ProcessGroupsComponents>;
+  readonly #options: ProcessGroupsOptions;
+
+  /** @throws CgroupError `InvalidName` where the system's processes are to go where they are */
+  constructor(components: ProcessGroupsComponents, options: ProcessGroupsOptions) {
+    this.#components = { clock: systemClock, logger: silentLogger, ...components };
+    this.#options = options;
+    if (options.system && parseCgroupfsPath(options.system).length === 0) {
+      throw new CgroupError('InvalidName', 'system container cannot be root ("/")');
+    }
+  }
+
+  /** Moves what is not where it is to be, now and each minute, until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#components;
+    const round = async (): Promise<void> => {
+      for (const work of [() => this.#moveSystem(), () => this.#moveKubelet()]) {
+        await work().catch((err: unknown) => logger.warn({ err }, 'Failed to move processes to their cgroup'));
+      }
+    };
+    await every(clock, PERIOD_MS, round, signal, { immediate: true });
+  }
+
+  async #moveKubelet(): Promise<void> {
+    const { kubelet, pid } = this.#options;
+    if (!kubelet) return;
+    // In a container of its own the groups that it sees are not those of the machine.
+    if ((await this.#namespace(1)) !== (await this.#namespace(pid))) return;
+    const target = cgroupfsPath(parseCgroupfsPath(kubelet));
+    const groups = await this.#components.open();
+    if ((await this.#groupOf(pid, groups.version)) === target) return;
+    await this.#move([pid], kubelet, groups);
+  }
+
+  /** Threads of the kernel stay: they must not wait for what the system may have. */
+  async #moveSystem(): Promise<void> {
+    const { system } = this.#options;
+    if (!system) return;
+    const { fs } = this.#components;
+    const groups = await this.#components.open();
+    for (let tries = 0; tries < TRIES; tries++) {
+      const pids: number[] = [];
+      // Of v1 in the one hierarchy in which all containers are: in another one theirs may be in the root group, too.
+      for (const directory of groups.directories([], 'devices')) {
+        for (const pid of await groupProcesses(fs, directory)) {
+          if (!pids.includes(pid) && !(await this.#isKernelThread(pid))) pids.push(pid);
+        }
+      }
+      if (pids.length === 0) return;
+      await this.#move(pids, system, groups);
+    }
+  }
+
+  async #move(
+    pids: readonly number[],
+    path: string,
+    groups: Pick<CgroupGroups, 'make' | 'directories'>,
+  ): Promise<void> {
+    const { fs, logger } = this.#components;
+    const name = parseCgroupfsPath(path);
+    await groups.make(name);
+    logger.debug({ pids, cgroup: path }, 'Moving processes');
+    for (const pid of pids) {
+      for (const directory of groups.directories(name)) {
+        await fs.writeFile(`${directory}/cgroup.procs`, String(pid)).catch((err: unknown) => {
+          logger.warn({ err, pid, cgroup: path }, 'Failed to move a process to its cgroup');
+        });
+      }
+    }
+  }
+
+  /** Where the process is; on v1 as far as CPU and memory agree. */
+  async #groupOf(pid: number, version: 1 | 2): Promise<string | undefined> {
+    const lines = (await readText(this.#components.fs, `/proc/${pid}/cgroup`)).split('\n');
+    const groups = new Map(
+      lines.flatMap((line) => {
+        const [, controllers = '', ...path] = line.split(':');
+        return path.length === 0 ? [] : controllers.split(',').map((one) => [one, path.join(':')] as const);
+      }),
+    );
+    if (version === 2) return groups.get('');
+    return groups.get('cpu') === groups.get('memory') ? groups.get('cpu') : undefined;
+  }
+
+  async #namespace(pid: number): Promise<string> {
+    return await this.#components.fs.readlink(`/proc/${pid}/ns/pid`);
+  }
+
+  /** They have no program. One that ended meanwhile has none either. */
+  async #isKernelThread(pid: number): Promise<boolean> {
+    try {
+      await this.#components.fs.readlink(`/proc/${pid}/exe`);
+      return false;
+    } catch (err) {
+      if (isMissing(err)) return true;
+      throw err;
+    }
+  }
+}
