@@ -13,6 +13,7 @@ const commands = {
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
   'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
+  'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
   conformance: { build: ['@node-agent/kubelet'], program: 'tools/conformance/src/main.ts' },
   mutation: { build: [], generate: true, program: 'tools/mutation/src/main.ts' },

@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type MachineImage, type QemuRun, qemuArguments } from './qemu.ts';
+
+export interface RunOptions {
+  /** What the guest reads at `/mnt/host`. */
+  readonly share: string;
+  readonly timeoutMs: number;
+  /** Told what the command prints, as it does. */
+  readonly onOutput: (bytes: Buffer) => void;
+}
+
+const POLL_MS = 200;
+/** A cold boot takes about 20 s here, and much more beside other work. */
+const BOOT_TIMEOUT_MS = 900_000;
+
+/**
+ * Runs a command as root in a machine of its own, which is thrown away after it.
+ * @returns the command's status
+ * @throws Error where the machine ended without one, with what its console said
+ */
+export async function runInMachine(image: MachineImage, command: string, options: RunOptions): Promise<number> {
+  const run = await mkdtemp(join(tmpdir(), 'node-agent-vm-'));
+  try {
+    await writeFile(join(run, 'command'), `${command}\n`);
+    await writeFile(join(run, 'now'), String(Math.floor(Date.now() / 1000)));
+    const machine = startQemu({ image, run, share: options.share });
+    const timer = setTimeout(() => machine.child.kill('SIGKILL'), options.timeoutMs);
+    const following = follow(join(run, 'output'), machine.ended, options.onOutput);
+    await go(join(run, 'go'), machine.ended);
+    const said = await machine.ended;
+    clearTimeout(timer);
+    await following;
+    const status = await readFile(join(run, 'status'), 'utf8').catch(() => undefined);
+    if (status !== undefined && status.trim() !== '') return Number(status);
+    const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
+    throw new Error(`the machine ended without a status: ${said}${console.slice(-2000)}`);
+  } finally {
+    await rm(run, { recursive: true, force: true });
+  }
+}
+
+/** Boots a machine that was built, and keeps its state beside its disk. @throws Error where it does not come up */
+export async function saveBootedMachine(image: MachineImage): Promise<void> {
+  const run = await mkdtemp(join(tmpdir(), 'node-agent-vm-'));
+  try {
+    const share = join(run, 'share');
+    await mkdir(share);
+    const machine = startQemu({ image, run, share, cold: true, monitor: true });
+    const timer = setTimeout(() => machine.child.kill('SIGKILL'), BOOT_TIMEOUT_MS);
+    const isReady = async (): Promise<boolean> =>
+      (await readFile(join(run, 'ready'), 'utf8').catch(() => '')).includes('ready');
+    while (!machine.isOver() && !(await isReady())) await sleep(POLL_MS);
+    // What was started last settles.
+    await sleep(2000);
+    machine.child.stdin?.write(`migrate "exec:cat >'${join(image.directory, 'state.part')}'"\nquit\n`);
+    const said = await machine.ended;
+    clearTimeout(timer);
+    const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
+    const part = join(image.directory, 'state.part');
+    if (!existsSync(part)) throw new Error(`the machine did not come up: ${said}${console.slice(-2000)}`);
+    const { rename, stat } = await import('node:fs/promises');
+    if ((await stat(part)).size === 0) throw new Error(`the machine's state could not be kept: ${said}`);
+    await rename(part, join(image.directory, 'state'));
+  } finally {
+    await rm(run, { recursive: true, force: true });
+  }
+}
+
+function startQemu(options: QemuRun): { child: ReturnType<typeof spawn>; ended: Promise<string>; isOver(): boolean } {
+  const child = spawn('qemu-system-x86_64', qemuArguments(options), { stdio: ['pipe', 'pipe', 'pipe'] });
+  let said = '';
+  let over = false;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-2000);
+    });
+  }
+  child.stdin?.on('error', () => undefined);
+  const ended = new Promise<string>((resolve) => {
+    child.on('error', (err) => {
+      over = true;
+      resolve(String(err));
+    });
+    child.on('close', () => {
+      over = true;
+      resolve(said);
+    });
+  });
+  return { child, ended, isOver: () => over };
+}
+
+/** Tells the guest, which waits for a byte, to begin. The emulator makes the socket when it is ready for it. */
+async function go(path: string, ended: Promise<unknown>): Promise<void> {
+  let over = false;
+  ended.then(() => {
+    over = true;
+  });
+  while (!over && !existsSync(path)) await sleep(POLL_MS);
+  if (over) return;
+  const socket = connect(path);
+  socket.on('error', () => undefined);
+  socket.write('g');
+  ended.then(() => socket.destroy());
+}
+
+/** Reads a file while it grows, until what writes it has ended. */
+async function follow(path: string, ended: Promise<unknown>, onOutput: (bytes: Buffer) => void): Promise<void> {
+  let over = false;
+  ended.then(() => {
+    over = true;
+  });
+  let position = 0;
+  for (;;) {
+    const isLast = over;
+    if (existsSync(path)) {
+      for await (const bytes of createReadStream(path, { start: position })) {
+        position += (bytes as Buffer).length;
+        onOutput(bytes as Buffer);
+      }
+    }
+    if (isLast) return;
+    await sleep(POLL_MS);
+  }
+}
