@@ -54,13 +54,23 @@ export class CgroupsV2 implements CgroupGroups {
   async missing(name: CgroupName): Promise<readonly string[]> {
     const directory = this.#directory(name);
     try {
-      const controllers = await readWords(this.#components.fs, `${directory}/cgroup.controllers`);
-      const absent = this.#needed().filter((controller) => !controllers.includes(controller));
+      let absent = await this.#absentControllers(directory);
+      if (absent.length > 0 && this.#driver === 'systemd' && name.length > 0) {
+        // systemd passes on what it was asked for: when it thinks of its units again, it takes away what it was not. The
+        // group is there all the same, and so are the limits that it has; nothing that runs in it is to end for that.
+        await this.make(name);
+        absent = await this.#absentControllers(directory);
+      }
       return absent.map((controller) => `controller ${controller} of ${directory}`);
     } catch (err) {
       if (isMissing(err)) return [directory];
       throw err;
     }
+  }
+
+  async #absentControllers(directory: string): Promise<readonly string[]> {
+    const controllers = await readWords(this.#components.fs, `${directory}/cgroup.controllers`);
+    return this.#needed().filter((controller) => !controllers.includes(controller));
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {

@@ -119,6 +119,17 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
   });
 
+  test('controllers that systemd takes away when it starts anew are given back, and the group was there all the time', async () => {
+    if (version === 1) return;
+    await cgroups.create(POD, { pidsLimit: 7 });
+    for (const path of ['/kubepods.slice', '/kubepods.slice/kubepods-burstable.slice']) {
+      await kernel.memory.writeFile(`/sys/fs/cgroup${path}/cgroup.subtree_control`, 'cpu memory pids\n');
+    }
+    await kernel.memory.writeFile(`/sys/fs/cgroup${PATH}/cgroup.controllers`, 'cpu memory pids\n');
+    expect(await cgroups.exists(POD)).toBe(true);
+    expect(await kernel.text(`${PATH}/cgroup.controllers`)).toContain('cpuset');
+  });
+
   test('a slice that somebody else stopped is made again', async () => {
     await cgroups.create(POD, { pidsLimit: 7 });
     await systemd.stopUnit(SLICE);

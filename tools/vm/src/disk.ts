@@ -63,7 +63,7 @@ async function installTools(say: (text: string) => void): Promise<void> {
 async function buildDisk(directory: string): Promise<void> {
   const root = join(directory, 'root');
   // The kernel is only unpacked: installing it would bring what makes an initrd of its own.
-  const download = `cd '${directory}' && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get download -qq "$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \\(linux-image[^ ]*\\)/\\1/p' | head -1)"`;
+  const download = `cd '${directory}' && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get download -qq "$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \\(linux-image[^ ]*\\)/\\1/p' | head -1)"`;
   await run('chmod', ['777', directory]);
   await run('mmdebstrap', [
     ...[
@@ -85,7 +85,8 @@ async function buildDisk(directory: string): Promise<void> {
 
 /** Takes the kernel apart, packs the initrd, and makes disk images of the rest. */
 const BUILD = `
-dpkg-deb --fsys-tarfile "$D"/linux-image-*.deb | tar -x -C "$R" --keep-directory-symlink
+dpkg-deb --fsys-tarfile "$D"/linux-image-*.deb | tar -x -C "$R" --keep-directory-symlink \\
+  --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/drivers/net/[ew]*' --exclude='*/sound'
 rm "$D"/linux-image-*.deb
 mv "$R"/boot/vmlinuz-* "$D/vmlinuz"
 kernel=$(basename "$R"/usr/lib/modules/*)
