@@ -4,8 +4,8 @@ import { Unmarshaller } from './unmarshal.ts';
 import { type DbusValue, Variant } from './values.ts';
 
 /** What a message is, by the number that it has on the wire. */
-export const MESSAGE_TYPES = ['invalid', 'call', 'return', 'error', 'signal'] as const;
-export type MessageType = (typeof MESSAGE_TYPES)[number];
+const MESSAGE_TYPES = ['invalid', 'call', 'return', 'error', 'signal'] as const;
+type MessageType = (typeof MESSAGE_TYPES)[number];
 
 /** One message. Of a kind that is not known here there is a number on the wire only: it is of type `invalid`. */
 export interface DbusMessage {
