@@ -85,7 +85,8 @@ stty -F /dev/hvc0 raw -echo
 export HOME=/root; cd; mkdir -p ${CONTROL}
 port=/dev/$(grep -l ctl /sys/class/virtio-ports/*/name | cut -d/ -f5)
 echo ready >/dev/ttyS1
-head -c1 "$port" >/dev/null
+# As long as nobody is at its other end, a port is at its end, too.
+while [ -z "$(head -c1 "$port")" ]; do sleep 0.2; done
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro host ${HOST_SHARE}
 mount -t 9p -o trans=virtio,version=9p2000.L,cache=none ctl ${CONTROL}
 date -s "@$(cat ${CONTROL}/now)" >/dev/null

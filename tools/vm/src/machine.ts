@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,7 +64,6 @@ export async function saveBootedMachine(image: MachineImage): Promise<void> {
     const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
     const part = join(image.directory, 'state.part');
     if (!existsSync(part)) throw new Error(`the machine did not come up: ${said}${console.slice(-2000)}`);
-    const { rename, stat } = await import('node:fs/promises');
     if ((await stat(part)).size === 0) throw new Error(`the machine's state could not be kept: ${said}`);
     await rename(part, join(image.directory, 'state'));
   } finally {
