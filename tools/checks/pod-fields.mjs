@@ -72,7 +72,7 @@ function checkType(type, fields, list) {
 
 /** What is said to work, or to be refused, is so by tests that there are, and that of the former speaks of the field. */
 function checkShown(at, field, { state, tests }) {
-  if (state === 'others' || state === 'missing') return;
+  if (state === 'others') return;
   if (tests.length === 0) faults.push(`${at}: no test shows it`);
   const texts = tests.map(([file, title]) => textOf(at, file, title));
   const isNamed = texts.some((text) => new RegExp(`\\b${field}\\b`).test(text));

@@ -15,7 +15,7 @@ export interface HealthzServerComponents {
   /** What must be well; `ping` is always among them. */
   readonly checks: readonly HealthCheck[];
   /** Counts how the checks went. */
-  readonly slis?: HealthcheckSlis;
+  readonly slis?: Pick<HealthcheckSlis, 'watching'>;
 }
 
 export interface HealthzServerOptions {
@@ -64,7 +64,7 @@ export function answerFixed(
   found: Route,
   checks: readonly HealthCheck[],
   logger: Logger,
-  slis?: HealthcheckSlis,
+  slis?: Pick<HealthcheckSlis, 'watching'>,
 ): Reply {
   switch (found.endpoint) {
     case 'healthz': {

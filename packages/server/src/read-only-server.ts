@@ -33,7 +33,7 @@ export interface ReadOnlyServerComponents {
   /** The figures of the node and its pods; not served where absent. */
   readonly stats?: StatsPages;
   /** Counts how the checks went, for `/metrics/slis`; not served where absent. */
-  readonly slis?: HealthcheckSlis;
+  readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text'>;
   /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. */
   explain(namespace: string, name: string): unknown;
 }

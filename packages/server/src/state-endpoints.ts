@@ -27,7 +27,7 @@ export interface StateComponents {
   /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. Without, it is not served. */
   explain?(namespace: string, name: string): unknown;
   /** Counts how the checks went, for `/metrics/slis`. Without, that is not served. */
-  readonly slis?: HealthcheckSlis;
+  readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text' | 'reset'>;
   /** As {@link explain}, of the whole node. */
   explainNode?(): unknown;
   /** The configuration in its published form, without secrets. Without, it is not served. */
@@ -61,7 +61,7 @@ export function stateEndpoints(given: StateComponents): Endpoints {
   };
 }
 
-async function slisAnswer(slis: HealthcheckSlis, call: Call): Promise<Answer> {
+async function slisAnswer(slis: Pick<HealthcheckSlis, 'text' | 'reset'>, call: Call): Promise<Answer> {
   if (call.method !== 'DELETE') return await metricsAnswer({ contentType: METRICS_TYPE, text: slis.text() }, call);
   slis.reset();
   return text(200, 'metrics reset\n');

@@ -11,6 +11,3 @@ export const refused = (fields, error, why, ...tests) => ({ fields, state: 'refu
 
 /** Nothing that a kubelet acts on: `who` does, as upstream. */
 export const others = (fields, who) => ({ fields, state: 'others', note: who, tests: [] });
-
-/** It should do something, and nothing here does it yet. */
-export const missing = (fields, what) => ({ fields, state: 'missing', note: what, tests: [] });
