@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, sleep } from '@node-agent/async';
 import {
   type Pod,
   type PodCondition,
@@ -32,6 +32,11 @@ export type RetryTrigger =
   | 'pods_removed'
   | 'pod_terminated'
   | 'periodic_retry';
+
+const LOAD_RETRY_MS = 1000;
+const TRANSIENT: ReadonlySet<string> = new Set([
+  ...['EIO', 'ENOSPC', 'EDQUOT', 'EAGAIN', 'EBUSY', 'EINTR', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ETIMEDOUT'],
+]);
 
 /** What an {@link AllocationManager} works with. */
 export interface AllocationComponents extends PodResourceStateComponents {
@@ -115,9 +120,26 @@ export class AllocationManager {
     this.#retriedAtMs = clock.monotonic();
   }
 
-  /** Reads what an earlier process has written; to be called before anything else. @throws AllocationError `Unreadable` */
-  async load(): Promise<void> {
-    await Promise.all([this.#allocated.load(), this.#actuated.load()]);
+  /**
+   * Reads what an earlier process has written; to be called before anything else. A disk that fails is asked again each second: what
+   * runs goes on meanwhile, and would not be known for what it was granted without that.
+   * @throws AllocationError `Unreadable` where a file is not what was written; the signal's reason
+   */
+  async load(signal?: AbortSignal): Promise<void> {
+    await Promise.all([this.#allocated, this.#actuated].map((state) => this.#loaded(state, signal)));
+  }
+
+  async #loaded(state: PodResourceState, signal: AbortSignal | undefined): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await state.load();
+      } catch (err) {
+        if (!(err instanceof Error && isOfTheDisk(err.cause))) throw err;
+        if (tries === 0)
+          this.#logger.error({ err }, 'What pods were granted cannot be read; it is tried again until it can');
+      }
+      await sleep(this.#clock, LOAD_RETRY_MS, signal);
+    }
   }
 
   /** The pod with what it was granted in the place of what it asks for; as it is, where nothing was granted or both are the same. */
@@ -337,4 +359,10 @@ export class AllocationManager {
     this.#recorder.event(podReference(pod), 'Warning', event, text);
     this.#logger.info({ podUid: uid, pod: pod.metadata.name, reason, message }, 'Pod resize has to wait');
   }
+}
+
+/** What may pass by itself: the path names what it should, and the disk, or what the process may have open, is not well. */
+function isOfTheDisk(cause: unknown): boolean {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return TRANSIENT.has(String(code));
 }

@@ -47,6 +47,39 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told };
 }
 
+describe('what an earlier process has written', () => {
+  test('K1: is read when the disk answers again, and ends nobody until then', async () => {
+    const first = setUp();
+    first.add(makePod('a', exactly('1', '1Gi')));
+    await first.manager.saved('uid-a');
+    const { manager, clock } = setUp({}, first.files);
+    const fault = first.files.injectFault({ code: 'EIO', operation: 'read', times: Number.POSITIVE_INFINITY });
+    let loaded = false;
+    const loading = manager.load(new AbortController().signal).then(() => {
+      loaded = true;
+    });
+    for (let second = 0; second < 5; second++) {
+      await clock.settle();
+      await clock.advance(1000);
+    }
+    expect(loaded).toBe(false);
+    fault.remove();
+    await clock.advance(1000);
+    await loading;
+    expect(manager.hasGrant('uid-a')).toBe(true);
+  });
+
+  test('is waited for no longer than the process is to run', async () => {
+    const { manager, files, clock } = setUp();
+    files.injectFault({ code: 'EIO', times: Number.POSITIVE_INFINITY });
+    const stop = new AbortController();
+    const loading = manager.load(stop.signal);
+    await clock.settle();
+    stop.abort(new Error('ended'));
+    await expect(loading).rejects.toThrow('ended');
+  });
+});
+
 describe('a resize', () => {
   test('that fits is granted at once, and its pod is to be synced', () => {
     const { manager, add, ask, cpuOf, told } = setUp();

@@ -6,7 +6,7 @@ import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
  */
 export interface AllocationPort {
   /** Reads what an earlier process has written; called before anything else. Rejects where it cannot be told: nothing runs then. */
-  load(): Promise<void>;
+  load(signal: AbortSignal): Promise<void>;
   /** The pod with what it was granted in the place of what it asks for. */
   allocated(pod: Pod): Pod;
   /** Whether anything was granted to it, by an earlier process too. */

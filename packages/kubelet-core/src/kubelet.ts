@@ -119,7 +119,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     const { podConfig, pleg, volumes, services, probes, allocation } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
     const loop = this.#loop;
-    await allocation.load();
+    try {
+      await allocation.load(signal);
+    } catch (err) {
+      if (signal.aborted) return;
+      throw err;
+    }
     // One that falls over by itself ends them all: a kubelet without it would look alive.
     const group = new TaskGroup(signal);
     group.add(() => this.#watchRuntime(group));
@@ -147,7 +152,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   async runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]> {
     const { podConfig, admitHandlers, runtime, allocation } = this.#deps;
-    await allocation.load();
+    await allocation.load(signal);
     this.#runtimeState.update(await runtime.status(signal));
     const pods = await firstPods(podConfig, signal);
     return await runPodsOnce(pods, { ...this.#deps, admitHandlers, syncer: this.#syncer }, signal);

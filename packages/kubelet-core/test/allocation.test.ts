@@ -34,5 +34,5 @@ test('without allocation pods have what they ask for, and nothing waits', async 
   expect([none.added([pod]), none.updated(undefined, pod), none.retry('pods_added'), none.retryOverdue()]).toEqual([
     ...[[], [], [], []],
   ]);
-  await Promise.all([none.load(), none.saved('uid-a')]);
+  await Promise.all([none.load(new AbortController().signal), none.saved('uid-a')]);
 });
