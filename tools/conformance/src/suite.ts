@@ -136,6 +136,7 @@ export async function runSuite(
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: program.output,
     env: { ...process.env, PATH: path },
+    detached: true,
   });
   child.stdout.pipe(log, { end: false });
   child.stderr.pipe(log, { end: false });
@@ -147,7 +148,8 @@ export async function runSuite(
     const { chosen, passed, failed } = progressOf(printed);
     say(`${passed} passed and ${failed} failed of ${chosen}`);
   }, PROGRESS_MS);
-  const interrupt = (): void => void child.kill('SIGINT');
+  // Ginkgo hands no signal on: its processes are told with it, as a terminal tells them.
+  const interrupt = (): void => void (child.pid !== undefined && process.kill(-child.pid, 'SIGINT'));
   signal.addEventListener('abort', interrupt, { once: true });
   if (signal.aborted) interrupt();
   try {
