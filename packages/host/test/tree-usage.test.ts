@@ -91,7 +91,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
       const source = new URL('../src/index.ts', import.meta.url).href;
       await writeFile(
         program,
-        `const { nodeFileSystem } = await import(${JSON.stringify(source)}); console.log((await nodeFileSystem.usage(process.argv[2])).inodes);`,
+        `const { nodeFileSystem } = await import(${JSON.stringify(source)}); process.stdout.write(String((await nodeFileSystem.usage(process.argv[2])).inodes));`,
       );
       const node = `${process.execPath}`;
       const args = ['--mount', 'sh', '-c', script, 'sh', at('volume'), node, program];
