@@ -24,11 +24,12 @@ let sandboxes: PodSandbox[];
 let calls: string[];
 let failing: Set<string>;
 let gone: Set<string>;
+let evicted: Set<string>;
 
 beforeEach(() => {
   fs = new MemoryFileSystem({ clock });
   [containers, sandboxes, calls] = [[], [], []];
-  [failing, gone] = [new Set(), new Set()];
+  [failing, gone, evicted] = [new Set(), new Set(), new Set()];
 });
 
 function called(call: string): void {
@@ -65,7 +66,10 @@ function makeGc(options: ContainerGcOptions = {}): ContainerGc {
           containers = containers.filter((container) => container.id !== id);
         },
       },
-      pods: { shouldPodContentBeRemoved: (uid) => gone.has(uid), shouldPodRuntimeBeRemoved: () => false },
+      pods: {
+        shouldPodContentBeRemoved: (uid) => gone.has(uid) || evicted.has(uid),
+        shouldPodRuntimeBeRemoved: (uid) => gone.has(uid),
+      },
       fs,
       clock,
       logger: silentLogger,
@@ -136,6 +140,16 @@ describe('garbageCollect', () => {
     failing.add('stopSandbox 1');
     await makeGc().garbageCollect(ready, signal);
     expect(calls).toEqual(['stopSandbox 1', 'stopSandbox 2', 'removeSandbox 2']);
+  });
+
+  it('the logs of an evicted pod stay until it has ended', async () => {
+    evicted.add('a');
+    await fs.mkdir('/var/log/pods/ns_web_a');
+    await makeGc().garbageCollect(ready, signal);
+    expect(await fs.exists('/var/log/pods/ns_web_a')).toBe(true);
+    gone.add('a');
+    await makeGc().garbageCollect(ready, signal);
+    expect(await fs.exists('/var/log/pods/ns_web_a')).toBe(false);
   });
 
   it('removes logs of pods that are gone, when every source has reported, and no directory of anybody else', async () => {

@@ -6,10 +6,15 @@ import { type ContainerGcPolicy, defaultPolicy, type PodStateProvider } from '..
 const NOW = 1000;
 const ready = { allSourcesReady: true, evictNonDeletedPods: false };
 
-function pods(gone: readonly string[] = [], ended: readonly string[] = []): PodStateProvider {
+/** @param gone not known any more @param ended stopped, and still there @param evicted told to go, and still ending */
+function pods(
+  gone: readonly string[] = [],
+  ended: readonly string[] = [],
+  evicted: readonly string[] = [],
+): PodStateProvider {
   return {
-    shouldPodContentBeRemoved: (uid) => gone.includes(uid),
-    shouldPodRuntimeBeRemoved: (uid) => ended.includes(uid),
+    shouldPodContentBeRemoved: (uid) => gone.includes(uid) || evicted.includes(uid),
+    shouldPodRuntimeBeRemoved: (uid) => gone.includes(uid) || ended.includes(uid),
   };
 }
 
@@ -83,6 +88,14 @@ describe('planContainerGc', () => {
     const texts = ['a/x@2', 'a/x@1'];
     expect(plan(texts, {}, pods([], ['a']))).toEqual(['a/x@1']);
     expect(plan(texts, {}, pods([], ['a']), { ...ready, evictNonDeletedPods: true })).toEqual(['a/x@1', 'a/x@2']);
+  });
+
+  it('S3: an evicted pod keeps the records of how its containers ended until it has ended', () => {
+    const texts = ['a/x@1', 'a/y@2'];
+    for (const evictNonDeletedPods of [false, true]) {
+      expect(plan(texts, {}, pods([], [], ['a']), { ...ready, evictNonDeletedPods })).toEqual([]);
+      expect(plan(texts, {}, pods([], ['a'], ['a']), { ...ready, evictNonDeletedPods })).toEqual(texts);
+    }
   });
 
   it('keeps everything where the policy has no limits', () => {

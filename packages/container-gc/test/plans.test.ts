@@ -21,7 +21,7 @@ describe('planSandboxGc', () => {
   ): string[] => {
     const pods = {
       shouldPodContentBeRemoved: (uid: string) => gone.includes(uid),
-      shouldPodRuntimeBeRemoved: (uid: string) => ended.includes(uid),
+      shouldPodRuntimeBeRemoved: (uid: string) => gone.includes(uid) || ended.includes(uid),
     };
     return planSandboxGc(sandboxes, new Set(occupied), pods, evict).map(({ id }) => id);
   };

@@ -13,7 +13,7 @@ export interface WalkedUsage {
 export interface UsageLimits {
   /** Directories that are held open at once: what lies deeper is not counted. */
   readonly maxDepth: number;
-  /** Names that are counted. */
+  /** Names that are looked at. */
   readonly maxEntries: number;
   /** Asked before each directory and each portion of names. */
   readonly isOver: () => boolean;
@@ -43,6 +43,8 @@ export function withRoot({ bytes, inodes, complete }: WalkedUsage, rootBytes: nu
 class UsageWalk {
   readonly #limits: UsageLimits;
   readonly #linked = new Set<number>();
+  /** Each costs the same, whether or not it is counted: those of a file that has many, and mount points, too. */
+  #names = 0;
   #bytes = 0;
   #inodes = 0;
   #complete = true;
@@ -59,6 +61,7 @@ class UsageWalk {
     for (let entries = await directory.next(); entries.length > 0; entries = await directory.next()) {
       for (const { name, isDirectory } of entries) {
         if (this.#isOver()) return;
+        this.#names++;
         await this.#countEntry(directory, name, isDirectory);
         if (isDirectory) await this.#countBelow(directory, name, depth + 1);
       }
@@ -66,7 +69,7 @@ class UsageWalk {
   }
 
   #isOver(): boolean {
-    const isOver = this.#inodes >= this.#limits.maxEntries || this.#limits.isOver();
+    const isOver = this.#names >= this.#limits.maxEntries || this.#limits.isOver();
     if (isOver) this.#complete = false;
     return isOver;
   }
