@@ -34,7 +34,8 @@ export function nodeAdmitHandlers(
   { volumes, node, preemption, eviction }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
-    ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod) }] : []),
+    // A resize waits for the end of the pressure as a new pod would.
+    ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod), resize: (pod: Pod) => eviction.admit(pod) }] : []),
     unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),

@@ -16,6 +16,7 @@ function apiPod(name: string): Pod {
 /** What the node measures: a test says how much is left, and what each pod uses. */
 interface Measured {
   availableBytes: number;
+  diskFreeBytes?: number;
   readonly used: Map<string, number>;
 }
 
@@ -37,7 +38,10 @@ function evicting(
         ([name]) => started.status.getPodStatus(`uid-${name}`)?.phase === 'Failed',
       );
       const availableBytes = freed.reduce((sum, [, bytes]) => sum + bytes, measured.availableBytes);
-      return { node: { memory: { time, availableBytes, workingSetBytes: 1000 * MI - availableBytes } }, pods };
+      const { diskFreeBytes } = measured;
+      const fs = { time, availableBytes: diskFreeBytes ?? 0, capacityBytes: 1000 * MI };
+      const memory = { time, availableBytes, workingSetBytes: 1000 * MI - availableBytes };
+      return { node: { memory, ...(diskFreeBytes !== undefined && { fs }) }, pods };
     },
   };
   const thresholds = parseThresholds({ evictionHard: { 'memory.available': '100Mi' } });
@@ -67,6 +71,35 @@ const failed = (kubelet: StartedKubelet, name: string) => {
 };
 
 describe('an assembled kubelet that is measured', () => {
+  test('a resize waits while the node is short of disk, and goes on when it is not', async () => {
+    const world = await measuredWorld();
+    const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };
+    const thresholds = parseThresholds({
+      evictionSoft: { 'nodefs.available': '100Mi' },
+      evictionSoftGracePeriodMs: { 'nodefs.available': 3_600_000 },
+    });
+    const kubelet = evicting(world, measured, { thresholds, pressureTransitionMs: 30_000 });
+    const sized = (cpu: string, generation: number): Pod => {
+      const pod = apiPod('a');
+      const containers = pod.spec.containers.map((one) => ({ ...one, resources: { requests: { cpu } } }));
+      return { ...pod, metadata: { ...pod.metadata, generation }, spec: { ...pod.spec, containers } };
+    };
+    const pending = () =>
+      kubelet.status.getPodStatus('uid-a')?.conditions?.find(({ type }) => type === 'PodResizePending');
+    kubelet.setPods([sized('100m', 1)]);
+    await world.clock.advance(15_000);
+    measured.diskFreeBytes = 50 * MI;
+    await world.clock.advance(15_000);
+
+    kubelet.setPods([sized('200m', 2)]);
+    await world.clock.advance(5_000);
+    expect(pending()).toMatchObject({ reason: 'Deferred', message: 'The node had condition: [DiskPressure]. ' });
+    measured.diskFreeBytes = 900 * MI;
+    await world.clock.advance(300_000);
+    expect(pending()).toBeUndefined();
+    await kubelet.stop();
+  });
+
   test('N2: ends one pod, keeps the other, and tells why', async () => {
     const world = await measuredWorld();
     const measured: Measured = {
