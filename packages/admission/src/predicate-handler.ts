@@ -47,7 +47,8 @@ export function predicateHandler(
   { node, refresh, preemption }: PredicateHandlerComponents,
   { taintComparisons = false }: PredicateHandlerOptions = {},
 ): PredicateHandler {
-  const context = { taintComparisons, requestsOf: rememberedRequests() };
+  const heldBy = rememberedRequests({ useStatusResources: true });
+  const context = { taintComparisons, requestsOf: rememberedRequests(), heldBy };
   const verdict = (refusal: Refusal | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };
   const check = (pod: Pod, others: readonly Pod[]): Verdict => {
@@ -68,7 +69,7 @@ export function predicateHandler(
       if (look === undefined || isStaticPod(pod) || matchesNodeAffinity(pod, node())) return check(pod, others);
       return look(signal).then(() => check(pod, others));
     },
-    resize: (pod, others) => verdict(resourceRefusal(pod, others, node(), context.requestsOf)),
+    resize: (pod, others) => verdict(resourceRefusal(pod, others, node(), context)),
   };
 }
 

@@ -14,6 +14,8 @@ export interface Refusal {
 /** What the predicates depend on beside pod, pods and node. */
 export interface PredicateContext {
   readonly requestsOf: RequestsOf;
+  /** What pods that run hold. */
+  readonly heldBy: RequestsOf;
   /** Gate TaintTolerationComparisonOperators. */
   readonly taintComparisons: boolean;
 }
@@ -77,10 +79,10 @@ function generalMisfit(
   pod: Pod,
   others: readonly Pod[],
   node: AdmissionNode,
-  { requestsOf, taintComparisons }: PredicateContext,
+  { requestsOf, heldBy, taintComparisons }: PredicateContext,
 ): Misfit {
   const allocatable = node.status?.allocatable;
-  const short = allocatable ? insufficientResources(pod, others, allocatable, requestsOf) : [];
+  const short = allocatable ? insufficientResources(pod, others, allocatable, requestsOf, heldBy) : [];
   const refusals: Refusal[] = [];
   const refuse = (reason: string, text: string): unknown =>
     refusals.push({ reason, message: `Predicate ${reason} failed: ${text}` });
@@ -105,9 +107,9 @@ export function resourceRefusal(
   pod: Pod,
   others: readonly Pod[],
   { status }: AdmissionNode,
-  requestsOf: RequestsOf,
+  { requestsOf, heldBy }: Pick<PredicateContext, 'requestsOf' | 'heldBy'>,
 ): Refusal | undefined {
-  const [short] = status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf) : [];
+  const [short] = status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf, heldBy) : [];
   return short && insufficient(short);
 }
 

@@ -21,12 +21,12 @@ export interface InsufficientResource {
 /** What pods ask for, each read once: a pod as it is in memory never changes. */
 export type RequestsOf = (pod: Pod) => ResourceList;
 
-export function rememberedRequests(): RequestsOf {
+export function rememberedRequests(options: { readonly useStatusResources?: boolean } = {}): RequestsOf {
   const known = new WeakMap<Pod, ResourceList>();
   return (pod) => {
     let requests = known.get(pod);
     if (requests === undefined) {
-      requests = podRequests(pod);
+      requests = podRequests(pod, options);
       known.set(pod, requests);
     }
     return requests;
@@ -37,12 +37,14 @@ export function rememberedRequests(): RequestsOf {
  * What the node has too little of for one more pod, the pod's own place first (`noderesources/fit.go`). Resources of
  * devices that the node does not know are not asked for: they may be the cluster's.
  * @param others those that hold resources of the node
+ * @param heldBy what each of the others holds: while it is made smaller, what it had
  */
 export function insufficientResources(
   pod: Pod,
   others: readonly Pod[],
   allocatable: ResourceListJson,
   requestsOf: RequestsOf,
+  heldBy: RequestsOf = requestsOf,
 ): readonly InsufficientResource[] {
   const capacities = parseResourceList(allocatable);
   const places = capacities.get('pods')?.value() ?? 0n;
@@ -55,7 +57,7 @@ export function insufficientResources(
     return isNativeResource(name) || capacities.has(name);
   });
   if (wanted.length === 0) return short;
-  const taken = addResources(...others.map(requestsOf));
+  const taken = addResources(...others.map(heldBy));
   for (const [resource, quantity] of wanted.sort(byKind)) {
     const amount = (of: Quantity | undefined): bigint => (resource === 'cpu' ? of?.milliValue() : of?.value()) ?? 0n;
     const entry = {

@@ -65,6 +65,25 @@ describe('N1: resources of the node', () => {
     });
   });
 
+  test('one that is made smaller holds what it had until it has less; what is asked for in vain counts nothing', () => {
+    const { resize } = predicateHandler({ node: () => node });
+    const shrinking = (actuated: string, reason?: string): Pod => ({
+      ...makePod('other', { cpu: '500m' }),
+      status: {
+        containerStatuses: [
+          { name: 'main', resources: { requests: { cpu: actuated } }, allocatedResources: { cpu: '500m' } },
+        ],
+        ...(reason && { conditions: [{ type: 'PodResizePending', status: 'True', reason }] }),
+      } as unknown as NonNullable<Pod['status']>,
+    });
+    const larger = makePod('p', { cpu: '1500m' });
+    expect(resize(larger, [shrinking('1')])).toMatchObject({ admit: false, reason: 'OutOfcpu' });
+    expect(admit(larger, [shrinking('1')])).toBe(outOf('cpu', 1500, 1000, 2000));
+    expect(resize(larger, [shrinking('500m')])).toEqual({ admit: true });
+    const inVain = { ...shrinking('500m', 'Infeasible'), spec: makePod('other', { cpu: '64' }).spec };
+    expect(resize(larger, [inVain])).toEqual({ admit: true });
+  });
+
   test('nothing requested needs nothing, however full the node is', () => {
     expect(admit(makePod('p'), [makePod('over', { cpu: '3' })])).toBe('admitted');
   });

@@ -4,6 +4,7 @@ import {
   isResizable,
   type Pod,
   podRequests,
+  type ResourceList,
   type ResourceRequirements,
   sameResources,
 } from '@node-agent/pod-spec';
@@ -53,10 +54,19 @@ function withContainerResources(container: Container, { containers }: PodResourc
 
 /** Whether a pod asks for more CPU or memory than another state of it (`isResizeIncreasingRequests`). */
 export function asksForMore(pod: Pod, granted: Pod): boolean {
-  const [wanted, had] = [podRequests(pod), podRequests(granted)];
+  return isMore(podRequests(pod), podRequests(granted));
+}
+
+/** Whether a pod holds less CPU or memory than it did, by what its status tells: a resize was carried out. Both as granted. */
+export function holdsLess(before: Pod, pod: Pod): boolean {
+  const [held, holds] = [before, pod].map((one) => podRequests(one, { useStatusResources: true }));
+  return held !== undefined && holds !== undefined && isMore(held, holds);
+}
+
+function isMore(one: ResourceList, other: ResourceList): boolean {
   return ['cpu', 'memory'].some((name) => {
-    const amount = wanted.get(name);
-    const before = had.get(name);
-    return amount !== undefined && (before === undefined ? !amount.isZero : amount.compare(before) > 0);
+    const amount = one.get(name);
+    const less = other.get(name);
+    return amount !== undefined && (less === undefined ? !amount.isZero : amount.compare(less) > 0);
   });
 }

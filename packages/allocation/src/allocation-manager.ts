@@ -7,7 +7,7 @@ import {
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
-import { asksForMore, resourcesOf, withResources } from './allocated-pod.ts';
+import { asksForMore, holdsLess, resourcesOf, withResources } from './allocated-pod.ts';
 import { type AllocationMetrics, makeAllocationMetrics } from './metrics.ts';
 import { PodConditions } from './pod-conditions.ts';
 import {
@@ -148,7 +148,7 @@ export class AllocationManager {
     const granted = this.#allocated.get(uid);
     const known = this.#known.get(uid);
     if (known?.pod === pod && known.granted === granted) return known.is;
-    const is = granted === undefined ? pod : withResources(pod, granted, this.#node);
+    const is = this.#asGranted(pod);
     if (granted !== undefined) this.#known.set(uid, { pod, granted, is });
     return is;
   }
@@ -240,6 +240,14 @@ export class AllocationManager {
     return this.retry('pod_updated');
   }
 
+  /** The status of a pod was changed. @returns the UIDs of pods that are to be synced */
+  reconciled(before: Pod | undefined, pod: Pod): readonly string[] {
+    if (this.#waiting.size === 0 || before === undefined) return [];
+    // Of both as granted: what the pod asks for is another matter.
+    const [held, holds] = [this.#asGranted(before), this.#asGranted(pod)];
+    return holdsLess(held, holds) ? this.retry('pod_resized') : [];
+  }
+
   /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
   retry(trigger: RetryTrigger): readonly string[] {
     if (this.#waiting.size === 0 || !this.#pods.sourcesReady()) return [];
@@ -299,6 +307,11 @@ export class AllocationManager {
   /** Whether any resize waits for room. */
   get hasWaiting(): boolean {
     return this.#waiting.size > 0;
+  }
+
+  #asGranted(pod: Pod): Pod {
+    const granted = this.#allocated.get(pod.metadata.uid);
+    return granted === undefined ? pod : withResources(pod, granted, this.#node);
   }
 
   #inOrder(): readonly Pod[] {

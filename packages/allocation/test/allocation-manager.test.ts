@@ -24,7 +24,8 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
         sourcesReady: () => node.ready,
       },
       admit(pod, others) {
-        const cpu = [pod, ...others].map((one) => podRequests(one).get('cpu')?.milliValue() ?? 0n);
+        const held = others.map((one) => podRequests(one, { useStatusResources: true }));
+        const cpu = [podRequests(pod), ...held].map((one) => one.get('cpu')?.milliValue() ?? 0n);
         const total = cpu.reduce((sum, milli) => sum + milli, 0n);
         return total <= node.cpuMilli ? { admit: true } : { admit: false, message: `${total} of ${node.cpuMilli}` };
       },
@@ -89,6 +90,28 @@ describe('a resize', () => {
     expect(cpuOf(larger)).toBe('2');
     expect(manager.conditions('uid-a')).toMatchObject([{ type: 'PodResizeInProgress', observedGeneration: 2 }]);
     expect(told(larger)).toEqual(['ResizeStarted']);
+  });
+
+  test('N1: that waits is granted once another pod holds less, and not when that is merely granted', () => {
+    const { manager, add, ask, cpuOf, reasons, pods, metrics } = setUp();
+    const withStatus = (pod: Pod, cpu: string): Pod => {
+      const status = { name: pod.spec.containers[0]?.name, resources: { requests: { cpu } } };
+      return { ...pod, status: { containerStatuses: [status] } as unknown as NonNullable<Pod['status']> };
+    };
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    const b = add(withStatus(makePod('b', exactly('2', '1Gi')), '2'));
+    const larger = asking(a, exactly('3', '1Gi'));
+    ask(larger);
+    const smaller = withStatus(asking(b, exactly('1', '1Gi')), '2');
+    ask(smaller);
+    expect([cpuOf(smaller), cpuOf(larger), reasons('uid-a')]).toEqual(['1', '1', ['Deferred']]);
+
+    expect(manager.reconciled(smaller, { ...smaller })).toEqual([]);
+    const done = withStatus(smaller, '1');
+    pods.set('uid-b', done);
+    expect(manager.reconciled(smaller, done)).toEqual(['uid-a']);
+    expect(cpuOf(larger)).toBe('3');
+    expect(metrics.text()).toContain('retry_trigger="pod_resized"');
   });
 
   test('N1: that does not fit waits, and others count it as what it has', async () => {

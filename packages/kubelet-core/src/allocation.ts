@@ -22,6 +22,8 @@ export interface AllocationPort {
   added(pods: readonly Pod[]): readonly string[];
   /** A pod that has its grant was changed by its source. */
   updated(before: Pod | undefined, pod: Pod): readonly string[];
+  /** The status of a pod that has its grant was changed. */
+  reconciled(before: Pod | undefined, pod: Pod): readonly string[];
   /** There may be room for resizes that wait. */
   retry(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): readonly string[];
   /** Called from time to time. */
@@ -45,6 +47,7 @@ export const noAllocation: AllocationPort = {
   retain() {},
   added: () => [],
   updated: () => [],
+  reconciled: () => [],
   retry: () => [],
   retryOverdue: () => [],
   observe() {},

@@ -166,12 +166,14 @@ export class SyncHandler {
    * set, are something for the pod's worker.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
-    const { podManager, podCache, containerGc } = this.#deps;
+    const { podManager, podCache, containerGc, allocation } = this.#deps;
     for (const changed of pods) {
+      const before = podManager.getPodByUid(changed.metadata.uid);
       podManager.updatePod(changed);
       this.#deps.startup?.observed(changed);
-      const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(changed);
       if (pod === undefined) continue;
+      if (!wasMirror) this.#syncAll(allocation.reconciled(before, pod));
       if ((changed.spec.readinessGates ?? []).length > 0) this.#update('sync', pod, mirrorPod);
       this.#seen(pod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted') {

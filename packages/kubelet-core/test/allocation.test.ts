@@ -31,8 +31,12 @@ test('without allocation pods have what they ask for, and nothing waits', async 
   none.ended('uid-a');
   expect(none.allocated(pod)).toBe(pod);
   expect(none.hasGrant('uid-a')).toBe(true);
-  expect([none.added([pod]), none.updated(undefined, pod), none.retry('pods_added'), none.retryOverdue()]).toEqual([
-    ...[[], [], [], []],
-  ]);
+  expect([
+    none.added([pod]),
+    none.updated(undefined, pod),
+    none.reconciled(undefined, pod),
+    none.retry('pods_added'),
+    none.retryOverdue(),
+  ]).toEqual([...[[], [], [], [], []]]);
   await Promise.all([none.load(new AbortController().signal), none.saved('uid-a')]);
 });

@@ -7,6 +7,7 @@ import {
   maxResources,
   parseResourceList,
   type ResourceList,
+  type ResourceListJson,
 } from './resource-list.ts';
 
 /** What {@link podRequests} and {@link podLimits} take into account. */
@@ -20,6 +21,11 @@ export interface PodResourcesOptions {
    * `undefined` stands for its spec's own.
    */
   readonly override?: (container: AnyContainer) => ResourceList | undefined;
+  /**
+   * Counts of a main container or sidecar, and of the pod as a whole, the greatest of what is asked for, was allocated and is in force,
+   * as the pod's status tells: what is resized holds the one until it has the other (KEP-1287). Of requests only; false by default.
+   */
+  readonly useStatusResources?: boolean;
 }
 
 type Side = 'requests' | 'limits';
@@ -30,8 +36,11 @@ type Side = 'requests' | 'limits';
  * (KEP-688). As `PodRequests` of k8s.io/component-helpers/resource.
  * @throws PodSpecError `InvalidQuantity` for a pod that was not validated
  */
-export function podRequests(pod: Pick<Pod, 'spec'>, options: PodResourcesOptions = {}): ResourceList {
-  const requests = withPodLevel(pod, 'requests', containersTotal(pod, 'requests', options.override), options);
+export function podRequests(pod: Pick<Pod, 'spec' | 'status'>, options: PodResourcesOptions = {}): ResourceList {
+  const ofStatus = options.useStatusResources === true ? heldByContainers(pod) : undefined;
+  const override = (container: AnyContainer): ResourceList | undefined =>
+    options.override?.(container) ?? ofStatus?.get(container.name);
+  const requests = withPodLevel(pod, 'requests', containersTotal(pod, 'requests', override), options);
   return options.excludeOverhead ? requests : addResources(requests, parseResourceList(pod.spec.overhead));
 }
 
@@ -79,13 +88,49 @@ export function hasPodLevelResources(pod: Pick<Pod, 'spec'>): boolean {
   return [...Object.keys(requests ?? {}), ...Object.keys(limits ?? {})].some(isPodLevelResource);
 }
 
+/** What containers hold whose status tells of it, by name; init containers that are no sidecars hold what they ask for. */
+function heldByContainers(pod: Pick<Pod, 'spec' | 'status'>): ReadonlyMap<string, ResourceList> {
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  if (containerStatuses.length === 0 && initContainerStatuses.length === 0) return new Map();
+  const statuses = new Map([...containerStatuses, ...initContainerStatuses].map((status) => [status.name, status]));
+  const { containers, initContainers = [] } = pod.spec;
+  return new Map(
+    [...containers, ...initContainers.filter(isRestartableInit)].flatMap(({ name, resources }) => {
+      const status = statuses.get(name);
+      if (status?.resources == null) return [];
+      const { requests: actuated } = status.resources;
+      return [[name, effectiveRequests(pod, resources?.requests, actuated, status.allocatedResources)] as const];
+    }),
+  );
+}
+
+/** What is asked for in vain holds nothing. */
+function effectiveRequests(
+  { status }: Pick<Pod, 'status'>,
+  asked: ResourceListJson | undefined,
+  actuated: ResourceListJson | undefined,
+  allocated: ResourceListJson | undefined,
+): ResourceList {
+  const pending = status?.conditions?.find(({ type }) => type === 'PodResizePending');
+  const known = [actuated, allocated].map(parseResourceList);
+  return maxResources(...(pending?.reason === 'Infeasible' ? known : [parseResourceList(asked), ...known]));
+}
+
 function withPodLevel(
-  pod: Pick<Pod, 'spec'>,
+  pod: Pick<Pod, 'spec' | 'status'>,
   side: Side,
   containers: ResourceList,
   options: PodResourcesOptions,
 ): ResourceList {
   if (options.skipPodLevelResources) return containers;
-  const own = parseResourceList(pod.spec.resources?.[side]);
-  return new Map([...containers, ...[...own].filter(([name]) => isPodLevelResource(name))]);
+  const asked = pod.spec.resources?.[side];
+  const { resources: actuated, allocatedResources } = pod.status ?? {};
+  const own =
+    options.useStatusResources === true && asked !== undefined && actuated != null
+      ? effectiveRequests(pod, asked, actuated[side], allocatedResources)
+      : parseResourceList(asked);
+  return new Map([
+    ...containers,
+    ...[...own].filter(([name]) => isPodLevelResource(name) && asked?.[name] !== undefined),
+  ]);
 }

@@ -19,6 +19,33 @@ const container = (requests: Amounts, limits: Amounts = {}): Container => ({
 const sidecar = (requests: Amounts): Container => ({ ...container(requests, requests), restartPolicy: 'Always' });
 
 describe('podRequests and podLimits', () => {
+  it('with the status: the greatest of asked for, allocated and in force, of sidecars and of the pod as a whole too', () => {
+    const named = (name: string, cpu: string): Container => ({ ...container({ cpu }), name });
+    const tells = (name: string, actuated: string, allocated: string) => ({
+      name,
+      resources: { requests: { cpu: actuated } },
+      allocatedResources: { cpu: allocated },
+    });
+    const spec = {
+      containers: [named('a', '1'), named('b', '1'), named('silent', '1')],
+      initContainers: [{ ...sidecar({ cpu: '1' }), name: 's' }, named('init', '1')],
+    };
+    const status = {
+      containerStatuses: [tells('a', '2', '1'), tells('b', '1', '3'), { name: 'silent' }],
+      initContainerStatuses: [tells('s', '4', '1'), tells('init', '64', '64')],
+    };
+    const cpuOf = (pod: object): string | undefined =>
+      formatResourceList(podRequests(pod as never, { useStatusResources: true })).cpu;
+    expect(cpuOf({ spec, status })).toBe('10');
+    expect(formatResourceList(podRequests({ spec, status } as never)).cpu).toBe('4');
+    const inVain = [{ type: 'PodResizePending', reason: 'Infeasible' }];
+    const asking = { ...spec, containers: [named('a', '64'), named('b', '64'), named('silent', '1')] };
+    expect(cpuOf({ spec: asking, status: { ...status, conditions: inVain } })).toBe('10');
+    const whole = { ...spec, resources: { requests: { cpu: '5' } } };
+    expect(cpuOf({ spec: whole, status: { ...status, resources: { requests: { cpu: '7' } } } })).toBe('7');
+    expect(cpuOf({ spec: whole, status })).toBe('5');
+  });
+
   it.each<[what: string, spec: Partial<PodSpec>, requests: Amounts, limits: Amounts]>([
     ['nothing', {}, {}, {}],
     [
