@@ -244,11 +244,11 @@ export class EvictionManager {
     return this.#layout;
   }
 
-  /** Ends the pods that are over a limit of their own, one after another. @returns whether there were any */
+  /** Ends the pods that are over a limit of their own, then waits for all of them together. @returns whether there were any */
   async #keepStorageLimits({ statsOf }: Figures, layout: DiskLayout, signal: AbortSignal): Promise<boolean> {
     if (!this.#options.localStorageCapacityIsolation) return false;
     const { pods, logger } = this.#components;
-    let evicted = false;
+    const evicted: Pod[] = [];
     for (const pod of pods.active()) {
       const stats = statsOf(pod);
       const violation = stats && storageViolation(pod, stats, layout);
@@ -268,10 +268,11 @@ export class EvictionManager {
       } as const;
       this.#decisions.add({ ...decision, atMs: this.#components.clock.now() });
       const how = { isDisruption: false, gracePeriodSeconds: IMMEDIATE_GRACE_SECONDS };
-      await this.#evictor.evict(pod, { signal: cause, message, ...how }, signal);
-      evicted = true;
+      await this.#evictor.end(pod, { signal: cause, message, ...how }, signal);
+      evicted.push(pod);
     }
-    return evicted;
+    await this.#evictor.gone(evicted, signal);
+    return evicted.length > 0;
   }
 
   /** Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod. */
@@ -341,7 +342,8 @@ export class EvictionManager {
     this.#decisions.add({ ...decision, evicted: pod.metadata.uid, message: explained.message });
     const gracePeriodSeconds = this.#gracePeriodSeconds(pod, threshold);
     const cause = { ...explained, signal: threshold.signal, isDisruption: true, gracePeriodSeconds };
-    await this.#evictor.evict(pod, cause, signal);
+    await this.#evictor.end(pod, cause, signal);
+    await this.#evictor.gone([pod], signal);
   }
 
   #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {

@@ -27,7 +27,7 @@ interface Components {
 const KILL_PATIENCE_MS = 60_000;
 const GONE_LOOK_MS = 100;
 
-/** Ends pods, one at a time, and waits until what they held is free (N2). Metric: `kubelet_evictions{eviction_signal}`. */
+/** Ends pods, and waits until what they held is free (N2). Metric: `kubelet_evictions{eviction_signal}`. */
 export class Evictor {
   readonly #components: Components;
   readonly #goneTimeoutMs: number;
@@ -55,8 +55,8 @@ export class Evictor {
     for (const [uid, pod] of this.#ending) if (this.#components.pods.isGone(pod)) this.#ending.delete(uid);
   }
 
-  /** Ends a pod, and waits until it is gone, or for so long that the node cannot wait for it any more. @throws the signal's reason */
-  async evict(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
+  /** Ends a pod: nothing of it runs then, or that takes too long. What it held may not be free yet. @throws the signal's reason */
+  async end(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
     const { pods, recorder, logger, clock } = this.#components;
     const { message, gracePeriodSeconds, isDisruption } = cause;
     recorder.event(podReference(pod), 'Warning', eventReasons.evicted, message, cause.annotations);
@@ -73,14 +73,21 @@ export class Evictor {
       signal.throwIfAborted();
       logger.error({ err, ...facts }, 'Eviction manager: pod failed to evict');
     }
+  }
+
+  /** Waits until pods that were ended are gone, or for so long that the node cannot wait for them any more. @throws the signal's reason */
+  async gone(ended: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { pods, logger, clock } = this.#components;
     const endMs = clock.monotonic() + this.#goneTimeoutMs;
-    while (!pods.isGone(pod)) {
+    for (;;) {
+      const left = ended.filter((pod) => !pods.isGone(pod));
+      for (const pod of ended) if (!left.includes(pod)) this.#ending.delete(pod.metadata.uid);
+      if (left.length === 0) return;
       if (clock.monotonic() >= endMs) {
-        logger.warn(facts, 'Eviction manager: timed out waiting for pods to be cleaned up');
+        logger.warn({ pods: left.map(formatPod) }, 'Eviction manager: timed out waiting for pods to be cleaned up');
         return;
       }
       await sleep(clock, GONE_LOOK_MS, signal);
     }
-    this.#ending.delete(pod.metadata.uid);
   }
 }

@@ -464,6 +464,23 @@ describe('limits of local storage', () => {
     expect(manager.explainPod('uid-over')).toMatchObject([{ cause: 'emptydirfs.limit', evicted: 'uid-over' }]);
   });
 
+  test('of many pods are kept at once: what a pod holds after its end keeps no other, and no eviction, waiting', async () => {
+    const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }];
+    world.pods = ['a', 'b', 'c'].map((name) => makePod(name, { volumes }));
+    world.stats = world.pods.map((pod) => podStats(pod, { volume: [{ name: 'cache', ...files(11 * MI) }] }));
+    // Their volumes are never let go.
+    world.kill = async () => {};
+    start(world.manager(HARD));
+    await world.clock.advance(15_000);
+    expect(world.log).toEqual(['kill a', 'kill b', 'kill c']);
+    const hog = makePod('hog');
+    world.pods = [...world.pods, hog];
+    world.stats = [...world.stats, usingMemory(hog, 300 * MI)];
+    world.memory.available = 90 * MI;
+    await world.clock.advance(30_000);
+    expect(world.log).toEqual(['kill a', 'kill b', 'kill c', 'kill hog']);
+  });
+
   test('N2: are not kept for statistics that are older than the last ones', async () => {
     const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '1Mi' } }];
     world.pods = [makePod('over', { volumes })];
