@@ -22,7 +22,8 @@ const NAME_LABEL = 'io.kubernetes.container.name';
 
 /**
  * The pods that count, with their running containers: of sandboxes of one name those that are ready, else the newest
- * (`removeTerminatedPods`, `removeTerminatedContainers`, `cri_stats_provider.go`). Oldest first.
+ * (`removeTerminatedPods`, `removeTerminatedContainers`, `cri_stats_provider.go`). Oldest first. A pod that has ended uses nothing, and
+ * is left out; upstream leaves out those too whose containers are still to start, of which their volumes and logs are told here.
  */
 export function listPods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): readonly ListedPod[] {
   const byName = Map.groupBy(sandboxes, ({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
@@ -35,6 +36,7 @@ export function listPods(sandboxes: readonly PodSandbox[], containers: readonly 
   const bySandbox = Map.groupBy(running, ({ podSandboxId }) => podSandboxId);
   return counting
     .sort((a, b) => a.createdAt - b.createdAt)
+    .filter(({ id, state }) => state === PodSandboxState.SANDBOX_READY || bySandbox.has(id))
     .map(({ id, metadata, createdAt }) => ({
       ref: { name: metadata?.name ?? '', namespace: metadata?.namespace ?? '', uid: metadata?.uid ?? '' },
       sandboxId: id,
