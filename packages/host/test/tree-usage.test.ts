@@ -132,6 +132,22 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
     expect([await outcome, helper.killed]).toEqual(['ETIMEDOUT', true]);
   });
 
+  it('W6: many names of one file are walked elsewhere too, though they are one file', async () => {
+    writeFileSync(at('file'), '');
+    for (let n = 0; n < 600; n++) await link(at('file'), at(`${n}`));
+    const elsewhere = { bytes: 0, inodes: 2, complete: true };
+    const asked: unknown[] = [];
+    const helper = helperOf(async (...call) => {
+      asked.push(call[0]);
+      return elsewhere as never;
+    });
+    const measurer = new TreeMeasurer({ clock: new FakeClock(), startHelper: () => helper });
+    expect(await measurer.measure(root)).toMatchObject(elsewhere);
+    expect(asked).toEqual(['treeUsage']);
+    expect(await fs.usage(root, { maxEntries: 300 })).toMatchObject({ complete: false });
+    expect(await fs.usage(root)).toMatchObject({ inodes: 2, complete: true });
+  });
+
   it('says so where its process has ended', async () => {
     for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     const helper = helperOf(() => Promise.reject(systemError('ESRCH', 'call', 'helper')));
