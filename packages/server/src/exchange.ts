@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ClientCertificate } from './client-certificate.ts';
-import type { Reply } from './reply.ts';
+import type { BytesReply, Reply } from './reply.ts';
 
 /** A request, whichever version of HTTP it came by. */
 export interface Exchange {
@@ -30,7 +30,7 @@ export interface StreamedReply {
   readonly stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
-export type Answer = Reply | StreamedReply;
+export type Answer = Reply | BytesReply | StreamedReply;
 
 /** A connection whose client asks for another protocol. */
 export interface UpgradeRequest extends Exchange {

@@ -32,7 +32,7 @@ export {
   type ReadOnlyServerComponents,
   type ReadOnlyServerOptions,
 } from './read-only-server.ts';
-export type { Reply } from './reply.ts';
+export type { BytesReply, Reply } from './reply.ts';
 export { type RequestAttributes, requestAttributes } from './request-attributes.ts';
 export type { AccessReviewSpec, AccessReviewStatus, Reviewer, TokenReviewStatus } from './reviews.ts';
 export type { SecuredListenerComponents, ServerLimits, ServingCertificate } from './secured-listener.ts';

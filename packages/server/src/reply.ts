@@ -5,6 +5,13 @@ export interface Reply {
   readonly body: string;
 }
 
+/** As {@link Reply}, of a body that is no text. */
+export interface BytesReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
+}
+
 /** An answer in plain text, which no browser may take for anything else. */
 export function text(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Reply {
   const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };

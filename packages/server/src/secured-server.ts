@@ -120,7 +120,9 @@ export class SecuredServer {
       // What has taken the connection over does not see its client go: the deadline must hold, whoever heeds it.
       const making = Promise.resolve(this.#components.endpoints[endpoint]?.(call));
       const answer = (await abortable(making, call.signal)) ?? notFound();
-      return 'stream' in answer ? text(400, 'this is served without an upgrade of the connection\n') : answer;
+      return 'stream' in answer || 'bytes' in answer
+        ? text(400, 'this is served without an upgrade of the connection\n')
+        : answer;
     } finally {
       leave();
     }

@@ -76,7 +76,8 @@ export async function sendAnswer(
     else await pipeline(Readable.from(answer.stream, { highWaterMark: 1 }), response).catch(() => response.destroy());
     return;
   }
-  const length = Buffer.byteLength(answer.body);
+  const body = 'bytes' in answer ? answer.bytes : answer.body;
+  const length = Buffer.byteLength(body);
   const timer = clock.setTimer(answerMs, () => request.socket?.destroy());
   const closed = new Promise<void>((resolve) => {
     response.once('close', () => {
@@ -85,7 +86,7 @@ export async function sendAnswer(
     });
   });
   writeHead(response, answer.status, { ...answer.headers, 'Content-Length': String(length), ...connection });
-  response.end(isHead ? '' : answer.body);
+  response.end(isHead ? '' : body);
   await closed;
 }
 

@@ -54,9 +54,11 @@ async function ask(
   if (endpoint === undefined) throw new Error('there is no such endpoint');
   const answer: Answer = await endpoint(callOf(asked));
   if ('body' in answer) return answer;
+  const { status, headers } = answer;
+  if ('bytes' in answer) return { status, headers, body: Buffer.from(answer.bytes).toString('latin1') };
   const chunks: Uint8Array[] = [];
   for await (const chunk of answer.stream) chunks.push(chunk);
-  return { status: answer.status, headers: answer.headers, body: Buffer.concat(chunks).toString() };
+  return { status, headers, body: Buffer.concat(chunks).toString() };
 }
 
 const pod: Pod = {

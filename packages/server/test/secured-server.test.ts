@@ -540,6 +540,27 @@ describe('SecuredServer: what clients hold up', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('compressed metrics that nobody takes are given up as any other answer is', async () => {
+    const clock = new FakeClock();
+    const endpoints = stateEndpoints({
+      ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
+      renderMetrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'kubelet_things 1\n'.repeat(1000) }),
+    });
+    const port = await start({ anonymous: true, authorization: alwaysAllow, endpoints, clock });
+    // Its window has room for nothing, and never will.
+    const settings = { initialWindowSize: 0 };
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, settings });
+    ends.push(() => session.destroy());
+    const stream = session.request({ ':path': '/metrics', 'accept-encoding': 'gzip' });
+    const ended = new Promise((resolve) => stream.on('close', resolve));
+    stream.on('error', () => {}).pause();
+    await once(stream, 'response');
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    await clock.advance(60_000);
+    await ended;
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('metrics are compressed for whoever takes them so', async () => {
     const body = 'kubelet_things 1\n'.repeat(1000);
     const endpoints = stateEndpoints({
