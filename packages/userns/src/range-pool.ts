@@ -11,6 +11,8 @@ export class RangePool {
   /** The part of each pod, by its number. */
   readonly #byPod = new Map<string, number>();
   readonly #taken = new Set<number>();
+  /** What pods may have beside that, each by what its own file says: nobody is given it as long as any of them is there. */
+  readonly #blocked = new Map<string, ReadonlySet<number>>();
 
   /** @param total a multiple of `idsPerPod` at both ends, as `checkIdRange` has it */
   constructor(total: IdRange, idsPerPod: number, random: Random) {
@@ -25,8 +27,14 @@ export class RangePool {
     return this.#byPod.size;
   }
 
+  /** Those that have a part, or keep one from others. */
   pods(): readonly string[] {
-    return [...this.#byPod.keys()];
+    return [...new Set([...this.#byPod.keys(), ...this.#blocked.keys()])];
+  }
+
+  /** Whether anything is kept for a pod. */
+  has(uid: string): boolean {
+    return this.#byPod.has(uid) || this.#blocked.has(uid);
   }
 
   /** The part that a pod has. */
@@ -37,10 +45,11 @@ export class RangePool {
 
   /** A part that nobody has. At random, so that the IDs of a pod that has gone are not soon another's. @throws UserNamespaceError `Exhausted` */
   allocate(uid: string): IdRange {
+    const blocked = new Set([...this.#blocked.values()].flatMap((indexes) => [...indexes]));
     const start = Math.floor(this.#random.next() * this.#count);
     for (let n = 0; n < this.#count; n++) {
       const index = (start + n) % this.#count;
-      if (this.#taken.has(index)) continue;
+      if (this.#taken.has(index) || blocked.has(index)) continue;
       this.#taken.add(index);
       this.#byPod.set(uid, index);
       return this.#rangeAt(index);
@@ -58,20 +67,25 @@ export class RangePool {
     if (known === index) return;
     if (known !== undefined) throw refuse(`different user namespace range already used by pod "${uid}"`);
     if (index < 0 || index >= this.#count) throw refuse(`id ${firstId} is out of range`);
-    if (this.#taken.has(index)) throw refuse(`range picked for pod "${uid}" already taken`);
+    const isBlocked = [...this.#blocked].some(([other, indexes]) => other !== uid && indexes.has(index));
+    if (isBlocked || this.#taken.has(index)) throw refuse(`range picked for pod "${uid}" already taken`);
     this.#taken.add(index);
     this.#byPod.set(uid, index);
+    this.#blocked.delete(uid);
   }
 
-  /** Nobody is given any of these IDs: somebody has them who was given them otherwise. */
-  block({ firstId, length }: IdRange): void {
+  /** Nobody else is given any of these IDs until the pod is released: it may have them, though it should not. */
+  block(uid: string, { firstId, length }: IdRange): void {
+    const blocked = new Set(this.#blocked.get(uid));
     const end = Math.min(Math.ceil((firstId + length) / this.#idsPerPod) - this.#first, this.#count);
     for (let index = Math.max(Math.floor(firstId / this.#idsPerPod) - this.#first, 0); index < end; index++) {
-      this.#taken.add(index);
+      blocked.add(index);
     }
+    this.#blocked.set(uid, blocked);
   }
 
   release(uid: string): void {
+    this.#blocked.delete(uid);
     const index = this.#byPod.get(uid);
     if (index === undefined) return;
     this.#byPod.delete(uid);

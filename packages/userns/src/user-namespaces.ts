@@ -1,5 +1,5 @@
 import { KeyedMutex, type Random } from '@node-agent/async';
-import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { UserNamespaceError } from './errors.ts';
 import { checkIdRange, DEFAULT_IDS_PER_POD, type IdRange } from './id-range.ts';
@@ -35,6 +35,8 @@ export interface UserNamespaceMappings {
 
 /** Upstream's are of about 150 bytes. */
 const MAX_FILE_BYTES = 64 * 1024;
+/** What is there is a directory, a FIFO, a loop of links, or far too long: that is the pod's own trouble, and will not pass. */
+const NO_FILE_OF_OURS: ReadonlySet<string> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFBIG', 'ENOTDIR']);
 
 /**
  * The user namespaces of pods (KEP-127): each pod has a range of the host's IDs of its own, which it keeps for as long as it is there.
@@ -79,7 +81,7 @@ export class UserNamespaces {
    */
   async release(uid: string): Promise<void> {
     await this.#turns.run(uid, async () => {
-      if (this.#pool.rangeOf(uid) === undefined) return;
+      if (!this.#pool.has(uid)) return;
       try {
         await this.#components.fs.remove(this.#pathOf(uid));
       } catch (err) {
@@ -134,7 +136,7 @@ export class UserNamespaces {
       this.#pool.record(uid, range);
     } catch (err) {
       // Its containers may run all the same.
-      this.#pool.block(range);
+      this.#pool.block(uid, range);
       throw err;
     }
   }
@@ -169,7 +171,9 @@ export class UserNamespaces {
       return bytes.length === 0 ? undefined : parseMappings(new TextDecoder().decode(bytes));
     } catch (err) {
       if (isMissing(err)) return undefined;
-      throw err;
+      if (!NO_FILE_OF_OURS.has(errorCode(err) ?? '')) throw err;
+      const message = `invalid user namespace mappings file: ${errorText(err)}`;
+      throw new UserNamespaceError('InvalidFile', message, { cause: err });
     }
   }
 

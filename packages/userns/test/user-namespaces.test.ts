@@ -174,6 +174,46 @@ describe('what a former kubelet left that does not fit', () => {
     await expect(namespaces.mappings('b')).rejects.toThrow('user namespace: range picked for pod "b" already taken');
   });
 
+  test('two pods with one range: nobody is given it while either of them is there', async () => {
+    const { fs, manager } = await world(['a', 'b', 'c', 'd']);
+    for (const uid of ['a', 'b']) {
+      await fs.writeFile(`${PODS}/${uid}/userns`, formatMappings({ firstId: K64, length: K64 }));
+    }
+    const namespaces = manager();
+    await namespaces.mappings('a');
+    await namespaces.release('a');
+    const others = [await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')];
+    expect(others).not.toContain(K64);
+    // The other one may have it now; and when it goes, it is free.
+    expect(await hostIdOf(namespaces, 'b')).toBe(K64);
+    await namespaces.release('b');
+    expect(await hostIdOf(namespaces, 'a')).toBe(K64);
+  });
+
+  test('what a pod that was refused has kept from others is free once it is gone', async () => {
+    const { fs, manager } = await world(['a', 'b', 'c', 'd']);
+    await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
+    const namespaces = manager();
+    expect(await hostIdOf(namespaces, 'b')).toBe(K64);
+    await expect(namespaces.mappings('c')).rejects.toThrow('could not find an empty slot');
+    await namespaces.releaseOrphans((uid) => uid !== 'a');
+    expect([await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')].sort()).toEqual([2 * K64, 3 * K64]);
+  });
+
+  test.each(['directory', 'fifo', 'large'])(
+    'where a %s has the name of its file, that costs its own pod alone',
+    async (what) => {
+      const { fs, manager } = await world();
+      const path = `${PODS}/a/userns`;
+      if (what === 'directory') await fs.mkdir(path);
+      else if (what === 'fifo') fs.makeSpecial(path, 'fifo');
+      else await fs.writeFile(path, ' '.repeat(70_000));
+      const namespaces = manager();
+      expect(await hostIdOf(namespaces, 'b')).toBeGreaterThan(0);
+      await expect(namespaces.mappings('a')).rejects.toMatchObject({ code: 'InvalidFile' });
+    },
+  );
+
   test('a directory that cannot be read is an error, and is read again', async () => {
     const { fs, manager } = await world();
     const namespaces = manager();
