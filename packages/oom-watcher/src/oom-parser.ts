@@ -8,7 +8,7 @@ export interface OomKill {
   readonly processName: string;
   /** The group that the process was in; `/` where it was in none, or that was not told. */
   readonly group: string;
-  /** The group whose limit was reached; `/` where the machine itself had no memory left. */
+  /** The group whose limit was reached; `/` where the machine itself had no memory left; empty where a group had none, and which was not told. */
   readonly limitGroup: string;
   /** `CONSTRAINT_NONE`, `CONSTRAINT_CPUSET`, `CONSTRAINT_MEMORY_POLICY` or `CONSTRAINT_MEMCG`; empty before Linux 5.0. */
   readonly constraint: string;
@@ -20,14 +20,21 @@ export interface OomKill {
 export type OomReport = Omit<OomKill, 'pid' | 'processName' | 'uptimeMs'> | undefined;
 
 const BEGIN = /invoked oom-killer:/;
-const SUMMARY =
-  /oom-kill:constraint=(.*),nodemask=(.*),cpuset=(.*),mems_allowed=(.*),oom_memcg=(.*),task_memcg=(.*),task=(.*),pid=(\d+),uid=/;
+/** What the kernel itself says, before what others have named. */
+const HEAD = /^oom-kill:constraint=([A-Z_]+),nodemask=/;
 /** Where the machine itself has no memory left, no group is named whose limit that would be. */
-const GLOBAL_SUMMARY =
-  /oom-kill:constraint=(.*),nodemask=(.*),cpuset=(.*),mems_allowed=(.*),global_oom,task_memcg=(.*),task=(.*),pid=(\d+),uid=/;
+const OF_MEMORY_GROUP = 'CONSTRAINT_MEMCG';
+const GLOBAL = ',global_oom,task_memcg=';
+const LIMIT_GROUP = ',oom_memcg=';
+const GROUP = ',task_memcg=';
+const NAME = ',task=';
+/** The last of its kind is the kernel's own: a process may call itself anything, within 15 bytes. */
+const TASK = /^(.*),pid=(\d+),uid=\d+$/;
 /** Before Linux 5.0. */
 const OLD_SUMMARY = /Task in (.*) killed as a result of limit of (.*)/;
 const KILLED = /Killed process ([0-9]+) \((.+)\)/;
+/** Before that, where it was no lack of the machine's. */
+const OF_A_GROUP = /^Memory cgroup out of memory: /;
 
 const UNKNOWN = { group: '/', limitGroup: '/', constraint: '' };
 
@@ -41,21 +48,54 @@ export function nextOom(
 ): { readonly report: OomReport; readonly kill?: OomKill } {
   if (!isKernel) return { report };
   if (report === undefined) return { report: BEGIN.test(message) ? UNKNOWN : undefined };
-  const summary = SUMMARY.exec(message);
-  if (summary !== null) {
-    const [, constraint = '', , , , limitGroup = '', group = '', processName = '', pid] = summary;
-    return ended({ pid: Number(pid), processName, group, limitGroup, constraint, uptimeMs });
-  }
-  const global = GLOBAL_SUMMARY.exec(message);
-  if (global !== null) {
-    const [, constraint = '', , , , group = '', processName = '', pid] = global;
-    return ended({ pid: Number(pid), processName, group, limitGroup: '/', constraint, uptimeMs });
-  }
+  const summary = summaryOf(message);
+  if (summary !== undefined) return ended({ ...summary, uptimeMs });
   const old = OLD_SUMMARY.exec(message);
   if (old !== null) return { report: { ...report, group: rooted(old[1]), limitGroup: rooted(old[2]) } };
   const killed = KILLED.exec(message);
   if (killed === null) return { report };
-  return ended({ ...report, pid: Number(killed[1]), processName: killed[2] ?? '', uptimeMs });
+  // Long names of groups do not leave room for the summary in one record: then this is all that is told.
+  const limits = OF_A_GROUP.test(message) && report.limitGroup === '/' ? { limitGroup: '' } : {};
+  return ended({ ...report, ...limits, pid: Number(killed[1]), processName: killed[2] ?? '', uptimeMs });
+}
+
+/**
+ * Reads a line that ends a report. Names of groups and of the process may hold what looks like another field: whose limit it was is
+ * above who had to go, and a group has no `,task=` of its own but where somebody made it to be misread, in which case the shorter
+ * name is one above it.
+ */
+function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
+  const constraint = HEAD.exec(message)?.[1];
+  if (constraint === undefined) return undefined;
+  if (constraint !== OF_MEMORY_GROUP) {
+    const globalAt = message.indexOf(GLOBAL);
+    const rest = globalAt < 0 ? undefined : victimOf(message.slice(globalAt + GLOBAL.length), '/');
+    return rest && { ...rest, limitGroup: '/', constraint };
+  }
+  // A path begins with a slash, which the name of a cpuset before it cannot have.
+  const limitAt = message.indexOf(`${LIMIT_GROUP}/`);
+  if (limitAt < 0) return undefined;
+  const from = limitAt + LIMIT_GROUP.length;
+  for (let at = message.indexOf(GROUP, from); at >= 0; at = message.indexOf(GROUP, at + 1)) {
+    const limitGroup = message.slice(from, at);
+    const rest = victimOf(message.slice(at + GROUP.length), limitGroup);
+    if (rest !== undefined) return { ...rest, limitGroup, constraint };
+  }
+  return undefined;
+}
+
+function victimOf(text: string, limitGroup: string): Pick<OomKill, 'group' | 'processName' | 'pid'> | undefined {
+  for (let at = text.indexOf(NAME); at >= 0; at = text.indexOf(NAME, at + 1)) {
+    const group = text.slice(0, at);
+    if (!isWithin(group, limitGroup)) continue;
+    const [, processName, pid] = TASK.exec(text.slice(at + NAME.length)) ?? [];
+    return processName === undefined ? undefined : { group, processName, pid: Number(pid) };
+  }
+  return undefined;
+}
+
+function isWithin(group: string, other: string): boolean {
+  return other === '/' || group === other || group.startsWith(`${other}/`);
 }
 
 function ended(kill: OomKill): { readonly report: undefined; readonly kill: OomKill } {

@@ -50,6 +50,8 @@ export class OomWatcher {
   readonly #kills = new Map<string, number>();
   #report: OomReport;
   #problem: string | undefined;
+  /** The last record that was taken in: a log that is opened again begins with the oldest. */
+  #lastSequence = -1;
 
   constructor(components: OomWatcherComponents, options: OomWatcherOptions) {
     this.#components = withDefaults(components);
@@ -104,7 +106,8 @@ export class OomWatcher {
 
   #take(text: string): void {
     const record = parseKmsgRecord(text);
-    if (record === undefined) return;
+    if (record === undefined || record.sequence <= this.#lastSequence) return;
+    this.#lastSequence = record.sequence;
     const { report, kill } = nextOom(this.#report, record);
     this.#report = report;
     if (kill !== undefined) this.#killed(kill);

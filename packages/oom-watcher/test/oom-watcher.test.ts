@@ -77,6 +77,47 @@ describe('the rule', () => {
     (name) => expect(kills(BEGIN, `Killed process 1234 (${name}) total-vm:1`)).toMatchObject([{ processName: name }]),
   );
 
+  test.each([
+    ['a process', 'x', ',task=/x', ''],
+    ['a process', 'x', ',pid=1,uid=0', ''],
+    ['a process', 'x', ',task_memcg=/', ''],
+    ['a group', 'x,task=y', 'hog', ''],
+    ['a group', ',task_memcg=/kubepods/other', 'hog', ''],
+    ['a group', ',oom_memcg=/kubepods/other,task_memcg=/kubepods/other', 'hog', ''],
+    ['a cpuset', 'x', 'hog', 'x,mems_allowed=0,global_oom,task_memcg='],
+    ['a cpuset', 'x', 'hog', 'x,mems_allowed=0,oom_memcg=x,task_memcg=x,task=x'],
+  ])('the name of %s does not make the kill another one: %s, %s, %s', (_what, child, task, cpuset) => {
+    const group = `${GROUP}/${child}`;
+    for (const limitGroup of [POD, group]) {
+      const message = `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=${cpuset},mems_allowed=0,oom_memcg=${limitGroup},task_memcg=${group},task=${task},pid=966,uid=0`;
+      const [kill] = kills(BEGIN, message);
+      expect(kill?.pid).toBe(966);
+      expect(systemOomMessage(kill as OomKill)).toBeUndefined();
+      // It counts for the container, and for no other one.
+      expect(kill?.group === GROUP || kill?.group?.startsWith(`${GROUP}/`)).toBe(true);
+    }
+  });
+
+  test('a group whose names leave no room for the summary is not taken for the machine', () => {
+    const [kill] = kills(
+      BEGIN,
+      IN_GROUP.slice(0, IN_GROUP.indexOf(',task=')),
+      `,task=hog,pid=5,uid=0`,
+      'Memory cgroup out of memory: Killed process 5 (hog) total-vm:1kB',
+    );
+    expect(kill).toMatchObject({ pid: 5, processName: 'hog', limitGroup: '' });
+    expect(systemOomMessage(kill as OomKill)).toBeUndefined();
+    const [system] = kills(BEGIN, 'Out of memory: Killed process 5 (hog) total-vm:1kB');
+    expect(systemOomMessage(system as OomKill)).toBeDefined();
+  });
+
+  test('a line made to be misread in every way is read at once', () => {
+    const fields = ',nodemask=,cpuset=,mems_allowed=,oom_memcg=/,task_memcg=/,task=,pid=1';
+    const begun = performance.now();
+    kills(BEGIN, `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=${fields.repeat(100)}`.slice(0, 8192));
+    expect(performance.now() - begun).toBeLessThan(2000);
+  });
+
   test('tells of no kill without a report, and of each report once', () => {
     expect(kills('Killed process 1 (x)', IN_GROUP)).toEqual([]);
     expect(kills(BEGIN, IN_GROUP, IN_GROUP, BEGIN, GLOBAL)).toHaveLength(2);
@@ -130,6 +171,7 @@ class Log {
   opened = 0;
   closed = 0;
   fault: Error | undefined;
+  #sequence = 0;
 
   readonly open = async (): Promise<KmsgFile> => {
     if (this.fault !== undefined) throw this.fault;
@@ -147,7 +189,7 @@ class Log {
   };
 
   add(uptimeMs: number, ...messages: readonly string[]): void {
-    for (const message of messages) this.records.push(`3,1,${uptimeMs * 1000},-;${message}\n`);
+    for (const message of messages) this.records.push(`3,${++this.#sequence},${uptimeMs * 1000},-;${message}\n`);
   }
 }
 
@@ -195,6 +237,22 @@ describe('the watcher', () => {
       await clock.advance(1000);
     });
     expect(events.map(({ message }) => message)).toEqual(['System OOM encountered, victim process: hog, pid: 77']);
+  });
+
+  test('what was told is not told again when the log is opened anew, and begins with its oldest record', async () => {
+    const { events, watcher } = await watching(async (log, clock) => {
+      log.add(3_600_000, BEGIN, GLOBAL);
+      const all = [...log.records];
+      log.records.push(withCode('EIO'), ...all);
+      await clock.advance(120_000);
+      log.add(3_700_000, BEGIN, GLOBAL.replace('hog', 'next'));
+      await clock.advance(2000);
+    });
+    expect(events.map(({ message }) => message)).toEqual([
+      'System OOM encountered, victim process: hog, pid: 77',
+      'System OOM encountered, victim process: next, pid: 77',
+    ]);
+    expect(watcher.killsIn('/user.slice')).toBe(2);
   });
 
   test('a log that is not there is told once, and read when it is', async () => {
