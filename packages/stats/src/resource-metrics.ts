@@ -27,7 +27,9 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
     if (value === undefined) return;
     const atMs = time === undefined ? undefined : at(time);
     const sample = { labels, value, ...(atMs !== undefined && { atMs }) };
-    samples.set(name, [...(samples.get(name) ?? []), sample]);
+    const known = samples.get(name);
+    if (known === undefined) samples.set(name, [sample]);
+    else known.push(sample);
   };
   const addAll = (prefix: string, labels: Sample['labels'], { cpu, memory, swap }: Told): void => {
     add(`${prefix}_cpu_usage_seconds_total`, labels, seconds(cpu?.usageCoreNanoSeconds), cpu?.time);

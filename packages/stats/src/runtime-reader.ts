@@ -7,6 +7,9 @@ import { runtimeMetrics } from './runtime-metrics.ts';
 
 /** How long the runtime may take for one answer: figures are not worth waiting for, and are asked for again. */
 const CALL_TIMEOUT_MS = 10_000;
+/** What sandboxes are made of is asked of each; those that cannot be told in this time have no name until the next collection. */
+const SANDBOXES_MS = 3000;
+const SANDBOXES_AT_ONCE = 4;
 /** How many images are remembered by their ids. */
 const MAX_IMAGES = 5000;
 
@@ -14,7 +17,8 @@ const MAX_IMAGES = 5000;
 export class RuntimeReader {
   readonly #cri: StatsCri;
   readonly #clock: Pick<Clock, 'setTimer'>;
-  #sandboxImages: ReadonlyMap<string, string> = new Map();
+  readonly #sandboxImages = new Map<string, string>();
+  #nextUnknown = 0;
   #imageNames: ReadonlyMap<string, string> = new Map();
 
   constructor({ cri, clock }: { readonly cri: StatsCri; readonly clock: Pick<Clock, 'setTimer'> }) {
@@ -69,18 +73,42 @@ export class RuntimeReader {
   /** The names of images, by the ids of the containers and sandboxes that are made of them. What cannot be told is left out. */
   async images(pods: readonly ListedPod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const names = new Map<string, string>();
-    const sandboxes = new Map<string, string>();
-    for (const { sandboxId } of pods) {
-      const known = this.#sandboxImages.get(sandboxId) ?? (await this.#sandboxImage(sandboxId, signal));
-      if (known === undefined) continue;
-      sandboxes.set(sandboxId, known);
-      names.set(sandboxId, known);
-    }
-    this.#sandboxImages = sandboxes;
+    await this.#readSandboxImages(pods, signal);
+    for (const [sandboxId, image] of this.#sandboxImages) names.set(sandboxId, image);
     const containers = pods.flatMap((pod) => pod.containers);
     if (containers.some(({ imageId }) => !this.#imageNames.has(imageId))) await this.#readImages(signal);
     for (const { id, image, imageId } of containers) names.set(id, this.#imageNames.get(imageId) ?? image);
     return names;
+  }
+
+  /** Those that hang keep neither the others nor the collection waiting; what was told is kept, so that each time fewer are asked. */
+  async #readSandboxImages(pods: readonly ListedPod[], signal: AbortSignal): Promise<void> {
+    const listed = new Set(pods.map(({ sandboxId }) => sandboxId));
+    for (const id of this.#sandboxImages.keys()) if (!listed.has(id)) this.#sandboxImages.delete(id);
+    const unknown = [...listed].filter((id) => !this.#sandboxImages.has(id));
+    if (unknown.length === 0) return;
+    const inTurn = unknown
+      .slice(this.#nextUnknown % unknown.length)
+      .concat(unknown.slice(0, this.#nextUnknown % unknown.length));
+    let asked = 0;
+    const work = async (ending: AbortSignal): Promise<void> => {
+      for (let id = inTurn.shift(); id !== undefined; id = inTurn.shift()) {
+        ending.throwIfAborted();
+        asked += 1;
+        const image = await this.#sandboxImage(id, ending);
+        if (image !== undefined) this.#sandboxImages.set(id, image);
+      }
+    };
+    const all = async (ending: AbortSignal): Promise<void> => {
+      await Promise.all(Array.from({ length: SANDBOXES_AT_ONCE }, () => work(ending)));
+    };
+    try {
+      await withTimeout(this.#clock, SANDBOXES_MS, all, signal);
+    } catch {
+      signal.throwIfAborted();
+      // Those that hung are not the first again.
+      this.#nextUnknown += asked;
+    }
   }
 
   async #readImages(signal: AbortSignal): Promise<void> {

@@ -1,8 +1,12 @@
+import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import { messages } from '@node-agent/cri-client';
 import { describe, expect, it } from 'vitest';
 import { StatsError } from '../src/errors.ts';
+import { resourceMetrics } from '../src/resource-metrics.ts';
 import { SharedCollection } from '../src/shared-collection.ts';
 import { StatsProvider } from '../src/stats-provider.ts';
+import { summaryJson } from '../src/summary.ts';
 import { CONTAINER, type Numbers, START_MS, UID, World } from './world.ts';
 
 const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
@@ -159,6 +163,66 @@ describe('a source', () => {
       expect(pod?.containers[0]?.cpu).not.toHaveProperty('usageNanoCores');
       if (cpu.timestamp < 0) expect(pod?.containers[0]?.cpu?.time).toBeNull();
     }
+  });
+
+  it('that tells what no count can be, costs those figures and not the whole answer', async () => {
+    const { world, provider } = await node();
+    const [stats] = world.stats;
+    if (stats === undefined) throw new Error('no stats');
+    const fsId = { mountpoint: '/var/lib/layers' };
+    const writableLayer = {
+      timestamp: START_MS * 1e6,
+      fsId,
+      usedBytes: { value: 2 ** 64 },
+      inodesUsed: { value: 2 ** 63 },
+    };
+    world.stats = [{ ...stats, writableLayer }];
+    const text = summaryJson(await provider.summary({}, signal));
+    const numbers = [...text.matchAll(/:(-?[\d.e+]+)[,}\]]/g)].map(([, number]) => Number(number));
+    expect(numbers.length).toBeGreaterThan(20);
+    expect(numbers.filter((number) => !(number >= 0 && number < 2 ** 63))).toEqual([]);
+  });
+
+  it('whose sandboxes hang, or are too many to ask all of them, has its other figures in time', async () => {
+    const { world } = await node();
+    const slow = Array.from({ length: 30 }, (_, n) => `slow${n}`);
+    for (const id of ['b', ...slow]) {
+      world.sandboxes.push({ id, metadata: { name: id, namespace: 'default', uid: id }, createdAt: 1 });
+    }
+    const asked: string[] = [];
+    const cri = {
+      ...world.cri,
+      podSandboxStatus: async ({ podSandboxId = '' }, ending?: AbortSignal) => {
+        asked.push(podSandboxId);
+        if (podSandboxId.startsWith('slow')) await sleep(world.clock, 1_000_000, ending);
+        return messages.PodSandboxStatusResponse.create({ info: { info: '{"image":"pause"}' } });
+      },
+    };
+    const provider = new StatsProvider({ ...world.components, cri }, options);
+    for (let scrape = 0; scrape < 9; scrape++) {
+      const text = provider.cadvisorMetrics(signal);
+      await world.clock.advance(4000);
+      expect(await Promise.race([text, Promise.resolve('late')])).toMatch(/^container_scrape_error 0$/m);
+      await world.clock.advance(10_000);
+    }
+    // Each had its turn, and those that answered were asked once.
+    expect(new Set(asked).size).toBe(32);
+    expect(asked.filter((id) => !id.startsWith('slow'))).toHaveLength(2);
+  });
+
+  it('of 50,000 containers is told in no more than its share of time', () => {
+    const containers = Array.from({ length: 50_000 }, (_, n) => ({
+      name: `c${n}`,
+      startTime: null,
+      cpu: { time: null, usageCoreNanoSeconds: n },
+      memory: { time: null, workingSetBytes: n },
+    }));
+    const podRef = { name: 'web', namespace: 'default', uid: 'u' };
+    const summary = { node: { nodeName: 'n', startTime: null }, pods: [{ podRef, startTime: null, containers }] };
+    const begun = performance.now();
+    const families = resourceMetrics(summary);
+    expect(performance.now() - begun).toBeLessThan(2000);
+    expect(families.find(({ name }) => name === 'container_memory_working_set_bytes')?.samples).toHaveLength(50_000);
   });
 
   it('of which nothing is there has no summary, and says so', async () => {
