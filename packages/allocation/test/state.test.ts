@@ -15,7 +15,7 @@ function setUp() {
   const counting: ConstructorParameters<typeof PodResourceState>[0]['fs'] = {
     mkdir: (path, options) => fs.mkdir(path, options),
     readdir: (path) => fs.readdir(path),
-    readFile: (path) => fs.readFile(path),
+    open: (path, flags) => fs.open(path, flags),
     remove: (path) => fs.remove(path),
     async writeFileAtomic(path, data, options) {
       writes++;
@@ -81,6 +81,16 @@ describe('the state file', () => {
       ),
     });
   });
+
+  test.each(['directory', 'fifo', 'socket'] as const)(
+    'W6: where a %s has its name, that is said, and not waited for',
+    async (kind) => {
+      const { fs, make } = setUp();
+      await fs.mkdir(kind === 'directory' ? FILE : '/root');
+      if (kind !== 'directory') fs.makeSpecial(FILE, kind);
+      await expect(make().load()).rejects.toMatchObject({ code: 'Unreadable' });
+    },
+  );
 
   test('any pods survive it', () => {
     const quantity = fc.constantFrom('1', '100m', '1536Mi', '0', '2500m', '15e2');

@@ -1,10 +1,10 @@
 import { KeyedMutex } from '@node-agent/async';
-import { type FileSystem, isMissing, isTemporaryName } from '@node-agent/host';
+import { type FileSystem, isMissing, isTemporaryName, readFileBounded } from '@node-agent/host';
 import { contentChecksum, isJsonObject, type JsonObject, type JsonValue } from './checksum.ts';
 import { CheckpointError } from './errors.ts';
 
 /** What a {@link CheckpointStore} needs of the file system. */
-export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'readdir' | 'readFile' | 'remove' | 'writeFileAtomic'>;
+export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
 
 /** Where checkpoints are kept, and in which form. */
 export interface CheckpointStoreOptions {
@@ -18,6 +18,8 @@ export interface CheckpointStoreOptions {
 
 const KEY = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const MAX_KEY_LENGTH = 250;
+/** No state of a node is as long; what is longer was not written by us. */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * State that survives a crash: one file per key, a JSON object with its checksum (`pkg/kubelet/checkpointmanager`).
@@ -48,13 +50,15 @@ export class CheckpointStore {
 
   /**
    * The content that was written last; `undefined` where there is none.
-   * @throws CheckpointError `CorruptCheckpoint` where the file is not what was written, `InvalidKey`
+   * @throws CheckpointError `CorruptCheckpoint` where the file is not what was written, `InvalidKey`; errors of the file system, among
+   * them EISDIR, ENXIO and EFBIG for what is no file of ours
    */
   async get(key: string): Promise<JsonObject | undefined> {
     const path = this.#pathOf(key);
     return await this.#turns.run(key, async () => {
       try {
-        return this.#parse(path, await this.#fs.readFile(path));
+        // A FIFO in its place would be waited for until somebody writes to it.
+        return this.#parse(path, await readFileBounded(this.#fs, path, MAX_BYTES));
       } catch (error) {
         if (isMissing(error)) return undefined;
         throw error;

@@ -1,4 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
+import { nodeFileSystem } from '@node-agent/host';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -95,6 +100,21 @@ describe('CheckpointStore', () => {
     const { store } = make();
     await expect(store.create('a', [])).rejects.toMatchObject({ code: 'InvalidContent' });
     await expect(store.create('a', { checksum: 1 })).rejects.toMatchObject({ code: 'InvalidContent' });
+  });
+
+  it.runIf(process.platform === 'linux')('W6: a FIFO in the place of a checkpoint is not waited for', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'checkpoint-'));
+    try {
+      execFileSync('mkfifo', [join(directory, 'a')]);
+      const store = new CheckpointStore({ fs: nodeFileSystem }, { directory });
+      const asked = store.get('a').catch((err: unknown) => (err as { code?: string }).code);
+      const late = new Promise((resolve) => setTimeout(resolve, 3000, 'late'));
+      const outcome = await Promise.race([asked, late]);
+      if (outcome === 'late') execFileSync('sh', ['-c', 'echo > "$1"', 'sh', join(directory, 'a')]);
+      expect(outcome).toBe('ENXIO');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   it('passes errors of the file system on', async () => {
