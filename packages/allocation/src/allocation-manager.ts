@@ -73,6 +73,7 @@ export interface AllocationPods {
 export interface AllocationOptions {
   /** The kubelet's root directory: the two state files are in it. */
   readonly directory: string;
+  /** What decides whether a resize can be at all; upstream's defaults where absent. */
   readonly node?: ResizeNode;
 }
 
@@ -122,7 +123,7 @@ export class AllocationManager {
 
   /**
    * Reads what an earlier process has written; to be called before anything else. A disk that fails is asked again each second: what
-   * runs goes on meanwhile, and would not be known for what it was granted without that.
+   * runs goes on meanwhile, and would not be known for what it was granted without that. Nothing is written before it has succeeded.
    * @throws AllocationError `Unreadable` where a file is not what was written; the signal's reason
    */
   async load(signal?: AbortSignal): Promise<void> {
@@ -265,7 +266,7 @@ export class AllocationManager {
     return changed;
   }
 
-  /** To be called from time to time: tries again what has waited for long. */
+  /** To be called from time to time: tries again what waits, once nothing has been tried for 3 min. */
   retryOverdue(): readonly string[] {
     return this.#clock.monotonic() - this.#retriedAtMs < RETRY_MS ? [] : this.retry('periodic_retry');
   }

@@ -29,6 +29,7 @@ export class PodResourceState {
   #writtenVersion = 0;
   readonly #versions = new Map<string, number>();
   #writing: Promise<void> | undefined;
+  #loaded = false;
   #lastData: string | undefined;
 
   /** @param options `directory` is the kubelet's root directory, `name` the file in it */
@@ -45,9 +46,9 @@ export class PodResourceState {
   async load(): Promise<void> {
     try {
       const stored = await this.#store.get(this.#name);
-      if (stored === undefined) return;
       // What was set before is newer.
-      this.#pods = new Map([...decodePods(stored), ...this.#pods]);
+      if (stored !== undefined) this.#pods = new Map([...decodePods(stored), ...this.#pods]);
+      this.#loaded = true;
     } catch (err) {
       const message = `could not restore state from checkpoint: ${errorText(err)}, please drain this node and delete pod resource information checkpoint file ${JSON.stringify(this.#path)} before restarting Kubelet`;
       throw new AllocationError('Unreadable', message, { cause: err });
@@ -86,7 +87,10 @@ export class PodResourceState {
     for (const uid of this.uids()) if (!uids.has(uid)) this.remove(uid);
   }
 
-  /** Resolves once what was set of the pod is on disk. What could not be written is tried anew. @throws the file system's error */
+  /**
+   * Resolves once what was set of the pod is on disk. What could not be written is tried anew.
+   * @throws the file system's error; AllocationError `Unreadable` where nothing was loaded, and cannot be
+   */
   async saved(uid: string): Promise<void> {
     while ((this.#versions.get(uid) ?? 0) > this.#writtenVersion) {
       this.#writing ??= this.#write().finally(() => {
@@ -97,6 +101,8 @@ export class PodResourceState {
   }
 
   async #write(): Promise<void> {
+    // Whoever did not load must not write over what an earlier process has left.
+    if (!this.#loaded) await this.load();
     const version = this.#version;
     const content = encodePods(this.#pods);
     if (content.data !== this.#lastData) await this.#store.create(this.#name, content);

@@ -92,6 +92,25 @@ describe('the state file', () => {
     },
   );
 
+  test('K1: what an earlier process left is not lost to one that did not load it', async () => {
+    const { fs, make, text } = setUp();
+    const first = make();
+    first.set('a', { containers: { c: exactly('1', '1Gi') } });
+    await first.saved('a');
+    const second = make();
+    second.set('b', { containers: {} });
+    await second.saved('b');
+    const third = make();
+    await third.load();
+    expect(third.uids()).toEqual(['a', 'b']);
+
+    await fs.writeFile(FILE, 'nonsense');
+    const fourth = make();
+    fourth.set('d', { containers: {} });
+    await expect(fourth.saved('d')).rejects.toMatchObject({ code: 'Unreadable' });
+    expect(await text()).toBe('nonsense');
+  });
+
   test('any pods survive it', () => {
     const quantity = fc.constantFrom('1', '100m', '1536Mi', '0', '2500m', '15e2');
     const list = fc.dictionary(fc.constantFrom('cpu', 'memory', 'example.com/gpu'), quantity, { minKeys: 1 });
@@ -117,6 +136,7 @@ describe('saving', () => {
   test('a hundred sets at once are two writes', async () => {
     const { make, writes, hold, text } = setUp();
     const state = make();
+    await state.load();
     let release = (): void => {};
     hold(new Promise((resolve) => (release = resolve)));
     const saves = Array.from({ length: 100 }, (_, index) => {

@@ -44,6 +44,7 @@ export function checkOptions(options: Required<EvictionOptions>): void {
   for (const [name, value] of Object.entries(durations)) {
     if (!(value >= 0)) throw new EvictionError('InvalidOption', `${name} ${value} must not be negative`);
   }
+  if (monitoringPeriodMs === 0) throw new EvictionError('InvalidOption', 'monitoringPeriodMs 0 must be above 0');
   if (Number.isNaN(options.maxPodGracePeriodSeconds)) {
     throw new EvictionError('InvalidOption', 'maxPodGracePeriodSeconds must be a number');
   }

@@ -564,5 +564,6 @@ test('an option that is nonsense is refused by name', () => {
   expect(() => world.manager({}, { monitoringPeriodMs: Number.NaN })).toThrow(
     'monitoringPeriodMs NaN must not be negative',
   );
+  expect(() => world.manager({}, { monitoringPeriodMs: 0 })).toThrow('monitoringPeriodMs 0 must be above 0');
   expect(() => world.manager({}, { pressureTransitionMs: -1 })).toThrow('pressureTransitionMs -1 must not be negative');
 });

@@ -53,12 +53,20 @@ export class OomWatcher {
   /** The last record that was taken in: a log that is opened again begins with the oldest. */
   #lastSequence = -1;
 
+  /** @throws RangeError for a period that is not above 0 */
   constructor(components: OomWatcherComponents, options: OomWatcherOptions) {
     this.#components = withDefaults(components);
     this.#options = { periodMs: 1000, lookBackMs: 600_000, ...options };
+    const { periodMs, lookBackMs } = this.#options;
+    if (!(periodMs > 0)) throw new RangeError(`periodMs must be above 0, not ${periodMs}`);
+    if (!(lookBackMs >= 0)) throw new RangeError(`lookBackMs must not be negative, as is ${lookBackMs}`);
   }
 
-  /** How many kills were seen in a group and those below it; cadvisor's `container_oom_events_total`. */
+  /**
+   * How many kills were seen in a group and those below it; cadvisor's `container_oom_events_total`. Counted are the 4096 groups with the
+   * newest kills.
+   * @param group as {@link OomKill.group} has it, without a slash at its end: `/kubepods/pod1`
+   */
   killsIn(group: string): number {
     let sum = 0;
     const below = group.endsWith('/') ? group : `${group}/`;

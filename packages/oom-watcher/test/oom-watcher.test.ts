@@ -301,3 +301,10 @@ test('W6: reading a file that never answers waits for nobody', async () => {
     await rm(directory, { recursive: true });
   }
 });
+
+test('a period that is nonsense is refused by name', () => {
+  const made = (options: { readonly periodMs?: number; readonly lookBackMs?: number }): OomWatcher =>
+    new OomWatcher({ open: openKmsg, uptimeMs: () => 0 }, { nodeRef: { kind: 'Node', name: 'n1' }, ...options });
+  expect(() => made({ periodMs: 0 })).toThrow('periodMs must be above 0, not 0');
+  expect(() => made({ lookBackMs: Number.NaN })).toThrow('lookBackMs must not be negative');
+});

@@ -19,6 +19,7 @@ export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from '
 export { failureLines, Totals } from './report.ts';
 export type { Action, NodePlan, Scenario } from './scenario/actions.ts';
 export { generateScenario, type ScenarioSize } from './scenario/generate.ts';
+export type { HostileKind } from './scenario/hostile-plans.ts';
 export type {
   ContainerPlan,
   ObjectPlan,

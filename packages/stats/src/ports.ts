@@ -77,6 +77,6 @@ export interface StatsOptions {
   readonly fromRuntime?: boolean;
   /** How old a collection may be that serves another who asks, in ms; 5 s by default. */
   readonly maxAgeMs?: number;
-  /** How long a collection may take, in ms; 20 s by default. */
+  /** How long one look at the machine and the runtime may take, in ms; 20 s by default. A whole summary may take twice that. */
   readonly deadlineMs?: number;
 }

@@ -2,9 +2,10 @@ import { brand, hasBrand } from '@node-agent/async';
 
 /**
  * `InvalidRange`: the IDs that there are for pods cannot be used; the message says what is wrong with them. `Exhausted`: every
- * range has a pod. `InvalidFile`: what is on disk for a pod is not what a kubelet writes, or does not fit the IDs that there are.
+ * range has a pod. `InvalidUid`: a UID that is no name of a directory.
+ * `InvalidFile`: what is on disk for a pod is not what a kubelet writes, or does not fit the IDs that there are.
  */
-export type UserNamespaceErrorCode = 'InvalidRange' | 'Exhausted' | 'InvalidFile';
+export type UserNamespaceErrorCode = 'InvalidRange' | 'Exhausted' | 'InvalidUid' | 'InvalidFile';
 
 const BRAND = '@node-agent/userns.UserNamespaceError';
 

@@ -66,7 +66,7 @@ export class UserNamespaces {
 
   /**
    * The IDs of a pod, which are made where it has none yet. Its directory has to be there.
-   * @throws UserNamespaceError `Exhausted`, `InvalidFile`; errors of the file system, the pod then having no range
+   * @throws UserNamespaceError `Exhausted`, `InvalidUid`, `InvalidFile`; errors of the file system, the pod then having no range
    */
   async mappings(uid: string): Promise<UserNamespaceMappings> {
     await this.#loaded();
@@ -178,6 +178,9 @@ export class UserNamespaces {
   }
 
   #pathOf(uid: string): string {
+    if (uid === '' || uid === '.' || uid === '..' || uid.includes('/') || uid.includes('\0')) {
+      throw new UserNamespaceError('InvalidUid', `pod UID ${JSON.stringify(uid)} is no name of a directory`);
+    }
     return `${this.#podsDirectory}/${uid}/${MAPPINGS_FILE}`;
   }
 }

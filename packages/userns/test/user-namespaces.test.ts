@@ -258,3 +258,16 @@ test('whatever comes and goes: each pod has one range, no two have the same, and
     { numRuns: 60 },
   );
 });
+
+test.each(['', '.', '..', '../a', 'a/b', 'a\0'])(
+  'W3: the UID %j is no directory of a pod: nothing is read or written there',
+  async (uid) => {
+    const { fs, manager } = await world();
+    const namespaces = manager();
+    await expect(namespaces.mappings(uid)).rejects.toMatchObject({ code: 'InvalidUid' });
+    await namespaces.release(uid);
+    expect(namespaces.size).toBe(0);
+    expect(await fs.exists(`${PODS}/userns`)).toBe(false);
+    expect(await fs.exists('/var/lib/kubelet/a')).toBe(false);
+  },
+);

@@ -1,5 +1,5 @@
 export type { AtomicWriterComponents } from './atomic-writer.ts';
-export { containerMounts } from './container-mounts.ts';
+export { containerMounts, type SubPathPlace } from './container-mounts.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './empty-dir.ts';
 export { VolumeError, type VolumeErrorCode } from './errors.ts';
 export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './host-path.ts';

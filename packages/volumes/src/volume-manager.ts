@@ -19,7 +19,7 @@ import { type VolumePlugin, volumeType } from './plugin.ts';
 import { escapePluginName, type PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
-import { type SubPathComponents, SubPathMounts } from './sub-path-mounts.ts';
+import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { type VolumeActions, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
@@ -27,9 +27,12 @@ import { isOfPlugin, podsOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volume
 
 /** What {@link VolumeManager} works with. */
 export interface VolumeManagerComponents {
-  readonly fs: Pick<FileSystem, 'removeAll'> & SubPathComponents['fs'];
+  readonly fs: Pick<
+    FileSystem,
+    'mkdir' | 'readdir' | 'writeFile' | 'remove' | 'removeAll' | 'realpath' | 'lstat' | 'holdBeneath'
+  >;
   /** Of file systems that may never answer: parts of host paths are found through it. */
-  readonly foreignFiles: SubPathComponents['foreignFiles'];
+  readonly foreignFiles: SubPathForeignFiles;
   readonly mounter: Mounter;
   readonly paths: PodPaths;
   /** The types of volumes that there are; a volume goes to the first that can support it. */
