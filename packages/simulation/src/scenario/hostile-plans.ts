@@ -5,8 +5,8 @@ import { hashOf } from './hash.ts';
 import type { PodPlan } from './plans.ts';
 
 /** What a container leaves in its files: see `HostileWriter`. */
-const HOSTILE_KINDS = ['names', 'special', 'links', 'deep', 'many', 'hosts', 'message'] as const;
-export type HostileKind = (typeof HOSTILE_KINDS)[number];
+export type HostileKind = 'names' | 'special' | 'links' | 'deep' | 'many' | 'hosts' | 'message';
+const HOSTILE_KINDS: readonly HostileKind[] = ['names', 'special', 'links', 'deep', 'many', 'hosts', 'message'];
 
 /**
  * The actions with pods that fill their files with anything (W5), and with pods that mount a file system which hangs for a
