@@ -54,6 +54,12 @@ function body(observation: Observation): string | undefined {
       return `sandbox ${observation.id.slice(0, 8)} dies`;
     case 'podDeleted':
       return `pod ${observation.uid} is deleted in the API`;
+    case 'podResized':
+      return `pod ${observation.uid} asks for ${JSON.stringify(observation.cpu)}`;
+    case 'podEndedByNode':
+      return `pod ${observation.uid}: ${observation.reason}`;
+    case 'figures':
+      return observation.figures.short ? 'the kubelet is told that memory is short' : undefined;
     case 'apiCured':
       return `the API server is over its ${observation.what}`;
     case 'apiRequest': {

@@ -2,6 +2,7 @@ export type { ApiFacts } from './facts/api-facts.ts';
 export type { Facts } from './facts/facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
+export type { ResourceFacts } from './facts/resource-facts.ts';
 export type { WantedPods } from './facts/wanted-pods.ts';
 export { allInvariants } from './invariants/all.ts';
 export {
@@ -13,6 +14,7 @@ export {
   type Watch,
 } from './invariants/invariant.ts';
 export type { PortCall, PortKind } from './node/lease.ts';
+export type { ResourceChanges, Summary } from './node/node-resources.ts';
 export type { ProbeHttp } from './node/probe-port.ts';
 export type { ApiRequester, Decorations } from './node/simulated-node.ts';
 export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from './observation.ts';
@@ -22,6 +24,7 @@ export { generateScenario, type ScenarioSize } from './scenario/generate.ts';
 export type { HostileKind } from './scenario/hostile-plans.ts';
 export type {
   ContainerPlan,
+  CpuPlan,
   ObjectPlan,
   PodPlan,
   ProbeKind,
@@ -34,7 +37,9 @@ export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
 export type { ApiRequest, ClusterApi, ShownPod } from './world/cluster-api.ts';
 export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
+export type { MemoryCgroups } from './world/memory-cgroups.ts';
 export type { MemoryMounter } from './world/memory-mounter.ts';
 export type { MountedObject } from './world/mounted-objects.ts';
+export type { Figures, Pressure } from './world/pressure.ts';
 export type { Probed, ProbeTargets } from './world/probe-targets.ts';
 export type { RuntimeTruth, World } from './world/world.ts';

@@ -1,11 +1,13 @@
 import type { VersionedStatus } from '@node-agent/status';
 import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
-import type { ObjectPlan } from './scenario/plans.ts';
+import type { CpuPlan, ObjectPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
 import type { MountedObject } from './world/mounted-objects.ts';
+import type { Figures } from './world/pressure.ts';
 import type { Probed } from './world/probe-targets.ts';
+import type { RuntimeTruth } from './world/world.ts';
 
 /** The steps that a pod worker takes. */
 export type WorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRuntimePod' | 'syncTerminatedPod';
@@ -50,11 +52,19 @@ export type Happening =
       readonly request: ApiRequest;
       readonly shown: ShownPod | undefined;
       readonly paths: readonly string[];
+      /** The UIDs of pods that have a group, then. */
+      readonly groups: readonly string[];
     }
   /** The user's deletion of a pod is done right after this. */
   | { readonly kind: 'podDeleted'; readonly uid: string }
   /** A secret or config map has this content from now on; none: it is gone. */
   | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
+  /** A pod asks for other resources from now on. */
+  | { readonly kind: 'podResized'; readonly uid: string; readonly cpu: CpuPlan }
+  /** The kubelet was told how much memory there is. */
+  | { readonly kind: 'figures'; readonly figures: Figures }
+  /** The kubelet says that it ends a pod so that the node, or another pod, has what it needs. */
+  | { readonly kind: 'podEndedByNode'; readonly uid: string; readonly reason: 'Evicted' | 'Preempting' }
   /** The API server can be reached again, or requests fail no more. */
   | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
   /** All that can happen at this instant has happened. */
@@ -68,7 +78,9 @@ export interface LastLook {
   readonly paths: readonly string[];
   readonly mountPoints: readonly string[];
   readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
-  readonly containers: readonly { readonly id: string; readonly podUid: string; readonly name: string }[];
+  readonly containers: RuntimeTruth['containers'];
+  /** The pods that have a group. */
+  readonly groups: readonly string[];
   readonly kubeletTimers: number;
   readonly cachedUids: readonly string[];
   readonly cluster?: ClusterLook | undefined;
@@ -78,6 +90,8 @@ export interface LastLook {
 export interface ClusterLook {
   /** Whether the node is registered. */
   readonly registered: boolean;
+  /** Its condition, where it has one. */
+  readonly memoryPressure: boolean | undefined;
   readonly mounted: readonly MountedObject[];
   readonly shown: readonly ShownPod[];
   readonly said: readonly { readonly uid: string; readonly phase: string | undefined; readonly containers: string }[];

@@ -117,6 +117,14 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return world.api?.removeObject(action.object, () =>
         stage.tell({ kind: 'objectChanged', object: action.object, version: undefined }),
       );
+    case 'apiResize':
+      return world.api?.resize(action.name, action.uid, action.cpu, () =>
+        stage.tell({ kind: 'podResized', uid: action.uid, cpu: action.cpu }),
+      );
+    case 'apiDebug':
+      return world.api?.debug(action.name, action.uid, action.container);
+    case 'pressure':
+      return world.pressure?.begin(action.forMs);
     case 'jumpClock':
       return clock.jumpWallClock(action.ms);
   }
@@ -131,6 +139,7 @@ function apiBack({ world, tell }: Stage): void {
 export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
   world.leaksOver = true;
+  world.pressure?.end();
   world.runtime.setCondition('NetworkReady', true);
   if (!world.runtime.down && world.runtime.hasLeakedTasks) {
     world.runtime.crash();

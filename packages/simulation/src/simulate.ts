@@ -109,7 +109,8 @@ class Run {
       (request) => {
         const shown =
           request.uid === undefined ? undefined : this.#world.api?.pods().find(({ uid }) => uid === request.uid);
-        tell({ kind: 'apiRequest', request, shown, paths: request.verb === 'delete' ? this.#world.fs.paths() : [] });
+        const paths = request.verb === 'delete' ? this.#world.fs.paths() : [];
+        tell({ kind: 'apiRequest', request, shown, paths, groups: this.#world.cgroups?.podUids ?? [] });
       },
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
@@ -211,7 +212,7 @@ class Run {
       containers: containersText(status),
     }));
     const mounted = await mountedObjects(fs, fs.paths());
-    return { registered: api.registered, shown: api.pods(), said, mounted };
+    return { registered: api.registered, memoryPressure: api.memoryPressure, shown: api.pods(), said, mounted };
   }
 
   async #isQuiet(): Promise<boolean> {
@@ -226,6 +227,7 @@ class Run {
     const kubelet = this.#node.kubelet;
     return {
       ...truth,
+      groups: this.#world.cgroups?.podUids ?? [],
       paths: fs.paths(),
       mountPoints: [...mountPoints.keys()],
       kubeletTimers: this.#node.pendingTimers,

@@ -4,6 +4,7 @@ import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
+import { ResourceFacts } from './resource-facts.ts';
 import { WantedPods } from './wanted-pods.ts';
 
 /** What is done to the node that is no fault. */
@@ -19,6 +20,9 @@ const HARMLESS = new Set([
   'apiDelete',
   'apiDeleteMirror',
   'apiGate',
+  'apiResize',
+  'apiDebug',
+  'pressure',
 ]);
 
 /**
@@ -31,6 +35,7 @@ export class Facts {
   readonly lives: Lives = new Lives();
   readonly api: ApiFacts = new ApiFacts();
   readonly objects: ObjectFacts = new ObjectFacts();
+  readonly resources: ResourceFacts = new ResourceFacts();
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
@@ -134,6 +139,7 @@ export class Facts {
     this.lives.observe(observation);
     this.api.observe(observation);
     this.objects.observe(observation);
+    this.resources.observe(observation);
     switch (observation.kind) {
       case 'action': {
         const { action } = observation;

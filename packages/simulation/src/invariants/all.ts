@@ -7,6 +7,14 @@ import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
 import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
+import {
+  ephemeralRunsOnce,
+  evictions,
+  grantsFit,
+  groupsGoInOrder,
+  pressureHolds,
+  runningIsAdmitted,
+} from './resources.ts';
 import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
 import {
   lastGood,
@@ -62,5 +70,11 @@ export const allInvariants: readonly Invariant[] = [
   startupComesFirst,
   thresholdsCount,
   probesKeepTime,
+  grantsFit,
+  runningIsAdmitted,
+  evictions,
+  pressureHolds,
+  groupsGoInOrder,
+  ephemeralRunsOnce,
   convergence,
 ];

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import { isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
+import { findPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -68,7 +68,8 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const pod = facts.pods.planOf(life.podUid);
-  if (pod === undefined || isSidecar(pod, life.name)) return undefined;
+  // Ephemeral containers wait for nobody.
+  if (pod === undefined || isSidecar(pod, life.name) || findPlan(pod, life.name) === undefined) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const before = index < 0 ? pod.init : pod.init.slice(0, index);
   const here = (name: string): readonly Life[] =>
@@ -94,7 +95,7 @@ export const sidecarOrder: Invariant = invariant(
     if (observation.kind === 'containerStarted') {
       const { life } = observation;
       const pod = facts.pods.planOf(life.podUid);
-      if (pod === undefined) return undefined;
+      if (pod === undefined || findPlan(pod, life.name) === undefined) return undefined;
       const index = pod.init.findIndex(({ name }) => name === life.name);
       const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
       if (before.length === 0) return undefined;
@@ -122,7 +123,7 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   // When the grace period is over, counted from the first that was to be told to stop, what is left ends together.
   const asked = facts.lives.inSandbox(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
   const sinceMs = facts.nowMs - Math.min(...asked);
-  const inGrace = sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
+  const inGrace = !isHurried(facts, life) && sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
   const needy = facts.lives
     .runningOf(life.podUid)
     .find(
@@ -142,11 +143,17 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const who = `container ${life.name} of pod ${life.podUid}`;
   if (life.termAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);
-  const short = pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid);
+  const short =
+    pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || isHurried(facts, life);
   const graceMs = short ? LEAST_GRACE_MS : leastGraceSeconds(facts, life.podUid) * 1000;
   const hadMs = facts.nowMs - life.termAtMs;
   return judged(hadMs < graceMs - TOLERANCE_MS && `${who} is killed ${hadMs} ms after SIGTERM, not ${graceMs}`);
 });
+
+/** Whether its pod is ended by the node, which leaves it a second. */
+function isHurried(facts: Facts, { podUid }: Life): boolean {
+  return facts.resources.wasEnded(podUid);
+}
 
 function leastGraceSeconds(facts: Facts, uid: string): number {
   return Math.min(...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));

@@ -1,10 +1,11 @@
 import type { Facts } from '../facts/facts.ts';
-import type { LastLook } from '../observation.ts';
+import type { ClusterLook, LastLook } from '../observation.ts';
 import { type ContainerPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { clusterFault } from './cluster.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+import { resizeFault } from './resources.ts';
 
 /** A restart is this much late at most, beyond its back-off. */
 const LATE_MS = 20_000;
@@ -19,7 +20,11 @@ export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], 
 
 /** What is not as it is wanted. */
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
-  return missing(facts) ?? leftOver(facts, look) ?? (look.cluster && clusterFault(facts, look.cluster));
+  return missing(facts) ?? leftOver(facts, look) ?? (look.cluster && inCluster(facts, look, look.cluster));
+}
+
+function inCluster(facts: Facts, look: LastLook, cluster: ClusterLook): string | undefined {
+  return clusterFault(facts, cluster) ?? resizeFault(facts, look, cluster);
 }
 
 /** So long after all other faults, static pods run as they are wanted, with the API server away: longer than any back-off. */
@@ -39,7 +44,7 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
   const names = new Map<string, PodPlan[]>();
   for (const pod of facts.pods.wanted.values()) {
     if (!isMeant(pod)) continue;
-    if (facts.objects.isHeldBack(pod)) continue;
+    if (facts.objects.isHeldBack(pod) || facts.resources.wasEnded(pod.uid)) continue;
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   }
   for (const pods of names.values()) {
@@ -105,6 +110,8 @@ function leftOver(facts: Facts, look: LastLook): string | undefined {
   for (const { podUid, ready } of look.sandboxes) {
     if (!mayStay(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
   }
+  const group = look.groups.find((uid) => !mayStay(uid));
+  if (group !== undefined) return `the group of pod ${group} is left`;
   for (const uid of facts.pods.knownUids) {
     if (mayStay(uid)) continue;
     const path = look.paths.find(

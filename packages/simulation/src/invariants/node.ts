@@ -57,6 +57,8 @@ function startsPromptly(
 ): (observation: Extract<Observation, { readonly kind: 'health' }>, facts: Facts) => Judgement {
   const judgedPods = new Set<string>();
   return (observation, facts) => {
+    // A node that is full may refuse a pod, or end others for it first.
+    if (facts.node.resources !== undefined) return undefined;
     if (observation.kind !== 'health' || facts.firstFaultAtMs <= observation.atMs) return undefined;
     if (!facts.sourcesReady || !isDue(facts)) return undefined;
     for (const [uid, pod] of facts.pods.wanted) {
@@ -91,12 +93,15 @@ function waitsForItself({ foreign }: PodPlan, { foreignHangsUntilMs }: Facts): b
 const IDLE_TIMERS = 12;
 /** What it has beside these in a cluster: watches, node status, lease, token and status repair, and what its requests wait with. */
 const IDLE_CLUSTER_TIMERS = 10;
+/** And where resources are counted: the look at memory, and the repair of groups. */
+const IDLE_RESOURCE_TIMERS = 3;
 
 /** K4: when all pods are gone, nothing is kept of them. */
 export const nothingIsKept: Invariant = invariant('K4', ['end'], () => (observation, facts) => {
   if (observation.kind !== 'end' || facts.pods.wanted.size > 0 || facts.pods.someAreUnsure) return undefined;
   const { look } = observation;
-  const most = IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0);
+  const most =
+    IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0) + (facts.node.resources ? IDLE_RESOURCE_TIMERS : 0);
   if (look.kubeletTimers > most) return { wrong: `an empty kubelet has ${look.kubeletTimers} timers` };
   if (look.mountPoints.length > 0) return { wrong: `${look.mountPoints[0]} is still mounted` };
   return judged(look.cachedUids.length > 0 && `the pod cache still has ${look.cachedUids.join(', ')}`);

@@ -9,7 +9,7 @@ import type { Lease } from './lease.ts';
 
 const MACHINE = {
   ...{ machineId: 'machine', systemUuid: 'system', bootId: 'boot', kernelVersion: '6.1', osImage: 'Linux' },
-  ...{ cpuCount: 8, memoryBytes: 2 ** 34, swapBytes: 0, hugePages: [] },
+  ...{ memoryBytes: 2 ** 34, swapBytes: 0, hugePages: [] },
 };
 const ADDRESS = '192.0.2.10';
 
@@ -18,6 +18,7 @@ export function clusterOf(
   lease: Lease,
   api: ClusterApi,
   logger: Logger,
+  cpuCount: number,
   change: (request: HttpTransport['request']) => HttpTransport['request'] = (request) => request,
 ): ClusterPart {
   const transport = guardedTransport(lease, { request: change(api.transport.request) });
@@ -28,7 +29,7 @@ export function clusterOf(
       requests: client(65_000),
       heartbeats: client(10_000),
       machine: {
-        machine: async () => MACHINE,
+        machine: async () => ({ ...MACHINE, cpuCount }),
         network: async () => ({ hostAddresses: [ADDRESS], namedAddresses: [], defaultAddress: ADDRESS }),
         ephemeralStorageBytes: async () => 2 ** 36,
       },

@@ -1,3 +1,4 @@
+import type { CgroupManager } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
 import type { FileHandle, FileSystem, ForeignFiles } from '@node-agent/host';
@@ -71,6 +72,16 @@ export function guardedForeignFiles(lease: Lease, files: ForeignFiles): ForeignF
 /** The mounts, as a process sees them that may be killed. */
 export function guardedMounter(lease: Lease, mounter: Mounter): Mounter {
   return guardedPort(lease, 'mount', mounter);
+}
+
+/** The groups of pods, as a process sees them that may be killed. */
+export function guardedCgroups(lease: Lease, cgroups: CgroupManager): CgroupManager {
+  return guarded(cgroups, (name, method) =>
+    // A path is asked for without waiting.
+    name === 'path'
+      ? method
+      : (...args) => lease.call({ port: 'cgroup', name, args }, undefined, () => method(...args) as Promise<unknown>),
+  );
 }
 
 /** Requests of a process that may be killed. */

@@ -19,7 +19,11 @@ import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, t
 import { clusterOf } from './cluster.ts';
 import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMounter } from './guarded-ports.ts';
 import { Lease } from './lease.ts';
+import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder } from './node-resources.ts';
 import { type ProbeHttp, probePort } from './probe-port.ts';
+
+/** What a machine has where nobody counts. */
+const CPU_COUNT = 8;
 
 /** Sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
@@ -34,6 +38,8 @@ export interface Decorations {
   readonly api?: (request: ApiRequester) => ApiRequester;
   /** The requests of probes. */
   readonly probes?: (ask: ProbeHttp) => ProbeHttp;
+  /** The figures and groups of a node whose resources are counted. */
+  readonly resources?: ResourceChanges;
   /** The steps that pod workers take. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }
@@ -102,13 +108,16 @@ export class SimulatedNode {
         random: seededRandom(this.#seed * 31 + this.#lives),
         logger,
         metrics: noMetrics,
-        recorder: noEvents,
+        recorder: this.#plan.resources ? tellingRecorder(lease, tell) : noEvents,
+        ...resourcePorts(lease, world, tell, decorations.resources ?? {}),
         cri: guardedCri(lease, runtime),
         fs,
         foreignFiles: guardedForeignFiles(lease, memoryForeignFiles({ clock, fs: world.fs })),
         mounter: guardedMounter(lease, world.mounter),
         probePorts: { http: decorations.probes?.(probes) ?? probes },
-        ...(world.api && { cluster: clusterOf(lease, world.api, logger, decorations.api) }),
+        ...(world.api && {
+          cluster: clusterOf(lease, world.api, logger, this.#plan.resources?.cpuCount ?? CPU_COUNT, decorations.api),
+        }),
       },
       this.#settings(lease, fs, logger),
       {
@@ -210,6 +219,7 @@ export class SimulatedNode {
       });
     }
     return {
+      ...resourceSettings(this.#plan),
       configuration: undefined,
       servers: {},
       nodeName: NODE_NAME,

@@ -1,7 +1,7 @@
 import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
 import type { HostileKind } from './hostile-plans.ts';
-import type { ObjectPlan, PodPlan } from './plans.ts';
+import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
 
 /** What is done to the machine at an instant; all of it is data, so that a trace can be kept, replayed and cut down. */
 export type Action = { readonly atMs: number } & (
@@ -76,6 +76,12 @@ export type Action = { readonly atMs: number } & (
   /** A secret or config map is made, or gets other content. */
   | { readonly do: 'apiPut'; readonly object: ObjectPlan; readonly version: number }
   | { readonly do: 'apiRemove'; readonly object: ObjectPlan }
+  /** Somebody asks for other resources for a pod that is there. */
+  | { readonly do: 'apiResize'; readonly name: string; readonly uid: string; readonly cpu: CpuPlan }
+  /** An ephemeral container is added to a pod. */
+  | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
+  /** The machine is short of memory for so long. */
+  | { readonly do: 'pressure'; readonly forMs: number }
 );
 
 /** What does not change during a run. */
@@ -92,6 +98,14 @@ export interface NodePlan {
   readonly httpDelayMs: number;
   /** Whether the node is one of a cluster, with an API server; alone where absent. */
   readonly cluster?: boolean;
+  /** What the node has to give, where that is counted. */
+  readonly resources?: {
+    readonly cpuCount: number;
+    /** How long a condition outlasts what made it. */
+    readonly pressureTransitionMs: number;
+    /** How old its figures may become; 0: they are of the moment. */
+    readonly figuresEveryMs: number;
+  };
 }
 
 /** A whole run, as data. */

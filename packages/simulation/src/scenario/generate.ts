@@ -7,6 +7,7 @@ import { FAULTS, RESTARTS } from './faults.ts';
 import { withHostility } from './hostile-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
 import { withProbes } from './probe-plans.ts';
+import { withResources } from './resource-plans.ts';
 
 /** How large a scenario is. */
 export interface ScenarioSize {
@@ -23,8 +24,9 @@ const QUIET_MS = 400_000;
 export function generateScenario(seed: number, size: ScenarioSize = {}): Scenario {
   const dice = new Dice(seededRandom(seed));
   const alone = generateNode(dice);
-  const node = size.cluster ? { ...alone, cluster: true } : alone;
-  const actions = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, node), size.events ?? 12)));
+  const plain = size.cluster ? { ...alone, cluster: true } : alone;
+  const drawn = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, plain), size.events ?? 12)));
+  const { node, actions } = withResources(seed, plain, drawn);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

@@ -16,6 +16,9 @@ const SCRATCH_MOUNTS = [
 /** Its pull takes long. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
+/** That of `system-node-critical`. */
+const CRITICAL_PRIORITY = 2_000_001_000;
+
 /** A directory on a file system of another machine, which may hang: some pods mount it. */
 export const FOREIGN_DIRECTORY = '/mnt/foreign/data';
 
@@ -68,6 +71,7 @@ export function podObject(pod: PodPlan): {
         { action: 'Restart', exitCodes: { operator: plan.restartRule.operator, values: plan.restartRule.codes } },
       ],
     }),
+    ...(pod.cpu?.[plan.name] !== undefined && { resources: { requests: cpuRequest(pod.cpu[plan.name] ?? 0) } }),
     ...(volumeMounts.length > 0 && { volumeMounts }),
     ...probesOf(pod, plan),
   });
@@ -79,12 +83,23 @@ export function podObject(pod: PodPlan): {
       restartPolicy: pod.restartPolicy,
       terminationGracePeriodSeconds: pod.graceSeconds,
       ...(pod.hostNetwork && { hostNetwork: true }),
+      ...(pod.critical && { priority: CRITICAL_PRIORITY, priorityClassName: 'system-node-critical' }),
       ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),
       ...(volumes.length > 0 && { volumes }),
       ...(pod.init.length > 0 && { initContainers: pod.init.map(container) }),
       containers: pod.containers.map(container),
     },
   };
+}
+
+/** So much CPU as the API has it. */
+export function cpuRequest(millis: number): { readonly cpu: string } {
+  return { cpu: `${millis}m` };
+}
+
+/** What an ephemeral container is in the API. */
+export function ephemeralObject(plan: ContainerPlan): Readonly<Record<string, unknown>> {
+  return { name: plan.name, image: IMAGE, command: [SIMULATED_COMMAND, JSON.stringify(plan)] };
 }
 
 /** Whom a probe asks, and for what: the path of its request says it. */

@@ -54,6 +54,9 @@ export interface ObjectPlan {
   readonly name: string;
 }
 
+/** The CPU that containers ask for, by their names, in thousandths of one. */
+export type CpuPlan = Readonly<Record<string, number>>;
+
 /** A simulated pod, as data. */
 export interface PodPlan {
   readonly name: string;
@@ -68,6 +71,10 @@ export interface PodPlan {
   readonly gate?: boolean;
   /** What its containers have mounted; for pods of the API. */
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
+  /** What its main containers ask for when it begins; no part of their specs' hash. */
+  readonly cpu?: CpuPlan;
+  /** The node must not lose it; for pods of the API: those of manifests always are. */
+  readonly critical?: boolean;
   readonly init: readonly ContainerPlan[];
   readonly containers: readonly ContainerPlan[];
 }

@@ -9,8 +9,17 @@ import {
   type RequestFault,
   seededFaults,
 } from '@node-agent/fake-apiserver';
-import { FOREIGN_CONDITION, GATE_CONDITION, NODE_NAME, OBJECT_FILES, podObject } from '../scenario/manifest.ts';
-import type { ObjectPlan, PodPlan } from '../scenario/plans.ts';
+import {
+  cpuRequest,
+  ephemeralObject,
+  FOREIGN_CONDITION,
+  GATE_CONDITION,
+  NODE_NAME,
+  OBJECT_FILES,
+  podObject,
+} from '../scenario/manifest.ts';
+import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from '../scenario/plans.ts';
+import { millisOf } from './millis.ts';
 
 /** Who the kubelet is to the API server. */
 const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] };
@@ -30,6 +39,10 @@ export interface ShownPod {
   readonly phase: string | undefined;
   /** The statuses of its conditions, by type. */
   readonly conditions: Readonly<Record<string, string>>;
+  /** Its conditions about resizes: why they wait, or `true`. */
+  readonly resize: { readonly pending: string | undefined; readonly inProgress: boolean };
+  /** The CPU of its containers, in thousandths: as asked for, granted, and as it is said that they run with. */
+  readonly cpu: Readonly<Record<'asked' | 'allocated' | 'running', CpuPlan>>;
   /** The ids of its containers, restarts and states: what has to become what the kubelet says. */
   readonly containers: string;
 }
@@ -79,7 +92,7 @@ export class ClusterApi {
   create(pod: PodPlan): void {
     const { metadata, spec, ...type } = podObject(pod);
     const conditions = [{ type: FOREIGN_CONDITION, status: 'True' }];
-    const status = { phase: 'Pending', qosClass: 'BestEffort', conditions };
+    const status = { phase: 'Pending', qosClass: pod.cpu === undefined ? 'BestEffort' : 'Burstable', conditions };
     this.server.put({
       ...type,
       metadata: { ...metadata, namespace: NAMESPACE },
@@ -106,6 +119,43 @@ export class ClusterApi {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}/status`;
     const headers = { 'content-type': 'application/strategic-merge-patch+json' };
     await this.server.request({ method: 'PATCH', path, headers, body }, undefined, USER);
+  }
+
+  /** Asks for other resources for a pod, if it is there still; `then` is called right before. Waits until the server is there. */
+  async resize(name: string, uid: string, cpu: CpuPlan, then: () => void): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    if (!this.pods().some((pod) => pod.uid === uid)) return;
+    then();
+    const containers = Object.entries(cpu).map(([of, millis]) => ({
+      name: of,
+      resources: { requests: cpuRequest(millis) },
+    }));
+    await this.#patch(`${name}/resize`, { spec: { containers } });
+  }
+
+  /** Adds an ephemeral container to a pod, if it is there still. Waits until the server is there. */
+  async debug(name: string, uid: string, container: ContainerPlan): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    if (!this.pods().some((pod) => pod.uid === uid)) return;
+    await this.#patch(`${name}/ephemeralcontainers`, { spec: { ephemeralContainers: [ephemeralObject(container)] } });
+  }
+
+  async #patch(what: string, patch: object): Promise<void> {
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${what}`;
+    const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+    const { status, body } = await this.server.request(
+      { method: 'PATCH', path, headers, body: JSON.stringify(patch) },
+      undefined,
+      USER,
+    );
+    if (status !== 200) throw new Error(`${path}: ${status} ${await textOf(body)}`);
+  }
+
+  /** Whether the node is said to be short of memory. */
+  get memoryPressure(): boolean | undefined {
+    const [node] = this.server.objects('nodes') as unknown as readonly StoredPod[];
+    const condition = node?.status?.conditions?.find(({ type }) => type === 'MemoryPressure');
+    return condition && condition.status === 'True';
   }
 
   /** Requests of the kubelet fail by chance, until {@link cure}. */
@@ -176,6 +226,8 @@ export class ClusterApi {
       const { phase, conditions = [] } = pod.status ?? {};
       return {
         ...{ name, uid, mirror, phase, containers: containersText(pod.status) },
+        resize: resizeOf(conditions),
+        cpu: cpuOf(pod),
         conditions: Object.fromEntries(conditions.map(({ type, status }) => [type, status])),
       };
     });
@@ -203,21 +255,61 @@ interface StoredPod {
     readonly uid: string;
     readonly annotations?: Readonly<Record<string, string>>;
   };
+  readonly spec?: { readonly containers?: readonly Asking[] };
   readonly status?: PodStatusLike;
+}
+
+interface Asking {
+  readonly name: string;
+  readonly resources?: { readonly requests?: { readonly cpu?: string } };
 }
 
 interface PodStatusLike {
   readonly phase?: string;
-  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly conditions?: readonly ConditionLike[];
   readonly containerStatuses?: readonly ContainerStatusLike[];
   readonly initContainerStatuses?: readonly ContainerStatusLike[];
 }
 
-interface ContainerStatusLike {
-  readonly name: string;
+interface ConditionLike {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+}
+
+interface ContainerStatusLike extends Asking {
+  readonly allocatedResources?: { readonly cpu?: string };
   readonly containerID?: string;
   readonly restartCount: number;
   readonly state?: object;
+}
+
+function resizeOf(conditions: readonly ConditionLike[]): ShownPod['resize'] {
+  const of = (type: string): ConditionLike | undefined =>
+    conditions.find((condition) => condition.type === type && condition.status === 'True');
+  const pending = of('PodResizePending');
+  return { pending: pending && (pending.reason ?? ''), inProgress: of('PodResizeInProgress') !== undefined };
+}
+
+function cpuOf({ spec, status }: StoredPod): ShownPod['cpu'] {
+  const asked = (of: readonly Asking[] = []): CpuPlan =>
+    cpus(of.map(({ name, resources }) => [name, resources?.requests?.cpu]));
+  const { containerStatuses = [] } = status ?? {};
+  return {
+    asked: asked(spec?.containers),
+    allocated: cpus(containerStatuses.map(({ name, allocatedResources }) => [name, allocatedResources?.cpu])),
+    running: asked(containerStatuses),
+  };
+}
+
+function cpus(of: readonly (readonly [string, string | undefined])[]): CpuPlan {
+  return Object.fromEntries(of.flatMap(([name, cpu]) => (cpu === undefined ? [] : [[name, millisOf(cpu)]])));
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
 }
 
 /** What a status says of containers, as one text to be compared. */

@@ -8,7 +8,9 @@ import type { NodePlan } from '../scenario/actions.ts';
 import { FOREIGN_DIRECTORY, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
+import { MemoryCgroups } from './memory-cgroups.ts';
 import { MemoryMounter } from './memory-mounter.ts';
+import { Pressure } from './pressure.ts';
 import { ProbeTargets } from './probe-targets.ts';
 
 /** Where manifests are. */
@@ -29,7 +31,13 @@ const LEAKS = 0.7;
 /** A sandbox or container that the runtime has, without asking it over its API. */
 export interface RuntimeTruth {
   readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
-  readonly containers: readonly { readonly id: string; readonly podUid: string; readonly name: string }[];
+  readonly containers: readonly {
+    readonly id: string;
+    readonly podUid: string;
+    readonly name: string;
+    /** Its share of the CPU as the runtime set it last; 0 where it was not told. */
+    readonly cpuShares: number;
+  }[];
 }
 
 /** The machine around the kubelet, which survives it: time, files, mounts, the runtime and what runs in it. */
@@ -40,6 +48,9 @@ export class World {
   readonly runtime: FakeRuntime;
   readonly ledger: Ledger;
   readonly probeTargets: ProbeTargets = new ProbeTargets(() => this.ledger.live);
+  /** Where the resources of the node are counted: what it has of memory, and the groups of its pods. */
+  readonly pressure: Pressure | undefined;
+  readonly cgroups: MemoryCgroups | undefined;
   /** The API server, where the node is one of a cluster. */
   readonly api: ClusterApi | undefined;
   /** What the manifest URL answers while it is in order; `undefined` where nobody listens. */
@@ -59,6 +70,9 @@ export class World {
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
+    const { resources } = plan;
+    this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs);
+    this.cgroups = resources && new MemoryCgroups();
     const sandboxes = new Map<string, string>();
     this.ledger = new Ledger({
       clock: this.clock,
@@ -134,20 +148,27 @@ export class World {
       this.runtime.listContainers({}),
     ]);
     const uidOf = new Map(items.map(({ id, metadata }) => [id, metadata?.uid ?? '']));
+    const known = containers.filter(({ state }) => state !== ContainerState.CONTAINER_UNKNOWN);
+    const shares = await Promise.all(known.map(({ id }) => this.#cpuShares(id)));
     return {
       sandboxes: items.map(({ id, metadata, state }) => ({
         id,
         podUid: metadata?.uid ?? '',
         ready: state === PodSandboxState.SANDBOX_READY,
       })),
-      containers: containers
-        .filter(({ state }) => state !== ContainerState.CONTAINER_UNKNOWN)
-        .map(({ id, podSandboxId, metadata }) => ({
-          id,
-          podUid: uidOf.get(podSandboxId) ?? '',
-          name: metadata?.name ?? '',
-        })),
+      containers: known.map(({ id, podSandboxId, metadata }, index) => ({
+        id,
+        podUid: uidOf.get(podSandboxId) ?? '',
+        name: metadata?.name ?? '',
+        cpuShares: shares[index] ?? 0,
+      })),
     };
+  }
+
+  async #cpuShares(containerId: string): Promise<number> {
+    if (this.pressure === undefined) return 0;
+    const { status } = await this.runtime.containerStatus({ containerId });
+    return status?.resources?.linux?.cpuShares ?? 0;
   }
 }
 

@@ -1,0 +1,67 @@
+import type { CgroupManager } from '@node-agent/cm-cgroups';
+
+/** What the kernel says of a group that nobody has limited. */
+const UNLIMITED = { cpuShares: 2, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1, memoryUsageBytes: 0 };
+const POD_PREFIX = 'pod';
+
+/** The groups of a machine, in memory: they survive the kubelet. */
+export class MemoryCgroups implements CgroupManager {
+  readonly version = 2;
+  readonly #groups = new Map<string, Partial<typeof UNLIMITED>>([['/', {}]]);
+
+  /** The UIDs of the pods that have a group. */
+  get podUids(): readonly string[] {
+    return [...this.#groups.keys()].flatMap((path) => podUidOfPath(path) ?? []);
+  }
+
+  path(name: readonly string[]): string {
+    return `/${name.join('/')}`;
+  }
+
+  parse(path: string): readonly string[] {
+    return path.split('/').filter((part) => part !== '');
+  }
+
+  async exists(name: readonly string[]): Promise<boolean> {
+    return this.#groups.has(this.path(name));
+  }
+
+  async missing(name: readonly string[]): Promise<readonly string[]> {
+    return this.#groups.has(this.path(name)) ? [] : [this.path(name)];
+  }
+
+  async create(name: readonly string[], config: object): Promise<void> {
+    name.forEach((_part, index) => {
+      const path = this.path(name.slice(0, index + 1));
+      if (!this.#groups.has(path)) this.#groups.set(path, {});
+    });
+    await this.update(name, config);
+  }
+
+  async update(name: readonly string[], config: object): Promise<void> {
+    this.#groups.set(this.path(name), { ...this.#groups.get(this.path(name)), ...config });
+  }
+
+  async read(name: readonly string[]): Promise<typeof UNLIMITED> {
+    return { ...UNLIMITED, ...this.#groups.get(this.path(name)) };
+  }
+
+  async destroy(name: readonly string[]): Promise<void> {
+    const path = this.path(name);
+    for (const other of [...this.#groups.keys()]) {
+      if (other === path || other.startsWith(`${path}/`)) this.#groups.delete(other);
+    }
+  }
+
+  async children(name: readonly string[]): Promise<readonly string[]> {
+    const parent = name.length === 0 ? '/' : `${this.path(name)}/`;
+    const below = [...this.#groups.keys()].filter((path) => path !== '/' && path.startsWith(parent));
+    return below.map((path) => path.slice(parent.length)).filter((rest) => !rest.includes('/'));
+  }
+}
+
+/** Whose group a path is. */
+export function podUidOfPath(path: string): string | undefined {
+  const last = path.slice(path.lastIndexOf('/') + 1);
+  return last.startsWith(POD_PREFIX) && !last.startsWith('pods') ? last.slice(POD_PREFIX.length) : undefined;
+}
