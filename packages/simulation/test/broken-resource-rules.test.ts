@@ -23,6 +23,7 @@ const shortOfMemory: Scenario = {
 
 const shortForLong: Scenario = {
   ...scenario,
+  node: { ...node, resources: { cpuCount: 2, pressureTransitionMs: 20_000, figuresEveryMs: 0 } },
   actions: [...shortOfMemory.actions.slice(0, 2), { atMs: 15_000, do: 'pressure', forMs: 24_000 }],
 };
 

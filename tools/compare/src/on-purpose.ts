@@ -8,20 +8,12 @@ export interface Purpose {
 /** All that is known of. What no pattern matches is a fault of one of the two. */
 export const onPurpose: readonly Purpose[] = [
   {
-    pattern: /^[^:]+: status\.resources\./,
-    why: 'upstream reads what runs back from its cgroups, which both have switched off here',
-  },
-  {
     pattern: /^restart-all: status\.containerStatuses\.\d\.lastState\./,
     why: 'upstream forgets how the container ended that asked for the restart of all; here it is kept',
   },
   {
     pattern: /^runtime-class-unknown: events\.\S+ Normal Pulled: /,
     why: 'upstream looks for images when there is a sandbox; here they come while the first one is made',
-  },
-  {
-    pattern: /^manifest-refused: (status\.(reason|message)|events\.)/,
-    why: 'upstream looks for pods to preempt for a static pod, and tells that it found none; here nothing is preempted yet',
   },
   {
     pattern: /^image-change: events\.\S+ Warning BackOff: Back-off restarting/,
@@ -38,10 +30,6 @@ export const onPurpose: readonly Purpose[] = [
   {
     pattern: /^node: status\.declaredFeatures/,
     why: 'the features are declared that there are',
-  },
-  {
-    pattern: /^node: events\..*InvalidDiskCapacity/,
-    why: 'upstream warns as its statistics have no image file system; statistics are not part of this kubelet yet',
   },
   {
     pattern: /^node: events\..*NodeReady/,

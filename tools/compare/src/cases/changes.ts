@@ -16,6 +16,22 @@ export const changes: readonly Case[] = [
     ...one('ephemeral-container'),
     later: patch({ spec: { ephemeralContainers: debuggers } }, '--subresource=ephemeralcontainers'),
   },
+  ...(['running', 'failing', 'without-target'] as const).map((how) => ({
+    ...one(`ephemeral-${how}`),
+    later: patch(
+      {
+        spec: {
+          ephemeralContainers: [
+            {
+              ...shell(how === 'failing' ? 'exit 9' : 'sleep infinity', { name: 'debugger' }),
+              ...(how !== 'without-target' && { targetContainerName: 'main' }),
+            },
+          ],
+        },
+      },
+      '--subresource=ephemeralcontainers',
+    ),
+  })),
   {
     ...one('image-change'),
     later: patch({ spec: { containers: [{ name: 'main', image: ABSENT_IMAGE }] } }),

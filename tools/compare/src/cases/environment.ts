@@ -47,6 +47,17 @@ export const environment: readonly Case[] = [
   one('host-name-qualified', {}, { hostname: 'hh', subdomain: 'ss', setHostnameAsFQDN: true }),
   one('host-name-override', {}, { hostnameOverride: 'over.ride.example' }),
   one('host-aliases', {}, { hostAliases: [{ ip: '192.0.2.3', hostnames: ['a', 'b'] }] }),
+  one(
+    'host-aliases-two',
+    {},
+    {
+      hostAliases: [
+        { ip: '192.0.2.3', hostnames: ['a'] },
+        { ip: '2001:db8::1', hostnames: ['b'] },
+      ],
+    },
+  ),
+  one('host-aliases-of-host-network', {}, { hostNetwork: true, hostAliases: [{ ip: '192.0.2.3', hostnames: ['a'] }] }),
   one('host-network', {}, { hostNetwork: true }),
   one('host-network-dns', {}, { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' }),
   one('dns-default', {}, { dnsPolicy: 'Default' }),

@@ -28,4 +28,8 @@ export const hooks: readonly Case[] = [
   ended('deleted-pre-stop-http-refused', { httpGet: { path: '/x', port: 8080 } }),
   ended('deleted-pre-stop-sleep', { sleep: { seconds: 1 } }),
   ended('deleted-pre-stop-sleep-zero', { sleep: { seconds: 0 } }),
+  hooked('post-start-exec-true', { postStart: { exec: { command: ['true'] } } }),
+  failed('post-start-exec-no-program', { exec: { command: ['no-such-program'] } }),
+  ended('deleted-pre-stop-exec-no-program', { exec: { command: ['no-such-program'] } }),
+  hooked('both-hooks', { postStart: { sleep: { seconds: 1 } }, preStop: { sleep: { seconds: 1 } } }),
 ];

@@ -7,6 +7,7 @@ import { lifecycle } from './lifecycle.ts';
 import { manifests } from './manifests.ts';
 import { placement } from './placement.ts';
 import { probes } from './probes.ts';
+import { resizes } from './resizes.ts';
 import { security } from './security.ts';
 import { volumes } from './volumes.ts';
 
@@ -23,4 +24,5 @@ export const cases: readonly Case[] = [
   changes,
   probes,
   hooks,
+  resizes,
 ].flat();

@@ -117,4 +117,23 @@ export const lifecycle: readonly Case[] = [
   },
   { name: 'stubborn', spec: { containers: [shell('trap "" TERM; while true; do sleep 1; done')] } },
   one('terminal', { tty: true, stdin: true, stdinOnce: true, command: ['sh'] }),
+  {
+    name: 'sidecars-two',
+    spec: {
+      initContainers: [runs({ name: 's1', ...always }), runs({ name: 's2', ...always })],
+      containers: [runs()],
+    },
+  },
+  {
+    name: 'sidecar-of-failed',
+    spec: {
+      restartPolicy: 'Never',
+      initContainers: [runs({ name: 's1', ...always })],
+      containers: [shell('sleep 1; exit 6')],
+    },
+  },
+  {
+    name: 'sidecar-after-init',
+    spec: { initContainers: [shell('true', { name: 'i1' }), runs({ name: 's2', ...always })], containers: [runs()] },
+  },
 ];

@@ -1,8 +1,16 @@
-import type { Volume, VolumeMount } from '@node-agent/pod-spec';
-import { type Case, one, shell } from './case.ts';
+import type { PodSecurityContext, Volume, VolumeMount } from '@node-agent/pod-spec';
+import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { ABSENT_IMAGE, type Case, one, shell } from './case.ts';
 
 const mounted = (name: string, volume: Omit<Volume, 'name'>, mount: Partial<VolumeMount> = {}): Case =>
   one(name, { volumeMounts: [{ name: 'v', mountPath: '/v', ...mount }] }, { volumes: [{ name: 'v', ...volume }] });
+
+const owned = (name: string, securityContext: PodSecurityContext): Case =>
+  one(
+    name,
+    { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+    { securityContext, volumes: [{ name: 'v', emptyDir: {} }] },
+  );
 
 const kinds: readonly Volume[] = [
   { name: 'e', emptyDir: {} },
@@ -39,5 +47,31 @@ export const volumes: readonly Case[] = [
   mounted('config-map-absent', { configMap: { name: 'absent' } }),
   mounted('config-map-key-absent', { configMap: { name: 'here', items: [{ key: 'absent', path: 'p' }] } }),
   mounted('host-path-absent', { hostPath: { path: '/no/such/directory', type: 'Directory' } }),
+  mounted('sub-path', { emptyDir: {} }, { subPath: 'a/b' }),
+  mounted('sub-path-of-config-map', { configMap: { name: 'here' } }, { subPath: 'k' }),
+  mounted('sub-path-upwards', { configMap: { name: 'here' } }, { subPath: 'absent' }),
+  one(
+    'sub-path-of-variable',
+    {
+      env: [{ name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+      volumeMounts: [{ name: 'v', mountPath: '/v', subPathExpr: '$(NAME)/x' }],
+    },
+    { volumes: [{ name: 'v', emptyDir: {} }] },
+  ),
+  one(
+    'sub-path-of-no-variable',
+    { volumeMounts: [{ name: 'v', mountPath: '/v', subPathExpr: '$(NOPE)/x' }] },
+    { volumes: [{ name: 'v', emptyDir: {} }] },
+  ),
+  owned('fs-group', { fsGroup: 4321 }),
+  owned('fs-group-on-root-mismatch', { fsGroup: 4321, fsGroupChangePolicy: 'OnRootMismatch' }),
+  mounted('image-volume', { image: { reference: PAUSE_IMAGE, pullPolicy: 'IfNotPresent' } }),
+  mounted(
+    'image-volume-sub-path',
+    { image: { reference: PAUSE_IMAGE, pullPolicy: 'IfNotPresent' } },
+    { subPath: 'bin' },
+  ),
+  mounted('image-volume-absent', { image: { reference: ABSENT_IMAGE } }),
+  mounted('image-volume-never', { image: { reference: ABSENT_IMAGE, pullPolicy: 'Never' } }),
   mounted('read-only', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'IfPossible' }),
 ];

@@ -1,0 +1,39 @@
+import { type Case, one, runs } from './case.ts';
+
+type Quantities = Readonly<Record<string, string>>;
+
+const resources = (requests: Quantities, limits?: Quantities) =>
+  ({ resources: { requests, ...(limits && { limits }) } }) as const;
+const to = (change: object): Pick<Case, 'later'> => ({
+  later: [
+    'patch',
+    '--subresource=resize',
+    `--patch=${JSON.stringify({ spec: { containers: [{ name: 'main', resources: change }] } })}`,
+    'pod',
+  ],
+});
+const small = { cpu: '50m', memory: '16Mi' };
+const restarts = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }] as const;
+
+/** Pods whose resources are changed while they run. */
+export const resizes: readonly Case[] = [
+  { ...one('resize-cpu', resources(small)), ...to({ requests: { cpu: '80m' } }) },
+  { ...one('resize-cpu-less', resources(small)), ...to({ requests: { cpu: '20m' } }) },
+  { ...one('resize-memory', resources(small)), ...to({ requests: { memory: '24Mi' } }) },
+  {
+    ...one('resize-limits', resources(small, { cpu: '100m', memory: '32Mi' })),
+    ...to({ limits: { cpu: '150m', memory: '48Mi' } }),
+  },
+  {
+    ...one('resize-guaranteed', resources(small, small)),
+    ...to({ requests: { cpu: '60m' }, limits: { cpu: '60m' } }),
+  },
+  { ...one('resize-restarts', { ...resources(small), resizePolicy: restarts }), ...to({ requests: { cpu: '70m' } }) },
+  { ...one('resize-too-large', resources(small)), ...to({ requests: { cpu: '1000' } }) },
+  { ...one('resize-same', resources(small)), ...to({ requests: small }) },
+  {
+    name: 'resize-one-of-two',
+    spec: { containers: [runs(resources(small)), runs({ name: 'b', ...resources(small) })] },
+    ...to({ requests: { cpu: '90m' } }),
+  },
+];
