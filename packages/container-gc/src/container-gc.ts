@@ -8,7 +8,13 @@ import { LogCleaner, type LogFiles } from './log-cleaner.ts';
 import { planContainerGc } from './plan-containers.ts';
 import { planDeletion } from './plan-deletion.ts';
 import { planSandboxGc } from './plan-sandboxes.ts';
-import { type ContainerGcPolicy, defaultPolicy, type GarbageCollectOptions, type PodStateProvider } from './policy.ts';
+import {
+  type ContainerGcPolicy,
+  defaultPolicy,
+  type GarbageCollectOptions,
+  isRemovable,
+  type PodStateProvider,
+} from './policy.ts';
 
 export interface ContainerGcComponents {
   readonly cri: Pick<
@@ -79,7 +85,7 @@ export class ContainerGc {
     await step(() => this.#collectContainers(options, signal));
     await step(() => this.#collectSandboxes(options, signal));
     if (options.allSourcesReady) {
-      await step(() => this.#logs.removePodDirectories(podLogsDirectory, (uid) => pods.shouldPodContentBeRemoved(uid)));
+      await step(() => this.#logs.removePodDirectories(podLogsDirectory, (uid) => isRemovable(uid, pods, false)));
     }
     await step(async () => this.#logs.removeDeadLinks(containerLogsDirectory, await this.#listContainers(signal)));
     signal.throwIfAborted();

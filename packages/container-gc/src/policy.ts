@@ -13,7 +13,7 @@ export const defaultPolicy: ContainerGcPolicy = { minAgeMs: 0, maxPerPodContaine
 
 /** Who knows which pods are gone: the pod workers, never the pod manager (P5). */
 export interface PodStateProvider {
-  /** Whether nothing of the pod is needed any more: it was deleted, or never was known here. */
+  /** Whether nothing of the pod is needed once it has ended: it was deleted, evicted, or never was known here. */
   shouldPodContentBeRemoved(uid: string): boolean;
   /** Whether the pod has ended, so that nothing of it will run again, but its records may still be read. */
   shouldPodRuntimeBeRemoved(uid: string): boolean;
@@ -27,7 +27,10 @@ export interface GarbageCollectOptions {
   readonly evictNonDeletedPods: boolean;
 }
 
-/** Whether all that is dead of a pod may go. */
+/**
+ * Whether all that is dead of a pod may go. Upstream takes it from an evicted pod at once; here it stays until the pod has ended, as
+ * the exit codes in its last status are read from it (S3).
+ */
 export function isRemovable(uid: string, pods: PodStateProvider, evictNonDeletedPods: boolean): boolean {
-  return pods.shouldPodContentBeRemoved(uid) || (evictNonDeletedPods && pods.shouldPodRuntimeBeRemoved(uid));
+  return pods.shouldPodRuntimeBeRemoved(uid) && (evictNonDeletedPods || pods.shouldPodContentBeRemoved(uid));
 }
