@@ -56,6 +56,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    // Other resources make the row begin anew, and when they are granted may be long after they were asked for.
+    if (facts.resources.askedFor(life.podUid) !== undefined) break;
     // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
     if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
