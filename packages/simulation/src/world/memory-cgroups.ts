@@ -61,7 +61,7 @@ export class MemoryCgroups implements CgroupManager {
 }
 
 /** Whose group a path is. */
-export function podUidOfPath(path: string): string | undefined {
+function podUidOfPath(path: string): string | undefined {
   const last = path.slice(path.lastIndexOf('/') + 1);
   return last.startsWith(POD_PREFIX) && !last.startsWith('pods') ? last.slice(POD_PREFIX.length) : undefined;
 }

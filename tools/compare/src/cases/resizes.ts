@@ -29,7 +29,7 @@ export const resizes: readonly Case[] = [
     ...to({ requests: { cpu: '60m' }, limits: { cpu: '60m' } }),
   },
   { ...one('resize-restarts', { ...resources(small), resizePolicy: restarts }), ...to({ requests: { cpu: '70m' } }) },
-  { ...one('resize-too-large', resources(small)), ...to({ requests: { cpu: '1000' } }) },
+  { ...one('resize-waits', resources(small)), ...to({ requests: { cpu: '1950m' } }) },
   { ...one('resize-same', resources(small)), ...to({ requests: small }) },
   {
     name: 'resize-one-of-two',
