@@ -4,13 +4,14 @@ import { Totals } from './report.ts';
 import { runInWorkers } from './seed-pool.ts';
 import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--workers N] [--no-shrink] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster [--scarce]] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    how many seeds to run; 1000 by default
   --from S     the first of them; 1 by default
   --seed S     this seed alone
   --events N   how many things are done to the node in each run; 12 by default
   --cluster    the node is one of a cluster, with an API server and its faults
+  --scarce     nodes of a cluster may have little to give: resizes, pressure, preemption, ephemeral containers
   --workers N  how many seeds run at a time, each on a core; as many as there are cores by default
   --no-shrink  tells what is wrong with a seed that fails, and does not look for its shortest trace
   --verbose    all that happens, line by line, one seed at a time
@@ -33,6 +34,7 @@ async function main(args: readonly string[]): Promise<number> {
       verbose: { type: 'boolean' },
       'no-shrink': { type: 'boolean', default: false },
       cluster: { type: 'boolean', default: false },
+      scarce: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -45,7 +47,7 @@ async function main(args: readonly string[]): Promise<number> {
   const events = wholeNumber('--events', values.events) ?? 12;
   const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
   if (workers < 1) throw new TypeError('--workers needs one at least');
-  const options = { events, cluster: values.cluster, shrink: !values['no-shrink'] };
+  const options = { events, cluster: values.cluster, scarce: values.scarce, shrink: !values['no-shrink'] };
   const totals = new Totals();
   const onReport = (report: SeedReport): void => {
     totals.add(report);

@@ -9,6 +9,8 @@ export interface SeedOptions {
   readonly events: number;
   /** Whether the node is one of a cluster. */
   readonly cluster: boolean;
+  /** Whether nodes of a cluster may have little to give. */
+  readonly scarce: boolean;
   /** Whether the shortest trace of a failure is looked for: that takes up to 300 runs. */
   readonly shrink: boolean;
 }
@@ -30,8 +32,11 @@ export interface SeedListener {
 /** Runs one seed. The same seed gives the same report, whoever runs it. */
 export async function runSeed(seed: number, options: SeedOptions, listener: SeedListener): Promise<SeedReport> {
   const { onFailure, onObservation } = listener;
-  const { events, cluster } = options;
-  const result = await simulate(generateScenario(seed, { events, cluster }), onObservation && { onObservation });
+  const { events, cluster, scarce } = options;
+  const result = await simulate(
+    generateScenario(seed, { events, cluster, scarce }),
+    onObservation && { onObservation },
+  );
   const { faults, checks, elapsedMs, violation } = result;
   const report = { seed, faults, checks, elapsedMs, violation };
   if (violation === undefined) return { ...report, lines: [] };

@@ -15,6 +15,8 @@ export interface ScenarioSize {
   readonly events?: number;
   /** Whether the node is one of a cluster; no by default. */
   readonly cluster?: boolean;
+  /** Whether nodes of a cluster may have little to give: resizes, pressure, preemption and ephemeral containers are drawn; no by default. */
+  readonly scarce?: boolean;
 }
 
 const LAST_ACTION_MS = 60_000;
@@ -26,7 +28,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const alone = generateNode(dice);
   const plain = size.cluster ? { ...alone, cluster: true } : alone;
   const drawn = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, plain), size.events ?? 12)));
-  const { node, actions } = withResources(seed, plain, drawn);
+  const { node, actions } = size.scarce ? withResources(seed, plain, drawn) : { node: plain, actions: drawn };
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }
