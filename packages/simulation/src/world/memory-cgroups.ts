@@ -1,13 +1,13 @@
-import type { CgroupManager } from '@node-agent/cm-cgroups';
+import type { CgroupManager, GroupLimits } from '@node-agent/cm-cgroups';
 
 /** What the kernel says of a group that nobody has limited. */
-const UNLIMITED = { cpuShares: 2, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1, memoryUsageBytes: 0 };
+const UNLIMITED: GroupLimits = { cpuShares: 2, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1, memoryUsageBytes: 0 };
 const POD_PREFIX = 'pod';
 
 /** The groups of a machine, in memory: they survive the kubelet. */
 export class MemoryCgroups implements CgroupManager {
   readonly version = 2;
-  readonly #groups = new Map<string, Partial<typeof UNLIMITED>>([['/', {}]]);
+  readonly #groups = new Map<string, Partial<GroupLimits>>([['/', {}]]);
 
   /** The UIDs of the pods that have a group. */
   get podUids(): readonly string[] {
@@ -42,7 +42,7 @@ export class MemoryCgroups implements CgroupManager {
     this.#groups.set(this.path(name), { ...this.#groups.get(this.path(name)), ...config });
   }
 
-  async read(name: readonly string[]): Promise<typeof UNLIMITED> {
+  async read(name: readonly string[]): Promise<GroupLimits> {
     return { ...UNLIMITED, ...this.#groups.get(this.path(name)) };
   }
 
