@@ -1,7 +1,13 @@
 import type { CgroupManager, GroupLimits } from '@node-agent/cm-cgroups';
 
 /** What the kernel says of a group that nobody has limited. */
-const UNLIMITED: GroupLimits = { cpuShares: 2, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1, memoryUsageBytes: 0 };
+const UNLIMITED: GroupLimits = {
+  cpuShares: 2,
+  cpuQuotaUs: -1,
+  cpuPeriodUs: 100_000,
+  memoryBytes: -1,
+  memoryUsageBytes: 0,
+};
 const POD_PREFIX = 'pod';
 
 /** The groups of a machine, in memory: they survive the kubelet. */
