@@ -97,8 +97,7 @@ export class KubeletPodSyncer implements PodSyncer {
       throw new KubeletError('NetworkNotReady', message);
     }
 
-    // What it was granted is on disk before anything is done with it.
-    await allocation.saved(pod.metadata.uid);
+    await this.#saveGrant(pod);
     const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
     const runtimeStatus = await groups.ensure(pod, givenStatus, endContainers, signal);
 
@@ -131,6 +130,16 @@ export class KubeletPodSyncer implements PodSyncer {
     this.#sandboxUp.add(pod.metadata.uid);
     const known = status.getPodStatus(pod.metadata.uid) ?? pod.status;
     if (known !== undefined) status.setPodStatus(pod, withSandboxReady(pod, known));
+  }
+
+  /** What it was granted is on disk before anything is done with it. */
+  async #saveGrant(pod: Pod): Promise<void> {
+    try {
+      await this.#deps.allocation.saved(pod.metadata.uid);
+    } catch (err) {
+      this.#warn(pod, eventReasons.failedSync, `error saving what the pod was granted: ${errorText(err)}`);
+      throw err;
+    }
   }
 
   /** What the pod needs on this machine before its containers can start. */

@@ -210,6 +210,17 @@ describe('syncPod', () => {
     expect(events.lines).toEqual([]);
   });
 
+  test('where what a pod was granted cannot be written, that is an event, and nothing of the pod begins', async () => {
+    const { parts, groups, pod, events, calls } = setUp();
+    const saved = () => Promise.reject(new Error('ENOSPC: no space left on device, write'));
+    const syncer = new KubeletPodSyncer({ ...parts, groups, allocation: { ...noAllocation, saved } });
+    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('ENOSPC');
+    expect(events.lines).toEqual([
+      'FailedSync: error saving what the pod was granted: ENOSPC: no space left on device, write',
+    ]);
+    expect(calls).toEqual([]);
+  });
+
   test('what failed in the runtime fails the sync, after the status says it', async () => {
     const { syncer, pod, behaviour, status } = setUp();
     const error = new Error('back-off 10s');
