@@ -75,14 +75,8 @@ function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): Re
   return undefined;
 }
 
-function generalMisfit(
-  pod: Pod,
-  others: readonly Pod[],
-  node: AdmissionNode,
-  { requestsOf, heldBy, taintComparisons }: PredicateContext,
-): Misfit {
-  const allocatable = node.status?.allocatable;
-  const short = allocatable ? insufficientResources(pod, others, allocatable, requestsOf, heldBy) : [];
+function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, context: PredicateContext): Misfit {
+  const short = shortages(pod, others, node, context);
   const refusals: Refusal[] = [];
   const refuse = (reason: string, text: string): unknown =>
     refusals.push({ reason, message: `Predicate ${reason} failed: ${text}` });
@@ -96,7 +90,7 @@ function generalMisfit(
   // Other effects are the scheduler's; and a static pod is the node's own.
   const evicting = isStaticPod(pod) ? [] : (node.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
   const tolerations = pod.spec.tolerations ?? [];
-  if (!evicting.every((taint) => tolerations.some((one) => toleratesTaint(one, taint, taintComparisons)))) {
+  if (!evicting.every((taint) => tolerations.some((one) => toleratesTaint(one, taint, context.taintComparisons)))) {
     refuse('TaintToleration', "node(s) had taints that the pod didn't tolerate");
   }
   return { short, refusals };
@@ -106,11 +100,21 @@ function generalMisfit(
 export function resourceRefusal(
   pod: Pod,
   others: readonly Pod[],
+  node: AdmissionNode,
+  context: Pick<PredicateContext, 'requestsOf' | 'heldBy'>,
+): Refusal | undefined {
+  const [short] = shortages(pod, others, node, context);
+  return short && insufficient(short);
+}
+
+/** What a node has not enough of for a pod beside the others. */
+function shortages(
+  pod: Pod,
+  others: readonly Pod[],
   { status }: AdmissionNode,
   { requestsOf, heldBy }: Pick<PredicateContext, 'requestsOf' | 'heldBy'>,
-): Refusal | undefined {
-  const [short] = status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf, heldBy) : [];
-  return short && insufficient(short);
+): readonly InsufficientResource[] {
+  return status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf, heldBy) : [];
 }
 
 function insufficient({ resource, requested, used, capacity }: InsufficientResource): Refusal {

@@ -7,6 +7,7 @@ import * as fsp from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { bytesOfText, systemPath, textOfBytes } from './byte-names.ts';
 import { statOf } from './file-stat.ts';
+import { fileSystemSize } from './file-system-size.ts';
 import { measureOf } from './held-directory.ts';
 import { HeldPlaces } from './helper/held-places.ts';
 import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
@@ -33,11 +34,7 @@ const handlers: Handlers = {
   stat: async ([path]) => statOf(await fsp.stat(systemPath(path))),
   lstat: async ([path]) => statOf(await fsp.lstat(systemPath(path))),
   realpath: async ([path]) => textOfBytes(await fsp.realpath(systemPath(path), { encoding: 'buffer' })),
-  async statfs([path]) {
-    const { bsize, blocks, bfree, bavail, files, ffree } = await fsp.statfs(systemPath(path));
-    const bytes = { totalBytes: bsize * blocks, freeBytes: bsize * bfree, availableBytes: bsize * bavail };
-    return { ...bytes, inodes: files, freeInodes: ffree };
-  },
+  statfs: ([path]) => fileSystemSize(path),
   async makeDirectory([path, mode]) {
     const made = await fsp.mkdir(systemPath(path), { recursive: true, mode });
     // A directory that was there before keeps its own mode.

@@ -2,6 +2,7 @@ import * as fsp from 'node:fs/promises';
 import { type Clock, Semaphore } from '@node-agent/async';
 import { systemPath } from './byte-names.ts';
 import type { TreeUsage, UsageOptions } from './file-system.ts';
+import { fileSystemSize } from './file-system-size.ts';
 import { measureOf, NodeHeldDirectory } from './held-directory.ts';
 import { type Helper, startHelper } from './helper/helper-process.ts';
 import { onLinux } from './mount-id.ts';
@@ -39,9 +40,7 @@ export class TreeMeasurer {
 
   /** @throws ETIMEDOUT where the kernel does not answer; ENOENT, ENOTDIR */
   async measure(path: string, { maxEntries = 5_000_000, deadlineMs = 60_000 }: UsageOptions = {}): Promise<TreeUsage> {
-    const { bsize, blocks, bfree, bavail, files, ffree } = await fsp.statfs(systemPath(path));
-    const bytes = { totalBytes: bsize * blocks, freeBytes: bsize * bfree, availableBytes: bsize * bavail };
-    const fileSystem = { ...bytes, inodes: files, freeInodes: ffree };
+    const fileSystem = await fileSystemSize(path);
     const here = onLinux ? Math.min(SMALL_TREE_ENTRIES, maxEntries) : maxEntries;
     const usage = await this.#measureHere(path, here, deadlineMs);
     // What was all that it may take is not asked for again.
