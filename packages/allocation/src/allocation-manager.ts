@@ -7,7 +7,7 @@ import {
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
-import { asksForMore, holdsLess, resourcesOf, withResources } from './allocated-pod.ts';
+import { holdsLess, resourcesOf, withResources } from './allocated-pod.ts';
 import { type AllocationMetrics, makeAllocationMetrics } from './metrics.ts';
 import { PodConditions } from './pod-conditions.ts';
 import {
@@ -21,17 +21,8 @@ import { RESIZE_ERROR } from './resize-conditions.ts';
 import { isResizeInProgress } from './resize-in-progress.ts';
 import { resizeMessage } from './resize-message.ts';
 import { podLevelChanges, resizeOperations } from './resize-operations.ts';
-import { compareResizes } from './resize-order.ts';
-import { type ResizeNode, resizeRefusal } from './resize-refusal.ts';
-
-/** What makes resizes that wait be tried again: the label `retry_trigger` of upstream's metric. */
-export type RetryTrigger =
-  | 'pod_resized'
-  | 'pod_updated'
-  | 'pods_added'
-  | 'pods_removed'
-  | 'pod_terminated'
-  | 'periodic_retry';
+import type { ResizeNode } from './resize-refusal.ts';
+import { type AdmitResize, type AllocationPods, type RetryTrigger, WaitingResizes } from './waiting-resizes.ts';
 
 const LOAD_RETRY_MS = 1000;
 const TRANSIENT: ReadonlySet<string> = new Set([
@@ -49,24 +40,7 @@ export interface AllocationComponents extends PodResourceStateComponents {
   /** Nobody is told where absent. */
   readonly recorder?: EventRecorder;
   readonly pods: AllocationPods;
-  /**
-   * Whether there is room for a pod as it asks to be, beside the others as they were granted. Answers at once, so that nobody else
-   * is given the same room meanwhile.
-   */
-  readonly admit: (
-    pod: Pod,
-    others: readonly Pod[],
-  ) => { readonly admit: true } | { readonly admit: false; readonly message: string };
-}
-
-/** The pods of the node. */
-export interface AllocationPods {
-  /** Those that hold resources of the node (N1), as granted. */
-  active(): readonly Pod[];
-  /** A pod as its source has it now. */
-  byUid(uid: string): Pod | undefined;
-  /** Whether all sources have told of their pods: nothing is given away before. */
-  sourcesReady(): boolean;
+  readonly admit: AdmitResize;
 }
 
 /** What an {@link AllocationManager} is told. */
@@ -77,8 +51,6 @@ export interface AllocationOptions {
   readonly node?: ResizeNode;
 }
 
-/** How long waiting resizes are let be, where nothing happens that may have made room. */
-const RETRY_MS = 180_000;
 const NOTHING: PodResources = { containers: {} };
 
 /**
@@ -90,20 +62,16 @@ export class AllocationManager {
   readonly #logger: Logger;
   readonly #recorder: EventRecorder;
   readonly #metrics: AllocationMetrics;
-  readonly #pods: AllocationPods;
-  readonly #admit: AllocationComponents['admit'];
   readonly #node: ResizeNode;
   readonly #allocated: PodResourceState;
   readonly #actuated: PodResourceState;
   readonly #conditions: PodConditions;
-  /** The pods whose resize waits. */
-  readonly #waiting = new Set<string>();
+  readonly #waiting: WaitingResizes;
   /** Pods as granted, by UID: the same pod asked for again is the same object. */
   readonly #known = new Map<
     string,
     { readonly pod: Pod; readonly granted: PodResources | undefined; readonly is: Pod }
   >();
-  #retriedAtMs: number;
 
   constructor(given: AllocationComponents, options: AllocationOptions) {
     const { clock, logger, metrics, recorder, fs, pods, admit } = withDefaults(given);
@@ -111,14 +79,15 @@ export class AllocationManager {
     this.#logger = logger;
     this.#recorder = recorder;
     this.#metrics = makeAllocationMetrics(metrics);
-    this.#pods = pods;
-    this.#admit = admit;
     this.#node = options.node ?? {};
     const { directory } = options;
     this.#allocated = new PodResourceState({ fs }, { directory, name: ALLOCATED_PODS_STATE });
     this.#actuated = new PodResourceState({ fs }, { directory, name: ACTUATED_PODS_STATE });
     this.#conditions = new PodConditions(clock, this.#metrics);
-    this.#retriedAtMs = clock.monotonic();
+    this.#waiting = new WaitingResizes({
+      ...{ clock, logger, recorder, pods, admit, grants: this },
+      ...{ metrics: this.#metrics, node: this.#node, conditions: this.#conditions },
+    });
   }
 
   /**
@@ -196,14 +165,13 @@ export class AllocationManager {
   forget(uid: string): void {
     this.#allocated.remove(uid);
     this.#actuated.remove(uid);
-    this.#conditions.forget(uid);
     this.#known.delete(uid);
-    this.#waiting.delete(uid);
+    this.#waiting.ended(uid);
   }
 
   /** Forgets all pods but these, those of an earlier process too. */
   retain(uids: { has(uid: string): boolean }): void {
-    const known = [...this.#allocated.uids(), ...this.#actuated.uids(), ...this.#waiting, ...this.#known.keys()];
+    const known = [...this.#allocated.uids(), ...this.#actuated.uids(), ...this.#waiting.uids(), ...this.#known.keys()];
     for (const uid of new Set(known)) if (!uids.has(uid)) this.forget(uid);
     this.#conditions.retain(uids);
   }
@@ -233,7 +201,7 @@ export class AllocationManager {
     }
     if (this.allocated(pod) === pod) {
       // It may have been taken back.
-      this.#waiting.delete(uid);
+      this.#waiting.remove(uid);
       this.#conditions.endPending(uid);
       return [];
     }
@@ -251,24 +219,12 @@ export class AllocationManager {
 
   /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
   retry(trigger: RetryTrigger): readonly string[] {
-    if (this.#waiting.size === 0 || !this.#pods.sourcesReady()) return [];
-    this.#retriedAtMs = this.#clock.monotonic();
-    const changed: string[] = [];
-    for (const pod of this.#inOrder()) {
-      const { uid } = pod.metadata;
-      const before = this.#conditions.get(uid);
-      const granted = this.#try(pod);
-      const after = this.#conditions.get(uid);
-      if (after.pending?.reason !== 'Deferred') this.#waiting.delete(uid);
-      if (granted && before.pending?.reason === 'Deferred') this.#metrics.acceptedLate.inc({ retry_trigger: trigger });
-      if (granted || before !== after) changed.push(uid);
-    }
-    return changed;
+    return this.#waiting.retry(trigger);
   }
 
   /** To be called from time to time: tries again what waits, once nothing has been tried for 3 min. */
   retryOverdue(): readonly string[] {
-    return this.#clock.monotonic() - this.#retriedAtMs < RETRY_MS ? [] : this.retry('periodic_retry');
+    return this.#waiting.retryOverdue();
   }
 
   /** The pod is about to be synced: whether its resize goes on, or has come to its end, is part of its status. @param pod as granted */
@@ -301,8 +257,7 @@ export class AllocationManager {
 
   /** The pod has come to its end, and with it its resize. */
   ended(uid: string): void {
-    this.#waiting.delete(uid);
-    this.#conditions.forget(uid);
+    this.#waiting.ended(uid);
   }
 
   /** Whether any resize waits for room. */
@@ -313,65 +268,6 @@ export class AllocationManager {
   #asGranted(pod: Pod): Pod {
     const granted = this.#allocated.get(pod.metadata.uid);
     return granted === undefined ? pod : withResources(pod, granted, this.#node);
-  }
-
-  #inOrder(): readonly Pod[] {
-    const resizes = [...this.#waiting].flatMap((uid) => {
-      const pod = this.#pods.byUid(uid);
-      if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) {
-        this.ended(uid);
-        return [];
-      }
-      const since = this.#conditions.get(uid).pending?.lastTransitionTime;
-      return [
-        {
-          pod,
-          increases: asksForMore(pod, this.allocated(pod)),
-          pendingSinceMs: since === undefined ? undefined : Date.parse(since),
-        },
-      ];
-    });
-    return resizes.sort(compareResizes).map(({ pod }) => pod);
-  }
-
-  /** @returns whether the pod has now what it asks for, and had not before */
-  #try(pod: Pod): boolean {
-    const { uid, generation } = pod.metadata;
-    const granted = this.allocated(pod);
-    if (granted === pod) {
-      this.#conditions.endPending(uid);
-      return false;
-    }
-    const refusal = resizeRefusal(pod, granted, this.#node);
-    if (refusal !== undefined) {
-      this.#metrics.infeasible.inc({ reason_detail: refusal.detail });
-      this.#putOff(pod, 'Infeasible', refusal.message);
-      return false;
-    }
-    const others = this.#pods.active().filter(({ metadata }) => metadata.uid !== uid);
-    const verdict = this.#admit(pod, others);
-    if (!verdict.admit) {
-      this.#putOff(pod, 'Deferred', verdict.message);
-      return false;
-    }
-    this.grant(pod);
-    this.#conditions.endPending(uid);
-    // What went wrong with an earlier one is not this one's fault, and its generation is another.
-    this.#conditions.endInProgress(uid);
-    this.#conditions.inProgress(uid, { observedGeneration: generation });
-    const message = resizeMessage('Pod resize started', pod, generation);
-    this.#recorder.event(podReference(pod), 'Normal', eventReasons.resizeStarted, message);
-    this.#logger.info({ podUid: uid, pod: pod.metadata.name }, 'Pod resize was granted');
-    return true;
-  }
-
-  #putOff(pod: Pod, reason: 'Deferred' | 'Infeasible', message: string): void {
-    const { uid, generation } = pod.metadata;
-    if (!this.#conditions.pending(uid, { reason, message, observedGeneration: generation })) return;
-    const event = reason === 'Deferred' ? eventReasons.resizeDeferred : eventReasons.resizeInfeasible;
-    const text = resizeMessage(`Pod resize ${reason}`, pod, generation, message);
-    this.#recorder.event(podReference(pod), 'Warning', event, text);
-    this.#logger.info({ podUid: uid, pod: pod.metadata.name, reason, message }, 'Pod resize has to wait');
   }
 }
 

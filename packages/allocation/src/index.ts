@@ -1,11 +1,5 @@
 export { asksForMore, type ResizeFeatures, resourcesOf, withResources } from './allocated-pod.ts';
-export {
-  type AllocationComponents,
-  AllocationManager,
-  type AllocationOptions,
-  type AllocationPods,
-  type RetryTrigger,
-} from './allocation-manager.ts';
+export { type AllocationComponents, AllocationManager, type AllocationOptions } from './allocation-manager.ts';
 export { dataChecksum, decodePods, encodePods } from './checkpoint-format.ts';
 export { AllocationError, type AllocationErrorCode } from './errors.ts';
 export {
@@ -19,3 +13,4 @@ export { isResizeInProgress } from './resize-in-progress.ts';
 export { type ResizeOperation, resizeOperations } from './resize-operations.ts';
 export { compareResizes, type WaitingResize } from './resize-order.ts';
 export { type ResizeNode, type ResizeRefusal, resizeRefusal } from './resize-refusal.ts';
+export type { AdmitResize, AllocationPods, RetryTrigger } from './waiting-resizes.ts';

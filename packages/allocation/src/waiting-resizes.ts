@@ -1,0 +1,180 @@
+import type { Clock } from '@node-agent/async';
+import { type Pod, podReference } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { asksForMore } from './allocated-pod.ts';
+import type { AllocationMetrics } from './metrics.ts';
+import type { PodConditions } from './pod-conditions.ts';
+import type { PendingReason } from './resize-conditions.ts';
+import { resizeMessage } from './resize-message.ts';
+import { compareResizes } from './resize-order.ts';
+import { type ResizeNode, resizeRefusal } from './resize-refusal.ts';
+
+/** What makes resizes that wait be tried again: the label `retry_trigger` of upstream's metric. */
+export type RetryTrigger =
+  | 'pod_resized'
+  | 'pod_updated'
+  | 'pods_added'
+  | 'pods_removed'
+  | 'pod_terminated'
+  | 'periodic_retry';
+
+/** The pods of the node. */
+export interface AllocationPods {
+  /** Those that hold resources of the node (N1), as granted. */
+  active(): readonly Pod[];
+  /** A pod as its source has it now. */
+  byUid(uid: string): Pod | undefined;
+  /** Whether all sources have told of their pods: nothing is given away before. */
+  sourcesReady(): boolean;
+}
+
+/**
+ * Whether there is room for a pod as it asks to be, beside the others as they were granted. Answers at once, so that nobody else
+ * is given the same room meanwhile.
+ */
+export type AdmitResize = (
+  pod: Pod,
+  others: readonly Pod[],
+) => { readonly admit: true } | { readonly admit: false; readonly message: string };
+
+/** How long waiting resizes are let be, where nothing happens that may have made room. */
+const RETRY_MS = 180_000;
+
+interface Components {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly metrics: AllocationMetrics;
+  readonly pods: AllocationPods;
+  readonly admit: AdmitResize;
+  readonly node: ResizeNode;
+  readonly conditions: PodConditions;
+  readonly grants: { allocated(pod: Pod): Pod; grant(pod: Pod): void };
+}
+
+/** The resizes that wait for room, and who of them gets it (`retryPendingResizes` in `pkg/kubelet/allocation/allocation_manager.go`). */
+export class WaitingResizes {
+  readonly #components: Components;
+  /** The pods whose resize waits. */
+  readonly #waiting = new Set<string>();
+  #retriedAtMs: number;
+
+  constructor(components: Components) {
+    this.#components = components;
+    this.#retriedAtMs = components.clock.monotonic();
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  uids(): readonly string[] {
+    return [...this.#waiting];
+  }
+
+  add(uid: string): void {
+    this.#waiting.add(uid);
+  }
+
+  remove(uid: string): void {
+    this.#waiting.delete(uid);
+  }
+
+  /** The pod has come to its end, and with it its resize. */
+  ended(uid: string): void {
+    this.#waiting.delete(uid);
+    this.#components.conditions.forget(uid);
+  }
+
+  /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
+  retry(trigger: RetryTrigger): readonly string[] {
+    const { pods, clock, conditions, metrics } = this.#components;
+    if (this.#waiting.size === 0 || !pods.sourcesReady()) return [];
+    this.#retriedAtMs = clock.monotonic();
+    const changed: string[] = [];
+    for (const pod of this.#inOrder()) {
+      const { uid } = pod.metadata;
+      const before = conditions.get(uid);
+      const granted = this.#try(pod);
+      const after = conditions.get(uid);
+      if (after.pending?.reason !== 'Deferred') this.#waiting.delete(uid);
+      if (granted && before.pending?.reason === 'Deferred') metrics.acceptedLate.inc({ retry_trigger: trigger });
+      if (granted || before !== after) changed.push(uid);
+    }
+    return changed;
+  }
+
+  /** Tries again what waits, once nothing has been tried for 3 min. */
+  retryOverdue(): readonly string[] {
+    const { clock } = this.#components;
+    return clock.monotonic() - this.#retriedAtMs < RETRY_MS ? [] : this.retry('periodic_retry');
+  }
+
+  #inOrder(): readonly Pod[] {
+    const { pods, conditions, grants } = this.#components;
+    const resizes = [...this.#waiting].flatMap((uid) => {
+      const pod = pods.byUid(uid);
+      if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) {
+        this.ended(uid);
+        return [];
+      }
+      const since = conditions.get(uid).pending?.lastTransitionTime;
+      return [
+        {
+          pod,
+          increases: asksForMore(pod, grants.allocated(pod)),
+          pendingSinceMs: since === undefined ? undefined : Date.parse(since),
+        },
+      ];
+    });
+    return resizes.sort(compareResizes).map(({ pod }) => pod);
+  }
+
+  /** @returns whether the pod has now what it asks for, and had not before */
+  #try(pod: Pod): boolean {
+    const { pods, conditions, grants, metrics, admit, node } = this.#components;
+    const { uid } = pod.metadata;
+    const granted = grants.allocated(pod);
+    if (granted === pod) {
+      conditions.endPending(uid);
+      return false;
+    }
+    const refusal = resizeRefusal(pod, granted, node);
+    if (refusal !== undefined) {
+      metrics.infeasible.inc({ reason_detail: refusal.detail });
+      this.#putOff(pod, 'Infeasible', refusal.message);
+      return false;
+    }
+    const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
+    const verdict = admit(pod, others);
+    if (!verdict.admit) {
+      this.#putOff(pod, 'Deferred', verdict.message);
+      return false;
+    }
+    this.#grant(pod);
+    return true;
+  }
+
+  #grant(pod: Pod): void {
+    const { conditions, grants, recorder, logger } = this.#components;
+    const { uid, generation, name } = pod.metadata;
+    grants.grant(pod);
+    conditions.endPending(uid);
+    // What went wrong with an earlier one is not this one's fault, and its generation is another.
+    conditions.endInProgress(uid);
+    conditions.inProgress(uid, { observedGeneration: generation });
+    const message = resizeMessage('Pod resize started', pod, generation);
+    recorder.event(podReference(pod), 'Normal', eventReasons.resizeStarted, message);
+    logger.info({ podUid: uid, pod: name }, 'Pod resize was granted');
+  }
+
+  #putOff(pod: Pod, reason: PendingReason, message: string): void {
+    const { conditions, recorder, logger } = this.#components;
+    const { uid, generation, name } = pod.metadata;
+    if (!conditions.pending(uid, { reason, message, observedGeneration: generation })) return;
+    const event = reason === 'Deferred' ? eventReasons.resizeDeferred : eventReasons.resizeInfeasible;
+    const text = resizeMessage(`Pod resize ${reason}`, pod, generation, message);
+    recorder.event(podReference(pod), 'Warning', event, text);
+    logger.info({ podUid: uid, pod: name, reason, message }, 'Pod resize has to wait');
+  }
+}
