@@ -10,8 +10,10 @@ import {
 } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
 import { Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
-import { type DiskLayout, type Reclaim, reclaimsOf, withContainerFs } from './disk-layout.ts';
+import { type DiskLayout, reclaimsOf, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
+import type { EvictionExplanation, Pressure } from './explanation.ts';
+import { gracePeriodSeconds, IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
 import { type Gauge, HeadroomWatch } from './headroom.ts';
 import { storageViolation } from './local-storage.ts';
 import { evictionMessage } from './messages.ts';
@@ -20,9 +22,10 @@ import { checkOptions, type EvictionOptions, withOptionDefaults } from './option
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
 import { NO_PRESSURE, nextPressure, type PressureState } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
+import { reclaim } from './reclaim.ts';
 import { conditionOf, type PressureCondition, resourceOf } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
-import { formatThreshold, isHard, isMet, type Threshold } from './threshold.ts';
+import { formatThreshold, isMet, type Threshold } from './threshold.ts';
 
 /** What an {@link EvictionManager} works with. */
 export interface EvictionComponents extends Partial<CommonPorts> {
@@ -36,32 +39,6 @@ export interface EvictionComponents extends Partial<CommonPorts> {
   readonly onPressureChanged?: () => void;
 }
 
-/** What the node is short of. */
-export interface Pressure {
-  readonly memory: boolean;
-  readonly disk: boolean;
-  readonly pid: boolean;
-}
-
-/** What eviction sees, and what it did. */
-export interface EvictionExplanation {
-  readonly conditions: readonly PressureCondition[];
-  readonly thresholds: readonly {
-    readonly threshold: string;
-    readonly available?: string;
-    readonly capacity?: string;
-    readonly met: boolean;
-    /** For how long it has been met, in ms. */
-    readonly metForMs?: number;
-  }[];
-  /** What keeps it from acting. */
-  readonly problem?: string;
-  /** The newest last. */
-  readonly decisions: readonly EvictionDecision[];
-}
-
-/** What a pod that has no time gets. */
-const IMMEDIATE_GRACE_SECONDS = 1;
 const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
 /** How soon figures are asked for again where those that there are do not count. */
 const RETRY_MS = 1000;
@@ -300,7 +277,7 @@ export class EvictionManager {
     });
     let figures = before;
     if (reclaims.length > 0) {
-      await this.#reclaim(reclaims, signal);
+      await reclaim(reclaims, { ...this.#components, timeoutMs: this.#options.reclaimTimeoutMs }, signal);
       const after = await this.#statistics.take(signal);
       if (after === undefined) {
         // Nothing is known of what is left: pods stay until it is.
@@ -340,8 +317,8 @@ export class EvictionManager {
       this.#age.observe({ eviction_signal: threshold.signal }, ageMs / 1000);
     }
     this.#decisions.add({ ...decision, evicted: pod.metadata.uid, message: explained.message });
-    const gracePeriodSeconds = this.#gracePeriodSeconds(pod, threshold);
-    const cause = { ...explained, signal: threshold.signal, isDisruption: true, gracePeriodSeconds };
+    const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
+    const cause = { ...explained, signal: threshold.signal, ...how };
     await this.#evictor.end(pod, cause, signal);
     await this.#evictor.gone([pod], signal);
   }
@@ -355,31 +332,6 @@ export class EvictionManager {
   #isStillShort(threshold: Threshold, observations: Observations): boolean {
     const observed = observations.get(threshold.signal);
     return observed !== undefined && isMet(threshold, observed, true);
-  }
-
-  async #reclaim(reclaims: readonly Reclaim[], signal: AbortSignal): Promise<void> {
-    const { reclaim, clock, logger } = this.#components;
-    const removals: Readonly<Record<Reclaim, (limit: AbortSignal) => Promise<unknown>>> = {
-      containers: (limit) => reclaim.deleteUnusedContainers(limit),
-      images: (limit) => reclaim.deleteUnusedImages(limit),
-    };
-    for (const what of reclaims) {
-      try {
-        await withTimeout(clock, this.#options.reclaimTimeoutMs, removals[what], signal);
-      } catch (err) {
-        signal.throwIfAborted();
-        const message = 'Eviction manager: unexpected error when attempting to reduce resource pressure';
-        logger.warn({ err, what }, message);
-      }
-    }
-  }
-
-  #gracePeriodSeconds({ spec }: Pod, threshold: Threshold): number {
-    if (isHard(threshold)) return IMMEDIATE_GRACE_SECONDS;
-    const { maxPodGracePeriodSeconds: max } = this.#options;
-    const own = spec.terminationGracePeriodSeconds;
-    if (max < 0) return own ?? IMMEDIATE_GRACE_SECONDS;
-    return Math.max(IMMEDIATE_GRACE_SECONDS, own === undefined ? max : Math.min(max, own));
   }
 
   /** How long until the first grace period under way is over. */

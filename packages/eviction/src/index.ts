@@ -9,12 +9,8 @@ export {
   withContainerFs,
 } from './disk-layout.ts';
 export { EvictionError, type EvictionErrorCode } from './errors.ts';
-export {
-  type EvictionComponents,
-  type EvictionExplanation,
-  EvictionManager,
-  type Pressure,
-} from './eviction-manager.ts';
+export { type EvictionComponents, EvictionManager } from './eviction-manager.ts';
+export type { EvictionExplanation, Pressure } from './explanation.ts';
 export { cgroupMemoryGauge, type GaugeFiles, nodeMemoryGauge, nodeProcessGauge } from './gauges.ts';
 export { type Gauge, headroomOf, nextLookMs } from './headroom.ts';
 export { type StorageViolation, storageViolation } from './local-storage.ts';
