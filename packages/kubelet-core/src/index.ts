@@ -1,5 +1,6 @@
 export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 export { type AllocationPort, noAllocation } from './allocation.ts';
+export type { Bootstrap } from './bootstrap.ts';
 export type {
   Dependencies,
   GivenDependencies,
@@ -12,7 +13,7 @@ export type {
 } from './dependencies.ts';
 export { KubeletError, type KubeletErrorCode } from './errors.ts';
 export type { PodExplanation } from './explain.ts';
-export { type Bootstrap, Kubelet } from './kubelet.ts';
+export { Kubelet } from './kubelet.ts';
 export type {
   AdmitHandler,
   AdmitResult,

@@ -2,6 +2,7 @@ import { TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { errorText, eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
 import { type AllocationPort, noAllocation } from './allocation.ts';
+import type { Bootstrap } from './bootstrap.ts';
 import type {
   Dependencies,
   GivenDependencies,
@@ -18,8 +19,9 @@ import { Housekeeper } from './housekeeper.ts';
 import { syncLoopFault } from './loop-health.ts';
 import { PodGroups } from './pod-groups.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
-import type { BackgroundService, PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from './ports.ts';
+import type { PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from './ports.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
+import { runService } from './run-service.ts';
 import { RuntimeState } from './runtime-state.ts';
 import { SyncHandler } from './sync-handler.ts';
 import { SyncLoop, waited } from './sync-loop.ts';
@@ -28,28 +30,6 @@ import { SyncLoop, waited } from './sync-loop.ts';
 const RUNTIME_RETRY_MS = 1000;
 /** How often it is looked whether resizes have waited for long. */
 const RESIZE_CHECK_MS = 30_000;
-
-/** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
-export interface Bootstrap<C = unknown> {
-  /** What the program was configured with. */
-  getConfiguration(): C;
-  /** Tells the world, by an event about the node, that a kubelet starts. */
-  birthCry(): void;
-  /** Runs the collections of dead containers and of unused images until `signal` is aborted. */
-  startGarbageCollection(signal: AbortSignal): Promise<void>;
-  /** Runs the kubelet until `signal` is aborted and all that it started has ended. Pods go on running. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Brings the pods that the sources have now to run, once, and says how it went with each. */
-  runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]>;
-  /** Serves the secured port until `signal` is aborted. @throws where this kubelet was given no such server */
-  listenAndServe(signal: AbortSignal): Promise<void>;
-  /** As {@link listenAndServe}, for `/healthz`. */
-  listenAndServeHealthz(signal: AbortSignal): Promise<void>;
-  /** As {@link listenAndServe}, for the read-only port. */
-  listenAndServeReadOnly(signal: AbortSignal): Promise<void>;
-  /** As {@link listenAndServe}, for the pod resources socket. */
-  listenAndServePodResources(signal: AbortSignal): Promise<void>;
-}
 
 /**
  * The node agent: it takes pods from their sources, gives each a worker, and does what the workers ask for. All it does
@@ -130,7 +110,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add(() => this.#watchRuntime(group));
     group.add((ending) => this.#workers.start(ending));
     group.add((ending) => volumes.start(ending));
-    for (const service of services) group.add((ending) => this.#runService(service, ending));
+    for (const service of services) group.add((ending) => runService(service, ending));
     // What is wanted is taken in at once: held back until the runtime is healthy again, it would be old by then (P6).
     // Only the first time it waits, for who ran before this kubelet is admitted before who is new (N1).
     const whenever = { always: true };
@@ -266,7 +246,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   async #serve(name: ServerName, signal: AbortSignal): Promise<void> {
     const make = this.#deps.servers?.[name];
     if (make === undefined) throw new KubeletError('NoServer', `this kubelet was given no ${name} server`);
-    await this.#runService(make(this), signal);
+    await runService(make(this), signal);
   }
 
   #syncByUid(uid: string): void {
@@ -345,21 +325,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       if (starting && this.#runtimeState.everUp) {
         starting = false;
         group.add((ending) => pleg.start(ending));
-        for (const service of runtimeDependentServices) group.add((ending) => this.#runService(service, ending));
+        for (const service of runtimeDependentServices) group.add((ending) => runService(service, ending));
       }
       // One that is away is asked more often: it is back when it answers (K2).
       const healthy = this.#runtimeState.errors().length === 0;
       periodMs = healthy ? runtimeStatusPeriodMs : Math.min(runtimeStatusPeriodMs, RUNTIME_RETRY_MS);
     } while (await waited(clock, periodMs, signal));
-  }
-
-  async #runService(service: BackgroundService, signal: AbortSignal): Promise<void> {
-    try {
-      await service.start(signal);
-    } catch (err) {
-      if (signal.aborted) return;
-      throw new KubeletError('ServiceEnded', `${service.name} ended: ${errorText(err)}`, { cause: err });
-    }
   }
 
   /** What a worker did may be something for housekeeping, whether or not it went well; not what found nothing to do. */

@@ -4,7 +4,6 @@ import {
   mayRun,
   type Pod,
   podFullName,
-  podQosClass,
   podReference,
   type RuntimePod,
 } from '@node-agent/pod-spec';
@@ -15,8 +14,11 @@ import type { Dependencies } from './dependencies.ts';
 import { EarlyEnds } from './early-ends.ts';
 import { planHousekeeping } from './housekeeping.ts';
 import { HousekeepingMetrics } from './housekeeping-metrics.ts';
+import { oldestFirst } from './oldest-first.ts';
+import { cleanUpOrphans } from './orphans.ts';
 import type { PodGroups } from './pod-groups.ts';
 import type { PodWorkersPort, Refusal, UpdateType } from './ports.ts';
+import { rejectedStatus } from './rejected-status.ts';
 
 /** Orphans get this long to end; see {@link SyncHandler.handlePodCleanups}. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
@@ -242,7 +244,9 @@ export class SyncHandler {
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));
 
-    this.#cleanUpOrphans(signal);
+    // Known is what there was at the last housekeeping, and what came since.
+    const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
+    cleanUpOrphans(this.#deps, isKnown, signal);
     for (const pod of plan.restart) {
       this.#update('create', pod, podManager.getPodAndMirrorPod(pod).mirrorPod);
     }
@@ -250,23 +254,6 @@ export class SyncHandler {
     for (const runningPod of plan.killOrphans) this.#killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
     this.#metrics.record(pods, this.activePods(), mirrorPods);
-  }
-
-  /**
-   * Beside the loop, which waits for no disk: many files take long, a volume that is not let go takes minutes (W6). Known is
-   * what there was at the last housekeeping, and what came since.
-   */
-  #cleanUpOrphans(signal: AbortSignal): void {
-    const { volumes, podManager, logger, groups, userNamespaces } = this.#deps;
-    const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
-    volumes.cleanupOrphanedPodDirs(isKnown, signal).catch((err: unknown) => {
-      // It is tried again next time.
-      if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pod directories');
-    });
-    groups.removeOrphans(isKnown, signal);
-    userNamespaces?.releaseOrphans(isKnown).catch((err: unknown) => {
-      if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pods user namespaces');
-    });
   }
 
   /** The pods that hold resources of the node, with what they were granted: admitted, not terminal, not finished (N1). */
@@ -346,19 +333,6 @@ export class SyncHandler {
   #reject(pod: Pod, { reason, message }: Refusal): void {
     this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
     this.#metrics.rejected(reason);
-    const { generation } = pod.metadata;
-    this.#deps.status.setPodStatus(pod, {
-      ...pod.status,
-      ...(generation !== undefined && { observedGeneration: generation }),
-      qosClass: podQosClass(pod),
-      phase: 'Failed',
-      reason,
-      message: `Pod was rejected: ${message}`,
-    });
+    this.#deps.status.setPodStatus(pod, rejectedStatus(pod, { reason, message }));
   }
-}
-
-function oldestFirst(pods: readonly Pod[]): readonly Pod[] {
-  const createdAt = (pod: Pod): string => pod.metadata.creationTimestamp ?? '';
-  return pods.toSorted((a, b) => (createdAt(a) < createdAt(b) ? -1 : createdAt(a) > createdAt(b) ? 1 : 0));
 }
