@@ -1,11 +1,9 @@
-import { type Clock, Semaphore, withTimeout } from '@node-agent/async';
+import { type Clock, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
   eventReasons,
-  type Gauge,
-  type LogFields,
   type Logger,
   type Metrics,
   type WithDefaults,
@@ -14,16 +12,18 @@ import {
 import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import type { Mounter } from './mounter.ts';
-import { removeEmptyVolume, removeOrphanedPod } from './orphaned-pod.ts';
+import { removeEmptyVolume } from './orphaned-pod.ts';
 import { type VolumePlugin, volumeType } from './plugin.ts';
+import { PodDirectories } from './pod-directories.ts';
 import { escapePluginName, type PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
+import { takeInFromDisk } from './take-in.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { type VolumeActions, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
-import { isOfPlugin, podsOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
+import { isOfPlugin, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
 /** What {@link VolumeManager} works with. */
 export interface VolumeManagerComponents {
@@ -56,10 +56,6 @@ export interface VolumeManagerOptions {
 
 /** How long a pod waits for an operation that does not end, in milliseconds. */
 const WAIT_MS = 123_000;
-/** The directories of how many orphaned pods are taken away at once. */
-const ORPHANS_AT_ONCE = 32;
-/** How long the directories of a pod are taken to be there without looking again, in milliseconds. */
-const MADE_MS = 30_000;
 
 /**
  * Sets the volumes of pods up and takes them away (`pkg/kubelet/volumemanager`). Volumes of one pod are set up side by
@@ -73,20 +69,9 @@ export class VolumeManager {
   readonly #metrics: VolumeMetrics;
   readonly #subPaths: SubPathMounts;
   readonly #usages: VolumeUsages;
-  /** When the directories of pods were asked for: a sweep that began before may not know of them. */
-  readonly #wanted = new Map<string, number>();
-  /** How many sweeps have begun. */
-  #sweeps = 0;
-  readonly #underWay = new Set<number>();
-  readonly #orphanPlaces = new Semaphore(ORPHANS_AT_ONCE);
-  /** When the directories of pods were made last, by the monotonic clock; of late only. */
-  readonly #made = new Map<string, number>();
+  readonly #directories: PodDirectories;
   /** Since when pods wait for volumes that failed, or when that was told last, by the monotonic clock. */
   readonly #waitingSince = new Map<string, number>();
-  /** Pods whose directories are being removed. */
-  readonly #removals = new Map<string, Promise<unknown>>();
-  readonly #orphans: Gauge;
-  readonly #orphanErrors: Gauge;
 
   constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
     const components = withDefaults(given);
@@ -104,19 +89,18 @@ export class VolumeManager {
       ...components,
       mounted: (podUid, name) => this.#operations.mounted(podUid, name),
     });
-    this.#orphans = components.metrics.gauge({
-      name: 'kubelet_orphan_pod_cleaned_volumes',
-      help: 'The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.',
-    });
-    this.#orphanErrors = components.metrics.gauge({
-      name: 'kubelet_orphan_pod_cleaned_volumes_errors',
-      help: 'The number of orphaned Pods whose volumes failed to be cleaned in the last periodic sweep.',
+    this.#directories = new PodDirectories({
+      ...components,
+      tearDown: (uid, signal) => this.#tearDown(uid, signal),
     });
   }
 
   /** Takes in what a former process left, and ends the removals that it began; runs until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
-    await this.#rebuild(signal);
+    await takeInFromDisk(
+      { ...this.#components, metrics: this.#metrics, takeIn: (uid, volume) => this.#takeIn(uid, volume, signal) },
+      signal,
+    );
     if (!signal.aborted) {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     }
@@ -134,13 +118,7 @@ export class VolumeManager {
    * remove them it waits for that: a static pod that comes back has the UID that it had.
    */
   async makePodDataDirs(uid: string): Promise<void> {
-    const { fs, paths, clock } = this.#components;
-    this.#wanted.set(uid, this.#sweeps);
-    await this.#removals.get(uid);
-    const nowMs = clock.monotonic();
-    if (nowMs - (this.#made.get(uid) ?? Number.NEGATIVE_INFINITY) < MADE_MS) return;
-    for (const directory of [paths.volumesDir(uid), paths.pluginsDir(uid)]) await fs.mkdir(directory, { mode: 0o750 });
-    this.#made.set(uid, nowMs);
+    await this.#directories.make(uid);
   }
 
   /**
@@ -265,83 +243,7 @@ export class VolumeManager {
    * @throws VolumeError `StillMounted` after all others were cleaned, naming each pod that could not be
    */
   async cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal?: AbortSignal): Promise<void> {
-    const { fs, paths } = this.#components;
-    const sweep = ++this.#sweeps;
-    this.#underWay.add(sweep);
-    try {
-      this.#forgetOld();
-      const isOrphan = (uid: string): boolean =>
-        !signal?.aborted && !isKnown(uid) && (this.#wanted.get(uid) ?? -1) < sweep && !this.#removals.has(uid);
-      const failures: string[] = [];
-      let orphans = 0;
-      const ending = signal ?? new AbortController().signal;
-      await Promise.all(
-        (await podsOnDisk(fs, paths)).map(async (uid) => {
-          using _place = await this.#orphanPlaces.acquire();
-          if (!isOrphan(uid)) return;
-          orphans++;
-          await this.#removeOrphanAlone(uid, ending).catch((error: unknown) => {
-            failures.push(VolumeError.from(error).message);
-          });
-        }),
-      );
-      this.#orphans.set({}, orphans);
-      this.#orphanErrors.set({}, failures.length);
-      if (failures.length > 0) throw new VolumeError('StillMounted', failures.join('; '));
-    } finally {
-      this.#underWay.delete(sweep);
-    }
-  }
-
-  /** What no sweep can be mistaken about any more, and what may have changed since it was seen. */
-  #forgetOld(): void {
-    const oldest = Math.min(...this.#underWay);
-    for (const [uid, since] of this.#wanted) if (since < oldest) this.#wanted.delete(uid);
-    const nowMs = this.#components.clock.monotonic();
-    for (const [uid, atMs] of this.#made) if (nowMs - atMs >= MADE_MS) this.#made.delete(uid);
-  }
-
-  async #removeOrphanAlone(uid: string, signal: AbortSignal): Promise<void> {
-    this.#made.delete(uid);
-    const removal = this.#removeOrphan(uid, signal);
-    // Who waits for it wants it to be over.
-    const over = removal.catch(() => undefined);
-    this.#removals.set(uid, over);
-    try {
-      await removal;
-    } finally {
-      this.#removals.delete(uid);
-    }
-  }
-
-  async #removeOrphan(uid: string, signal: AbortSignal): Promise<void> {
-    await this.#tearDown(uid, signal);
-    await removeOrphanedPod(this.#components, uid);
-  }
-
-  /** What cannot be looked at or removed now is taken away with the rest of its pod: no reason not to start. */
-  async #rebuild(signal: AbortSignal): Promise<void> {
-    const { fs, paths, logger } = this.#components;
-    const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
-      try {
-        await work();
-        return true;
-      } catch (err) {
-        if (!signal.aborted) logger.warn({ err, ...fields }, 'What a former process left on disk cannot be taken in');
-        return false;
-      }
-    };
-    await attempt({}, async () => {
-      for (const podUid of await podsOnDisk(fs, paths)) {
-        await attempt({ podUid }, async () => {
-          for (const volume of await volumesOnDisk(fs, paths, podUid)) {
-            if (signal.aborted) return;
-            const fields = { podUid, volume: volume.name };
-            this.#metrics.reconstructed(await attempt(fields, () => this.#takeIn(podUid, volume, signal)));
-          }
-        });
-      }
-    });
+    await this.#directories.removeOrphans(isKnown, signal);
   }
 
   async #takeIn(podUid: string, volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {

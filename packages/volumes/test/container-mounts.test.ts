@@ -31,6 +31,16 @@ describe('containerMounts', () => {
     });
   });
 
+  it('gives a part of a volume the label of the pod where the volume gets it', () => {
+    const parts = new Map([[0, { path: 'a', hostPath: '/parts/0' }]]);
+    const mount = (name: string) => ({ name: 'c', volumeMounts: [{ name, mountPath: '/d', subPath: 'a' }] });
+    const labelled = ['data', 'fixed'].map((name) => containerMounts(mount(name), volumes, false, parts)[0]);
+    expect(labelled).toMatchObject([
+      { hostPath: '/parts/0', selinuxRelabel: true },
+      { hostPath: '/parts/0', selinuxRelabel: false },
+    ]);
+  });
+
   it.each<[Partial<VolumeMount>, boolean, object]>([
     [{ readOnly: true }, false, { readOnly: true }],
     [{ name: 'fixed' }, false, { readOnly: true, selinuxRelabel: false }],

@@ -1,0 +1,44 @@
+import type { FileSystem } from '@node-agent/host';
+import type { LogFields, Logger } from '@node-agent/telemetry';
+import type { PodPaths } from './pod-paths.ts';
+import type { VolumeMetrics } from './volume-metrics.ts';
+import { podsOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
+
+/** What {@link takeInFromDisk} works with. */
+export interface TakeInComponents {
+  readonly fs: Pick<FileSystem, 'readdir'>;
+  readonly paths: PodPaths;
+  readonly logger: Logger;
+  readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
+  readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
+}
+
+/**
+ * Goes through all volumes that a former process left. What cannot be looked at or removed now is taken away with the rest of its
+ * pod: no reason not to start.
+ */
+export async function takeInFromDisk(
+  { fs, paths, logger, metrics, takeIn }: TakeInComponents,
+  signal: AbortSignal,
+): Promise<void> {
+  const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
+    try {
+      await work();
+      return true;
+    } catch (err) {
+      if (!signal.aborted) logger.warn({ err, ...fields }, 'What a former process left on disk cannot be taken in');
+      return false;
+    }
+  };
+  await attempt({}, async () => {
+    for (const podUid of await podsOnDisk(fs, paths)) {
+      await attempt({ podUid }, async () => {
+        for (const volume of await volumesOnDisk(fs, paths, podUid)) {
+          if (signal.aborted) return;
+          const fields = { podUid, volume: volume.name };
+          metrics.reconstructed(await attempt(fields, () => takeIn(podUid, volume)));
+        }
+      });
+    }
+  });
+}
