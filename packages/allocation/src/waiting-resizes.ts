@@ -35,7 +35,7 @@ export interface AllocationPods {
 export type AdmitResize = (
   pod: Pod,
   others: readonly Pod[],
-) => { readonly admit: true } | { readonly admit: false; readonly message: string };
+) => { readonly admit: true } | { readonly admit: false; readonly reason: string; readonly message: string };
 
 /** How long waiting resizes are let be, where nothing happens that may have made room. */
 const RETRY_MS = 180_000;
@@ -142,13 +142,13 @@ export class WaitingResizes {
     const refusal = resizeRefusal(pod, granted, node);
     if (refusal !== undefined) {
       metrics.infeasible.inc({ reason_detail: refusal.detail });
-      this.#putOff(pod, 'Infeasible', refusal.message);
+      this.#putOff(pod, { reason: 'Infeasible', message: refusal.message });
       return false;
     }
     const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
     const verdict = admit(pod, others);
     if (!verdict.admit) {
-      this.#putOff(pod, 'Deferred', verdict.message);
+      this.#putOff(pod, verdict);
       return false;
     }
     this.#grant(pod);
@@ -168,11 +168,13 @@ export class WaitingResizes {
     logger.info({ podUid: uid, pod: name }, 'Pod resize was granted');
   }
 
-  #putOff(pod: Pod, reason: PendingReason, message: string): void {
+  /** Its condition says whether it can ever be; its event says also who refused it, as `OutOfcpu`. */
+  #putOff(pod: Pod, { reason, message }: { readonly reason: string; readonly message: string }): void {
     const { conditions, recorder, logger } = this.#components;
     const { uid, generation, name } = pod.metadata;
-    if (!conditions.pending(uid, { reason, message, observedGeneration: generation })) return;
-    const event = reason === 'Deferred' ? eventReasons.resizeDeferred : eventReasons.resizeInfeasible;
+    const pending: PendingReason = reason === 'Infeasible' ? reason : 'Deferred';
+    if (!conditions.pending(uid, { reason: pending, message, observedGeneration: generation })) return;
+    const event = pending === 'Deferred' ? eventReasons.resizeDeferred : eventReasons.resizeInfeasible;
     const text = resizeMessage(`Pod resize ${reason}`, pod, generation, message);
     recorder.event(podReference(pod), 'Warning', event, text);
     logger.info({ podUid: uid, pod: name, reason, message }, 'Pod resize has to wait');

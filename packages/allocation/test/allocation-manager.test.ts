@@ -27,7 +27,8 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
         const held = others.map((one) => podRequests(one, { useStatusResources: true }));
         const cpu = [podRequests(pod), ...held].map((one) => one.get('cpu')?.milliValue() ?? 0n);
         const total = cpu.reduce((sum, milli) => sum + milli, 0n);
-        return total <= node.cpuMilli ? { admit: true } : { admit: false, message: `${total} of ${node.cpuMilli}` };
+        const message = `${total} of ${node.cpuMilli}`;
+        return total <= node.cpuMilli ? { admit: true } : { admit: false, reason: 'OutOfcpu', message };
       },
     },
     { directory: '/root', ...options },
@@ -45,7 +46,8 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   const reasons = (uid: string): (string | undefined)[] => manager.conditions(uid).map(({ reason }) => reason);
   const cpuOf = (pod: Pod): string | undefined => manager.allocated(pod).spec.containers[0]?.resources?.requests?.cpu;
   const told = (pod: Pod): string[] => events.eventsOf(podReference(pod)).map(({ reason }) => reason);
-  return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told };
+  const messages = (pod: Pod): string[] => events.eventsOf(podReference(pod)).map(({ message }) => message);
+  return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told, messages };
 }
 
 describe('what an earlier process has written', () => {
@@ -115,7 +117,7 @@ describe('a resize', () => {
   });
 
   test('N1: that does not fit waits, and others count it as what it has', async () => {
-    const { manager, add, ask, cpuOf, reasons, told, metrics, pods } = setUp();
+    const { manager, add, ask, cpuOf, reasons, told, messages, metrics, pods } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     const b = add(makePod('b', exactly('2', '1Gi')));
     const larger = asking(a, exactly('3', '1Gi'));
@@ -123,6 +125,9 @@ describe('a resize', () => {
     expect(cpuOf(larger)).toBe('1');
     expect(manager.conditions('uid-a')).toMatchObject([
       { type: 'PodResizePending', reason: 'Deferred', message: '5000 of 4000' },
+    ]);
+    expect(messages(larger)).toEqual([
+      'Pod resize OutOfcpu: {"containers":[{"name":"c","resources":{"limits":{"cpu":"3","memory":"1Gi"},"requests":{"cpu":"3","memory":"1Gi"}}}],"generation":2,"error":"5000 of 4000"}',
     ]);
     expect(ask(asking(b, exactly('4', '1Gi')))).toEqual(['uid-b']);
     expect(manager.retry('pods_added')).toEqual([]);
