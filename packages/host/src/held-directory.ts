@@ -74,7 +74,8 @@ export class NodeHeldDirectory implements HeldDirectory {
 
   async removeDirectory(name: string): Promise<void> {
     await fsp.rmdir(this.#entry(name)).catch((error: unknown) => {
-      throw this.#explain(error, name);
+      // The common answer, which nobody but the walk itself is told.
+      throw errorCode(error) === 'ENOTEMPTY' ? error : this.#explain(error, name);
     });
   }
 

@@ -16,7 +16,7 @@ import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
 import { walkUsage, withRoot } from './tree-usage.ts';
 
 const IDLE_MS = 10_000;
-/** Each directory that is held takes two descriptors, of at least a thousand. */
+/** Each directory that is held on the way takes two descriptors, of at least a thousand. */
 const USAGE_DEPTH = 400;
 /** After so many portions of names it is said that a removal goes on. */
 const PORTIONS_PER_PROGRESS = 64;
@@ -55,10 +55,12 @@ const handlers: Handlers = {
     const endMs = performance.now() + deadlineMs;
     const root = SwiftDirectory.open(systemPath(path), path, () => new Promise((resolve) => setImmediate(resolve)));
     try {
-      const limits = { maxDepth: USAGE_DEPTH, maxEntries, isOver: () => performance.now() >= endMs };
+      const isOver = (): boolean => performance.now() >= endMs;
+      const limits = { maxDepth: USAGE_DEPTH, deeper: true, maxEntries, isOver };
       return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
     } finally {
       await root.close();
+      SwiftDirectory.leave();
     }
   },
   async removeTree([path], onProgress) {
@@ -74,6 +76,7 @@ const handlers: Handlers = {
       await removeEntry(parent, name, { maxDepth: MAX_DEPTH, maxEntries: Number.POSITIVE_INFINITY });
     } finally {
       await parent.close();
+      SwiftDirectory.leave();
     }
     return null;
   },

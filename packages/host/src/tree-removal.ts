@@ -48,7 +48,7 @@ export interface TreeFailure {
 export interface RemovalLimits {
   /** Directories that are held open at once; what lies deeper is moved up first. */
   readonly maxDepth: number;
-  /** Names that are looked at before it gives up with {@link TreeTooLarge}. */
+  /** Names that are looked at before it gives up with {@link TreeTooLarge}; where there is an end to them, it gives up on what is too deep, too. */
   readonly maxEntries: number;
 }
 
@@ -146,7 +146,11 @@ class TreeRemoval {
     try {
       for (let round = 0; round < MAX_ROUNDS; round++) {
         if (await isRemoved(parent, name)) return;
-        if (depth >= this.#limits.maxDepth) return await this.#moveUp(parent, name);
+        if (depth >= this.#limits.maxDepth) {
+          // As many names, each a directory in another one, are many times the work.
+          if (Number.isFinite(this.#limits.maxEntries)) throw new TreeTooLarge();
+          return await this.#moveUp(parent, name);
+        }
         const directory = await parent.enter(name);
         try {
           await this.#empty(directory, depth + 1);

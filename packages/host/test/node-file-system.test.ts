@@ -207,6 +207,27 @@ describe('TreeRemover', () => {
     expect([await outcome, killed]).toEqual(['ETIMEDOUT', true]);
   });
 
+  it.runIf(process.platform === 'linux')(
+    'W6: what is deep goes on in a process of its own, few as its names are',
+    async () => {
+      await using fixture = await temporary();
+      const asked: unknown[] = [];
+      const startHelper = (): Helper => ({
+        call: async (...call) => {
+          asked.push(call.slice(0, 2));
+          return null as never;
+        },
+        kill: () => {},
+        ended: new Promise(() => {}),
+      });
+      const remover = new TreeRemover({ clock: new FakeClock(), startHelper });
+      for (const depth of [60, 70]) await fs.mkdir(join(fixture.root, `${depth}`, 'd/'.repeat(depth)));
+      for (const depth of [60, 70]) await remover.remove(join(fixture.root, `${depth}`));
+      expect(asked).toEqual([['removeTree', [join(fixture.root, '70')]]]);
+      expect(await fs.exists(join(fixture.root, '60'))).toBe(false);
+    },
+  );
+
   it('removes a large tree here where no process is to be had', async () => {
     await using fixture = await temporary();
     const tree = await largeTree(fixture.root);

@@ -24,44 +24,68 @@ let workingDirectory: SwiftDirectory | undefined;
  * itself, and its calls do not go through a thread pool. Linux only. Names are Latin 1 texts of their bytes.
  */
 export class SwiftDirectory implements HeldDirectory {
-  readonly path: string;
   readonly handle: string;
   readonly #fd: number;
   readonly #mountId: string;
-  readonly #device: number;
   readonly #onPortion: () => Promise<void>;
+  /** Most paths are never told: they are made of this when they are. */
+  readonly #pathOf: () => string;
+  #device: number | undefined;
   #names: Dir | undefined;
+  #isAtEnd = false;
 
-  private constructor(fd: number, path: string, onPortion: () => Promise<void>) {
+  private constructor(fd: number, pathOf: () => string, onPortion: () => Promise<void>) {
     this.#fd = fd;
-    this.path = path;
+    this.#pathOf = pathOf;
     this.handle = `/proc/self/fd/${fd}`;
     this.#mountId = mountIdOf(fd);
-    this.#device = fstatSync(fd).dev;
     this.#onPortion = onPortion;
+  }
+
+  get path(): string {
+    return this.#pathOf();
   }
 
   /**
    * @param path for errors; `opened` is what is opened, which may lead through links where `flags` let it
    * @param onPortion waited for before each portion of names, in this directory and all below it
    */
-  static open(opened: string | Buffer, path: string, onPortion: () => Promise<void>, flags = 0): SwiftDirectory {
+  static open(opened: string | Buffer, path: string, onPortion: () => Promise<void>): SwiftDirectory {
+    return SwiftDirectory.#open(opened, () => path, onPortion, 0);
+  }
+
+  static #open(
+    opened: string | Buffer,
+    pathOf: () => string,
+    onPortion: () => Promise<void>,
+    flags: number,
+  ): SwiftDirectory {
     const fd = openSync(opened, constants.O_RDONLY | constants.O_DIRECTORY | flags);
     try {
-      return new SwiftDirectory(fd, path, onPortion);
+      return new SwiftDirectory(fd, pathOf, onPortion);
     } catch (error) {
       closeSync(fd);
       throw error;
     }
   }
 
+  /** Works in none of them any more: what is the working directory of a process cannot be unmounted. */
+  static leave(): void {
+    process.chdir('/');
+    workingDirectory = undefined;
+  }
+
   async next(): Promise<readonly TreeEntry[]> {
+    if (this.#isAtEnd) return [];
     await this.#onPortion();
     this.#names ??= opendirSync(this.handle, { encoding: 'latin1', bufferSize: PORTION });
     const entries: TreeEntry[] = [];
     while (entries.length < PORTION) {
       const entry = this.#names.readSync();
-      if (entry === null) break;
+      if (entry === null) {
+        this.#isAtEnd = true;
+        break;
+      }
       entries.push({ name: entry.name, isDirectory: entry.isDirectory() });
     }
     return entries;
@@ -85,22 +109,23 @@ export class SwiftDirectory implements HeldDirectory {
     try {
       rmdirSync(Buffer.from(name, 'latin1'));
     } catch (error) {
-      throw this.#explain(error, name);
+      // The common answer, which nobody but the walk itself is told.
+      throw errorCode(error) === 'ENOTEMPTY' ? error : this.#explain(error, name);
     }
   }
 
   async enter(name: string): Promise<HeldDirectory> {
     this.#workHere();
-    const path = this.#pathOf(name);
+    const pathOf = (): string => this.#pathIn(name);
     let directory: SwiftDirectory;
     try {
-      directory = SwiftDirectory.open(Buffer.from(name, 'latin1'), path, this.#onPortion, constants.O_NOFOLLOW);
+      directory = SwiftDirectory.#open(Buffer.from(name, 'latin1'), pathOf, this.#onPortion, constants.O_NOFOLLOW);
     } catch (error) {
       throw this.#explain(error, name);
     }
     if (directory.#mountId === this.#mountId) return directory;
     await directory.close();
-    throw isMountPoint(path);
+    throw isMountPoint(pathOf());
   }
 
   /** What is mounted there is told by its device: it is asked, as whoever waits for this process does so for a while only. */
@@ -108,6 +133,7 @@ export class SwiftDirectory implements HeldDirectory {
     this.#workHere();
     try {
       const stats = lstatSync(Buffer.from(name, 'latin1'));
+      this.#device ??= fstatSync(this.#fd).dev;
       return stats.dev === this.#device ? measureOf(stats) : undefined;
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return undefined;
@@ -132,10 +158,7 @@ export class SwiftDirectory implements HeldDirectory {
   }
 
   async close(): Promise<void> {
-    if (workingDirectory === this) {
-      process.chdir('/');
-      workingDirectory = undefined;
-    }
+    if (workingDirectory === this) workingDirectory = undefined;
     this.#names?.closeSync();
     closeSync(this.#fd);
   }
@@ -146,11 +169,11 @@ export class SwiftDirectory implements HeldDirectory {
     workingDirectory = this;
   }
 
-  #pathOf(name: string): string {
+  #pathIn(name: string): string {
     return `${this.path === '/' ? '' : this.path}/${textOfName(name)}`;
   }
 
   #explain(error: unknown, name: string): unknown {
-    return explained(error, this.#pathOf(name));
+    return explained(error, this.#pathIn(name));
   }
 }
