@@ -13,6 +13,8 @@ export class RangePool {
   readonly #taken = new Set<number>();
   /** What pods may have beside that, each by what its own file says: nobody is given it as long as any of them is there. */
   readonly #blocked = new Map<string, ReadonlySet<number>>();
+  /** What pods may have of which nobody knows what it is, and why not: nobody is given anything as long as any of them is there. */
+  readonly #unknown = new Map<string, UserNamespaceError>();
 
   /** @param total a multiple of `idsPerPod` at both ends, as `checkIdRange` has it */
   constructor(total: IdRange, idsPerPod: number, random: Random) {
@@ -29,12 +31,12 @@ export class RangePool {
 
   /** Those that have a part, or keep one from others. */
   pods(): readonly string[] {
-    return [...new Set([...this.#byPod.keys(), ...this.#blocked.keys()])];
+    return [...new Set([...this.#byPod.keys(), ...this.#blocked.keys(), ...this.#unknown.keys()])];
   }
 
   /** Whether anything is kept for a pod. */
   has(uid: string): boolean {
-    return this.#byPod.has(uid) || this.#blocked.has(uid);
+    return this.#byPod.has(uid) || this.#blocked.has(uid) || this.#unknown.has(uid);
   }
 
   /** The part that a pod has. */
@@ -43,8 +45,15 @@ export class RangePool {
     return index === undefined ? undefined : this.#rangeAt(index);
   }
 
-  /** A part that nobody has. At random, so that the IDs of a pod that has gone are not soon another's. @throws UserNamespaceError `Exhausted` */
+  /**
+   * A part that nobody has. At random, so that the IDs of a pod that has gone are not soon another's.
+   * @throws UserNamespaceError `Exhausted`; `InvalidFile` where it is not known what a pod has
+   */
   allocate(uid: string): IdRange {
+    for (const [other, cause] of this.#unknown) {
+      const message = `it is not known which IDs pod "${other}" has: ${cause.message}`;
+      throw new UserNamespaceError('InvalidFile', message, { cause });
+    }
     const blocked = new Set([...this.#blocked.values()].flatMap((indexes) => [...indexes]));
     const start = Math.floor(this.#random.next() * this.#count);
     for (let n = 0; n < this.#count; n++) {
@@ -72,6 +81,7 @@ export class RangePool {
     this.#taken.add(index);
     this.#byPod.set(uid, index);
     this.#blocked.delete(uid);
+    this.#unknown.delete(uid);
   }
 
   /** Nobody else is given any of these IDs until the pod is released: it may have them, though it should not. */
@@ -82,10 +92,17 @@ export class RangePool {
       blocked.add(index);
     }
     this.#blocked.set(uid, blocked);
+    this.#unknown.delete(uid);
+  }
+
+  /** The pod may have any of all IDs: nobody is given one until it is released, or it is known what it has. */
+  blockAll(uid: string, cause: UserNamespaceError): void {
+    this.#unknown.set(uid, cause);
   }
 
   release(uid: string): void {
     this.#blocked.delete(uid);
+    this.#unknown.delete(uid);
     const index = this.#byPod.get(uid);
     if (index === undefined) return;
     this.#byPod.delete(uid);

@@ -120,12 +120,15 @@ export class UserNamespaces {
     }
     for (const { name: uid, kind } of entries) {
       if (kind !== 'directory') continue;
+      let range: IdRange | undefined;
       try {
-        const range = await this.#read(uid);
+        range = await this.#read(uid);
         if (range !== undefined) this.#record(uid, range);
       } catch (err) {
         if (!UserNamespaceError.is(err)) throw err;
-        // Upstream does not start then. Here it costs the pod itself, which is told when it asks for its IDs.
+        // Upstream does not start then. Here it costs the pod itself, which is told when it asks for its IDs; and where nobody knows
+        // what it has, nobody is given IDs any more until it is gone: no two pods may have the same.
+        if (range === undefined) this.#pool.blockAll(uid, err);
         logger.error({ podUid: uid, reason: errorText(err) }, 'The user namespace of a pod cannot be taken over');
       }
     }

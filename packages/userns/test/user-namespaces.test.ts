@@ -200,8 +200,31 @@ describe('what a former kubelet left that does not fit', () => {
     expect([await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')].sort()).toEqual([2 * K64, 3 * K64]);
   });
 
+  test('where nobody can tell what a pod has, nobody is given IDs until it is gone; those who have theirs keep them', async () => {
+    const { fs, manager } = await world();
+    await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2 * K64, length: K64 }));
+    await fs.writeFile(`${PODS}/b/userns`, '{"uid');
+    const namespaces = manager();
+    expect(await hostIdOf(namespaces, 'a')).toBe(2 * K64);
+    await expect(namespaces.mappings('c')).rejects.toThrow(
+      'create user namespace: it is not known which IDs pod "b" has: invalid user namespace mappings file',
+    );
+    await namespaces.releaseOrphans((uid) => uid !== 'b');
+    expect([K64, 3 * K64]).toContain(await hostIdOf(namespaces, 'c'));
+  });
+
+  test('where somebody has mended its file, it has what that says, and others are given theirs', async () => {
+    const { fs, manager } = await world();
+    await fs.writeFile(`${PODS}/b/userns`, '{"uid');
+    const namespaces = manager();
+    await expect(namespaces.mappings('c')).rejects.toMatchObject({ code: 'InvalidFile' });
+    await fs.writeFile(`${PODS}/b/userns`, formatMappings({ firstId: K64, length: K64 }));
+    expect(await hostIdOf(namespaces, 'b')).toBe(K64);
+    expect([2 * K64, 3 * K64]).toContain(await hostIdOf(namespaces, 'c'));
+  });
+
   test.each(['directory', 'fifo', 'large'])(
-    'where a %s has the name of its file, that costs its own pod alone',
+    'where a %s has the name of its file, no other pod is given what it may have',
     async (what) => {
       const { fs, manager } = await world();
       const path = `${PODS}/a/userns`;
@@ -209,7 +232,7 @@ describe('what a former kubelet left that does not fit', () => {
       else if (what === 'fifo') fs.makeSpecial(path, 'fifo');
       else await fs.writeFile(path, ' '.repeat(70_000));
       const namespaces = manager();
-      expect(await hostIdOf(namespaces, 'b')).toBeGreaterThan(0);
+      await expect(namespaces.mappings('b')).rejects.toMatchObject({ code: 'InvalidFile' });
       await expect(namespaces.mappings('a')).rejects.toMatchObject({ code: 'InvalidFile' });
     },
   );
