@@ -36,8 +36,6 @@ const RECORD_BYTES = 8192;
 const RECORDS_AT_ONCE = 500;
 /** A log that fails is opened again after this. */
 const REOPEN_MS = 60_000;
-/** Of how many groups kills are counted: those of the newest. */
-const MAX_GROUPS = 4096;
 
 /**
  * Watches the kernel log for kills of the OOM killer (`pkg/kubelet/oom`, cadvisor's `oomparser`). Where the machine itself had no memory
@@ -47,7 +45,6 @@ export class OomWatcher {
   readonly #components: WithDefaults<OomWatcherComponents & Pick<CommonPorts, 'clock' | 'logger' | 'recorder'>>;
   readonly #options: Required<OomWatcherOptions>;
   readonly #buffer = new Uint8Array(RECORD_BYTES);
-  readonly #kills = new Map<string, number>();
   #report: OomReport;
   #problem: string | undefined;
   /** The last record that was taken in: a log that is opened again begins with the oldest. */
@@ -60,18 +57,6 @@ export class OomWatcher {
     const { periodMs, lookBackMs } = this.#options;
     if (!(periodMs > 0)) throw new RangeError(`periodMs must be above 0, not ${periodMs}`);
     if (!(lookBackMs >= 0)) throw new RangeError(`lookBackMs must not be negative, as is ${lookBackMs}`);
-  }
-
-  /**
-   * How many kills were seen in a group and those below it; cadvisor's `container_oom_events_total`. Counted are the 4096 groups with the
-   * newest kills.
-   * @param group as {@link OomKill.group} has it, without a slash at its end: `/kubepods/pod1`
-   */
-  killsIn(group: string): number {
-    let sum = 0;
-    const below = group.endsWith('/') ? group : `${group}/`;
-    for (const [name, count] of this.#kills) if (name === group || name.startsWith(below)) sum += count;
-    return sum;
   }
 
   /** Watches until `signal` is aborted. Never rejects for what the log does. */
@@ -124,11 +109,6 @@ export class OomWatcher {
   #killed(kill: OomKill): void {
     const { recorder, logger, onKill, uptimeMs } = this.#components;
     if (uptimeMs() - kill.uptimeMs > this.#options.lookBackMs) return;
-    const count = this.#kills.get(kill.group) ?? 0;
-    this.#kills.delete(kill.group);
-    this.#kills.set(kill.group, count + 1);
-    if (this.#kills.size > MAX_GROUPS)
-      for (const oldest of [...this.#kills.keys()].slice(0, 1)) this.#kills.delete(oldest);
     const message = systemOomMessage(kill);
     logger.info({ ...kill }, message === undefined ? 'Got OOM event of a group' : 'Got sys oom event');
     if (message !== undefined) recorder.event(this.#options.nodeRef, 'Warning', eventReasons.systemOom, message);
