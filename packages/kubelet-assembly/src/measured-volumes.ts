@@ -22,6 +22,8 @@ export class MeasuredVolumes {
   readonly #periodMs: number;
   readonly #underWay = new Set<string>();
   readonly #figures = new Map<string, readonly VolumeFigures[]>();
+  /** The volumes of pods of which not all was counted last, each told of once. */
+  readonly #incomplete = new Map<string, ReadonlySet<string>>();
 
   /** @param periodMs `volumeStatsAggPeriod`; 0 and less: nothing is measured */
   constructor(components: MeasuredVolumesComponents, { periodMs }: { readonly periodMs: number }) {
@@ -43,6 +45,7 @@ export class MeasuredVolumes {
     const pods = this.#components.pods();
     const known = new Set(pods.map(({ metadata }) => metadata.uid));
     for (const uid of this.#figures.keys()) if (!known.has(uid)) this.#figures.delete(uid);
+    for (const uid of this.#incomplete.keys()) if (!known.has(uid)) this.#incomplete.delete(uid);
     for (const pod of pods) if (!this.#underWay.has(pod.metadata.uid)) void this.#measure(pod, signal);
   }
 
@@ -51,16 +54,41 @@ export class MeasuredVolumes {
     const { uid } = pod.metadata;
     this.#underWay.add(uid);
     try {
-      this.#figures.set(uid, (await volumes.volumeUsage(pod, signal)).map(figuresOf));
+      const usages = await volumes.volumeUsage(pod, signal);
+      const before = new Map(this.of({ uid }).map((figures) => [figures.name, figures]));
+      this.#tellIncomplete(uid, usages);
+      this.#figures.set(
+        uid,
+        usages.map((usage) => figuresOf(usage, before.get(usage.name))),
+      );
     } catch (err) {
       if (!signal.aborted) logger.warn({ err, podUid: uid }, 'Failed to calculate volume metrics');
     } finally {
       this.#underWay.delete(uid);
     }
   }
+
+  #tellIncomplete(podUid: string, usages: readonly VolumeUsage[]): void {
+    const names = usages.filter(({ complete }) => !complete).map(({ name }) => name);
+    const told = this.#incomplete.get(podUid);
+    for (const volume of names) {
+      if (told?.has(volume)) continue;
+      this.#components.logger.warn(
+        { podUid, volume },
+        'A volume has more in it than can be counted: it takes more than is told',
+      );
+    }
+    if (names.length > 0) this.#incomplete.set(podUid, new Set(names));
+    else this.#incomplete.delete(podUid);
+  }
 }
 
-function figuresOf({ name, medium, usedBytes, inodesUsed, fileSystem, measuredAtMs }: VolumeUsage): VolumeFigures {
+/** @param before what was told of it last: where not all was counted now, it does not take less than that by what was not */
+function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): VolumeFigures {
+  const { name, medium, fileSystem, measuredAtMs, complete } = usage;
+  const atLeast = (now: number, then = 0): number => (complete ? now : Math.max(now, then));
+  const usedBytes = atLeast(usage.usedBytes, before?.usedBytes);
+  const inodesUsed = atLeast(usage.inodesUsed, before?.inodesUsed);
   return {
     ...{ name, usedBytes, inodesUsed, observedAtMs: measuredAtMs, isLocalEphemeral: medium === 'disk' },
     ...{ availableBytes: fileSystem.availableBytes, capacityBytes: fileSystem.totalBytes },

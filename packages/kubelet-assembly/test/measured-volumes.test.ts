@@ -1,6 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod } from '@node-agent/pod-spec';
-import { silentLogger } from '@node-agent/telemetry';
+import { type Logger, silentLogger } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import type { VolumeUsage } from '@node-agent/volumes';
 import { describe, expect, it } from 'vitest';
 import { MeasuredVolumes } from '../src/measured-volumes.ts';
@@ -14,14 +15,18 @@ const usageOf = (usedBytes: number, measuredAtMs: number): VolumeUsage => ({
   ...{ name: 'v', medium: 'disk', usedBytes, inodesUsed: 2, complete: true, fileSystem, measuredAtMs },
 });
 
-function started(measure: (uid: string) => Promise<readonly VolumeUsage[]>, periodMs = 60_000) {
+function started(
+  measure: (uid: string) => Promise<readonly VolumeUsage[]>,
+  periodMs = 60_000,
+  logger: Logger = silentLogger,
+) {
   const clock = new FakeClock();
   const pods = new Map([['a', podOf('a')]]);
   const asked: string[] = [];
   const ending = new AbortController();
   const measured = new MeasuredVolumes(
     {
-      ...{ clock, logger: silentLogger, pods: () => [...pods.values()] },
+      ...{ clock, logger, pods: () => [...pods.values()] },
       volumes: {
         volumeUsage: async ({ metadata: { uid } }) => {
           asked.push(uid);
@@ -87,6 +92,23 @@ describe('what volumes take', () => {
     pods.clear();
     await clock.advance(60_000);
     expect(measured.of({ uid: 'a' })).toEqual([]);
+    await end();
+  });
+
+  it('W5: is no less than before where not all of it could be counted, which is told once', async () => {
+    let usage = { ...usageOf(70, 5), inodesUsed: 7 };
+    const { logger, lines } = captureLogger();
+    const { clock, measured, end } = started(async () => [usage], 60_000, logger);
+    const told = () => measured.of({ uid: 'a' }).map(({ usedBytes, inodesUsed }) => [usedBytes, inodesUsed]);
+    await clock.advance(0);
+    usage = { ...usageOf(20, 6), inodesUsed: 9, complete: false };
+    await clock.advance(60_000);
+    await clock.advance(60_000);
+    expect(told()).toEqual([[70, 9]]);
+    expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([{ fields: { podUid: 'a', volume: 'v' } }]);
+    usage = { ...usageOf(20, 7), inodesUsed: 2 };
+    await clock.advance(60_000);
+    expect(told()).toEqual([[20, 2]]);
     await end();
   });
 
