@@ -85,6 +85,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
         ...(featureGates.enabled('NodeDeclaredFeatures') && { declared: declared(featureGates) }),
       },
     },
+    podCidr: configuration.podCIDR,
     dns: {
       resolvConfPath: configuration.resolvConf,
       clusterDns: configuration.clusterDNS,

@@ -27,6 +27,7 @@ import { nodeStats } from './node-stats.ts';
 import { NodeUserNamespaces } from './node-user-namespaces.ts';
 import { NodeView } from './node-view.ts';
 import { nodeVolumes } from './node-volumes.ts';
+import { PodCidr } from './pod-cidr.ts';
 import { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, Decorations, NodePorts, PodSourcePort } from './ports.ts';
 import { handlerWithoutServer } from './runtime-classes.ts';
@@ -90,6 +91,7 @@ export function assembleKubelet<C>(
     facts.handler(objects?.runtimeClasses.knownHandlerOf(pod) ?? '')?.recursiveReadOnlyMounts ?? false;
 
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
+  const podCidr = new PodCidr({ ...child('network'), cri }, settings.podCidr ?? '');
   const volumes = nodeVolumes(child, ports, settings, { pods, node, objects, supportsRecursiveReadOnly });
   const credentials = objects?.pullSecrets ?? ports.pullCredentials;
   const images = new NodeImages(child, ports, settings, { credentials, startup });
@@ -154,6 +156,7 @@ export function assembleKubelet<C>(
     runtime: facts,
     kubelet: () => kubelet,
     pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
+    onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
     onServerHeard: () => objects?.clusterServices.retryNow(),
     onStoreLost: () => objects?.clusterServices.listAnew(),
     safety: {
@@ -235,6 +238,7 @@ export function assembleKubelet<C>(
       ],
       servers: settings.servers,
       runtimeDependentServices: [
+        { name: 'pod CIDR', start: (signal) => podCidr.start(signal) },
         ...(cgroups ? [{ name: 'cgroups', start: (signal: AbortSignal) => cgroups.start(signal) }] : []),
         ...containers.services,
         ...images.services,

@@ -37,6 +37,8 @@ export interface NodeParts {
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
   /** What the node is short of. */
   readonly pressure: () => PressureFacts;
+  /** The range of pod addresses that the cluster has for the node. */
+  readonly onPodCidr: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** The API server has just answered. */
   readonly onServerHeard: () => void;
   /** It does not know this node: what it has may be of another store than what was followed. */
@@ -108,6 +110,7 @@ export class ClusterNode {
         ...child('node-status'),
         nodes,
         onRepeatedHeartbeatFailure,
+        onPodCidr: parts.onPodCidr,
         sources: {
           ...ports.machine,
           runtimeVersion: (signal) => parts.runtime.version(signal),

@@ -102,6 +102,8 @@ export interface AssemblySettings<C = unknown> {
     /** Gate HostnameOverride; true by default. */
     readonly hostnameOverride?: boolean;
   };
+  /** The range of pod addresses of a node whose API server has none for it; none where absent. */
+  readonly podCidr?: string;
   readonly syncFrequencyMs: number;
   readonly backOff: BackOffLimits;
   /** Which gates that bear on restarts are on; both where absent. */

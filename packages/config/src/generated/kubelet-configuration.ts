@@ -259,7 +259,7 @@ export interface KubeletConfiguration {
   readonly clusterDNS: readonly string[];
   /** The resolver file that pods' DNS settings start from. Empty: pods get no DNS settings from the host. Default: /etc/resolv.conf. */
   readonly resolvConf: string;
-  /** The range of pod IP addresses of a kubelet that has no API server. Default: ''. */
+  /** The range of pod IP addresses of a kubelet that has no API server: the runtime is told. Empty: it is told none. Default: ''. */
   readonly podCIDR: string;
   /** How a pod reaches itself through its service. Default: promiscuous-bridge. */
   readonly hairpinMode: HairpinMode;
@@ -661,7 +661,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly clusterDNS?: readonly string[];
   /** The resolver file that pods' DNS settings start from. Empty: pods get no DNS settings from the host. Default: /etc/resolv.conf. */
   readonly resolvConf?: string;
-  /** The range of pod IP addresses of a kubelet that has no API server. Default: ''. */
+  /** The range of pod IP addresses of a kubelet that has no API server: the runtime is told. Empty: it is told none. Default: ''. */
   readonly podCIDR?: string;
   /** How a pod reaches itself through its service. Default: promiscuous-bridge. */
   readonly hairpinMode?: HairpinMode;

@@ -1,4 +1,4 @@
-import { type Field, field, inert, refuse, supported, warn } from './field.ts';
+import { type Field, field, inert, supported, warn } from './field.ts';
 import {
   atLeast,
   BOOLEAN,
@@ -177,8 +177,7 @@ export const networkFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'pod-cidr',
-    support: refuse('the range is not passed on to the runtime yet; configure it in CNI'),
-    doc: 'The range of pod IP addresses of a kubelet that has no API server.',
+    doc: 'The range of pod IP addresses of a kubelet that has no API server: the runtime is told. Empty: it is told none.',
   }),
   field({
     name: 'hairpinMode',
