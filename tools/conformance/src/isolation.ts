@@ -103,9 +103,12 @@ export async function prepareInside(directory: string, nodeAddress: string): Pro
   await run('ip', ['link', 'set', 'node0', 'up']);
   // Programs look for the address that others reach them by where the default route leads. There is nobody there.
   await run('ip', ['route', 'add', 'default', 'dev', 'node0', 'src', nodeAddress]);
-  // Names are asked for here, and refused at once: the machine's own servers are not to be reached.
+  // Names are asked for here, and those of others refused at once: the machine's own servers are not to be reached.
   const resolvConf = `${directory}/own/resolv.conf`;
   await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
   await run('mount', ['--bind', resolvConf, '/etc/resolv.conf']);
   await run('sysctl', ['-q', '-w', 'net.ipv4.ip_forward=1']);
+  // What one pod sends to another by a service's address comes back through the rules that sent it there, bridge or not.
+  await run('modprobe', ['br_netfilter']).catch(() => '');
+  await run('sysctl', ['-q', '-w', 'net.bridge.bridge-nf-call-iptables=1']);
 }

@@ -13,17 +13,25 @@ import {
   findUpstreamKubelet,
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
+import { withPart } from './document.ts';
 import type { Evidence } from './evidence.ts';
 import { makeMountPoints, removeMountPoints, startInside } from './isolation.ts';
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
-import { counts, page, type Run } from './page.ts';
+import { page } from './page.ts';
 import { EVIDENCE, type Plan } from './plan.ts';
-import { findPrograms, type Programs } from './programs.ts';
+import { findPrograms, missingPrograms, type Programs } from './programs.ts';
 import { run } from './run.ts';
+import { SELECTIONS } from './selections.ts';
 import { readReport, regressions } from './specs.ts';
 import { REPORT, selectionArguments } from './suite.ts';
+import { counts, impossible, type Run, type Runs, summary } from './summary.ts';
+import { machineFacts } from './unfit.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const DOCUMENT = join(ROOT, 'docs/conformance.md');
+
+/** The exit code of tests that were not run, as automake has it. */
+const SKIPPED = 77;
 
 function say(text: string): void {
   process.stderr.write(`conformance: ${text}\n`);
@@ -43,21 +51,29 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Error('a node is run as root on Linux');
+  const missing = options.there ? await missingPrograms() : [];
+  if (missing.length > 0) {
+    say(`skipped: there is no ${missing.join(', ')} on this machine, and building takes many minutes`);
+    return SKIPPED;
+  }
   const parts = await findParts(options);
   if (options.list) {
     process.stdout.write(await listSpecs(parts.programs, options));
     return 0;
   }
   const began = { date: new Date(), commit: await commitOfHere() };
-  const runs: Run[] = [];
-  for (const [name, program] of await kubelets(options)) {
-    for (let turn = 1; turn <= options.repeat; turn++) {
-      const kubelet = options.repeat > 1 ? `${name} (${turn})` : name;
-      say(`${kubelet}: ${program}`);
-      runs.push(await runOne(kubelet, program, parts, options));
-    }
+  if (options.writeDocs) await expectOnMain(began.commit);
+  const { compared, looked } = await kubelets(options);
+  const one = async (name: string, program: string): Promise<Run> => {
+    say(`${name}: ${program}`);
+    return runOne(name, program, parts, options);
+  };
+  const other = compared === undefined ? undefined : await one('Go kubelet', compared);
+  const ours: Run[] = [];
+  for (let turn = 1; turn <= options.repeat; turn++) {
+    ours.push(await one(options.repeat > 1 ? `${looked.name} (${turn})` : looked.name, looked.program));
   }
-  return report(runs, parts, options, began);
+  return report({ ours, compared: other }, parts, options, began);
 }
 
 async function findParts(options: ConformanceOptions): Promise<Parts> {
@@ -69,23 +85,24 @@ async function findParts(options: ConformanceOptions): Promise<Parts> {
   return { programs, controlPlane: controlPlane.binaries, containerd: containerd.binaries };
 }
 
-/** The kubelets to run, by the names that the report gives them. */
-async function kubelets(options: ConformanceOptions): Promise<readonly (readonly [string, string])[]> {
-  const chosen: (readonly [string, string])[] = [];
-  if (options.compare) {
-    const upstream = await findUpstreamKubelet({ say });
-    if ('reason' in upstream) throw new Error(upstream.reason);
-    chosen.push(['Go kubelet', upstream.binaries.kubelet]);
-  }
-  if (options.kubelet === undefined) await access(BUILT_KUBELET);
-  chosen.push(
-    options.kubelet === undefined ? ['node-agent', BUILT_KUBELET] : [options.kubelet, resolve(options.kubelet)],
-  );
-  return chosen;
+/** The kubelets to run: the one that is looked at, by the name that the report gives it, and the Go kubelet where it is wanted. */
+async function kubelets(
+  options: ConformanceOptions,
+): Promise<{ readonly compared?: string; readonly looked: { readonly name: string; readonly program: string } }> {
+  const { kubelet } = options;
+  if (kubelet === undefined) await access(BUILT_KUBELET);
+  const looked =
+    kubelet === undefined
+      ? { name: 'node-agent', program: BUILT_KUBELET }
+      : { name: kubelet, program: resolve(kubelet) };
+  if (!options.compare) return { looked };
+  const upstream = await findUpstreamKubelet({ say });
+  if ('reason' in upstream) throw new Error(upstream.reason);
+  return { looked, compared: upstream.binaries.kubelet };
 }
 
 async function runOne(kubelet: string, program: string, parts: Parts, options: ConformanceOptions): Promise<Run> {
-  const output = resolve(options.output, kubelet.replace(/[^\w.-]+/g, '-'));
+  const output = resolve(options.output, options.selection, kubelet.replace(/[^\w.-]+/g, '-'));
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
   const directory = await mkdtemp('/tmp/na-conf-');
@@ -105,8 +122,10 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   }
   const result = readReport(await readFile(join(output, REPORT), 'utf8'));
   const evidence = JSON.parse(await readFile(join(output, EVIDENCE), 'utf8').catch(() => '[]')) as readonly Evidence[];
-  const { passed, failed, skipped } = counts(result);
-  say(`${kubelet}: ${passed} passed, ${failed} failed, ${skipped} skipped in ${Math.round(result.seconds)} s`);
+  const { passed, failed, impossible, skipped } = counts(result, await machineFacts());
+  say(
+    `${kubelet}: ${passed} passed, ${failed} failed, ${impossible} impossible here, ${skipped} skipped in ${Math.round(result.seconds)} s`,
+  );
   return { kubelet, result, evidence };
 }
 
@@ -139,37 +158,61 @@ async function endOfInside(plan: string, groups: readonly string[]): Promise<voi
   }
 }
 
-/** What is run, as git names it; with a plus where files differ from it. */
+/** What is run, as git names it; with a plus where files differ from it, but for the page that this writes. */
 async function commitOfHere(): Promise<string> {
-  const described = await run('git', ['describe', '--always', '--dirty=+', '--exclude=*'], { cwd: ROOT }).catch(
-    () => '',
-  );
-  return described.trim() || 'unknown';
+  const git = (...args: readonly string[]): Promise<string> => run('git', args, { cwd: ROOT });
+  try {
+    const commit = (await git('rev-parse', '--short', 'HEAD')).trim();
+    const differing = await git('status', '--porcelain', '--untracked-files=no', '--', '.', ':!docs/conformance.md');
+    return differing.trim() === '' ? commit : `${commit}+`;
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** A page that names a commit is of use where others have it. @throws Error where this is none of main's */
+async function expectOnMain(commit: string): Promise<void> {
+  const isOf = async (branch: string): Promise<boolean> =>
+    run('git', ['merge-base', '--is-ancestor', 'HEAD', branch], { cwd: ROOT }).then(
+      () => true,
+      () => false,
+    );
+  if (commit.endsWith('+')) throw new Error(`--docs: files differ from commit ${commit.slice(0, -1)}`);
+  if ((await isOf('main')) || (await isOf('origin/main'))) return;
+  throw new Error(`--docs: commit ${commit} is not on main`);
 }
 
 async function report(
-  runs: readonly Run[],
+  runs: Runs,
   { containerd }: Parts,
   options: ConformanceOptions,
   began: { readonly date: Date; readonly commit: string },
 ): Promise<number> {
+  const has = await machineFacts();
   const facts = {
     ...options,
+    title: SELECTIONS[options.selection].title,
     date: began.date.toISOString().slice(0, 16).replace('T', ' '),
     commit: began.commit,
     kubernetes: KUBERNETES_VERSION,
     containerd: containerd.version,
     machine: `${cpus().length} cores and ${Math.round(totalmem() / 2 ** 30)} GiB`,
+    has,
   };
-  const file = join(resolve(options.output), 'report.md');
+  const file = join(resolve(options.output), options.selection, 'report.md');
   await writeFile(file, page(facts, runs, true));
-  if (options.writeDocs) await writeFile(join(ROOT, 'docs/conformance.md'), page(facts, runs, false));
-  for (const { result } of runs) for (const problem of result.problems) say(problem);
-  const [first, ...others] = runs;
-  const compared = options.compare ? first : undefined;
-  let faults = runs.flatMap(({ result }) => result.problems).length;
-  for (const { kubelet, result } of compared === undefined ? runs : others) {
-    const failed = result.specs.filter(({ state }) => state === 'failed');
+  if (options.writeDocs) {
+    const document = await readFile(DOCUMENT, 'utf8').catch(() => '');
+    await writeFile(DOCUMENT, withPart(document, options.selection, summary(facts, runs), page(facts, runs, false)));
+  }
+  const { ours, compared } = runs;
+  let faults = 0;
+  for (const { kubelet, result } of ours) {
+    faults += result.problems.length;
+    for (const problem of result.problems) say(`${kubelet}: ${problem}`);
+    const failed = result.specs.filter(
+      (spec) => spec.state === 'failed' && impossible(spec, has, compared) === undefined,
+    );
     for (const { name } of failed) process.stdout.write(`failed with ${kubelet}: ${name}\n`);
     // What no kubelet passes on this machine is not this one's fault.
     const counted = compared === undefined ? failed : regressions(compared.result, result);

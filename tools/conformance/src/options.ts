@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
-
-/** A suite of upstream's, by the name of its program. */
-type SuiteName = 'e2e' | 'e2e_node';
+import { LONG_SPEC, SELECTIONS, type SelectionName, type SuiteName } from './selections.ts';
 
 /** What is run, and on what. */
 export interface ConformanceOptions {
+  /** The selection that the rest begins with. */
+  readonly selection: SelectionName;
   /** Whose specs: those of clusters, `e2e`, or those of nodes, `e2e_node`. */
   readonly suite: SuiteName;
   /** Of ginkgo: an expression over labels. */
@@ -16,9 +16,9 @@ export interface ConformanceOptions {
   readonly installedContainerd: boolean;
   /** A kubelet that is not this repository's; one that ends in `.js` is run by Node. */
   readonly kubelet: string | undefined;
-  /** The Go kubelet is run too, first. */
+  /** The Go kubelet is run too: first, and once. */
   readonly compare: boolean;
-  /** How often all of it is run. */
+  /** How often the kubelet that is looked at is run. */
   readonly repeat: number;
   /** Where reports and logs go. */
   readonly output: string;
@@ -28,29 +28,30 @@ export interface ConformanceOptions {
   /** Specs that both suites have are run where they are not the first suite's too. */
   readonly common: boolean;
   readonly list: boolean;
+  /** Nothing is built for it: where a program is missing, that is told by an exit code of its own. */
+  readonly there: boolean;
   readonly help: boolean;
 }
-
-/** A spec of 27 minutes: it waits for a back-off to reach its longest, and to be kept. */
-const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
 
 /** What `--help` prints. */
 export const HELP: string = `Usage: npm run conformance -- [options]
 Runs specs of upstream's end-to-end suites against this kubelet: on a private control plane, containerd and network, with images
 that are made here. Needs root. Exits with 1 where a spec has failed; with --compare, one that passes with the Go kubelet.
-  --suite NAME          e2e, or e2e_node (e2e)
-  --labels EXPR         specs with these labels, as ginkgo's --label-filter (NodeConformance)
+  --selection NAME      ${Object.keys(SELECTIONS).join(', ')} (node-conformance)
+  --suite NAME          e2e, or e2e_node (the selection's)
+  --labels EXPR         specs with these labels, as ginkgo's --label-filter (the selection's)
   --focus REGEXP        only specs of these names; may be given more than once
   --skip REGEXP         no specs of these names; may be given more than once
   --long                specs of half an hour too
   --common              of e2e_node also the specs that e2e has
   --processes N         how many run at once (12)
-  --repeat N            how often (1)
+  --repeat N            how often, one after another (1)
   --kubelet PATH        another kubelet
-  --compare             the Go kubelet too, and what passes there and not here
+  --compare             the Go kubelet too, once, and what passes there and not here
   --installed-containerd  the machine's containerd rather than 2.4
   --output DIR          where reports and logs go (.reports/conformance)
-  --docs                write docs/conformance.md
+  --docs                write the selection's part of docs/conformance.md; of a commit that is on main
+  --there               build nothing; exit with 77 where a program is missing
   --list                only tell the specs that are chosen
   --help
 `;
@@ -60,8 +61,9 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      suite: { type: 'string', default: 'e2e' },
-      labels: { type: 'string', default: 'NodeConformance' },
+      selection: { type: 'string', default: 'node-conformance' },
+      suite: { type: 'string' },
+      labels: { type: 'string' },
       focus: { type: 'string', multiple: true, default: [] },
       skip: { type: 'string', multiple: true, default: [] },
       long: { type: 'boolean', default: false },
@@ -74,10 +76,10 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       output: { type: 'string', default: '.reports/conformance' },
       docs: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
+      there: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const skip = values.long ? values.skip : [...values.skip, LONG_SPEC];
   for (const [option, patterns] of Object.entries({ focus: values.focus, skip: values.skip })) {
     for (const pattern of patterns) {
       try {
@@ -87,14 +89,27 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       }
     }
   }
-  const { suite } = values;
+  const { selection } = values;
+  if (!isSelection(selection))
+    throw new Error(`--selection: ${JSON.stringify(selection)} is none of ${Object.keys(SELECTIONS).join(', ')}`);
+  const named = SELECTIONS[selection];
+  const { suite = named.suite } = values;
   if (suite !== 'e2e' && suite !== 'e2e_node')
     throw new Error(`--suite: ${JSON.stringify(suite)} is neither e2e nor e2e_node`);
+  const whole =
+    values.suite === undefined &&
+    values.labels === undefined &&
+    values.focus.length + values.skip.length === 0 &&
+    !values.long &&
+    !values.common;
+  if (values.docs && !whole) throw new Error('--docs: a page is written of whole selections alone');
+  if (values.docs && values.kubelet !== undefined) throw new Error('--docs: a page is written of this kubelet alone');
   return {
+    selection,
     suite,
-    labels: values.labels,
-    focus: values.focus,
-    skip,
+    labels: values.labels ?? named.labels,
+    focus: values.focus.length > 0 ? values.focus : named.focus,
+    skip: [...named.skip, ...values.skip, ...(values.long ? [] : [LONG_SPEC])],
     long: values.long,
     common: values.common,
     processes: count('processes', values.processes, 64),
@@ -105,8 +120,13 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     output: values.output,
     writeDocs: values.docs,
     list: values.list,
+    there: values.there,
     help: values.help,
   };
+}
+
+function isSelection(name: string): name is SelectionName {
+  return Object.hasOwn(SELECTIONS, name);
 }
 
 function count(option: string, text: string, most: number): number {

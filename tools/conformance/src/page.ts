@@ -1,58 +1,64 @@
 import type { Evidence } from './evidence.ts';
-import type { SpecResult, SpecState, SuiteResult } from './specs.ts';
+import type { SpecResult } from './specs.ts';
+import {
+  counts,
+  impossible,
+  type Outcome,
+  type PageFacts,
+  type Run,
+  type Runs,
+  type Summary,
+  summary,
+} from './summary.ts';
 
-/** What a page tells of one kubelet's run. */
-export interface Run {
-  /** `node-agent` or `Go kubelet`, or a path. */
-  readonly kubelet: string;
-  readonly result: SuiteResult;
-  readonly evidence: readonly Evidence[];
-}
-
-/** What is the same for all runs of a page. */
-export interface PageFacts {
-  readonly date: string;
-  readonly commit: string;
-  readonly kubernetes: string;
-  readonly containerd: string;
-  readonly labels: string;
-  readonly focus: readonly string[];
-  readonly skip: readonly string[];
-  readonly processes: number;
-  readonly machine: string;
-}
-
-const STATES: readonly SpecState[] = ['passed', 'failed', 'skipped', 'not run'];
-
-/** The number of specs of each state. */
-export function counts({ specs }: SuiteResult): Readonly<Record<SpecState, number>> {
-  const count = (state: SpecState): number => specs.filter((spec) => spec.state === state).length;
-  return { passed: count('passed'), failed: count('failed'), skipped: count('skipped'), 'not run': count('not run') };
-}
+const OUTCOMES: Readonly<Record<Outcome, string>> = {
+  passed: 'passed',
+  failed: 'failed',
+  impossible: 'impossible here',
+  skipped: 'skipped',
+  'not run': 'not run',
+};
 
 /** A page of what was run and what came of it, in Markdown. @param detailed with what was found beside each failed spec */
-export function page(facts: PageFacts, runs: readonly Run[], detailed: boolean): string {
+export function page(facts: PageFacts, runs: Runs, detailed: boolean): string {
+  const { ours, compared } = runs;
+  const all = compared === undefined ? ours : [compared, ...ours];
   const lines = [
-    '# Conformance',
+    `## ${facts.title}`,
     '',
-    '<!-- Written by `npm run conformance -- --docs`. -->',
+    `Specs of Kubernetes ${facts.kubernetes}, run on ${facts.date} at commit ${facts.commit}.`,
     '',
-    `Specs of the end-to-end suites of Kubernetes ${facts.kubernetes}, run on ${facts.date} at commit ${facts.commit}.`,
-    '',
-    `- specs: ${selectionText(facts)}`,
+    `- specs: of ${facts.suite}.test, ${selectionText(facts)}`,
     `- ${facts.processes} at a time, containerd ${facts.containerd}, ${facts.machine}`,
+    ...closingLines(summary(facts, runs)),
     '',
-    `| kubelet | ${STATES.join(' | ')} | wall time |`,
-    `| --- | ${STATES.map(() => '---:').join(' | ')} | ---: |`,
-    ...runs.map(({ kubelet, result }) => {
-      const count = counts(result);
-      return `| ${kubelet} | ${STATES.map((state) => count[state]).join(' | ')} | ${Math.round(result.seconds)} s |`;
+    `| kubelet | ${Object.values(OUTCOMES).join(' | ')} | wall time |`,
+    `| --- | ${Object.values(OUTCOMES)
+      .map(() => '---:')
+      .join(' | ')} | ---: |`,
+    ...all.map(({ kubelet, result }) => {
+      const count = counts(result, facts.has, compared);
+      const cells = (Object.keys(OUTCOMES) as Outcome[]).map((outcome) => count[outcome]);
+      return `| ${kubelet} | ${cells.join(' | ')} | ${Math.round(result.seconds)} s |`;
     }),
     '',
-    ...runs.flatMap((run, index) => runLines(run, runs.slice(0, index), detailed)),
-    ...slowestLines(runs),
+    ...impossibleLines(facts, runs),
+    ...all.flatMap((run, index) => runLines(run, { facts, compared, earlier: all.slice(0, index), detailed })),
+    ...slowestLines(all),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
+}
+
+function closingLines({ runs, inARow, seconds, compared }: Summary): string[] {
+  const lines = [];
+  if (runs > 1 && inARow === runs) lines.push(`- ${runs} runs in a row without a failure`);
+  if (compared !== undefined) lines.push(`- ${ratioText(seconds, compared)}`);
+  return lines;
+}
+
+/** How long it took, by how long another kubelet took. */
+export function ratioText(seconds: number, compared: NonNullable<Summary['compared']>): string {
+  return `${(seconds / compared.seconds).toFixed(2)} of the wall time of the ${compared.kubelet} (${seconds} s and ${compared.seconds} s)`;
 }
 
 function selectionText({ labels, focus, skip }: PageFacts): string {
@@ -62,32 +68,64 @@ function selectionText({ labels, focus, skip }: PageFacts): string {
   return parts.join(', ');
 }
 
-function runLines(run: Run, earlier: readonly Run[], detailed: boolean): string[] {
-  const { kubelet, result, evidence } = run;
+/** What no kubelet passes, why, and what the one that was compared made of it. */
+function impossibleLines({ has }: PageFacts, { ours, compared }: Runs): string[] {
+  const found = new Map<string, string>();
+  for (const { result } of ours) {
+    for (const spec of result.specs) {
+      const reason = impossible(spec, has, compared);
+      if (reason !== undefined) found.set(spec.name, reason);
+    }
+  }
+  if (found.size === 0) return [];
+  const proof = (name: string): string =>
+    compared === undefined ? '' : ` ${compared.result.specs.find((spec) => spec.name === name)?.state ?? ''} |`;
+  return [
+    '### Impossible on this machine, whatever the kubelet',
+    '',
+    `| spec | why |${compared === undefined ? '' : ` ${compared.kubelet} |`}`,
+    `| --- | --- |${compared === undefined ? '' : ' --- |'}`,
+    ...[...found].map(([name, reason]) => `| ${cell(name)} | ${cell(reason)} |${proof(name)}`),
+    '',
+  ];
+}
+
+/** What the lines of one run are written with. */
+interface Beside {
+  readonly facts: PageFacts;
+  readonly compared: Run | undefined;
+  readonly earlier: readonly Run[];
+  readonly detailed: boolean;
+}
+
+function runLines({ kubelet, result, evidence }: Run, beside: Beside): string[] {
+  const { facts, compared } = beside;
   const lines: string[] = [];
-  const failed = result.specs.filter(({ state }) => state === 'failed');
+  const failed = result.specs.filter(
+    (spec) => spec.state === 'failed' && impossible(spec, facts.has, compared) === undefined,
+  );
   if (result.problems.length > 0) {
-    lines.push(`## Beside the specs: ${kubelet}`, '', ...result.problems.map((problem) => `- ${oneLine(problem)}`), '');
+    lines.push(
+      `### Beside the specs: ${kubelet}`,
+      '',
+      ...result.problems.map((problem) => `- ${oneLine(problem)}`),
+      '',
+    );
   }
   if (failed.length > 0) {
-    lines.push(`## Failed: ${kubelet}`, '');
-    for (const spec of failed) lines.push(...failedLines(spec, earlier, evidence, detailed));
+    lines.push(`### Failed: ${kubelet}`, '');
+    for (const spec of failed) lines.push(...failedLines(spec, beside, evidence));
   }
   const skipped = result.specs.filter(({ state }) => state === 'skipped');
   if (skipped.length > 0) {
-    lines.push(`## Skipped: ${kubelet}`, '', '| spec | why |', '| --- | --- |');
+    lines.push(`### Skipped: ${kubelet}`, '', '| spec | why |', '| --- | --- |');
     lines.push(...skipped.map(({ name, message }) => `| ${cell(name)} | ${cell(message)} |`), '');
   }
   return lines;
 }
 
-function failedLines(
-  spec: SpecResult,
-  earlier: readonly Run[],
-  evidence: readonly Evidence[],
-  detailed: boolean,
-): string[] {
-  const lines = [`### ${spec.name}`, '', `After ${spec.seconds.toFixed(1)} s, ${spec.location}.`];
+function failedLines(spec: SpecResult, { earlier, detailed }: Beside, evidence: readonly Evidence[]): string[] {
+  const lines = [`#### ${spec.name}`, '', `After ${spec.seconds.toFixed(1)} s, ${spec.location}.`];
   for (const { kubelet, result } of earlier) {
     const other = result.specs.find(({ name }) => name === spec.name);
     if (other !== undefined) lines[lines.length - 1] += ` ${kubelet}: ${other.state}.`;
@@ -114,7 +152,7 @@ function slowestLines(runs: readonly Run[]): string[] {
   };
   const slowest = [...last.result.specs].sort((a, b) => b.seconds - a.seconds).slice(0, 10);
   return [
-    '## The longest',
+    '### The longest',
     '',
     `| spec | ${runs.map(({ kubelet }) => kubelet).join(' | ')} |`,
     `| --- | ${runs.map(() => '---:').join(' | ')} |`,
@@ -136,6 +174,7 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-function cell(text: string): string {
+/** A text as a cell of a table. */
+export function cell(text: string): string {
   return oneLine(text).replaceAll('|', '\\|');
 }

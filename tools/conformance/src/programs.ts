@@ -3,6 +3,7 @@ import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type BuildTarget, buildTargets, KUBERNETES_VERSION, releaseModule } from '@node-agent/tools-control-plane';
+import { buildCoreDns, COREDNS_VERSION } from './coredns.ts';
 import { run } from './run.ts';
 
 type TargetName = 'e2e.test' | 'e2e_node.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs';
@@ -18,7 +19,7 @@ const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
 };
 
 /** Every program that is needed, and where the release's sources are. */
-export type Programs = Readonly<Record<TargetName | 'busybox' | 'pause' | 'sources', string>>;
+export type Programs = Readonly<Record<TargetName | 'busybox' | 'coredns' | 'pause' | 'sources', string>>;
 
 /**
  * The busybox that upstream's images have. Distributions' own differ in what specs see: shells that drop variables with odd names,
@@ -34,23 +35,43 @@ const BUSYBOX = {
 };
 const TIMEOUT_MS = 60_000;
 
-/** All programs, from the cache or built into it, which takes about ten minutes on two cores. @throws Error naming what cannot be had */
-export async function findPrograms(say: (text: string) => void): Promise<Programs> {
+/** Where each program is when it is there. */
+function placesInCache(): { readonly release: string; readonly files: Omit<Programs, 'sources'> } {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
   const release = join(cache, `kubernetes-${KUBERNETES_VERSION}`);
-  await mkdir(release, { recursive: true });
-  const missing: BuildTarget[] = [];
-  for (const [name, target] of Object.entries(TARGETS)) {
-    if (!(await exists(join(release, name)))) missing.push({ name, ...target });
-  }
-  if (missing.length > 0) await buildTargets(missing, release, say);
-  const { Dir: sources } = await releaseModule();
-  const pause = join(release, 'pause');
-  if (!(await exists(pause))) await buildPause(sources, pause);
-  const busybox = join(cache, `busybox-${BUSYBOX.version}`);
-  if (!(await exists(busybox))) await buildBusybox(busybox, say);
   const built = Object.fromEntries(Object.keys(TARGETS).map((name) => [name, join(release, name)]));
-  return { ...built, busybox, pause, sources } as Programs;
+  const others = {
+    busybox: join(cache, `busybox-${BUSYBOX.version}`),
+    coredns: join(cache, `coredns-${COREDNS_VERSION}`),
+    pause: join(release, 'pause'),
+  };
+  return { release, files: { ...built, ...others } as Omit<Programs, 'sources'> };
+}
+
+/** The programs that {@link findPrograms} would have to build. */
+export async function missingPrograms(): Promise<readonly string[]> {
+  const { files } = placesInCache();
+  const missing: string[] = [];
+  for (const [name, file] of Object.entries(files)) {
+    if (!(await exists(file))) missing.push(name);
+  }
+  return missing;
+}
+
+/** All programs, from the cache or built into it, which takes about ten minutes on two cores. @throws Error naming what cannot be had */
+export async function findPrograms(say: (text: string) => void): Promise<Programs> {
+  const { release, files } = placesInCache();
+  await mkdir(release, { recursive: true });
+  const missing = await missingPrograms();
+  const targets = Object.entries(TARGETS).flatMap(([name, target]) =>
+    missing.includes(name) ? [{ name, ...target }] : [],
+  );
+  if (targets.length > 0) await buildTargets(targets, release, say);
+  const { Dir: sources } = await releaseModule();
+  if (missing.includes('pause')) await buildPause(sources, files.pause);
+  if (missing.includes('busybox')) await buildBusybox(files.busybox, say);
+  if (missing.includes('coredns')) await buildCoreDns(files.coredns, say);
+  return { ...files, sources };
 }
 
 async function buildPause(sources: string, file: string): Promise<void> {

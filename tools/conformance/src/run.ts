@@ -7,12 +7,18 @@ const exec = promisify(execFile);
 export async function run(
   file: string,
   args: readonly string[],
-  options: { readonly cwd?: string; readonly nice?: boolean } = {},
+  options: {
+    readonly cwd?: string;
+    readonly nice?: boolean;
+    /** Beside this program's own. */
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<string> {
   const [command, all] = options.nice ? ['nice', [file, ...args]] : [file, args];
   const { stdout } = await exec(command, [...all], {
     maxBuffer: 64 * 1024 * 1024,
     ...(options.cwd && { cwd: options.cwd }),
+    ...(options.env && { env: { ...process.env, ...options.env } }),
   });
   return stdout;
 }

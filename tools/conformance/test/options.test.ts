@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
+import { corefile } from '../src/coredns.ts';
+import { kubeProxyConfiguration } from '../src/inside/cluster-network.ts';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
 import { cgroupMounts } from '../src/isolation.ts';
 import { HELP, parseConformanceOptions } from '../src/options.ts';
 import { busyboxConfig } from '../src/programs.ts';
+import { SELECTIONS } from '../src/selections.ts';
 import { clusterArguments, progressOf, suiteArguments } from '../src/suite.ts';
 import { matches, parseControl, parseRun } from '../src/units/command-line.ts';
 
@@ -17,6 +20,31 @@ test('without options NodeConformance is run, but for the spec of half an hour',
   expect(args.filter((arg) => arg.startsWith('--skip='))).toEqual([expect.stringContaining('MaxContainerBackOff')]);
   expect(args.indexOf('/s')).toBeLessThan(args.indexOf('--kubeconfig=/c'));
   expect(parseConformanceOptions(['--long']).skip).toEqual([]);
+});
+
+test('a selection is a name for what is run, and can be narrowed', () => {
+  for (const [name, { suite, labels, focus }] of Object.entries(SELECTIONS)) {
+    const options = parseConformanceOptions(['--selection', name, '--docs']);
+    expect(options).toMatchObject({ selection: name, suite, labels, focus, writeDocs: true });
+    expect(HELP).toContain(name);
+    for (const pattern of focus) expect(() => new RegExp(pattern)).not.toThrow();
+  }
+  expect(parseConformanceOptions(['--selection', 'network', '--focus', 'DNS'])).toMatchObject({
+    labels: SELECTIONS.network.labels,
+    focus: ['DNS'],
+  });
+});
+
+test('a page is written of whole selections and of this kubelet alone', () => {
+  for (const more of [
+    ['--focus', 'x'],
+    ['--labels', ''],
+    ['--skip', 'x'],
+    ['--suite', 'e2e'],
+    ['--long'],
+    ['--kubelet', 'k'],
+  ])
+    expect(() => parseConformanceOptions(['--docs', ...more]), more.join(' ')).toThrow('--docs');
 });
 
 test('a choice of specs reaches ginkgo as it is', () => {
@@ -48,6 +76,7 @@ test('of the suite of nodes what the other one has is left out, unless it is wan
 test('what cannot be is refused by its name', () => {
   for (const argv of [
     ['--suite', 'x'],
+    ['--selection', 'toString'],
     ['--processes', '0'],
     ['--repeat', 'x'],
     ['--focus', '('],
@@ -60,6 +89,7 @@ test('what cannot be is refused by its name', () => {
 
 test('every option is in the help', () => {
   const words = [
+    'selection',
     'labels',
     'focus',
     'skip',
@@ -89,6 +119,17 @@ test("every kubelet's configuration leaves what specs look at as upstream has it
   expect(configuration).toMatchObject({ clusterDNS: ['10.0.0.1'], authorization: { mode: 'Webhook' } });
   for (const field of ['cgroupRoot', 'allowedUnsafeSysctls', 'podLogsDir', 'featureGates'])
     expect(configuration).not.toHaveProperty(field);
+});
+
+test("names of the cluster are answered at the node's address, and services lead to pods by iptables", () => {
+  const text = corefile({ address: '10.0.0.1', kubeconfig: '/k', ready: '127.0.0.1:1' });
+  expect(text).toMatch(/^cluster\.local:53 in-addr\.arpa:53 \{\n {4}bind 10\.0\.0\.1\n/);
+  expect(text).toContain('kubeconfig /k\n');
+  // A network namespace may not set how many connections there are; 0 leaves each as it is.
+  expect(kubeProxyConfiguration({ kubeconfig: '/k', nodeName: 'n', subnet: '10.1.0.0/16' })).toMatchObject({
+    ...{ mode: 'iptables', clusterCIDR: '10.1.0.0/16', hostnameOverride: 'n' },
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+  });
 });
 
 test('how far a run is, by what is printed', () => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { partsOf, withPart } from '../src/document.ts';
 import { namespaceOf } from '../src/evidence.ts';
-import { counts, page } from '../src/page.ts';
+import { page } from '../src/page.ts';
 import { readReport, regressions, type SuiteResult } from '../src/specs.ts';
+import { counts, type PageFacts, type Run, summary } from '../src/summary.ts';
 
 const spec = (text: string, State: string, more: object = {}): object => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
@@ -63,25 +65,86 @@ test("the namespace of a spec is found in what it logged, as the suite's own wor
   expect(namespaceOf('Found DeleteNamespace=false, skipping namespace deletion!')).toBeUndefined();
 });
 
-const facts = {
-  ...{ date: '2026-01-02 03:04', commit: 'abc', kubernetes: '1.36.3', containerd: '2.4.2', machine: '2 cores' },
-  ...{ labels: 'NodeConformance', focus: [], skip: ['long'], processes: 12 },
+const facts: PageFacts = {
+  ...{ title: 'Specs', date: '2026-01-02 03:04', commit: 'abc', kubernetes: '1.36.3', containerd: '2.4.2' },
+  ...{ suite: 'e2e', labels: 'NodeConformance', focus: [], skip: ['long'], processes: 12 },
+  ...{ machine: '2 cores', has: { dummyLinks: false } },
 };
+const run = (result: SuiteResult, kubelet = 'node-agent'): Run => ({ kubelet, result, evidence: [] });
 
 test('a page has a table of runs, the words of what failed, and why specs were skipped', () => {
-  const theirs = { kubelet: 'Go kubelet', result: report(spec('fails', 'passed')), evidence: [] };
+  const theirs = run(report(spec('fails', 'passed')), 'Go kubelet');
   const result = report(spec('fails', 'failed', failure('a ``` b')), spec('s', 'skipped', failure('a | b')));
   const name = '[sig-node] Pods fails';
   const evidence = [{ spec: name, namespace: 'pods-1', pods: [], events: ['Warning x'], log: ['line'] }];
-  const ours = { kubelet: 'node-agent', result, evidence };
-  expect(counts(result)).toEqual({ passed: 0, failed: 1, skipped: 1, 'not run': 0 });
-  const brief = page(facts, [theirs, ours], false);
-  expect(brief).toContain('| node-agent | 0 | 1 | 1 | 0 | 61 s |');
+  const runs = { compared: theirs, ours: [{ ...run(result), evidence }] };
+  expect(counts(result, facts.has)).toEqual({ passed: 0, failed: 1, impossible: 0, skipped: 1, 'not run': 0 });
+  const brief = page(facts, runs, false);
+  expect(brief).toContain('| node-agent | 0 | 1 | 0 | 1 | 0 | 61 s |');
   expect(brief).toContain('Go kubelet: passed.');
   expect(brief).toContain('````\na ``` b\n````');
   expect(brief).toContain('| [sig-node] Pods s | a \\| b |');
   expect(brief).not.toContain('Warning x');
-  const detailed = page(facts, [theirs, ours], true);
+  const detailed = page(facts, runs, true);
   expect(detailed).toContain('Events:\n\n```\nWarning x\n```');
   expect(detailed).toContain('```\nline\n```');
+});
+
+test('runs in a row are told where none of them had a failure, and only then', () => {
+  const good = run(report(spec('a', 'passed')));
+  const bad = run(report(spec('a', 'failed', failure('no'))));
+  const empty = run(report());
+  const half = run(report(spec('a', 'passed'), spec('b', 'pending')));
+  const setUp = { ...spec('', 'failed', failure('no nodes')), LeafNodeType: 'SynchronizedAfterSuite' };
+  const broken = run(report(spec('a', 'passed'), setUp));
+  const inARow = (...ours: readonly Run[]) => summary(facts, { ours }).inARow;
+  expect(inARow(good, good, good)).toBe(3);
+  expect(inARow(good, bad, good)).toBe(1);
+  for (const other of [bad, empty, half, broken]) expect(inARow(good, other)).toBe(0);
+  expect(page(facts, { ours: [good, good] }, false)).toContain('- 2 runs in a row without a failure');
+  for (const ours of [[good], [bad, good], [good, bad]]) {
+    expect(page(facts, { ours }, false)).not.toContain('in a row');
+  }
+});
+
+test('the wall time is told beside that of the kubelet that was compared: the median of all runs', () => {
+  const taking = (seconds: number, kubelet?: string) => run({ ...report(spec('a', 'passed')), seconds }, kubelet);
+  const runs = { ours: [taking(90), taking(500), taking(99)], compared: taking(110, 'Go kubelet') };
+  expect(summary(facts, runs)).toMatchObject({ seconds: 99, compared: { seconds: 110, passed: 1 } });
+  expect(page(facts, runs, false)).toContain('- 0.90 of the wall time of the Go kubelet (99 s and 110 s)');
+  expect(summary(facts, { ours: [taking(1), taking(4)] }).seconds).toBe(3);
+});
+
+test('what no kubelet passes on a machine is no failure, unless another one passed it there', () => {
+  const text = 'PrivilegedPod should enable privileged commands';
+  const fails = run(report(spec(text, 'failed', failure('ip link'))));
+  const passes = run(report(spec(text, 'passed')), 'Go kubelet');
+  const failsToo = { ...fails, kubelet: 'Go kubelet' };
+  expect(counts(fails.result, { dummyLinks: false })).toMatchObject({ failed: 0, impossible: 1 });
+  expect(counts(fails.result, { dummyLinks: true })).toMatchObject({ failed: 1, impossible: 0 });
+  expect(counts(fails.result, { dummyLinks: false }, passes)).toMatchObject({ failed: 1, impossible: 0 });
+  expect(counts(fails.result, { dummyLinks: false }, failsToo)).toMatchObject({ failed: 0, impossible: 1 });
+  const text2 = page(facts, { ours: [fails, fails], compared: failsToo }, false);
+  expect(text2).toContain(
+    '| [sig-node] Pods PrivilegedPod should enable privileged commands | the kernel has no `dummy` links | failed |',
+  );
+  expect(text2).toContain('2 runs in a row without a failure');
+  expect(text2).not.toContain('### Failed');
+});
+
+test('a document keeps the parts of other selections, in the order of the selections', () => {
+  const one = summary(facts, { ours: [run(report(spec('a', 'passed')))] });
+  const other = { ...one, title: 'Others', compared: { kubelet: 'Go kubelet', passed: 1, seconds: 122 } };
+  const network = withPart('something else', 'network', other, '## Others\n\n- x -->\n');
+  expect(network).not.toContain('something else');
+  const both = withPart(network, 'node-conformance', one, '## Specs\n');
+  expect(both.indexOf('## Specs')).toBeLessThan(both.indexOf('## Others'));
+  expect(both).toContain('| Others | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | 1, 122 s | 0.50 |');
+  expect(both).toContain('| Specs | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | not run |  |');
+  expect([...partsOf(both).keys()]).toEqual(['node-conformance', 'network']);
+  const again = withPart(both, 'network', { ...other, commit: 'def' }, '## Newer\n');
+  expect(again).toContain('## Newer');
+  expect(again).not.toContain('- x');
+  expect(again).toContain('## Specs');
+  expect(partsOf(again).get('network')?.summary.commit).toBe('def');
 });

@@ -30,6 +30,8 @@ export interface ControlPlaneOptions {
    * address of the `kubernetes` service, port 443, which the loopback interface is given. Else at 127.x.y.1; not by default.
    */
   readonly reachableFromPods?: boolean;
+  /** The addresses of services, as `10.96.0.0/16`; by default 254 of them that belong to the directory. */
+  readonly serviceSubnet?: string;
   /** Arguments beside the tool's own, as `{ 'kube-controller-manager': ['--node-monitor-grace-period=10s'] }`; the last one counts. */
   readonly extraArguments?: Readonly<Partial<Record<ProcessName, readonly string[]>>>;
   /** How long each process may take until it is ready, in milliseconds; 60 s by default. */
@@ -149,6 +151,11 @@ export class ControlPlane {
     return this.#clientKubeconfig(`node-${nodeName}`, subject);
   }
 
+  /** A kubeconfig for a user, as `system:kube-proxy`, with a certificate in that name: a file that ends with the control plane. */
+  async userKubeconfig(user: string): Promise<string> {
+    return this.#clientKubeconfig(`user-${user.replaceAll(':', '-')}`, { commonName: user });
+  }
+
   /** A request of one who may do everything. @throws Error where there is no answer */
   async request(method: string, path: string, body?: unknown): Promise<Answer> {
     return call(`${this.url}${path}`, this.admin, method, body);
@@ -180,9 +187,9 @@ export class ControlPlane {
   }
 
   async #prepare(): Promise<void> {
-    const { directory, extraArguments = {}, reachableFromPods = false } = this.#options;
+    const { directory, extraArguments = {}, reachableFromPods = false, serviceSubnet } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const layout = (await this.#savedLayout()) ?? (await newLayout(directory, reachableFromPods));
+    const layout = (await this.#savedLayout()) ?? (await newLayout(directory, reachableFromPods, serviceSubnet));
     this.#layout = layout;
     await writeFile(this.#places.layout, JSON.stringify(layout));
     if (layout.apiAddress !== layout.address) await addAddress(layout.apiAddress);
@@ -327,8 +334,10 @@ export class ControlPlane {
   }
 }
 
-async function newLayout(directory: string, reachableFromPods: boolean): Promise<Layout> {
-  const { address, serviceSubnet } = addressesOf(directory);
+async function newLayout(directory: string, reachableFromPods: boolean, subnet: string | undefined): Promise<Layout> {
+  const own = addressesOf(directory);
+  const { address } = own;
+  const serviceSubnet = subnet ?? own.serviceSubnet;
   const [api = 0, etcd = 0, peer = 0, controllerManager = 0, scheduler = 0] = await freePorts(5, address);
   return {
     address,

@@ -25,7 +25,7 @@ type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'ngi
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Programs that specs call in agnhost's image, which its own Dockerfile installs. */
-const TOOLS = ['usr/bin/curl', 'bin/bash', 'usr/bin/ss', 'usr/bin/ipcs', 'usr/bin/dig'];
+const TOOLS = ['usr/bin/curl', 'bin/bash', 'usr/bin/ss', 'usr/bin/ipcs', 'usr/bin/dig', 'usr/bin/getent'];
 
 /**
  * The images that the suites ask for, by repository. What the release's own Dockerfiles make of a distribution's packages is

@@ -31,6 +31,7 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
       controlPlane: plan.controlPlane,
       containerd: plan.containerd,
       kubelet: plan.kubelet,
+      programs: plan.programs,
     },
   });
   say('starting the node');

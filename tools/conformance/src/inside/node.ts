@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { CriClient } from '@node-agent/cri-client';
 import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
 import { approveServingRequests, ControlPlane, type ControlPlaneBinaries } from '@node-agent/tools-control-plane';
+import { ClusterNetwork } from './cluster-network.ts';
 import { kubeletConfiguration } from './kubelet-configuration.ts';
 
 /** What a node is made of. */
@@ -19,6 +20,8 @@ export interface NodeOptions {
   readonly containerd: ContainerdBinaries;
   /** The kubelet; one that ends in `.js` is run by Node. */
   readonly kubelet: string;
+  /** What a cluster has beside its control plane. */
+  readonly programs: Readonly<Record<'kube-proxy' | 'coredns', string>>;
   /** The registry that has all images. */
   readonly mirror: string;
   /** Images that are there before the first spec asks. */
@@ -27,12 +30,15 @@ export interface NodeOptions {
 
 /** Addresses of pods: of this network namespace alone. */
 const SUBNET = '10.88.0.0/16';
+/** Addresses of services: specs make hundreds of them at once. */
+const SERVICE_SUBNET = '10.96.0.0/16';
 const READY_MS = 90_000;
 
 /** A cluster of one node: a real control plane, a real containerd, and the kubelet that is looked at. */
 export class ConformanceNode {
   readonly plane: ControlPlane;
   readonly containerd: Containerd;
+  readonly #network: ClusterNetwork;
   readonly #options: NodeOptions;
   #kubelet: ChildProcess | undefined;
   #ended: string | undefined;
@@ -44,7 +50,10 @@ export class ConformanceNode {
       binaries: options.controlPlane,
       directory: join(directory, 'p'),
       reachableFromPods: true,
+      serviceSubnet: SERVICE_SUBNET,
     });
+    const { name: nodeName, address, programs } = options;
+    this.#network = new ClusterNetwork({ directory, logs, programs, nodeName, address, subnet: SUBNET });
     this.containerd = new Containerd({
       binaries: options.containerd,
       directory: join(directory, 'c'),
@@ -63,8 +72,10 @@ export class ConformanceNode {
   /** Starts all of it, and waits until the node is ready and serves. @throws Error naming what does not start */
   async start(signal: AbortSignal): Promise<void> {
     await Promise.all([this.plane.start(), this.startRuntime(signal)]);
+    await this.#network.start(this.plane);
     await this.#startKubelet();
     await this.#until('the node to be ready and to serve', async () => this.#isReady(), signal);
+    await this.#until('kube-proxy and DNS to be ready', async () => this.#network.isReady(), signal);
   }
 
   /** Starts the runtime alone, with the images that are there first. @throws Error naming what does not start */

@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { corefile } from '../coredns.ts';
+
+/** What a cluster has that pods reach services and find names by. */
+export interface ClusterNetworkOptions {
+  readonly directory: string;
+  readonly logs: string;
+  readonly programs: Readonly<Record<'kube-proxy' | 'coredns', string>>;
+  readonly nodeName: string;
+  /** Where names are asked for. */
+  readonly address: string;
+  /** The addresses of pods. */
+  readonly subnet: string;
+}
+
+/** Names are asked for at the node's own address; what says that both are ready nobody but this program asks. */
+const DNS_READY = '127.0.0.1:18181';
+const PROXY_HEALTH = '127.0.0.1:10256';
+
+/** kube-proxy and the cluster's DNS: real ones, as processes of the node. They end with the namespaces that they are in. */
+export class ClusterNetwork {
+  readonly #options: ClusterNetworkOptions;
+  readonly #ended = new Map<string, string>();
+
+  constructor(options: ClusterNetworkOptions) {
+    this.#options = options;
+  }
+
+  /** Starts both, by a control plane that is up. */
+  async start(plane: ControlPlane): Promise<void> {
+    const { directory, programs, address, nodeName, subnet } = this.#options;
+    const kubeconfig = await plane.userKubeconfig('system:kube-proxy');
+    const configuration = join(directory, 'kube-proxy.json');
+    await writeFile(configuration, JSON.stringify(kubeProxyConfiguration({ kubeconfig, nodeName, subnet })));
+    this.#run('kube-proxy', programs['kube-proxy'], [`--config=${configuration}`, '--v=2']);
+    const file = join(directory, 'Corefile');
+    await writeFile(file, corefile({ address, kubeconfig: plane.adminKubeconfig, ready: DNS_READY }));
+    this.#run('coredns', programs.coredns, ['-conf', file]);
+  }
+
+  /** Whether services and names are there. @throws Error with the end of a log where either has ended */
+  async isReady(): Promise<boolean> {
+    for (const [name, how] of this.#ended) {
+      const log = (await readFile(this.#log(name), 'utf8')).trimEnd().split('\n').slice(-10).join('\n');
+      throw new Error(`${name}: ${how}\n${log}`);
+    }
+    return (await answers(`http://${DNS_READY}/ready`)) && answers(`http://${PROXY_HEALTH}/healthz`);
+  }
+
+  #log(name: string): string {
+    return join(this.#options.logs, `${name}.log`);
+  }
+
+  #run(name: string, program: string, args: readonly string[]): void {
+    const log = openSync(this.#log(name), 'a');
+    const child: ChildProcess = spawn(program, [...args], { stdio: ['ignore', log, log] });
+    closeSync(log);
+    child.on('error', (error) => this.#ended.set(name, error.message));
+    child.on('exit', (code, by) => this.#ended.set(name, `it ended with ${by ?? `exit code ${code}`}`));
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
+  await response?.body?.cancel();
+  return response?.status === 200;
+}
+
+/** Upstream's defaults, but for where it is, and for what a network namespace may not set: the size of the table of connections. */
+export function kubeProxyConfiguration(places: {
+  readonly kubeconfig: string;
+  readonly nodeName: string;
+  readonly subnet: string;
+}): object {
+  return {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    mode: 'iptables',
+    hostnameOverride: places.nodeName,
+    clientConnection: { kubeconfig: places.kubeconfig },
+    clusterCIDR: places.subnet,
+    detectLocalMode: 'ClusterCIDR',
+    healthzBindAddress: PROXY_HEALTH,
+    metricsBindAddress: '127.0.0.1:10249',
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+    oomScoreAdj: 0,
+  };
+}
