@@ -18,6 +18,7 @@ export type SelectionName =
   | 'network'
   | 'storage'
   | 'node'
+  | 'pod-level-resize'
   | 'e2e-node'
   | 'e2e-node-serial';
 
@@ -91,10 +92,18 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     skip: [],
   },
   node: {
-    title: 'sig-node of e2e.test, beside NodeConformance',
+    title: 'sig-node of e2e.test, beside NodeConformance, DRA and resizes of whole pods',
     suite: 'e2e',
     labels: `sig-node && !NodeConformance && ${EVERYWHERE}`,
     focus: [],
+    // Of DRA, what is the API's alone stays.
+    skip: ['PLR Pod InPlace Resize', '\\[DRA\\] (control plane|ResourceSlice Controller)'],
+  },
+  'pod-level-resize': {
+    title: 'Resizes of whole pods, of sig-node in e2e.test',
+    suite: 'e2e',
+    labels: `sig-node && !NodeConformance && ${EVERYWHERE}`,
+    focus: ['PLR Pod InPlace Resize'],
     skip: [],
   },
   'e2e-node': {
