@@ -11,7 +11,11 @@ import {
   type Endpoints,
   type HealthcheckSlis,
   hostLogEndpoints,
+  InspectorProfiler,
+  journalctl,
   logEndpoints,
+  type Profiler,
+  pprofEndpoints,
   type Reviewer,
   SecuredServer,
   type ServingCertificate,
@@ -34,6 +38,7 @@ import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
 import { servingFiles } from './serving-files.ts';
 import type { NodePages } from './stats-pages.ts';
+import { underWay } from './under-way.ts';
 import { KUBELET_VERSION } from './version.ts';
 
 /** What the program gives. */
@@ -104,6 +109,10 @@ export async function securedServer(
   if (authorities && featureGates.enabled('ReloadKubeletClientCAFile')) {
     services.push({ name: 'authorities of clients', start: (signal) => authorities.start(signal) });
   }
+  const profiler = new InspectorProfiler({ clock, logger });
+  if (configuration.enableDebuggingHandlers && configuration.enableProfilingHandler) {
+    services.push({ name: 'profiler', start: (signal) => profiler.start(signal) });
+  }
   const make = (kubelet: KubeletView): BackgroundService => {
     const streams = streamEndpoints(
       { clock, logger, runtime: cri, ...podsOf(kubelet) },
@@ -122,7 +131,7 @@ export async function securedServer(
       explainNode: () => explainNode(kubelet),
       configuration: () => renderConfiguration(maskSecrets(configuration)),
     });
-    const others = otherEndpoints(loaded, rootDir, { clock, cri, levels }, kubelet);
+    const others = otherEndpoints(loaded, rootDir, { clock, cri, levels, profiler }, kubelet);
     const server = new SecuredServer(
       {
         ...{ clock, logger, metrics, certificate: serving.certificate },
@@ -150,9 +159,9 @@ export async function securedServer(
 
 /** What only people who look for a fault ask for, as far as the configuration lets them. */
 function otherEndpoints(
-  { configuration, featureGates }: Pick<LoadedConfiguration, 'configuration' | 'featureGates'>,
+  { configuration, featureGates, flagValues }: LoadedConfiguration,
   rootDir: string,
-  { clock, cri, levels }: Pick<Components, 'clock' | 'cri' | 'levels'>,
+  { clock, cri, levels, profiler }: Pick<Components, 'clock' | 'cri' | 'levels'> & { readonly profiler: Profiler },
   kubelet: KubeletView,
 ): Endpoints {
   const set = (verbosity: number): void => {
@@ -162,7 +171,7 @@ function otherEndpoints(
     startTimeMs: performance.timeOrigin,
     binaryVersion: KUBELET_VERSION,
     runtimeVersion: `node ${process.version}`,
-    paths: ['/configz', '/debug/explain', '/healthz', '/metrics', '/pods', '/runningpods/'],
+    paths: ['/configz', '/debug', '/flagz', '/healthz', '/logs', '/metrics', '/pods', '/runningpods', '/stats'],
   };
   return {
     ...(featureGates.enabled('ContainerCheckpoint') &&
@@ -170,10 +179,18 @@ function otherEndpoints(
         { clock, runtime: cri, ...podsOf(kubelet) },
         { directory: join(rootDir, 'checkpoints'), fs },
       )),
-    ...(featureGates.enabled('ComponentStatusz') && zpageEndpoints({ clock, statusz })),
+    ...zpageEndpoints({
+      clock,
+      ...(featureGates.enabled('ComponentStatusz') && { statusz }),
+      ...(featureGates.enabled('ComponentFlagz') && { flagz: () => flagValues }),
+    }),
     ...(configuration.enableDebugFlagsHandler ? verbosityEndpoints({ set }) : disabledEndpoints(['verbosity'])),
-    ...(configuration.enableProfilingHandler ? {} : disabledEndpoints(['pprof'])),
-    ...(configuration.enableSystemLogHandler ? hostLogEndpoints(fs) : disabledEndpoints(['logs'])),
+    ...(configuration.enableProfilingHandler
+      ? pprofEndpoints({ clock, profiler, tasks: () => underWay(kubelet), commandLine: process.argv })
+      : disabledEndpoints(['pprof'])),
+    ...(configuration.enableSystemLogHandler
+      ? hostLogEndpoints(fs, { clock, ...(configuration.enableSystemLogQuery && { journal: journalctl() }) })
+      : disabledEndpoints(['logs'])),
   };
 }
 

@@ -4,6 +4,7 @@ import { type ConfigReader, findDropIns } from './drop-ins.ts';
 import { ConfigError, type ConfigIssue } from './error.ts';
 import { type FeatureGates, resolveFeatureGates } from './feature-gates/feature-gates.ts';
 import { type CommandLine, parseCommandLine } from './flags/command-line.ts';
+import { flagValues } from './flags/flag-values.ts';
 import { validateFlags } from './flags/validate-flags.ts';
 import type { KubeletConfiguration, KubeletFlags } from './generated/kubelet-configuration.ts';
 import { loadFile } from './load-file.ts';
@@ -30,6 +31,8 @@ export interface LoadOptions {
 export interface LoadedConfiguration {
   readonly configuration: KubeletConfiguration;
   readonly flags: KubeletFlags;
+  /** Every flag with its value as text, those that mirror a field too: what the command line gives, else the flag's default. No secrets. */
+  readonly flagValues: Readonly<Record<string, string>>;
   readonly featureGates: FeatureGates;
   /** What an operator should hear: deprecations, and what has no effect yet. Format them with `formatIssue`. */
   readonly warnings: readonly ConfigIssue[];
@@ -72,6 +75,7 @@ export async function loadKubeletConfig(options: LoadOptions): Promise<LoadedCon
   return {
     configuration,
     flags: commandLine.flags,
+    flagValues: flagValues(commandLine),
     featureGates: gates,
     warnings: [...commandLine.warnings, ...flagSupport.warnings, ...warnings.map(gateIssue), ...support.warnings],
     origins,

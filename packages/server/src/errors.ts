@@ -4,7 +4,8 @@ import { brand, hasBrand } from '@node-agent/async';
  * What went wrong with a server. `ListenFailed`: it could not bind to its address. `InvalidOptions`: it cannot be as it is
  * told to be. `TooManyReviews`: the API server is asked about too many requests at once. `BadReview`: its answer contradicts
  * itself. `Ended`: nobody waits for an answer any more. `BadStreamingUrl`: the runtime gave a URL that no stream may be
- * taken to. `StreamingFailed`: the runtime's streaming endpoint did not answer as it should.
+ * taken to. `StreamingFailed`: the runtime's streaming endpoint did not answer as it should. `Busy`:
+ * there is one of it at a time, and it is under way.
  */
 export type ServerErrorCode =
   | 'ListenFailed'
@@ -13,7 +14,8 @@ export type ServerErrorCode =
   | 'BadReview'
   | 'Ended'
   | 'BadStreamingUrl'
-  | 'StreamingFailed';
+  | 'StreamingFailed'
+  | 'Busy';
 
 const BRAND = '@node-agent/server.ServerError';
 

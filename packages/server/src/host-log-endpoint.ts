@@ -1,5 +1,14 @@
-import type { Endpoints } from './call.ts';
+import { pipeline, Readable } from 'node:stream';
+import { createGzip, constants as zlib } from 'node:zlib';
+import type { Clock } from '@node-agent/async';
+import { errorText, withDefaults } from '@node-agent/telemetry';
+import { takesGzip } from './accept.ts';
+import type { Call, Endpoints } from './call.ts';
+import { directoryPage } from './directory-page.ts';
 import type { Answer } from './exchange.ts';
+import type { NodeJournal } from './node-log/journal.ts';
+import { type NodeLogQuery, parseNodeLogQuery } from './node-log/node-log-query.ts';
+import { serviceLogs } from './node-log/service-logs.ts';
 import { type Reply, text } from './reply.ts';
 
 /** An open file. */
@@ -20,27 +29,84 @@ export interface HostLogFiles {
 export interface HostLogOptions {
   /** `/var/log` by default. */
   readonly directory?: string;
+  /** `enableSystemLogQuery`: where the logs of services are asked for. Without, queries are not looked at. */
+  readonly journal?: NodeJournal;
+  /** The machine's own where absent. */
+  readonly clock?: Clock;
 }
 
 const CHUNK_BYTES = 64 * 1024;
-const MAX_ENTRIES = 10_000;
 /** What says that there is nothing to be seen there. */
 const NOT_THERE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENXIO', 'ENAMETOOLONG']);
+const PLAIN = { 'X-Content-Type-Options': 'nosniff' };
 
-/** `/logs/` of a {@link SecuredServer}: the host's own logs, file by file, as `http.FileServer` shows them upstream (W3). */
-export function hostLogEndpoints(files: HostLogFiles, { directory = '/var/log' }: HostLogOptions = {}): Endpoints {
+/** `/logs/` of a {@link SecuredServer}: the host's own logs, file by file, as `http.FileServer` shows them upstream, and by query (W3). */
+export function hostLogEndpoints(files: HostLogFiles, given: HostLogOptions = {}): Endpoints {
+  const { directory = '/var/log', journal, clock } = withDefaults(given);
   return {
-    async logs({ params: { rest }, signal }) {
-      try {
-        return await show(files, directory, rest, signal);
-      } catch (error) {
-        const code = error instanceof Error && 'code' in error ? error.code : undefined;
-        if (NOT_THERE.has(code)) return text(404, '404 page not found\n');
-        if (code === 'EACCES') return text(403, '403 Forbidden\n');
-        throw error;
-      }
+    async logs(call) {
+      const { rest } = call.params;
+      const asked = journal === undefined ? undefined : parseNodeLogQuery(call.query, rest.length > 0);
+      if (asked !== undefined && asked.query === undefined) return text(asked.status, `${asked.message}\n`);
+      if (journal === undefined || asked === undefined) return await shown(files, directory, rest, call.signal);
+      if (asked.query.file !== undefined) return await queriedFile(files, directory, asked.query.file, call.signal);
+      const readFile = (path: string, signal: AbortSignal) => wholeFile(files, directory, path, signal);
+      return serviceAnswer(call, serviceLogs({ clock, journal, readFile }, asked.query, call.signal));
     },
   };
+}
+
+function serviceAnswer({ headers }: Call, stream: AsyncGenerator<Uint8Array>): Answer {
+  const type = { 'Content-Type': 'text/plain;charset=UTF-8', Vary: 'Accept-Encoding', ...PLAIN };
+  if (!takesGzip(headers['accept-encoding'])) return { status: 200, headers: type, stream };
+  const gzip = createGzip({ level: zlib.Z_BEST_SPEED });
+  // What breaks on the way in comes out at the end.
+  pipeline(Readable.from(stream), gzip, () => {});
+  return { status: 200, headers: { ...type, 'Content-Encoding': 'gzip' }, stream: gzip };
+}
+
+/** A file that a query names. What is not there is the query's fault, as upstream has it. */
+async function queriedFile(
+  files: HostLogFiles,
+  directory: string,
+  name: NonNullable<NodeLogQuery['file']>,
+  signal: AbortSignal,
+): Promise<Answer> {
+  // As upstream's documentation writes it, which its code has not taken since it opens files below a root.
+  const path = name.replace(/^\/+/, '').replace(/\/+$/, '').split('/');
+  const refused = (why: string): Reply => text(406, `query: Invalid value: ${JSON.stringify([name])}: ${why}\n`);
+  if (path.some((part) => part === '..' || part.includes('\0'))) {
+    return refused(`statat ${name}: path escapes from parent`);
+  }
+  try {
+    return await show(
+      files,
+      directory,
+      path.filter((part) => part !== '' && part !== '.'),
+      signal,
+    );
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return refused(`statat ${name}: no such file or directory`);
+    if (NOT_THERE.has(code) || code === 'EACCES') return refused(errorText(error));
+    throw error;
+  }
+}
+
+async function shown(
+  files: HostLogFiles,
+  directory: string,
+  rest: readonly string[],
+  signal: AbortSignal,
+): Promise<Answer> {
+  try {
+    return await show(files, directory, rest, signal);
+  } catch (error) {
+    const code = codeOf(error);
+    if (NOT_THERE.has(code)) return text(404, '404 page not found\n');
+    if (code === 'EACCES') return text(403, '403 Forbidden\n');
+    throw error;
+  }
 }
 
 async function show(
@@ -49,12 +115,12 @@ async function show(
   rest: readonly string[],
   signal: AbortSignal,
 ): Promise<Answer> {
-  if (rest.length === 0) return listing(await files.readdir(directory));
+  if (rest.length === 0) return directoryPage(await files.readdir(directory));
   let file: HostLogFile;
   try {
     file = await files.openBeneath(directory, rest.join('/'), { links: 'within' });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EISDIR')) throw error;
+    if (codeOf(error) !== 'EISDIR') throw error;
     return await subdirectory(files, directory, rest);
   }
   let isClosed = false;
@@ -72,6 +138,20 @@ async function show(
     headers: { 'Content-Type': 'text/plain; charset=utf-8', ...PLAIN },
     stream: content(file, sizeBytes, close),
   };
+}
+
+async function* wholeFile(
+  files: HostLogFiles,
+  directory: string,
+  path: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const file = await files.openBeneath(directory, path, { links: 'within' });
+  const { sizeBytes } = await file.stat();
+  for await (const chunk of content(file, sizeBytes, () => file.close())) {
+    signal.throwIfAborted();
+    yield chunk;
+  }
 }
 
 /** What it has now: what is written meanwhile would make it endless. */
@@ -93,27 +173,9 @@ async function subdirectory(files: HostLogFiles, directory: string, rest: readon
   const path = [await files.realpath(directory), ...rest].join('/');
   if ((await files.realpath(path)) !== path) return text(404, '404 page not found\n');
   const entries = await files.readdir(path);
-  return (await files.realpath(path)) === path ? listing(entries) : text(404, '404 page not found\n');
+  return (await files.realpath(path)) === path ? directoryPage(entries) : text(404, '404 page not found\n');
 }
 
-const PLAIN = { 'X-Content-Type-Options': 'nosniff' };
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&#34;',
-  "'": '&#39;',
-};
-
-/** As Go's file server writes it, which programs read. */
-function listing(entries: readonly { readonly name: string; readonly kind: string }[]): Reply {
-  const links = entries.slice(0, MAX_ENTRIES).map(({ name, kind }) => {
-    // A name need be no text, and then no URL leads to it.
-    const legible = name.toWellFormed();
-    const shown = kind === 'directory' ? `${legible}/` : legible;
-    const href = shown.split('/').map(encodeURIComponent).join('/');
-    return `<a href="${href}">${shown.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')}</a>\n`;
-  });
-  const body = `<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n${links.join('')}</pre>\n`;
-  return { status: 200, headers: { 'Content-Type': 'text/html; charset=utf-8', ...PLAIN }, body };
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -27,6 +27,13 @@ export type { ListenAddress } from './http-listener.ts';
 export { type LogComponents, type LogEndpointOptions, logEndpoints } from './log-endpoint.ts';
 export type { ContainerLogOptions } from './log-query.ts';
 export type { MetricsText } from './metrics-answer.ts';
+export type { NodeJournal } from './node-log/journal.ts';
+export { journalctl } from './node-log/journalctl.ts';
+export type { TaskStack } from './pprof/async-tasks.ts';
+export { InspectorProfiler, type InspectorProfilerComponents } from './pprof/inspector-profiler.ts';
+export { type PprofComponents, pprofEndpoints } from './pprof/pprof-endpoints.ts';
+export type { Frame, Profile, Sample, ValueType } from './pprof/profile.ts';
+export type { Profiler } from './pprof/profiler.ts';
 export {
   ReadOnlyServer,
   type ReadOnlyServerComponents,

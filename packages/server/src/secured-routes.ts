@@ -52,7 +52,7 @@ const ROUTES: readonly RouteEntry[] = (
     ['statusz', READ, 'statusz'],
     ['flagz', READ, 'flagz'],
     ['verbosity', ['PUT'], 'debug/flags/v'],
-    ['pprof', READ, 'debug/pprof/*'],
+    ['pprof', ['GET'], 'debug/pprof/*'],
     ['explain', READ, 'debug/explain'],
     ['explain', READ, 'debug/explain/:namespace/:pod'],
     ['logs', READ, 'logs/*'],

@@ -45,7 +45,7 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/attach/ns/p/u/c', ['proxy'], ['GET', 'POST']],
   ['/portForward/ns/p', ['proxy'], ['GET', 'POST']],
   ['/portForward/ns/p/u', ['proxy'], ['GET', 'POST']],
-  ['/debug/pprof/profile', ['proxy'], ['GET', 'HEAD']],
+  ['/debug/pprof/profile', ['proxy'], ['GET']],
   ['/debug/flags/v', ['proxy'], ['PUT']],
   ['/debug/explain', ['proxy'], ['GET', 'HEAD']],
   ['/debug/explain/ns/p', ['proxy'], ['GET', 'HEAD']],

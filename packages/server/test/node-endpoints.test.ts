@@ -227,7 +227,11 @@ describe('forms of answers', () => {
 
 describe('/statusz and /flagz', () => {
   const statusz = { startTimeMs: 1000, binaryVersion: 'v1.36.3', runtimeVersion: 'node v24', paths: ['/healthz'] };
-  const pages = zpageEndpoints({ clock: { now: () => 63_999 }, statusz, flagz: () => ({ v: '2' }) });
+  const pages = zpageEndpoints({
+    clock: { now: () => 63_999 },
+    statusz,
+    flagz: () => ({ v: '2', 'anonymous-auth': 'false' }),
+  });
   const JSON_OF = (kind: string, version: string): string => `application/json;v=${version};g=config.k8s.io;as=${kind}`;
 
   it.each([
@@ -238,7 +242,8 @@ describe('/statusz and /flagz', () => {
     ['text/plain', 'text'],
     ['application/json', undefined],
     ['text/html', undefined],
-    [JSON_OF('Statusz', 'v1beta1'), { version: 'v1beta1' }],
+    [JSON_OF('Statusz', 'v1beta1'), { type: 'application/json', version: 'v1beta1' }],
+    [JSON_OF('Statusz', 'v1alpha1').replace('json', 'yaml'), { type: 'application/yaml', version: 'v1alpha1' }],
     [JSON_OF('Statusz', 'v2'), undefined],
     [JSON_OF('Flagz', 'v1beta1'), undefined],
     ['application/json;as=Statusz', undefined],
@@ -249,8 +254,15 @@ describe('/statusz and /flagz', () => {
   it('tell since when the program runs, and how it was started', async () => {
     const { body, headers } = await ask(pages.statusz);
     expect(headers['Content-Type']).toMatch(/^text\/plain/);
-    expect(body).toMatch(/^\nkubelet statusz\nWarning: .*\n\nStarted: 1970-01-01T00:00:01Z\nUp: 62\n/);
-    expect((await ask(pages.flagz)).body).toMatch(/\n\nv: 2\n$/);
+    expect(body).toMatch(
+      /^\nkubelet statusz\nWarning: .*\n\nStarted: Thu Jan {2}1 00:00:01 UTC 1970\nUp: 0 hr 01 min 02 sec\nGo version: node v24\nBinary version: v1.36.3\nPaths: \/healthz\n$/,
+    );
+    expect((await ask(pages.flagz)).body).toMatch(/^\nkubelet flagz\nWarning: .*\nanonymous-auth=false\nv=2\n$/);
+    const yaml = await ask(pages.flagz, { accept: JSON_OF('Flagz', 'v1beta1').replace('json', 'yaml') });
+    expect(yaml.headers['Content-Type']).toBe('application/yaml');
+    expect(yaml.body).toBe(
+      'kind: "Flagz"\napiVersion: "config.k8s.io/v1beta1"\nmetadata:\n  name: "kubelet"\nflags:\n  v: "2"\n  anonymous-auth: "false"\n',
+    );
     expect(JSON.parse((await ask(pages.statusz, { accept: JSON_OF('Statusz', 'v1beta1') })).body)).toEqual({
       ...{ kind: 'Statusz', apiVersion: 'config.k8s.io/v1beta1', metadata: { name: 'kubelet' } },
       ...{ startTime: '1970-01-01T00:00:01Z', uptimeSeconds: 62, goVersion: 'node v24', binaryVersion: 'v1.36.3' },
@@ -399,7 +411,7 @@ describe('/logs/', () => {
     const { body, headers } = await ask(make().logs);
     expect(headers['Content-Type']).toBe('text/html; charset=utf-8');
     expect(body).toContain('<a href="messages">messages</a>\n');
-    expect(body).toContain('<a href="%3Cb%3E%22%26/">&lt;b&gt;&#34;&amp;/</a>\n');
+    expect(body).toContain('<a href="%3Cb%3E%22&/">&lt;b&gt;&#34;&amp;/</a>\n');
     expect((await ask(make().logs, { params: { rest: ['sub'] } })).body).toContain('inner');
   });
 

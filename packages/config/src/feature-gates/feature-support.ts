@@ -11,7 +11,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'CSIVolumeHealth',
   'ChangeContainerStatusOnKubeletRestart',
   'ClusterTrustBundleProjection',
-  'ComponentFlagz',
   'DRAExtendedResource',
   'DRAWorkloadResourceClaims',
   'DisableCPUQuotaWithExclusiveCPUs',

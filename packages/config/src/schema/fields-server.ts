@@ -1,8 +1,7 @@
 import { type Field, field, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, object, oneOf, port, portOrOff, STRING } from './types.ts';
 
-const NO_PROFILES = 'profiles are not served yet';
-const HANDLER_OFF = { accepted: [false] } as const;
+const NO_CONTENTION = 'nothing here waits for a lock: there is no such profile';
 
 /** The endpoints that the kubelet serves. */
 export const serverFields: readonly Field[] = [
@@ -66,14 +65,13 @@ export const serverFields: readonly Field[] = [
     type: BOOLEAN,
     default: false,
     flag: 'contention-profiling',
-    support: warn(NO_PROFILES),
+    support: warn(NO_CONTENTION),
     doc: 'Whether contention is profiled, where enableDebuggingHandlers is true.',
   }),
   field({
     name: 'enableProfilingHandler',
     type: BOOLEAN,
     default: true,
-    support: warn(NO_PROFILES, HANDLER_OFF),
     doc: 'Whether /debug/pprof is served.',
   }),
   field({
@@ -92,7 +90,6 @@ export const serverFields: readonly Field[] = [
     name: 'enableSystemLogQuery',
     type: BOOLEAN,
     default: false,
-    support: warn('logs of the node are not queried yet'),
     doc: 'Whether /logs answers queries. Needs enableSystemLogHandler.',
   }),
 ];

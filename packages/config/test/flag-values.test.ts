@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { parseCommandLine } from '../src/flags/command-line.ts';
+import { flagValues } from '../src/flags/flag-values.ts';
+
+const values = (...argv: string[]) => flagValues(parseCommandLine(argv));
+
+describe('values of flags', () => {
+  it('are those that upstream prints: of each flag, by its name, its default where nothing is given', () => {
+    const all = values();
+    expect(Object.keys(all)).toEqual(Object.keys(all).sort());
+    expect(all).toMatchObject({
+      ...{
+        address: '0.0.0.0',
+        'anonymous-auth': 'true',
+        'authorization-mode': 'AlwaysAllow',
+        config: '',
+        help: 'false',
+      },
+      ...{ 'cluster-dns': '[]', 'eviction-hard': '', 'max-pods': '110' },
+      ...{ 'housekeeping-interval': '10s', 'sync-frequency': '1m0s', 'streaming-connection-idle-timeout': '4h0m0s' },
+      ...{
+        'node-labels': '',
+        'register-with-taints': '',
+        'maximum-dead-containers': '-1',
+        'root-dir': '/var/lib/kubelet',
+      },
+    });
+  });
+
+  it('are what the command line gives, in one form', () => {
+    const given = [
+      '--config=/k.yaml',
+      '--anonymous-auth=F',
+      '--cluster-dns=10.0.0.10',
+      '--cluster-dns=a,"b,c"',
+      '--max-pods=0x10',
+    ];
+    const maps = ['--system-reserved=memory=1Gi,cpu=100m', '--eviction-hard=b<1,a<2', '--node-labels=z=1,a=2'];
+    const others = [
+      '--sync-frequency=90s',
+      '--minimum-container-ttl-duration=60s',
+      '--register-with-taints=a=b:NoSchedule',
+    ];
+    expect(values(...given, ...maps, ...others)).toMatchObject({
+      ...{ config: '/k.yaml', 'anonymous-auth': 'false', 'cluster-dns': '[10.0.0.10,a,"b,c"]', 'max-pods': '16' },
+      ...{ 'system-reserved': 'cpu=100m,memory=1Gi', 'eviction-hard': 'a<2,b<1', 'node-labels': 'a=2,z=1' },
+      ...{
+        'sync-frequency': '1m30s',
+        'minimum-container-ttl-duration': '1m0s',
+        'register-with-taints': 'a=b:NoSchedule',
+      },
+    });
+  });
+
+  it('W4: are without secrets', () => {
+    const all = values('--manifest-url-header=Authorization:Bearer hush');
+    expect(all['manifest-url-header']).toBe('CLASSIFIED');
+    expect(JSON.stringify(all)).not.toContain('hush');
+  });
+});

@@ -1,0 +1,142 @@
+import { patternProblem } from './pattern-problem.ts';
+
+/** What a query asks of the node's logs, checked. */
+export interface NodeLogQuery {
+  /** Of systemd, or whose name is that of a file. */
+  readonly services: readonly string[];
+  /** The one file that is asked for in place of services, relative to the directory of logs. */
+  readonly file?: string;
+  readonly options: NodeLogQueryOptions;
+}
+
+export interface NodeLogQueryOptions {
+  /** RFC 3339. */
+  readonly sinceTime?: string;
+  readonly untilTime?: string;
+  readonly tailLines?: number;
+  /** 0 is this boot, -1 the one before. */
+  readonly boot?: number;
+  /** A regular expression that lines must match. */
+  readonly pattern?: string;
+}
+
+/** A query, or the status and words that refuse it; `undefined` where there is none: a file is asked for by its path. */
+export type ParsedNodeLogQuery =
+  | { readonly query: NodeLogQuery }
+  | { readonly query?: undefined; readonly status: 400 | 406; readonly message: string }
+  | undefined;
+
+const MAX_SERVICES = 4;
+const MAX_SERVICE_BYTES = 256;
+const MAX_TAIL_LINES = 100_000;
+/** Whatever is not of these could be taken for something else by who gets it. */
+const UNSAFE = /[^a-zA-Z\-_.:0-9@]/;
+const RFC3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/**
+ * Reads the query of `/logs/`, as `newNodeLogQuery` and `validate` of `pkg/kubelet/kubelet_server_journal.go` do, with their
+ * words. Whether a file is there is left to whoever opens it.
+ * @param hasPath whether the path asks for something already
+ */
+export function parseNodeLogQuery(query: URLSearchParams, hasPath: boolean): ParsedNodeLogQuery {
+  const problems: string[] = [];
+  const asked = query.getAll('query');
+  const files = asked.filter((one) => /[/\\]/.test(one));
+  const services = asked.filter((one) => !/[/\\]/.test(one) && one.trim() !== '');
+  if (asked.length > 0 && files.length + services.length === 0) {
+    problems.push(invalid('query', asked, 'may not be empty'));
+  }
+  const options = {
+    ...time(query, 'sinceTime', problems),
+    ...time(query, 'untilTime', problems),
+    ...number(query, 'boot', problems),
+    ...number(query, 'tailLines', problems),
+    ...(query.get('pattern') && { pattern: query.get('pattern') ?? '' }),
+  };
+  if (problems.length > 0) return { status: 400, message: aggregate(problems) };
+  const hasOptions = Object.keys(options).length > 0;
+  if (asked.length === 0 && !hasOptions) return undefined;
+  if (hasPath) return { status: 406, message: 'path not allowed in query mode' };
+  problems.push(...serviceProblems(services));
+  problems.push(...shapeProblems(services, files, hasOptions));
+  problems.push(...optionProblems(options));
+  if (problems.length > 0) return { status: 406, message: aggregate(problems) };
+  const [file] = files;
+  return { query: { services, options, ...(file !== undefined && { file }) } };
+}
+
+function serviceProblems(services: readonly string[]): readonly string[] {
+  const problems = services.flatMap((service) => {
+    if (Buffer.byteLength(service) > MAX_SERVICE_BYTES) {
+      return [invalid('query', service, `length must be less than ${MAX_SERVICE_BYTES}`)];
+    }
+    return UNSAFE.test(service) ? [invalid('query', service, 'input contains unsupported characters')] : [];
+  });
+  if (services.length <= MAX_SERVICES) return problems;
+  return [...problems, `query: Too many: ${services.length}: must have at most ${MAX_SERVICES} items`];
+}
+
+function shapeProblems(services: readonly string[], files: readonly string[], hasOptions: boolean): readonly string[] {
+  if (files.length === 0 && services.length === 0) return ['query: Required value: cannot be empty with options'];
+  if (files.length > 0 && services.length > 0) {
+    const both = `[${files.join(' ')}], [${services.join(' ')}]`;
+    return [invalid('query', both, 'cannot specify a file and service')];
+  }
+  if (files.length > 1) return [invalid('query', files, 'cannot specify more than one file')];
+  return files.length === 1 && hasOptions ? [invalid('query', files, 'cannot specify file with options')] : [];
+}
+
+function optionProblems({ sinceTime, untilTime, boot, tailLines, pattern }: NodeLogQueryOptions): readonly string[] {
+  const problems: string[] = [];
+  if (sinceTime !== undefined && untilTime !== undefined && timeMs(sinceTime) > timeMs(untilTime)) {
+    problems.push(invalid('untilTime', untilTime, 'must be after `sinceTime`'));
+  }
+  if (boot !== undefined && boot > 0) problems.push(invalid('boot', boot, 'must be less than 1'));
+  if (tailLines !== undefined && (tailLines < 0 || tailLines > MAX_TAIL_LINES)) {
+    problems.push(invalid('tailLines', tailLines, `must be between 0 and ${MAX_TAIL_LINES}, inclusive`));
+  }
+  const problem = pattern === undefined ? undefined : patternProblem(pattern);
+  if (pattern !== undefined && problem !== undefined) problems.push(invalid('pattern', pattern, problem));
+  return problems;
+}
+
+function time(query: URLSearchParams, name: 'sinceTime' | 'untilTime', problems: string[]): NodeLogQueryOptions {
+  const value = query.get(name) ?? '';
+  if (value === '') return {};
+  const [, date] = RFC3339.exec(value) ?? [];
+  // A day that its month has not got would be taken for one of the next.
+  const isDay = date !== undefined && isCalendarDay(date);
+  if (isDay) return { [name]: value };
+  problems.push(invalid(name, value, 'invalid time format'));
+  return {};
+}
+
+function isCalendarDay(date: string): boolean {
+  const ms = Date.parse(`${date}T00:00:00Z`);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);
+}
+
+function number(query: URLSearchParams, name: 'boot' | 'tailLines', problems: string[]): NodeLogQueryOptions {
+  const value = query.get(name) ?? '';
+  if (value === '') return {};
+  const isNumber = /^[+-]?\d+$/.test(value);
+  if (isNumber && Number.isSafeInteger(Number(value))) return { [name]: Number(value) };
+  const problem = isNumber ? 'value out of range' : 'invalid syntax';
+  problems.push(invalid(name, value, `strconv.Atoi: parsing ${JSON.stringify(value)}: ${problem}`));
+  return {};
+}
+
+/** @param value an RFC 3339 time */
+export function timeMs(value: string): number {
+  return Date.parse(value.replace(',', '.'));
+}
+
+function invalid(field: string, value: unknown, detail: string): string {
+  return `${field}: Invalid value: ${JSON.stringify(value)}: ${detail}`;
+}
+
+/** As `Aggregate` of apimachinery words them: each once. */
+function aggregate(problems: readonly string[]): string {
+  const all = [...new Set(problems)];
+  return all.length === 1 ? (all[0] ?? '') : `[${all.join(', ')}]`;
+}

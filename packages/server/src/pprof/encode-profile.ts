@@ -1,0 +1,95 @@
+import type { Frame, Profile, ValueType } from './profile.ts';
+import { ProtoWriter } from './proto-writer.ts';
+
+/** The mapping that all locations are of: it says that nothing is left to be looked up in a binary. */
+const MAPPING_ID = 1;
+const NANOSECONDS = 1e6;
+
+/**
+ * A profile as `go tool pprof` reads it (`profile.proto` of github.com/google/pprof), not compressed yet. The numbers of the
+ * fields are that file's.
+ * @param program what ran, for the mapping
+ */
+export function encodeProfile(profile: Profile, program: string): Uint8Array {
+  const strings = new Table<string>((text) => text);
+  // The first string is the empty one.
+  strings.idOf('');
+  const functions = new Table<Frame>(({ name, file, line }) => JSON.stringify([name, file, line]));
+  const text = (value: string): number => strings.idOf(value) - 1;
+  const valueType = ({ type, unit }: ValueType) => {
+    return (inner: ProtoWriter): void => {
+      inner.number(1, text(type));
+      inner.number(2, text(unit));
+    };
+  };
+
+  const out = new ProtoWriter();
+  for (const type of profile.sampleTypes) out.message(1, valueType(type));
+  for (const { stack, values } of profile.samples) {
+    out.message(2, (sample) => {
+      sample.packed(
+        1,
+        stack.map((frame) => functions.idOf(frame)),
+      );
+      sample.packed(2, values);
+    });
+  }
+  out.message(3, (mapping) => {
+    mapping.number(1, MAPPING_ID);
+    mapping.number(5, text(program));
+    for (const isThere of [7, 8, 9]) mapping.number(isThere, 1);
+  });
+  for (const [id, frame] of functions.entries()) {
+    out.message(4, (location) => {
+      location.number(1, id);
+      location.number(2, MAPPING_ID);
+      location.message(4, (line) => {
+        line.number(1, id);
+        line.number(2, frame.line);
+      });
+    });
+    out.message(5, (fn) => {
+      fn.number(1, id);
+      fn.number(2, text(frame.name));
+      fn.number(3, text(frame.name));
+      fn.number(4, text(frame.file));
+      fn.number(5, frame.line);
+    });
+  }
+  out.number(9, profile.timeMs * NANOSECONDS);
+  out.number(10, (profile.durationMs ?? 0) * NANOSECONDS);
+  const { period } = profile;
+  if (period !== undefined) {
+    out.message(11, valueType(period));
+    out.number(12, period.value);
+  }
+  out.packed(13, (profile.comments ?? []).map(text));
+  out.number(14, text(profile.defaultType));
+  // Last: by now all of them are known.
+  for (const [, value] of strings.entries()) out.text(6, value);
+  return out.bytes();
+}
+
+/** Gives each value a number, from 1 on. */
+class Table<T> {
+  readonly #keyOf: (value: T) => string;
+  readonly #ids = new Map<string, number>();
+  readonly #values: T[] = [];
+
+  constructor(keyOf: (value: T) => string) {
+    this.#keyOf = keyOf;
+  }
+
+  idOf(value: T): number {
+    const key = this.#keyOf(value);
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
+    this.#values.push(value);
+    this.#ids.set(key, this.#values.length);
+    return this.#values.length;
+  }
+
+  *entries(): Generator<readonly [number, T]> {
+    for (const [index, value] of this.#values.entries()) yield [index + 1, value];
+  }
+}

@@ -1,0 +1,156 @@
+import type { HeapProfiler, Profiler as InspectorProfilerDomain, Session } from 'node:inspector';
+import { type Clock, sleep } from '@node-agent/async';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { ServerError } from '../errors.ts';
+import type { Profile } from './profile.ts';
+import type { Profiler } from './profiler.ts';
+import { TraceEvents } from './trace-events.ts';
+import { cpuProfileOf, heapProfileOf } from './v8-profiles.ts';
+
+/** What {@link InspectorProfiler} works with. */
+export interface InspectorProfilerComponents {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+/** As Go's: 100 samples a second, and one of each half MiB that is asked for. */
+const CPU_INTERVAL_MS = 10;
+const HEAP_INTERVAL_BYTES = 512 * 1024;
+const TRACE_CATEGORIES = ['v8', 'node', 'node.perf', 'node.async_hooks'];
+const MAX_TRACE_BYTES = 64 * 2 ** 20;
+
+/** Profiles this process's main thread by V8's own sampling, through `node:inspector`; no port is opened. */
+export class InspectorProfiler implements Profiler {
+  readonly #components: WithDefaults<InspectorProfilerComponents>;
+  readonly #busy = new Set<string>();
+  /** Samples the heap for as long as this lasts. */
+  #heap: Session | undefined;
+
+  constructor(components: InspectorProfilerComponents = {}) {
+    this.#components = withDefaults(components);
+  }
+
+  /** Samples the heap until `signal` is aborted: profiles of it hold what was asked for since. Where that cannot be, the log says why. */
+  async start(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    try {
+      await this.#sampleHeap();
+    } catch (err) {
+      this.#components.logger.warn({ err }, 'The heap cannot be sampled: there are no profiles of it');
+    }
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    this.#heap?.disconnect();
+    this.#heap = undefined;
+  }
+
+  async cpu(durationMs: number, signal: AbortSignal): Promise<Profile> {
+    return await this.#alone('cpu profiling already in use', async (session) => {
+      await post(session, 'Profiler.enable');
+      await post(session, 'Profiler.setSamplingInterval', { interval: CPU_INTERVAL_MS * 1000 });
+      const timeMs = this.#components.clock.now();
+      await post(session, 'Profiler.start');
+      // Stopped though nobody wants it: V8 takes hardly a sample for the next one where the connection is cut instead.
+      const stop = () => post<{ profile: InspectorProfilerDomain.Profile }>(session, 'Profiler.stop');
+      try {
+        await sleep(this.#components.clock, durationMs, signal);
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+      return cpuProfileOf((await stop()).profile, timeMs, CPU_INTERVAL_MS);
+    });
+  }
+
+  async heap(): Promise<Profile> {
+    const session = this.#heap;
+    if (session === undefined) throw new ServerError('Busy', 'the heap is not sampled');
+    const { profile } = await post<HeapProfiler.GetSamplingProfileReturnType>(
+      session,
+      'HeapProfiler.getSamplingProfile',
+    );
+    return heapProfileOf(profile, 'inuse_space', this.#components.clock.now(), HEAP_INTERVAL_BYTES);
+  }
+
+  async allocations(durationMs: number, signal: AbortSignal): Promise<Profile> {
+    const { clock } = this.#components;
+    const wasSampling = this.#heap !== undefined;
+    return await this.#alone('allocation profiling already in use', async (session) => {
+      // V8 samples for one at a time.
+      this.#heap?.disconnect();
+      this.#heap = undefined;
+      try {
+        await post(session, 'HeapProfiler.startSampling', {
+          samplingInterval: HEAP_INTERVAL_BYTES / 16,
+          includeObjectsCollectedByMajorGC: true,
+          includeObjectsCollectedByMinorGC: true,
+        });
+        const timeMs = clock.now();
+        await sleep(clock, durationMs, signal);
+        const { profile } = await post<HeapProfiler.StopSamplingReturnType>(session, 'HeapProfiler.stopSampling');
+        return { ...heapProfileOf(profile, 'alloc_space', timeMs, HEAP_INTERVAL_BYTES / 16), durationMs };
+      } finally {
+        session.disconnect();
+        if (wasSampling) await this.#sampleHeap();
+      }
+    });
+  }
+
+  async trace(durationMs: number, signal: AbortSignal): Promise<Uint8Array> {
+    return await this.#alone('tracing is already enabled', async (session) => {
+      const events = new TraceEvents(MAX_TRACE_BYTES);
+      const complete = new Promise<void>((resolve) => session.once('NodeTracing.tracingComplete', () => resolve()));
+      session.on('NodeTracing.dataCollected', ({ params }) => events.add(params.value));
+      await post(session, 'NodeTracing.start', { traceConfig: { includedCategories: TRACE_CATEGORIES } });
+      try {
+        await sleep(this.#components.clock, durationMs, signal);
+      } finally {
+        await post(session, 'NodeTracing.stop');
+        await complete;
+      }
+      return events.json();
+    });
+  }
+
+  /** @param busy what is said to a second one */
+  async #alone<T>(busy: string, use: (session: Session) => Promise<T>): Promise<T> {
+    if (this.#busy.has(busy)) throw new ServerError('Busy', busy);
+    this.#busy.add(busy);
+    try {
+      const session = await connected();
+      try {
+        return await use(session);
+      } finally {
+        // With it ends whatever it has begun.
+        session.disconnect();
+      }
+    } finally {
+      this.#busy.delete(busy);
+    }
+  }
+
+  async #sampleHeap(): Promise<void> {
+    const session = await connected();
+    await post(session, 'HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES });
+    this.#heap = session;
+  }
+}
+
+/** Loaded when it is needed: most nodes are never looked into. */
+async function connected(): Promise<Session> {
+  const inspector = await import('node:inspector');
+  const session = new inspector.Session();
+  session.connect();
+  return session;
+}
+
+function post<T = unknown>(session: Session, method: string, params: object = {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    session.post(method, params, (err: Error | null, result?: object) => {
+      if (err) reject(err);
+      else resolve(result as T);
+    });
+  });
+}

@@ -1,0 +1,154 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { type Clock, sleep } from '@node-agent/async';
+import { errorText, withDefaults } from '@node-agent/telemetry';
+import type { Call, Endpoints } from '../call.ts';
+import { ServerError } from '../errors.ts';
+import type { Answer } from '../exchange.ts';
+import { type Reply, text } from '../reply.ts';
+import { type TaskStack, taskProfile } from './async-tasks.ts';
+import { encodeProfile } from './encode-profile.ts';
+import { indexPage } from './index-page.ts';
+import { deltaOf, type Profile } from './profile.ts';
+import { profileText } from './profile-text.ts';
+import type { Profiler } from './profiler.ts';
+
+/** What profiles are made of. */
+export interface PprofComponents {
+  readonly clock?: Clock;
+  readonly profiler: Profiler;
+  /** What is under way: a stack of words for each, what it waits for first. */
+  tasks(): Iterable<TaskStack>;
+  /** The program and its arguments. */
+  readonly commandLine: readonly string[];
+}
+
+/** How long something may be looked at; upstream has no bound. */
+const MAX_SECONDS = 600;
+const CPU_SECONDS = 30;
+const TRACE_SECONDS = 1;
+const ALLOCATION_SECONDS = 10;
+const GO_PPROF = { 'X-Go-Pprof': '1' };
+const UNKNOWN: Reply = text(404, 'Unknown profile\n', GO_PPROF);
+
+/**
+ * `/debug/pprof/` of a {@link SecuredServer}, as Go's `net/http/pprof` serves it: profiles in pprof's format, gzipped, which
+ * `go tool pprof` reads. `goroutine` is what the program has under way; `allocs` is what was asked for within `seconds`, 10 by
+ * default; `trace` is Chrome's trace events, in JSON.
+ */
+export function pprofEndpoints(given: PprofComponents): Endpoints {
+  const node = withDefaults(given);
+  return {
+    async pprof(call) {
+      const [name, ...more] = call.params.rest;
+      if (more.length > 0) return UNKNOWN;
+      try {
+        return await page(node, name, call);
+      } catch (error) {
+        call.signal.throwIfAborted();
+        return text(500, `${errorText(error)}\n`, GO_PPROF);
+      }
+    },
+  };
+}
+
+type Node = PprofComponents & { readonly clock: Clock };
+
+async function page(node: Node, name: string | undefined, call: Call): Promise<Answer> {
+  const { profiler, clock } = node;
+  const { query } = call;
+  switch (name) {
+    case undefined:
+      return indexPage([...node.tasks()].length);
+    case 'cmdline':
+      return text(200, node.commandLine.join('\0'));
+    case 'symbol':
+      // Profiles of this program say all names themselves.
+      return text(200, 'num_symbols: 0\n');
+    case 'profile': {
+      const durationMs = lasting(query, CPU_SECONDS, call);
+      if (durationMs === undefined) return tooLong();
+      const profile = await enabled('CPU profiling', profiler.cpu(durationMs, call.signal));
+      return await profileAnswer(node, name, profile);
+    }
+    case 'trace': {
+      const durationMs = lasting(query, TRACE_SECONDS, call);
+      if (durationMs === undefined) return tooLong();
+      const bytes = await enabled('tracing', profiler.trace(durationMs, call.signal));
+      return { status: 200, headers: { ...attachment('trace'), 'Content-Type': 'application/json' }, bytes };
+    }
+    case 'allocs': {
+      const durationMs = lasting(query, ALLOCATION_SECONDS, call);
+      if (durationMs === undefined) return tooLong();
+      const profile = await enabled('allocation profiling', profiler.allocations(durationMs, call.signal));
+      return isDebug(query) ? text(200, profileText(name, profile)) : await profileAnswer(node, name, profile);
+    }
+    case 'heap':
+      return await snapshot(node, name, call, () => profiler.heap());
+    case 'goroutine':
+      return await snapshot(node, name, call, async () => taskProfile(node.tasks(), clock.now()));
+    default:
+      return UNKNOWN;
+  }
+}
+
+/** A profile of now, or of what changes within the seconds that are asked for. */
+async function snapshot(node: Node, name: string, call: Call, take: () => Promise<Profile>): Promise<Answer> {
+  const { query, signal } = call;
+  const seconds = query.get('seconds') ?? '';
+  if (seconds === '') {
+    const profile = await take();
+    return isDebug(query) ? text(200, profileText(name, profile)) : await profileAnswer(node, name, profile);
+  }
+  const count = wholeNumber(seconds);
+  if (count === undefined || count <= 0) {
+    return text(400, 'invalid value for "seconds" - must be a positive integer\n', GO_PPROF);
+  }
+  if (isDebug(query)) return text(400, 'seconds and debug params are incompatible\n', GO_PPROF);
+  if (count > MAX_SECONDS) return tooLong();
+  call.takeTime();
+  const before = await take();
+  await sleep(node.clock, count * 1000, signal);
+  return await profileAnswer(node, `${name}-delta`, deltaOf(before, await take()));
+}
+
+/** What is asked for in `seconds`, in milliseconds, `usual` where it says nothing that makes sense; `undefined` for too long. */
+function lasting(query: URLSearchParams, usual: number, call: Call): number | undefined {
+  const asked = Number(query.get('seconds') ?? '');
+  const seconds = asked > 0 ? asked : usual;
+  if (seconds > MAX_SECONDS) return undefined;
+  call.takeTime();
+  return seconds * 1000;
+}
+
+/** @throws ServerError `Busy`, in Go's words; the signal's reason */
+async function enabled<T>(what: string, taking: Promise<T>): Promise<T> {
+  try {
+    return await taking;
+  } catch (error) {
+    if (ServerError.is(error) && error.code === 'Busy')
+      throw new ServerError('Busy', `Could not enable ${what}: ${error.message}`);
+    throw error;
+  }
+}
+
+async function profileAnswer({ commandLine }: Node, name: string, profile: Profile): Promise<Answer> {
+  const bytes = await promisify(gzip)(encodeProfile(profile, commandLine[0] ?? ''));
+  return { status: 200, headers: { ...attachment(name), 'Content-Type': 'application/octet-stream' }, bytes };
+}
+
+function attachment(name: string): Readonly<Record<string, string>> {
+  return { 'X-Content-Type-Options': 'nosniff', 'Content-Disposition': `attachment; filename="${name}"` };
+}
+
+function isDebug(query: URLSearchParams): boolean {
+  return (wholeNumber(query.get('debug') ?? '') ?? 0) !== 0;
+}
+
+function wholeNumber(given: string): number | undefined {
+  return /^[+-]?\d{1,15}$/.test(given) ? Number(given) : undefined;
+}
+
+function tooLong(): Reply {
+  return text(400, `invalid value for "seconds" - must be at most ${MAX_SECONDS}\n`, GO_PPROF);
+}

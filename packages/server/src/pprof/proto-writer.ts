@@ -1,0 +1,46 @@
+/** Writes a message of protobuf, field by field: what is 0 or empty is left out, as proto3 has it. */
+export class ProtoWriter {
+  readonly #bytes: number[] = [];
+
+  /** An int64, a uint64 or a bool; whole, and exact up to 2^53. */
+  number(field: number, value: number): void {
+    if (value === 0) return;
+    this.#varint(field * 8);
+    this.#varint(value);
+  }
+
+  /** Repeated numbers, packed: each stands, though it be 0. */
+  packed(field: number, values: readonly number[]): void {
+    const inner = new ProtoWriter();
+    for (const value of values) inner.#varint(value);
+    this.#delimited(field, inner.#bytes);
+  }
+
+  message(field: number, write: (inner: ProtoWriter) => void): void {
+    const inner = new ProtoWriter();
+    write(inner);
+    this.#delimited(field, inner.#bytes);
+  }
+
+  /** Of repeated strings: each stands, though it be empty. */
+  text(field: number, value: string): void {
+    this.#delimited(field, Buffer.from(value.toWellFormed()));
+  }
+
+  bytes(): Uint8Array {
+    return Uint8Array.from(this.#bytes);
+  }
+
+  #delimited(field: number, bytes: Iterable<number> & { readonly length: number }): void {
+    this.#varint(field * 8 + 2);
+    this.#varint(bytes.length);
+    for (const byte of bytes) this.#bytes.push(byte);
+  }
+
+  #varint(value: number): void {
+    // What is below 0 is written as the 64 bits of its two's complement.
+    let rest = BigInt.asUintN(64, BigInt(Math.trunc(value)));
+    for (; rest > 0x7fn; rest >>= 7n) this.#bytes.push(Number(rest & 0x7fn) | 0x80);
+    this.#bytes.push(Number(rest));
+  }
+}

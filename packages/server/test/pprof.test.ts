@@ -1,0 +1,379 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { FakeClock } from '@node-agent/async/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Call } from '../src/call.ts';
+import { InspectorProfiler, type Profiler, pprofEndpoints, ServerError } from '../src/index.ts';
+import { encodeProfile } from '../src/pprof/encode-profile.ts';
+import { deltaOf, type Profile } from '../src/pprof/profile.ts';
+import { TraceEvents } from '../src/pprof/trace-events.ts';
+import { cpuProfileOf, heapProfileOf } from '../src/pprof/v8-profiles.ts';
+
+const HAS_GO = ((): boolean => {
+  try {
+    execFileSync('go', ['version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+/** The first `go tool pprof` of a machine is compiled. */
+const TIMEOUT_MS = 300_000;
+
+const frame = (name: string, line = 1) => ({ name, file: `/src/${name}.js`, line });
+const profile = (samples: Profile['samples'], timeMs = 1000): Profile => ({
+  sampleTypes: [{ type: 'inuse_space', unit: 'bytes' }],
+  defaultType: 'inuse_space',
+  timeMs,
+  samples,
+});
+
+/** Nothing is under way but what a test says. */
+function profilerOf(parts: Partial<Profiler> = {}): Profiler {
+  const none = async (): Promise<Profile> => profile([]);
+  return { cpu: none, heap: none, allocations: none, trace: async () => Buffer.from('{}'), ...parts };
+}
+
+function callOf(path: string, signal = new AbortController().signal, onTime = (): void => {}): Call {
+  const [name = '', query = ''] = path.split('?');
+  const params = { namespace: '', pod: '', uid: '', container: '', check: '' };
+  return {
+    ...{ method: 'GET', headers: {}, remoteAddress: '127.0.0.1', signal, user: { name: 'u', groups: [] } },
+    takeTime: onTime,
+    body: async () => Buffer.from(''),
+    params: { ...params, rest: name === '' ? [] : name.split('/') },
+    query: new URLSearchParams(query),
+  };
+}
+
+interface Got {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Buffer;
+}
+
+async function ask(profiler: Profiler, call: Call, clock = new FakeClock()): Promise<Got> {
+  const tasks = () => [
+    ['container c: ContainerCreating', 'default/web', 'pod worker'],
+    ['Timeout', 'event loop'],
+    ['Timeout', 'event loop'],
+  ];
+  const answer = await pprofEndpoints({
+    clock,
+    profiler,
+    tasks,
+    commandLine: ['/bin/node', 'kubelet', '-v=2'],
+  }).pprof?.(call);
+  if (answer === undefined || 'stream' in answer) throw new Error('there is no whole answer');
+  return { ...answer, bytes: Buffer.from('body' in answer ? answer.body : answer.bytes) };
+}
+
+describe('/debug/pprof', () => {
+  it('lists what there is, and says the command line and that no symbols are needed', async () => {
+    const index = await ask(profilerOf(), callOf(''));
+    expect(index.headers['Content-Type']).toContain('text/html');
+    for (const name of ['allocs', 'cmdline', 'goroutine', 'heap', 'profile', 'symbol', 'trace']) {
+      expect(index.bytes.toString()).toContain(`<a href="${name}`);
+    }
+    expect((await ask(profilerOf(), callOf('cmdline'))).bytes.toString()).toBe('/bin/node\0kubelet\0-v=2');
+    expect((await ask(profilerOf(), callOf('symbol'))).bytes.toString()).toBe('num_symbols: 0\n');
+  });
+
+  it.each(['block', 'mutex', 'threadcreate', 'nonsense', 'heap/x'])('has no %s', async (name) => {
+    expect(await ask(profilerOf(), callOf(name))).toMatchObject({ status: 404, headers: { 'X-Go-Pprof': '1' } });
+  });
+
+  it.each([
+    ['profile', 30_000],
+    ['profile?seconds=5', 5000],
+    ['profile?seconds=-1', 30_000],
+    ['profile?seconds=x', 30_000],
+    ['profile?seconds=600', 600_000],
+    ['trace', 1000],
+    ['trace?seconds=0.5', 500],
+    ['allocs', 10_000],
+    ['allocs?seconds=2', 2000],
+  ])('%s lasts %d ms', async (path, lasts) => {
+    const durations: number[] = [];
+    let isTimeTaken = false;
+    const during = async (durationMs: number): Promise<Profile> => {
+      durations.push(durationMs);
+      return profile([]);
+    };
+    const trace = async (durationMs: number): Promise<Uint8Array> => {
+      await during(durationMs);
+      return Buffer.from('{}');
+    };
+    const call = callOf(path, undefined, () => {
+      isTimeTaken = true;
+    });
+    const got = await ask(profilerOf({ cpu: during, allocations: during, trace }), call);
+    expect(got.status).toBe(200);
+    expect(durations).toEqual([lasts]);
+    // The time of an answer is no bound of it.
+    expect(isTimeTaken).toBe(true);
+  });
+
+  it.each(['profile?seconds=601', 'trace?seconds=1e9', 'allocs?seconds=601', 'heap?seconds=601'])(
+    '%s is too long',
+    async (path) => {
+      const never = async (): Promise<never> => expect.unreachable('nothing is begun');
+      const got = await ask(profilerOf({ cpu: never, trace: never, allocations: never, heap: never }), callOf(path));
+      expect(got.status).toBe(400);
+      expect(got.bytes.toString()).toBe('invalid value for "seconds" - must be at most 600\n');
+    },
+  );
+
+  it.each([
+    ['profile', 'Could not enable CPU profiling: cpu profiling already in use\n'],
+    ['trace', 'Could not enable tracing: cpu profiling already in use\n'],
+  ])('says of a second %s that one is under way', async (path, words) => {
+    const busy = async (): Promise<never> => {
+      throw new ServerError('Busy', 'cpu profiling already in use');
+    };
+    const got = await ask(profilerOf({ cpu: busy, trace: busy }), callOf(path));
+    expect(got).toMatchObject({ status: 500, headers: { 'X-Go-Pprof': '1' } });
+    expect(got.bytes.toString()).toBe(words);
+  });
+
+  it('W2: ends with its client', async () => {
+    const controller = new AbortController();
+    const profiler = new InspectorProfiler({ clock: new FakeClock() });
+    const asked = ask(profiler, callOf('profile?seconds=30', controller.signal));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    controller.abort(new Error('gone'));
+    await expect(asked).rejects.toThrow('gone');
+    // Another one may be taken at once.
+    const next = new AbortController();
+    const again = profiler.cpu(30_000, next.signal);
+    next.abort(new Error('enough'));
+    await expect(again).rejects.toThrow('enough');
+  });
+
+  it('gives what changed within some seconds', async () => {
+    const clock = new FakeClock();
+    const before = profile([
+      { stack: [frame('a')], values: [10] },
+      { stack: [frame('b')], values: [5] },
+    ]);
+    const after = profile(
+      [
+        { stack: [frame('a')], values: [30] },
+        { stack: [frame('c')], values: [1] },
+      ],
+      3000,
+    );
+    expect(deltaOf(before, after)).toMatchObject({
+      durationMs: 2000,
+      samples: [
+        { stack: [frame('a')], values: [20] },
+        { stack: [frame('b')], values: [-5] },
+        { stack: [frame('c')], values: [1] },
+      ],
+    });
+    let taken = 0;
+    const asked = ask(
+      profilerOf({ heap: async () => (taken++ === 0 ? before : after) }),
+      callOf('heap?seconds=2'),
+      clock,
+    );
+    await clock.advance(2000);
+    expect((await asked).headers['Content-Disposition']).toBe('attachment; filename="heap-delta"');
+    expect(taken).toBe(2);
+    expect((await ask(profilerOf(), callOf('heap?seconds=1&debug=1'))).bytes.toString()).toBe(
+      'seconds and debug params are incompatible\n',
+    );
+    expect((await ask(profilerOf(), callOf('heap?seconds=0'))).bytes.toString()).toContain(
+      'must be a positive integer',
+    );
+  });
+
+  it('shows what is under way as text', async () => {
+    const got = await ask(profilerOf(), callOf('goroutine?debug=1'));
+    expect(got.headers['Content-Type']).toContain('text/plain');
+    expect(got.bytes.toString()).toBe(
+      'goroutine profile: total 3 goroutine\n\n2 @\n#\tTimeout\n#\tevent loop\n\n1 @\n#\tcontainer c: ContainerCreating\n#\tdefault/web\n#\tpod worker\n',
+    );
+  });
+});
+
+describe('profiles of V8', () => {
+  const callFrame = (functionName: string) => ({
+    functionName,
+    scriptId: '1',
+    url: 'file:///a.js',
+    lineNumber: 4,
+    columnNumber: 0,
+  });
+  const node = (id: number, name: string, children: number[] = []) => ({
+    id,
+    callFrame: callFrame(name),
+    hitCount: 0,
+    children,
+  });
+
+  it('count CPU time where it was spent, and no waiting', () => {
+    const nodes = [node(1, '(root)', [2, 4]), node(2, 'outer', [3]), node(3, ''), node(4, '(idle)')];
+    const taken = {
+      nodes,
+      startTime: 1000,
+      endTime: 101_000,
+      samples: [2, 3, 4, 3],
+      timeDeltas: [10_000, 20_000, 30_000, 25_000],
+    };
+    const { samples, durationMs, period } = cpuProfileOf(taken, 5, 10);
+    const outer = { name: 'outer', file: '/a.js', line: 5 };
+    expect(samples).toEqual([
+      { stack: [outer], values: [1, 20_000_000] },
+      { stack: [{ name: '(anonymous)', file: '/a.js', line: 5 }, outer], values: [2, 45_000_000] },
+    ]);
+    expect(durationMs).toBe(100);
+    expect(period).toEqual({ type: 'cpu', unit: 'nanoseconds', value: 10_000_000 });
+  });
+
+  it('count bytes by who asked for them', () => {
+    const leaf = { callFrame: callFrame('leaf'), selfSize: 100, id: 3, children: [] };
+    const caller = { callFrame: callFrame('caller'), selfSize: 0, id: 2, children: [leaf] };
+    const head = { callFrame: callFrame('(root)'), selfSize: 7, id: 1, children: [caller] };
+    const { samples } = heapProfileOf({ head }, 'inuse_space', 1, 512);
+    expect(samples.map(({ stack, values }) => [stack.map(({ name }) => name), values])).toEqual([
+      [['(V8)'], [7]],
+      [['leaf', 'caller'], [100]],
+    ]);
+  });
+
+  it('K4: a trace holds no more events than there is room for', () => {
+    const events = new TraceEvents(20);
+    events.add([{ a: 1 }, { a: 2 }, { a: 3 }, { a: 4 }]);
+    expect(JSON.parse(Buffer.from(events.json()).toString())).toEqual({
+      traceEvents: [{ a: 1 }, { a: 2 }],
+      otherData: { eventsLeftOut: 2 },
+    });
+  });
+});
+
+describe('this process', { timeout: TIMEOUT_MS }, () => {
+  const controller = new AbortController();
+  const profiler = new InspectorProfiler();
+  const kept: unknown[] = [];
+  let running: Promise<void>;
+  let directory = '';
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'pprof-'));
+    running = profiler.start(controller.signal);
+    // The sampling begins in a later turn.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }, TIMEOUT_MS);
+
+  afterAll(async () => {
+    controller.abort();
+    await running;
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  /** Turns of the event loop that take CPU time each. */
+  async function spendCpuTime(ms: number): Promise<void> {
+    const endMs = performance.now() + ms;
+    while (performance.now() < endMs) {
+      burnForTheProfile(15);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  function burnForTheProfile(ms: number): number {
+    const endMs = performance.now() + ms;
+    let sum = 0;
+    while (performance.now() < endMs) for (let index = 0; index < 10_000; index++) sum += Math.sqrt(index);
+    return sum;
+  }
+
+  function allocateForTheProfile(): void {
+    for (let index = 0; index < 300_000; index++) kept.push({ index, text: `number ${index}` });
+  }
+
+  async function top(name: string, bytes: Buffer, ...options: string[]): Promise<string> {
+    const path = join(directory, name);
+    await writeFile(path, bytes);
+    const args = ['tool', 'pprof', ...options, path];
+    return (await promisify(execFile)('go', args, { env: { ...process.env, PPROF_TMPDIR: directory } })).stdout;
+  }
+
+  it('profiles its CPU time, one at a time, and go tool pprof reads it', async (context) => {
+    const [got, second] = await Promise.all([
+      ask(profiler, callOf('profile?seconds=1')),
+      ask(profiler, callOf('profile?seconds=1')),
+      spendCpuTime(1300),
+    ]);
+    expect(second.bytes.toString()).toBe('Could not enable CPU profiling: cpu profiling already in use\n');
+    expect(got.headers).toMatchObject({ 'Content-Type': 'application/octet-stream' });
+    expect(gunzipSync(got.bytes).includes('burnForTheProfile')).toBe(true);
+    if (!HAS_GO) return context.skip('there is no go');
+    const report = await top('profile', got.bytes, '-top');
+    expect(report).toContain('Type: cpu');
+    expect(report).toMatch(/Duration: \d+(\.\d+)?m?s/);
+    const [, flat = ''] = /([\d.]+)(m?s)\s.*burnForTheProfile/.exec(report) ?? [];
+    expect(Number(flat)).toBeGreaterThan(0);
+    expect(report).toMatch(/burnForTheProfile/);
+  });
+
+  it('profiles its heap, and go tool pprof reads it', async (context) => {
+    allocateForTheProfile();
+    const got = await ask(profiler, callOf('heap'));
+    expect(gunzipSync(got.bytes).includes('allocateForTheProfile')).toBe(true);
+    expect((await ask(profiler, callOf('heap?debug=1'))).bytes.toString()).toMatch(
+      /^heap profile: total \d+ bytes \(inuse_space\)\n[\s\S]*allocateForTheProfile/,
+    );
+    if (!HAS_GO) return context.skip('there is no go');
+    const report = await top('heap', got.bytes, '-top', '-unit=MB');
+    expect(report).toContain('Type: inuse_space');
+    const [, flat = '0'] = /([\d.]+)MB\s.*allocateForTheProfile/.exec(report) ?? [];
+    // 300,000 objects and texts.
+    expect(Number(flat)).toBeGreaterThan(5);
+  });
+
+  it('profiles what it allocates, held or not, and its heap again after that', async (context) => {
+    const [got] = await Promise.all([
+      ask(profiler, callOf('allocs?seconds=0.5')),
+      (async () => {
+        for (let turn = 0; turn < 5; turn++) {
+          await new Promise((resolve) => setTimeout(resolve, 60));
+          kept.length = 0;
+          allocateForTheProfile();
+        }
+      })(),
+    ]);
+    expect(got.status).toBe(200);
+    expect(gunzipSync(got.bytes).includes('allocateForTheProfile')).toBe(true);
+    expect((await ask(profiler, callOf('heap'))).status).toBe(200);
+    if (!HAS_GO) return context.skip('there is no go');
+    expect(await top('allocs', got.bytes, '-top')).toContain('Type: alloc_space');
+  });
+
+  it('shows what is under way to go tool pprof', async (context) => {
+    const got = await ask(profiler, callOf('goroutine'));
+    if (!HAS_GO) return context.skip('there is no go');
+    const report = await top('goroutine', got.bytes, '-top');
+    expect(report).toContain('Type: goroutine');
+    expect(report).toMatch(/\s2\s.*Timeout/);
+    expect(await top('raw', got.bytes, '-raw')).toContain('Samples:\ngoroutine/count[dflt]');
+  });
+
+  it('traces what happens', async () => {
+    const [got] = await Promise.all([ask(profiler, callOf('trace?seconds=0.5')), spendCpuTime(700)]);
+    const { traceEvents } = JSON.parse(got.bytes.toString());
+    expect(traceEvents.length).toBeGreaterThan(0);
+  });
+
+  it('encodes what is below 0, and texts that are none', async (context) => {
+    const samples = [{ stack: [frame('down\ud800'), frame('caller')], values: [-5 * 2 ** 40] }];
+    const bytes = Buffer.from(encodeProfile(profile(samples), '/bin/node'));
+    expect(bytes.includes('down\ufffd')).toBe(true);
+    if (!HAS_GO) return context.skip('there is no go');
+    expect(await top('negative', bytes, '-raw')).toContain(String(-5 * 2 ** 40));
+  });
+});
