@@ -20,6 +20,6 @@ export function nodeLogs(
     } catch (cause) {
       throw new Error(`unable to retrieve container logs for ${containerId}`, { cause });
     }
-    yield* reader.read(path, { ...options, ...(follow && { follow: { containerId: id } }) }, signal);
+    yield* reader.readMixed(path, { ...options, ...(follow && { follow: { containerId: id } }) }, signal);
   };
 }

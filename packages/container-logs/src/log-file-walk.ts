@@ -21,6 +21,8 @@ import { findTailStart } from './tail-start.ts';
 
 /** How long a followed log may be silent before it is looked at, and its container asked for. */
 const POLL_MS = 1000;
+/** How much of a followed log is asked for at a time, while that is enough. */
+const FOLLOWED_BYTES = 4 * 1024;
 
 type Chunks = AsyncIterable<Uint8Array>;
 
@@ -41,6 +43,8 @@ export class LogFileWalk {
   #watch: Promise<void> | undefined;
   #current: FileHandle | undefined;
   #containerEnded = false;
+  /** Whether there may be another file in the place of the one that is read. */
+  #mayBeReplaced = true;
 
   constructor(
     components: WithDefaults<ContainerLogReaderComponents>,
@@ -82,6 +86,7 @@ export class LogFileWalk {
         yield this.#followed(sequence.current, position);
         if (this.#containerEnded && !(await this.#hasSuccessor())) return;
       }
+      this.#mayBeReplaced = true;
       const last = this.#current;
       this.#current = undefined;
       try {
@@ -173,16 +178,29 @@ export class LogFileWalk {
   /** The current file, until another has taken its place or its container has ended, and it is read to its end. */
   async *#followed(file: FileHandle, from: number): AsyncGenerator<Uint8Array, void, undefined> {
     let isLastPass = false;
+    let length = CHUNK_BYTES;
     for (let at = from; ; ) {
       this.#signal.throwIfAborted();
-      const chunk = await file.read(at, CHUNK_BYTES);
+      const chunk = await file.read(at, length);
       at += chunk.length;
       if (chunk.length > 0) yield chunk;
-      else if (isLastPass) return;
+      const isMore = chunk.length === length;
+      // What is written while somebody follows comes in a few lines at a time.
+      length = isMore ? CHUNK_BYTES : FOLLOWED_BYTES;
+      if (isMore) continue;
+      if (isLastPass && chunk.length === 0) return;
+      if (isLastPass) continue;
       // The runtime may have written between the last read and its change to a new file: one more pass.
-      else if (this.#containerEnded || (await this.#hasSuccessor())) isLastPass = true;
+      if (this.#containerEnded || (await this.#isReplaced())) isLastPass = true;
       else await this.#waitForChange();
     }
+  }
+
+  /** Looked at only when something says that there may be another file: writing says no such thing. */
+  async #isReplaced(): Promise<boolean> {
+    if (!this.#mayBeReplaced) return false;
+    this.#mayBeReplaced = false;
+    return await this.#hasSuccessor();
   }
 
   async #hasSuccessor(): Promise<boolean> {
@@ -192,6 +210,7 @@ export class LogFileWalk {
 
   async #waitForChange(): Promise<void> {
     const isHint = await this.#waiter.wait(POLL_MS, this.#signal);
+    if (!isHint) this.#mayBeReplaced = true;
     const { follow } = this.#options;
     if (!isHint && follow) this.#containerEnded = !(await this.#isRunning(follow.containerId));
   }
@@ -209,11 +228,16 @@ export class LogFileWalk {
     }
   }
 
+  #hint(what: 'entry' | 'content'): void {
+    if (what === 'entry') this.#mayBeReplaced = true;
+    this.#waiter.hint();
+  }
+
   #startWatch(): void {
     const { fs, logger } = this.#components;
     const directory = dirname(this.#log.path);
     this.#watch = fs
-      .watch(directory, () => this.#waiter.hint(), this.#watching.signal)
+      .watch(directory, (_name, what) => this.#hint(what), this.#watching.signal)
       .catch((err: unknown) => {
         logger.debug(
           { path: directory, err },

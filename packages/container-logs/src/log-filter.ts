@@ -1,32 +1,10 @@
-import { type CriLogHeader, type LogStream, parseCriLogLine } from './cri-log-line.ts';
-import type { LinePiece } from './split-lines.ts';
+import { CriLogHeaderReader, type LogStream, timestampAt } from './cri-log-line.ts';
+import { OutputBuffer } from './output-buffer.ts';
 
 /** A piece of a container's output: some bytes of one stream. */
 export interface LogChunk {
   readonly stream: LogStream;
   readonly data: Uint8Array;
-}
-
-/** Puts pieces of output that follow each other in one stream together. */
-export class ChunkBatch {
-  #stream: LogStream = 'stdout';
-  #parts: Uint8Array[] = [];
-
-  /** Takes the next piece; gives what was gathered where it is of the other stream. */
-  add({ stream, data }: LogChunk): LogChunk | undefined {
-    const before = stream === this.#stream ? undefined : this.take();
-    this.#stream = stream;
-    this.#parts.push(data);
-    return before;
-  }
-
-  /** Gives what was gathered. */
-  take(): LogChunk | undefined {
-    const parts = this.#parts;
-    if (parts.length === 0) return undefined;
-    this.#parts = [];
-    return { stream: this.#stream, data: Buffer.concat(parts) };
-  }
 }
 
 /** Which output is wanted, and how. */
@@ -35,34 +13,57 @@ export interface LogFilterOptions {
   readonly sinceMs?: number | undefined;
   /** How many bytes are given at most, timestamps counted. */
   readonly limitBytes?: number | undefined;
+  /** How many lines of the files are looked at at most. */
+  readonly maxLines?: number | undefined;
   /** Whether each line begins with its time. */
   readonly timestamps?: boolean | undefined;
   /** One stream alone; both where absent (`PodLogsQuerySplitStreams`). */
   readonly stream?: LogStream | undefined;
+  /** Whether it does not matter which stream output is of: then it comes in larger pieces. */
+  readonly mixed?: boolean | undefined;
+  /** From which length on a line is handed on in pieces; 64 KiB by default. */
+  readonly maxPieceBytes?: number | undefined;
 }
 
-const NEWLINE = 0x0a;
+const [NEWLINE, DOT, UPPER_Z] = [0x0a, 0x2e, 0x5a];
+const NOTHING = new Uint8Array();
+/** A time as output has it takes 30 bytes, and a space. */
+const UTC_TIMESTAMP_BYTES = 30;
 
 /**
- * Turns lines of a log file into output: takes the headers off, joins partial lines, leaves out what is not wanted, and
- * stops at the limit (`logWriter`, `k8s.io/cri-client/pkg/logs`).
+ * Turns the blocks of log files into output: finds the lines, takes their headers off, joins partial lines, leaves out what is
+ * not wanted, and stops at the limit (`logWriter`, `k8s.io/cri-client/pkg/logs`). Nothing is made for a line but its bytes in the
+ * output. Holds no more than `maxPieceBytes` and one block.
  */
 export class LogFilter {
   readonly #options: LogFilterOptions;
-  #header: CriLogHeader | undefined;
+  readonly #maxPieceBytes: number;
+  readonly #header = new CriLogHeaderReader();
+  readonly #output: OutputBuffer;
+  /** The beginning of a line whose end has not come. */
+  #held: Uint8Array = NOTHING;
+  /** Whether the next bytes begin a line of the file. */
+  #startsLine = true;
+  #hasHeader = false;
+  /** The time of a line that comes in pieces. */
+  #timeText = '';
   #remaining: number;
+  #linesLeft: number;
   #atLineStart = true;
   #malformedLines = 0;
   #wellFormedLines = 0;
 
   constructor(options: LogFilterOptions) {
     this.#options = options;
+    this.#maxPieceBytes = options.maxPieceBytes ?? 64 * 1024;
     this.#remaining = options.limitBytes ?? Number.POSITIVE_INFINITY;
+    this.#linesLeft = options.maxLines ?? Number.POSITIVE_INFINITY;
+    this.#output = new OutputBuffer(options.mixed ?? false);
   }
 
-  /** Whether the limit is reached: nothing will be given any more. */
+  /** Whether there is enough: nothing will be given any more. */
   get done(): boolean {
-    return this.#remaining <= 0;
+    return this.#remaining <= 0 || this.#linesLeft < 0;
   }
 
   /** How many lines were no CRI log lines, and left out. */
@@ -75,29 +76,93 @@ export class LogFilter {
     return this.#wellFormedLines;
   }
 
-  /** The output that a piece of a file holds; `undefined` where it is none, or not wanted. */
-  accept({ bytes, startsLine, endsLine }: LinePiece): LogChunk | undefined {
-    if (startsLine) {
-      this.#header = parseCriLogLine(bytes);
-      if (this.#header === undefined) this.#malformedLines++;
-      else this.#wellFormedLines++;
+  /** Takes the next block of a file; gives the output in it. */
+  push(block: Uint8Array): readonly LogChunk[] {
+    this.#output.reserve(this.#held.length + block.length);
+    let start = 0;
+    let end = block.indexOf(NEWLINE);
+    if (end >= 0 && this.#held.length > 0) {
+      this.#take(concat(this.#held, block.subarray(0, end + 1)), true);
+      start = end + 1;
+      end = block.indexOf(NEWLINE, start);
     }
-    const header = this.#header;
-    if (header === undefined || this.done) return undefined;
-    let content = startsLine ? bytes.subarray(header.contentOffset) : bytes;
-    if (header.partial && endsLine && content.at(-1) === NEWLINE) content = content.subarray(0, -1);
-
-    const { sinceMs = Number.NEGATIVE_INFINITY, stream = header.stream, timestamps } = this.#options;
-    if (stream !== header.stream) return undefined;
-    if (header.timeMs < sinceMs) {
-      this.#atLineStart = true;
-      return undefined;
+    for (; end >= 0 && !this.done; end = block.indexOf(NEWLINE, start)) {
+      this.#line(block, start, end + 1, true);
+      start = end + 1;
     }
-    const prefix = timestamps && this.#atLineStart ? `${header.timestamp} ` : '';
-    this.#atLineStart = content.length === 0 || content.at(-1) === NEWLINE;
-    const whole = prefix === '' ? content : Buffer.concat([Buffer.from(prefix), content]);
-    const data = whole.subarray(0, Math.min(whole.length, this.#remaining));
-    this.#remaining -= data.length;
-    return data.length === 0 ? undefined : { stream: header.stream, data };
+    if (!this.done) {
+      const rest = start === 0 ? block : block.subarray(start);
+      const joined = concat(this.#held, rest);
+      // A copy: a block is not kept for a line of it.
+      if (joined.length < this.#maxPieceBytes) this.#held = joined === rest ? rest.slice() : joined;
+      else this.#take(joined, false);
+    }
+    return this.#output.take();
   }
+
+  /** The file has ended, though its last line has not; what comes next is another one's. */
+  endFile(): readonly LogChunk[] {
+    if (this.#held.length > 0 || !this.#startsLine) this.#take(this.#held, true);
+    this.#startsLine = true;
+    return this.#output.take();
+  }
+
+  #take(piece: Uint8Array, endsLine: boolean): void {
+    this.#held = NOTHING;
+    if (!this.done) this.#line(piece, 0, piece.length, endsLine);
+  }
+
+  /** A line, or a piece of one that is too long. */
+  #line(bytes: Uint8Array, start: number, end: number, endsLine: boolean): void {
+    const header = this.#header;
+    const startsLine = this.#startsLine;
+    this.#startsLine = endsLine;
+    let from = start;
+    if (startsLine) {
+      if (--this.#linesLeft < 0) return;
+      this.#hasHeader = header.read(bytes, start, end);
+      if (this.#hasHeader) this.#wellFormedLines++;
+      else this.#malformedLines++;
+      from = header.contentAt;
+    }
+    if (!this.#hasHeader) return;
+    const { sinceMs, stream, timestamps } = this.#options;
+    if (stream !== undefined && stream !== header.stream) return;
+    if (sinceMs !== undefined && header.timeMs < sinceMs) {
+      this.#atLineStart = true;
+      return;
+    }
+    const to = header.partial && endsLine && end > from && bytes[end - 1] === NEWLINE ? end - 1 : end;
+    if (timestamps && startsLine && !endsLine) this.#timeText = timestampAt(bytes, start, header.timeEnd);
+    if (timestamps && this.#atLineStart) this.#timestamp(bytes, startsLine ? start : -1);
+    this.#atLineStart = to === from || bytes[to - 1] === NEWLINE;
+    this.#write(bytes, from, to);
+  }
+
+  /** @param start where the line begins; below 0 where it is of a piece before */
+  #timestamp(bytes: Uint8Array, start: number): void {
+    const { timeEnd } = this.#header;
+    const isAsOutputHasIt =
+      start >= 0 &&
+      timeEnd - start === UTC_TIMESTAMP_BYTES &&
+      bytes[timeEnd - 1] === UPPER_Z &&
+      bytes[start + 19] === DOT;
+    // With the space that follows it.
+    if (isAsOutputHasIt) this.#write(bytes, start, timeEnd + 1);
+    else {
+      const text = Buffer.from(`${start < 0 ? this.#timeText : timestampAt(bytes, start, timeEnd)} `);
+      this.#write(text, 0, text.length);
+    }
+  }
+
+  #write(bytes: Uint8Array, from: number, to: number): void {
+    const length = Math.min(to - from, this.#remaining);
+    if (length <= 0) return;
+    this.#output.write(this.#header.stream, bytes, from, from + length);
+    this.#remaining -= length;
+  }
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  return a.length === 0 ? b : Buffer.concat([a, b]);
 }

@@ -2,13 +2,9 @@ import { isMissing } from '@node-agent/host';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerLogError } from './errors.ts';
 import { LogFileWalk } from './log-file-walk.ts';
-import { ChunkBatch, type LogChunk, LogFilter } from './log-filter.ts';
+import { type LogChunk, LogFilter } from './log-filter.ts';
 import { checkLogOptions, type LogReadOptions } from './log-options.ts';
 import type { ContainerLogReaderComponents, ReaderFiles } from './reader-components.ts';
-import { type LinePiece, LineSplitter } from './split-lines.ts';
-
-/** From which length on a line is handed on in pieces. */
-const MAX_PIECE_BYTES = 64 * 1024;
 
 /**
  * Reads logs of containers as they are on disk, in CRI format (`ReadLogs`, `k8s.io/cri-client/pkg/logs`). Beyond
@@ -28,34 +24,41 @@ export class ContainerLogReader {
    * @throws ContainerLogError; the signal's reason; what the file system and the runtime throw
    */
   async *read(path: string, options: LogReadOptions, signal: AbortSignal): AsyncGenerator<LogChunk, void, undefined> {
+    for await (const chunks of this.#blocks(path, options, false, signal)) yield* chunks;
+  }
+
+  /** As {@link read}, without which stream it is of: in larger pieces where a container writes to both in turn. */
+  async *readMixed(
+    path: string,
+    options: LogReadOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Pick<LogChunk, 'data'>, void, undefined> {
+    for await (const chunks of this.#blocks(path, options, true, signal)) yield* chunks;
+  }
+
+  /** What each block of the files has of output. */
+  async *#blocks(
+    path: string,
+    options: LogReadOptions,
+    mixed: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LogChunk[], void, undefined> {
     const { fs, clock, logger } = this.#components;
     const { tailLines, follow, limitBytes, timestamps, stream } = options;
     const sinceMs = checkLogOptions(options, clock.now());
-    const filter = new LogFilter({ sinceMs, limitBytes, timestamps, stream });
-    const batch = new ChunkBatch();
-    let linesLeft = follow || tailLines === undefined ? Number.POSITIVE_INFINITY : tailLines;
-    /** Output of these lines; ends when there is enough. */
-    const outputOf = function* (pieces: Iterable<LinePiece>): Generator<LogChunk, boolean, undefined> {
-      let hasEnough = false;
-      for (const piece of pieces) {
-        hasEnough = filter.done || (piece.startsLine && linesLeft-- <= 0);
-        if (hasEnough) break;
-        const output = filter.accept(piece);
-        const before = output && batch.add(output);
-        if (before) yield before;
-      }
-      const rest = batch.take();
-      if (rest) yield rest;
-      return hasEnough || filter.done;
-    };
+    const maxLines = follow ? undefined : tailLines;
+    const filter = new LogFilter({ sinceMs, limitBytes, maxLines, timestamps, stream, mixed });
     const walk = new LogFileWalk(this.#components, await realPath(fs, path), { tailLines, sinceMs, follow }, signal);
     try {
       for await (const file of walk.files()) {
-        const lines = new LineSplitter(MAX_PIECE_BYTES);
-        for await (const chunk of file) {
-          if (yield* outputOf(lines.push(chunk))) return;
+        for await (const block of file) {
+          const chunks = filter.push(block);
+          if (chunks.length > 0) yield chunks;
+          if (filter.done) return;
         }
-        if (yield* outputOf(lines.end())) return;
+        const rest = filter.endFile();
+        if (rest.length > 0) yield rest;
+        if (filter.done) return;
       }
       if (filter.wellFormedLines === 0 && filter.malformedLines > 0) {
         throw new ContainerLogError('UnsupportedFormat', `${path}: not a log in CRI format`);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseCriLogLine } from '../src/cri-log-line.ts';
-import { LogFilter, type LogFilterOptions } from '../src/log-filter.ts';
-import { LineSplitter } from '../src/split-lines.ts';
+import { parseCriLogLine, parseTimestamp } from '../src/cri-log-line.ts';
+import { LineTimes } from '../src/line-times.ts';
+import { type LogChunk, LogFilter, type LogFilterOptions } from '../src/log-filter.ts';
 import { text } from './fixtures.ts';
 
 const encode = (line: string): Uint8Array => new TextEncoder().encode(line);
@@ -43,25 +43,6 @@ describe('parseCriLogLine', () => {
   });
 });
 
-describe('LineSplitter', () => {
-  it('gives every byte once, with lines where they were, however the bytes come', () => {
-    const chunks = fc.array(fc.uint8Array({ max: 12, maxLength: 30 }));
-    fc.assert(
-      fc.property(chunks, fc.integer({ min: 1, max: 20 }), (parts, maxPieceBytes) => {
-        const splitter = new LineSplitter(maxPieceBytes);
-        const pieces = [...parts.flatMap((part) => [...splitter.push(part)]), ...splitter.end()];
-        expect(Buffer.concat(pieces.map(({ bytes }) => bytes))).toEqual(Buffer.concat(parts));
-        const lines = Buffer.concat(parts)
-          .toString('latin1')
-          .split(/(?<=\n)/)
-          .filter((line) => line !== '');
-        expect(pieces.filter(({ startsLine }) => startsLine)).toHaveLength(lines.length);
-        expect(pieces.filter(({ endsLine }) => endsLine)).toHaveLength(lines.length);
-      }),
-    );
-  });
-});
-
 describe('LogFilter', () => {
   const lines = [
     '2026-01-01T00:00:00Z stdout P one \n',
@@ -73,10 +54,8 @@ describe('LogFilter', () => {
   ].join('');
 
   function filtered(options: LogFilterOptions, maxPieceBytes = 1000): string {
-    const filter = new LogFilter(options);
-    const splitter = new LineSplitter(maxPieceBytes);
-    const pieces = [...splitter.push(encode(lines)), ...splitter.end()];
-    return text(pieces.flatMap((piece) => filter.accept(piece) ?? []));
+    const filter = new LogFilter({ ...options, maxPieceBytes });
+    return text([...filter.push(encode(lines)), ...filter.endFile()]);
   }
 
   it.each([
@@ -102,5 +81,90 @@ describe('LogFilter', () => {
 
   it('gives the same output where long lines come in pieces', () => {
     expect(filtered({ timestamps: true }, 40)).toBe(filtered({ timestamps: true }));
+  });
+
+  it('gives the same, however the bytes come', () => {
+    const line = fc.constantFrom(...lines.split(/(?<=\n)/), 'x'.repeat(70), '\n', ' ');
+    const options = fc.record(
+      {
+        sinceMs: fc.constantFrom(Date.UTC(2026, 0, 1, 0, 0, 1), Date.UTC(2026, 0, 1, 0, 0, 3)),
+        limitBytes: fc.integer({ min: 0, max: 100 }),
+        maxLines: fc.integer({ min: 0, max: 10 }),
+        timestamps: fc.boolean(),
+        stream: fc.constantFrom('stdout' as const, 'stderr' as const),
+        maxPieceBytes: fc.integer({ min: 40, max: 90 }),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.array(line), fc.array(fc.integer({ min: 1, max: 50 })), options, (all, cuts, wanted) => {
+        const file = encode(all.join(''));
+        const whole = new LogFilter(wanted);
+        const expected = [...whole.push(file), ...whole.endFile()];
+        const filter = new LogFilter(wanted);
+        const got: LogChunk[] = [];
+        let at = 0;
+        for (const cut of [...cuts, file.length]) {
+          got.push(...filter.push(file.subarray(at, at + cut)));
+          at = Math.min(at + cut, file.length);
+        }
+        got.push(...filter.endFile());
+        expect(text(got)).toBe(text(expected));
+        for (const stream of ['stdout', 'stderr'] as const) {
+          const of = (chunks: readonly LogChunk[]) => text(chunks.filter((chunk) => chunk.stream === stream));
+          expect(of(got)).toBe(of(expected));
+        }
+        const mixed = new LogFilter({ ...wanted, mixed: true });
+        const pieces = [...mixed.push(file), ...mixed.endFile()];
+        expect(text(pieces)).toBe(text(expected));
+        if (file.length < 40) expect(pieces.length).toBeLessThanOrEqual(2);
+      }),
+    );
+  });
+
+  it('keeps what it gave: later output is not written into it', () => {
+    const filter = new LogFilter({});
+    const [first] = filter.push(encode('2026-01-01T00:00:00Z stdout F one\n'));
+    const before = text(first ? [first] : []);
+    for (let turn = 0; turn < 1000; turn++) filter.push(encode('2026-01-01T00:00:00Z stdout F two\n'));
+    expect(text(first ? [first] : [])).toBe(before);
+  });
+});
+
+describe('times of lines', () => {
+  const time = (text: string): number => new LineTimes().read(encode(text), 0, text.length);
+
+  it('are those that Date reads, whatever came before', () => {
+    const times = new LineTimes();
+    const at = fc.integer({ min: Date.UTC(1970, 0, 1), max: Date.UTC(2199, 0, 1) });
+    const digits = fc.integer({ min: 1, max: 9 });
+    fc.assert(
+      fc.property(at, digits, fc.integer({ min: -14, max: 14 }), (ms, precision, zone) => {
+        const fraction = String(ms % 1000)
+          .padStart(3, '0')
+          .padEnd(9, '0')
+          .slice(0, precision);
+        const sign = zone < 0 ? '-' : '+';
+        const offset = zone === 0 ? 'Z' : `${sign}${String(Math.abs(zone)).padStart(2, '0')}:30`;
+        const line = `${new Date(ms).toISOString().slice(0, 19)}.${fraction}${offset}`;
+        expect(times.read(encode(line), 0, line.length)).toBeCloseTo(Date.parse(line), 3);
+      }),
+    );
+  });
+
+  it.each([
+    '2016-02-30T00:00:00Z',
+    '2016-00-01T00:00:00Z',
+    '2016-01-01T24:00:00Z',
+    '2016-01-01T00:60:00Z',
+    '2016-01-01T00:00:60Z',
+    '2016-01-01T00:00:00.Z',
+    '2016-01-01T00:00:00+2:00',
+    '2016-01-01T00:00:00Zx',
+    '2016-01-01 00:00:00Z',
+    '2o16-01-01T00:00:00Z',
+  ])('are not %s', (text) => {
+    expect(time(text)).toBeNaN();
+    expect(parseTimestamp(text)).toBeUndefined();
   });
 });
