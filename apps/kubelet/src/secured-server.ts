@@ -3,7 +3,7 @@ import type { Clock, Random } from '@node-agent/async';
 import { type LoadedConfiguration, maskSecrets, renderConfiguration } from '@node-agent/config';
 import type { RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem as fs } from '@node-agent/host';
-import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
+import { type BackgroundService, explainNode, type KubeletView } from '@node-agent/kubelet-core';
 import {
   ClientCaFile,
   checkpointEndpoints,
@@ -33,7 +33,7 @@ import {
   MetricsRegistry,
 } from '@node-agent/telemetry';
 import { accessOf } from './access.ts';
-import { explainNode } from './explain-node.ts';
+import { explanationText } from './explanation-text.ts';
 import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
 import { servingFiles } from './serving-files.ts';
@@ -129,6 +129,7 @@ export async function securedServer(
       renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
       explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       explainNode: () => explainNode(kubelet),
+      explanationText: (value) => explanationText(value, clock.now()),
       configuration: () => renderConfiguration(maskSecrets(configuration)),
     });
     const others = otherEndpoints(loaded, rootDir, { clock, cri, levels, profiler }, kubelet);

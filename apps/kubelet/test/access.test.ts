@@ -5,7 +5,6 @@ import { KubeError } from '@node-agent/kube-client';
 import { describe, expect, test } from 'vitest';
 import { accessOf } from '../src/access.ts';
 import { apiReviewer } from '../src/api-reviewer.ts';
-import { explainNode } from '../src/explain-node.ts';
 
 const never = new AbortController().signal;
 
@@ -117,34 +116,5 @@ describe('the API server as the reviewer', () => {
         { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', metadata: {}, spec },
       ],
     ]);
-  });
-});
-
-test('a node explains which of its pods wait, and what is wrong with itself', () => {
-  const pods = ['waits', 'runs'].map((name) => ({
-    ...{ apiVersion: 'v1', kind: 'Pod', spec: { containers: [] } },
-    metadata: { name, namespace: 'default', uid: name },
-  }));
-  const explained = explainNode({
-    getPods: () => pods,
-    health: () => ({ syncloop: undefined, pleg: 'late', runtime: undefined }),
-    explainEviction: () => ({ conditions: ['MemoryPressure'] }),
-    explain: (namespace, name) => ({
-      pod: { namespace, name, uid: name },
-      ...{ phase: 'Pending', worker: {}, probes: [], runtime: undefined },
-      waitingFor: name === 'waits' ? ['container main: ImagePullBackOff'] : [],
-    }),
-  });
-  expect(explained).toEqual({
-    problems: ['pleg: late'],
-    pods: 2,
-    eviction: { conditions: ['MemoryPressure'] },
-    waiting: [
-      {
-        pod: { namespace: 'default', name: 'waits', uid: 'waits' },
-        phase: 'Pending',
-        waitingFor: ['container main: ImagePullBackOff'],
-      },
-    ],
   });
 });

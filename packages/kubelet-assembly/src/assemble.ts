@@ -1,6 +1,13 @@
 import { Preemption } from '@node-agent/admission';
 import { every } from '@node-agent/async';
-import { type BackgroundService, Kubelet, type RuntimeGate, StartupLatency } from '@node-agent/kubelet-core';
+import {
+  type BackgroundService,
+  Kubelet,
+  noteConditions,
+  PodJournal,
+  type RuntimeGate,
+  StartupLatency,
+} from '@node-agent/kubelet-core';
 import { PodNetwork } from '@node-agent/network';
 import { OomWatcher } from '@node-agent/oom-watcher';
 import type { PodCache } from '@node-agent/pleg';
@@ -64,11 +71,13 @@ export function assembleKubelet<C>(
   const node = new NodeView(settings, facts);
   let clusterNode: ClusterNode | undefined;
 
+  const journal = new PodJournal({ clock });
   const podManager = new PodManager();
   const podConfig = new PodConfig(child('pod-config'));
   const status = new StatusManager({
     ...child('status'),
     onChange(change) {
+      noteConditions(journal, change.pod, change.status);
       clusterNode?.statusWriter.statusChanged(change);
       prober.statusChanged(change.pod.metadata.uid);
     },
@@ -111,6 +120,7 @@ export function assembleKubelet<C>(
     new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) });
   const onSandboxReady = (pod: Pod): void => kubelet.onPodSandboxReady(pod);
   const parts = {
+    journal,
     images: images.manager,
     network,
     volumes,
@@ -151,6 +161,7 @@ export function assembleKubelet<C>(
   });
 
   clusterNode = cluster?.node(child, settings, {
+    journal,
     statuses: status,
     pods: podManager,
     runtime: facts,
@@ -198,6 +209,7 @@ export function assembleKubelet<C>(
       },
       status,
       startup,
+      journal,
       ...(joined && { statusSeen: (uid) => joined.statusWriter.hint(uid), mirrorPods: joined.mirrorPods }),
       generatePodStatus: (pod, runtimeStatus, context) =>
         generateApiPodStatus(pod, runtimeStatus, {

@@ -1,6 +1,6 @@
 import { TaskGroup, withTimeout } from '@node-agent/async';
 import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
-import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
+import type { BackgroundService, KubeletView, PodJournalPort } from '@node-agent/kubelet-core';
 import {
   type Node,
   NodeLease,
@@ -21,6 +21,7 @@ import {
 import type { Logger } from '@node-agent/telemetry';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { followNode } from './node-changes.ts';
+import { notedStatusApi } from './noted-work.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
@@ -29,8 +30,9 @@ const READ_TIMEOUT_MS = 5_000;
 
 /** What the other parts of this node give to those that speak with the API server. */
 export interface NodeParts {
+  readonly journal: PodJournalPort;
   readonly statuses: StatusSource;
-  readonly pods: StatusPods & MirrorPodsComponents['pods'];
+  readonly pods: StatusPods & MirrorPodsComponents['pods'] & { translatePodUid(uid: string): string };
   readonly safety: PodDeletionSafety;
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
@@ -90,7 +92,8 @@ export class ClusterNode {
         return { start: (signal) => together(signal, [pods, source]) };
       },
     };
-    this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api: restStatusApi(client) });
+    const api = notedStatusApi(restStatusApi(client), parts.journal, (uid) => parts.pods.translatePodUid(uid));
+    this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api });
     this.mirrorPods = new MirrorPods({
       ...child('mirror-pods'),
       ...parts.mirrors,

@@ -2,7 +2,7 @@ import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
-import type { BackgroundService } from '@node-agent/kubelet-core';
+import type { BackgroundService, PodJournalPort } from '@node-agent/kubelet-core';
 import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
@@ -14,6 +14,7 @@ import type { PartComponents } from './cluster-ports.ts';
 import { commandRunner } from './command-runner.ts';
 import { appliedResources } from './node-allocation.ts';
 import type { NodeView } from './node-view.ts';
+import { notedCri, notedHooks, notedImages } from './noted-work.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
@@ -22,6 +23,7 @@ const PLEG_REPAIR_MS = 60_000;
 
 /** What containers need of the other parts. */
 export interface ContainerParts {
+  readonly journal: PodJournalPort;
   readonly images: PodRuntimeComponents['images'];
   readonly network: PodNetwork;
   readonly volumes: VolumeManager;
@@ -54,6 +56,7 @@ export class NodeContainers {
     { cri, fs, hookHttp }: Pick<NodePorts, 'cri' | 'fs' | 'hookHttp'>,
     settings: AssemblySettings,
     {
+      journal,
       images,
       network,
       volumes,
@@ -72,9 +75,9 @@ export class NodeContainers {
     this.runtime = new PodRuntime(
       {
         ...child('runtime'),
-        cri,
+        cri: notedCri(cri, journal),
         fs,
-        images,
+        images: notedImages(images, journal),
         network,
         mounts: {
           async containerMounts(pod, container, { podIps, environment }, signal) {
@@ -85,12 +88,15 @@ export class NodeContainers {
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
         },
         probes,
-        hooks: new LifecycleHooks({
-          ...child('lifecycle-hooks'),
-          exec: commandRunner(cri),
-          podIps: (pod, signal) => this.#podIps(pod, node, signal),
-          ...(hookHttp && { http: hookHttp }),
-        }),
+        hooks: notedHooks(
+          new LifecycleHooks({
+            ...child('lifecycle-hooks'),
+            exec: commandRunner(cri),
+            podIps: (pod, signal) => this.#podIps(pod, node, signal),
+            ...(hookHttp && { http: hookHttp }),
+          }),
+          journal,
+        ),
         isPodTerminationRequested: (uid) => pods.isPodTerminationRequested(uid),
         onSandboxReady,
         ...(cgroups && { cgroups }),

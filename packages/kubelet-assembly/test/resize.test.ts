@@ -151,7 +151,9 @@ describe('a resize of a running pod', () => {
     });
     expect(statusOf(node)?.containerStatuses?.[0]?.resources).toEqual(exactly('500m', '100Mi'));
     expect(node.kubelet.explain('default', 'web')?.waitingFor).toContainEqual(
-      expect.stringMatching(/^resize: Deferred: Node didn't have enough resource: cpu/),
+      expect.objectContaining({
+        what: expect.stringMatching(/^resize: Deferred: Node didn't have enough resource: cpu/),
+      }),
     );
     // A new pod finds the room that is left beside what was granted, not beside what is asked for.
     node.setPods([larger, other, sized('third', exactly('500m', '100Mi'))]);
@@ -212,7 +214,7 @@ describe('a resize of a running pod', () => {
     expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 100 * 2 ** 20 });
     expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 100 * 2 ** 20 });
     expect(node.kubelet.explain('default', 'web')?.waitingFor).toContainEqual(
-      expect.stringMatching(/^resize: Error: cannot decrease/),
+      expect.objectContaining({ what: expect.stringMatching(/^resize: Error: cannot decrease/) }),
     );
     used = 10 * 2 ** 20;
     await world.clock.advance(120_000);

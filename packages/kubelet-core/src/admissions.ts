@@ -1,6 +1,7 @@
 import { type LinkedAbort, linkAbort } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { admitPod, answered, releaseAll } from './admit-pod.ts';
+import { type EndStep, noJournal, type PodJournalPort } from './pod-journal.ts';
 import type { AdmitHandler, AdmitResult, Refusal } from './ports.ts';
 
 /** Whom {@link Admissions} asks and tells. */
@@ -11,12 +12,16 @@ export interface AdmissionsComponents {
   readonly activePods: () => readonly Pod[];
   readonly onAdmitted: (pod: Pod) => void;
   readonly onRefused: (pod: Pod, refusal: Refusal) => void;
+  /** Nothing is noted where absent. */
+  readonly journal?: PodJournalPort;
 }
 
 /** A pod about which nothing is decided. */
 interface Applicant {
   readonly pod: Pod;
   readonly stop: LinkedAbort;
+  /** Notes how it was decided. */
+  readonly decided: EndStep;
   /** A handler is at work on it; where none is, it waits for an older applicant to be decided. */
   asking: boolean;
   /** Others are being ended for it: they hold their resources until they are gone. */
@@ -51,7 +56,9 @@ export class Admissions {
    * @param signal ends the asking: nothing is decided then
    */
   ask(pod: Pod, signal: AbortSignal): void {
-    const applicant: Applicant = { pod, stop: linkAbort(signal), asking: false, recovering: false };
+    const { journal = noJournal } = this.#components;
+    const decided = journal.begin(pod.metadata.uid, 'Admission');
+    const applicant: Applicant = { pod, stop: linkAbort(signal), decided, asking: false, recovering: false };
     this.#undecided.set(pod.metadata.uid, applicant);
     this.#consider(applicant);
   }
@@ -61,7 +68,9 @@ export class Admissions {
     const applicant = this.#undecided.get(uid);
     if (applicant === undefined) return false;
     this.#forget(applicant);
-    applicant.stop.abort(new Error('the pod is not to be admitted any more'));
+    const reason = new Error('the pod is not to be admitted any more');
+    applicant.decided({ error: reason, cancelled: true });
+    applicant.stop.abort(reason);
     this.#considerWaiting();
     return true;
   }
@@ -87,6 +96,7 @@ export class Admissions {
       return;
     }
     this.#forget(applicant);
+    applicant.decided(decision.admit ? undefined : { error: `${decision.reason}: ${decision.message}` });
     if (decision.admit) this.#components.onAdmitted(pod);
     else this.#components.onRefused(pod, { admit: false, reason: decision.reason, message: decision.message });
     this.#considerWaiting();

@@ -3,6 +3,7 @@ import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import type { CommonPorts, EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
 import type { AllocationPort } from './allocation.ts';
 import type { PodExplanation } from './explain.ts';
+import type { PodJournal } from './pod-journal.ts';
 import type {
   AdmitHandler,
   BackgroundService,
@@ -48,6 +49,8 @@ export interface Dependencies {
   /** Absent where there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
+  /** Keeps what happens to each pod, for {@link KubeletView.explain}; one of its own where absent, which others cannot write to. */
+  readonly journal?: PodJournal;
   /** Absent: pods have what their specs ask, and are not resized. */
   readonly allocation?: AllocationPort;
   /** Absent: the runtime chooses where pods are. */

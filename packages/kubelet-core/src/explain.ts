@@ -1,14 +1,22 @@
-import { type Pod, type PodPhase, podFullName, type RuntimePodStatus } from '@node-agent/pod-spec';
-import type { PodWorkerView } from './ports.ts';
+import { isTerminalPhase, type Pod, type PodPhase, type RuntimePodStatus } from '@node-agent/pod-spec';
+import type { PodStep } from './pod-journal.ts';
+import { nextSteps, type PlannedStep, podSteps } from './pod-steps.ts';
+import { type PodWait, podWaits, type WaitContext } from './pod-waits.ts';
 
-/** Why a pod is as it is, in one value: what `/explain` answers. */
+/** Why a pod is as it is, in one value: what `/debug/explain/<namespace>/<pod>` answers. All times are milliseconds since the Unix epoch. */
 export interface PodExplanation {
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
+  /** When this was said. */
+  readonly atMs: number;
   readonly phase: PodPhase | string | undefined;
   readonly reason?: string;
   readonly message?: string;
-  /** What must happen before the pod is as wanted; empty where nothing is missing. */
-  readonly waitingFor: readonly string[];
+  /** What must happen before the pod is as wanted, and since when; empty where nothing is missing. */
+  readonly waitingFor: readonly PodWait[];
+  /** What comes after what goes on now, in order; empty where there is nothing left to do. */
+  readonly next: readonly PlannedStep[];
+  /** What happened to it, in order; what goes on has no end. */
+  readonly steps: readonly PodStep[];
   /** The pod worker's state, since when, and what it did before. */
   readonly worker: unknown;
   /** What its probes found; empty where it has none. */
@@ -20,46 +28,32 @@ export interface PodExplanation {
 }
 
 /** What {@link explainPod} looks at beside the pod. */
-export interface ExplainContext {
-  /** Nothing is decided yet about whether the pod may run here. */
-  readonly undecided: boolean;
-  readonly worker: PodWorkerView | undefined;
+export interface ExplainContext extends Omit<WaitContext, 'steps'> {
+  readonly nowMs: number;
+  /** What was noted of it. */
+  readonly noted: readonly PodStep[];
+  /** It is on its way to its end. */
+  readonly isEnding: boolean;
   readonly probes?: readonly unknown[];
   readonly evictions?: readonly unknown[];
   readonly runtimeStatus: RuntimePodStatus | undefined;
-  readonly runtimeErrors: readonly string[];
-  readonly networkError: string | undefined;
 }
 
-/** Says what a pod waits for, from its status and the state of the node. */
+/** Says what happened to a pod, what it waits for, and what comes next. */
 export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
   const { namespace, name, uid } = pod.metadata;
   const { status } = pod;
-  const waitingFor: string[] = context.runtimeErrors.map((error) => `runtime: ${error}`);
-  if (context.undecided) waitingFor.push('admission: it is not decided yet whether the pod may run here');
-  if (context.networkError !== undefined && !pod.spec.hostNetwork) waitingFor.push(`network: ${context.networkError}`);
-  if (context.worker?.activity.kind === 'waitingForFullName') {
-    const { holderUid } = context.worker.activity;
-    const holder = holderUid === undefined ? 'what runs is not known yet' : `pod ${holderUid} has it, or still runs`;
-    waitingFor.push(`name ${podFullName(pod)}: ${holder}`);
-  }
-  for (const { type, reason, message } of status?.conditions ?? []) {
-    const detail = message ? `: ${message}` : '';
-    if (type === 'PodResizePending') waitingFor.push(`resize: ${reason ?? 'it waits'}${detail}`);
-    if (type === 'PodResizeInProgress') waitingFor.push(`resize: ${reason ?? 'it is being carried out'}${detail}`);
-  }
-  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
-    const waiting = container.state?.waiting;
-    if (waiting === undefined) continue;
-    const detail = waiting.message ? `: ${waiting.message}` : '';
-    waitingFor.push(`container ${container.name}: ${waiting.reason ?? 'waiting'}${detail}`);
-  }
+  const steps = podSteps(pod, context.noted, context.runtimeStatus);
+  const isEnding = context.isEnding || (isTerminalPhase(status?.phase) && context.worker?.activity.kind !== 'finished');
   return {
     pod: { namespace, name, uid },
+    atMs: context.nowMs,
     phase: status?.phase,
     ...(status?.reason !== undefined && { reason: status.reason }),
     ...(status?.message !== undefined && { message: status.message }),
-    waitingFor,
+    waitingFor: podWaits(pod, { ...context, steps }),
+    next: nextSteps(pod, steps, context.runtimeStatus, isEnding),
+    steps,
     worker: context.worker,
     probes: context.probes ?? [],
     ...(context.evictions?.length && { evictions: context.evictions }),

@@ -13,7 +13,19 @@ export type {
 } from './dependencies.ts';
 export { KubeletError, type KubeletErrorCode } from './errors.ts';
 export type { PodExplanation } from './explain.ts';
+export { explainNode, type NodeExplanation } from './explain-node.ts';
+export { nodeExplanationText, podExplanationText, type ToldEvent } from './explanation-text.ts';
 export { Kubelet } from './kubelet.ts';
+export {
+  type EndStep,
+  PodJournal,
+  type PodJournalPort,
+  type PodStep,
+  type PodStepName,
+  type StepDetail,
+} from './pod-journal.ts';
+export { noteConditions, type PlannedStep } from './pod-steps.ts';
+export type { PodWait } from './pod-waits.ts';
 export type {
   AdmitHandler,
   AdmitResult,

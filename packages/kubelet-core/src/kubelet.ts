@@ -18,6 +18,7 @@ import { collectGarbage } from './garbage-collection.ts';
 import { Housekeeper } from './housekeeper.ts';
 import { syncLoopFault } from './loop-health.ts';
 import { PodGroups } from './pod-groups.ts';
+import { PodJournal } from './pod-journal.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
 import type { PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from './ports.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
@@ -36,7 +37,7 @@ const RESIZE_CHECK_MS = 30_000;
  * itself is to pass things on; what it is made of comes as {@link Dependencies}.
  */
 export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
-  readonly #deps: Dependencies & { readonly allocation: AllocationPort };
+  readonly #deps: Dependencies & { readonly allocation: AllocationPort; readonly journal: PodJournal };
   readonly #options: Required<KubeletOptions<C>>;
   readonly #runtimeState: RuntimeState;
   readonly #workers: PodWorkersPort;
@@ -46,7 +47,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #housekeeper: Housekeeper;
 
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
-    const dependencies = { allocation: noAllocation, ...withDefaults(given) };
+    const withCommon = withDefaults(given);
+    const journal = given.journal ?? new PodJournal(withCommon);
+    const dependencies = { allocation: noAllocation, ...withCommon, journal };
     const { clock, logger, pleg } = dependencies;
     this.#deps = dependencies;
     this.#options = {
@@ -224,12 +227,16 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   explain(namespace: string, name: string): PodExplanation | undefined {
     const pod = this.#deps.podManager.getPodByName(namespace, name);
     if (pod === undefined) return undefined;
+    const { uid } = pod.metadata;
     return explainPod(this.#withStatus(pod), {
-      undecided: this.#handler.isUndecided(pod.metadata.uid),
-      worker: this.#workers.explain(pod.metadata.uid),
-      probes: this.#deps.probes?.explain(pod.metadata.uid) ?? [],
-      evictions: this.#deps.eviction?.explainPod(pod.metadata.uid) ?? [],
-      runtimeStatus: this.#deps.podCache.get(pod.metadata.uid)?.status,
+      nowMs: this.#deps.clock.now(),
+      noted: this.#deps.journal.steps(uid),
+      undecided: this.#handler.isUndecided(uid),
+      isEnding: this.#workers.isPodTerminationRequested(uid),
+      worker: this.#workers.explain(uid),
+      probes: this.#deps.probes?.explain(uid) ?? [],
+      evictions: this.#deps.eviction?.explainPod(uid) ?? [],
+      runtimeStatus: this.#deps.podCache.get(uid)?.status,
       runtimeErrors: this.#runtimeState.errors(),
       networkError: this.#runtimeState.networkError(),
     });
@@ -288,6 +295,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */
   #handleProbeUpdate({ podUid, containerId, kind, result }: ProbeUpdate): void {
     const { status, logger, pleg } = this.#deps;
+    this.#noteProbe(podUid, containerId, kind, result);
     if (kind === 'liveness' && result !== 'failure') return;
     // It may have ended, and nobody was told.
     if (kind !== 'readiness' && result === 'failure') pleg.hint(podUid);
@@ -295,6 +303,13 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
     logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');
     this.#syncByUid(podUid);
+  }
+
+  #noteProbe(podUid: string, containerId: string, kind: ProbeUpdate['kind'], result: ProbeUpdate['result']): void {
+    const { podCache, journal } = this.#deps;
+    const container = podCache.get(podUid)?.status.containers.find(({ id }) => id === containerId);
+    const outcome = result === 'failure' ? 'failed' : 'done';
+    journal.mark(podUid, 'Probe', { target: `${kind} of ${container?.name ?? containerId}`, message: result, outcome });
   }
 
   #handlePlegEvent(event: PodLifecycleEvent): void {

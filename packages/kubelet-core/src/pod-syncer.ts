@@ -13,6 +13,7 @@ import type { AllocationPort } from './allocation.ts';
 import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import type { PodGroups } from './pod-groups.ts';
+import type { PodJournalPort } from './pod-journal.ts';
 import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
@@ -48,6 +49,7 @@ type Components = Pick<
   | 'userNamespaces'
 > & {
   readonly allocation: AllocationPort;
+  readonly journal: PodJournalPort;
   readonly runtimeState: RuntimeState;
   readonly groups: Pick<PodGroups, 'ensure' | 'destroy' | 'readLimits'>;
   /** The pod is to be synced again: what was done to it shows in its status then. */
@@ -99,12 +101,16 @@ export class KubeletPodSyncer implements PodSyncer {
 
     await this.#saveGrant(pod);
     const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
-    const runtimeStatus = await groups.ensure(pod, givenStatus, endContainers, signal);
+    const { journal } = this.#deps;
+    const { uid } = pod.metadata;
+    const ensured = () => groups.ensure(pod, givenStatus, endContainers, signal);
+    const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
 
     let sandboxUp = false;
     // A pod that runs already comes before those that are not to run yet.
     const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
-    await this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
+    const prepared = () => this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
+    await journal.during(uid, 'Volumes', {}, prepared, signal);
 
     this.#deps.probes?.addPod(pod);
     const result = await runtime.syncPod(pod, runtimeStatus, signal).finally(() => {
@@ -179,7 +185,8 @@ export class KubeletPodSyncer implements PodSyncer {
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
 
     probes?.stopLivenessAndStartup(uid);
-    await this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
+    const kill = () => this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
+    await this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
     probes?.removePod(uid);
 
     // Read anew: the cache may not have seen yet how the containers ended, and that is what the status has to say.
@@ -200,6 +207,11 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   async syncTerminatedPod(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+    const cleanUp = () => this.#cleanUp(wanted, runtimeStatus, signal);
+    await this.#deps.journal.during(wanted.metadata.uid, 'CleanUp', {}, cleanUp, signal);
+  }
+
+  async #cleanUp(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const { status, volumes, groups, userNamespaces, allocation } = this.#deps;
     const pod = allocation.allocated(wanted);
     status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));

@@ -98,6 +98,11 @@ export interface PodWorkersPort {
 export interface PodWorkerView {
   readonly activity: {
     readonly kind: string;
+    /** By the wall clock, as `untilMs`: when it is tried, or looked, again. */
+    readonly sinceMs?: number;
+    readonly untilMs?: number;
+    /** Of `backingOff`: what the last try failed with. */
+    readonly error?: string;
     /** Of `waitingForFullName`: the pod that has the name. */
     readonly holderUid?: string | undefined;
   };

@@ -17,6 +17,7 @@ import { HousekeepingMetrics } from './housekeeping-metrics.ts';
 import { oldestFirst } from './oldest-first.ts';
 import { cleanUpOrphans } from './orphans.ts';
 import type { PodGroups } from './pod-groups.ts';
+import type { PodJournal } from './pod-journal.ts';
 import type { PodWorkersPort, Refusal, UpdateType } from './ports.ts';
 import { rejectedStatus } from './rejected-status.ts';
 
@@ -44,6 +45,7 @@ type Components = Pick<
   | 'userNamespaces'
 > & {
   readonly allocation: AllocationPort;
+  readonly journal: PodJournal;
   readonly workers: PodWorkersPort;
   readonly groups: Pick<PodGroups, 'removeOrphans'>;
 };
@@ -67,6 +69,7 @@ export class SyncHandler {
     this.early = new EarlyEnds({ ...components, killOrphan: (pod) => this.#killOrphan(pod) });
     this.#admissions = new Admissions({
       handlers: components.admitHandlers,
+      journal: components.journal,
       activePods: () => this.activePods(),
       onAdmitted: (pod) => this.#admitted(pod),
       onRefused: (pod, refusal) => this.#reject(pod, refusal),
@@ -78,7 +81,7 @@ export class SyncHandler {
    * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1).
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
-    const { podManager, workers, allocation } = this.#deps;
+    const { podManager, workers, allocation, journal } = this.#deps;
     const oldest = oldestFirst(pods);
     const running: Pod[] = [];
     const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
@@ -93,9 +96,10 @@ export class SyncHandler {
         continue;
       }
       const { uid } = pod.metadata;
+      this.#remembered.add(uid);
+      journal.known(uid);
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
       if (maybeNew && !isTerminalPhase(pod.status?.phase)) {
-        this.#remembered.add(uid);
         // What an earlier process granted it counts, whatever it asks for by now.
         this.#admissions.ask(allocation.allocated(pod), signal);
         continue;
@@ -237,6 +241,7 @@ export class SyncHandler {
       if (present.has(uid) && !again.has(uid)) continue;
       runtime.forget(uid);
       this.#deps.startup?.forget(uid);
+      this.#deps.journal.forget(uid);
       this.#remembered.delete(uid);
     }
     for (const uid of present) this.#remembered.add(uid);
@@ -248,6 +253,7 @@ export class SyncHandler {
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
     for (const pod of plan.restart) {
+      this.#deps.journal.known(pod.metadata.uid);
       this.#update('create', pod, podManager.getPodAndMirrorPod(pod).mirrorPod);
     }
     for (const pod of plan.finish) workers.updatePod({ updateType: 'kill', pod });

@@ -6,6 +6,7 @@ import { makePod } from './fakes.ts';
 
 const context = {
   ...{ undecided: false, worker: undefined, runtimeStatus: undefined, runtimeErrors: [], networkError: undefined },
+  ...{ nowMs: 0, noted: [], isEnding: false },
 };
 
 describe('explain', () => {
@@ -16,7 +17,7 @@ describe('explain', () => {
   ])('says what a resize waits for: %s %s', (type, reason, message, expected) => {
     const condition = { type, status: 'True', ...(reason && { reason }), ...(message && { message }) };
     const pod = makePod('a', { status: { phase: 'Running', conditions: [condition] } });
-    expect(explainPod(pod, context).waitingFor).toEqual([expected]);
+    expect(explainPod(pod, context).waitingFor).toEqual([{ what: expected }]);
   });
 });
 

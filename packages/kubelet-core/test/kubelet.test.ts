@@ -532,8 +532,10 @@ test('explain says what a pod waits for', async () => {
     worker: { activity: { kind: 'idle' } },
   });
   workers.view = { activity: { kind: 'waitingForFullName', holderUid: 'old' } };
-  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual(['name a_default: pod old has it, or still runs']);
+  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual([
+    { what: 'name a_default: pod old has it, or still runs' },
+  ]);
   workers.view = { activity: { kind: 'waitingForFullName', holderUid: undefined } };
-  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual(['name a_default: what runs is not known yet']);
+  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual([{ what: 'name a_default: what runs is not known yet' }]);
   controller.abort();
 });

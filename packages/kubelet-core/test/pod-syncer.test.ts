@@ -4,6 +4,7 @@ import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { noAllocation } from '../src/allocation.ts';
 import { PodGroups } from '../src/pod-groups.ts';
+import { noJournal } from '../src/pod-journal.ts';
 import { KubeletPodSyncer } from '../src/pod-syncer.ts';
 import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
 import { RuntimeState } from '../src/runtime-state.ts';
@@ -66,6 +67,7 @@ function setUp({ withCgroups = false } = {}) {
   const cgroups = new PlainCgroups(calls);
   const parts: Omit<ConstructorParameters<typeof KubeletPodSyncer>[0], 'groups'> = {
     allocation: noAllocation,
+    journal: noJournal,
     syncAgain: () => {},
     probes,
     clock,

@@ -3,6 +3,7 @@ import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test, vi } from 'vitest';
 import { noAllocation } from '../src/allocation.ts';
+import { PodJournal } from '../src/pod-journal.ts';
 import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
 import {
@@ -43,6 +44,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
   };
   const handler = new SyncHandler({
     allocation: noAllocation,
+    journal: new PodJournal({ clock: parts.clock }),
     groups,
     probes,
     clock: parts.clock,

@@ -30,6 +30,8 @@ export interface StateComponents {
   readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text' | 'reset'>;
   /** As {@link explain}, of the whole node. */
   explainNode?(): unknown;
+  /** What was explained, as a person reads it; a line for each fact where absent. */
+  explanationText?(value: unknown): string;
   /** The configuration in its published form, without secrets. Without, it is not served. */
   configuration?(): object;
 }
@@ -67,10 +69,12 @@ async function slisAnswer(slis: Pick<HealthcheckSlis, 'text' | 'reset'>, call: C
   return text(200, 'metrics reset\n');
 }
 
-function explanation(node: StateComponents, { params: { namespace, pod }, headers }: Call): Reply {
+function explanation(node: StateComponents, { params: { namespace, pod }, query, headers }: Call): Reply {
   const value = pod === '' ? node.explainNode?.() : node.explain?.(namespace, pod);
   if (value === undefined) {
     return text(404, pod === '' ? '404 page not found\n' : `pod ${namespace}/${pod} is not known here\n`);
   }
-  return prefersText(headers.accept) ? text(200, explanationText(value)) : json(value);
+  const format = query.get('format');
+  const wantsText = format === null ? prefersText(headers.accept) : format === 'text';
+  return wantsText ? text(200, (node.explanationText ?? explanationText)(value)) : json(value);
 }

@@ -1,8 +1,10 @@
-import type { KubeletHealth, KubeletView, PodExplanation } from '@node-agent/kubelet-core';
+import type { KubeletHealth, KubeletView } from './dependencies.ts';
+import type { PodExplanation } from './explain.ts';
 
-/** What a node waits for: what is wrong with it, and which of its pods are not as they should be. */
-interface NodeExplanation {
+/** What a node waits for: what is wrong with it, and which of its pods are not as they should be. It is what `/debug/explain` answers. */
+export interface NodeExplanation {
   readonly problems: readonly string[];
+  /** How many it should run. */
   readonly pods: number;
   /** What the node is short of, and what was done about it; absent where no pod is ever evicted. */
   readonly eviction?: unknown;

@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiServer, connect } from './api-server.ts';
+import { WhyError } from './errors.ts';
+import { HELP, type Options, parseOptions, UsageError } from './options.ts';
+import { explain } from './why.ts';
+
+/** Where a command writes, and what ends it. */
+export interface Terminal {
+  readonly out: { write(text: string): unknown; readonly isTTY?: boolean };
+  readonly err: { write(text: string): unknown };
+  readonly version: string;
+  readonly signal: AbortSignal;
+}
+
+/** From the top left, with nothing below. */
+const CLEAR = '\x1b[H\x1b[2J';
+
+/** Runs the command. @returns its exit code: 0 where something was explained, 1 where not */
+export async function runWhy(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const { out, err } = terminal;
+  try {
+    const asked = parseOptions(argv);
+    if ('show' in asked) {
+      out.write(asked.show === 'help' ? HELP : `${terminal.version}\n`);
+      return 0;
+    }
+    const api = connect(asked);
+    if (asked.watch) await watch(api, asked, terminal);
+    else out.write((await explain(api, asked)).shown);
+    return 0;
+  } catch (error) {
+    if (terminal.signal.aborted) return 0;
+    if (error instanceof UsageError) err.write(`error: ${error.message}\nSee 'kubectl why --help' for usage.\n`);
+    else if (error instanceof WhyError) err.write(`error: ${error.message}\n`);
+    else throw error;
+    return 1;
+  }
+}
+
+/** Shows every change: on a terminal in place of what was there, else one after another. Ends with the pod. */
+async function watch(api: ApiServer, options: Options, { out, err, signal }: Terminal): Promise<void> {
+  let shownKey: string | undefined;
+  let shownProblem: string | undefined;
+  while (!signal.aborted) {
+    try {
+      const { shown, key } = await explain(api, options);
+      // On a terminal times go on; elsewhere only what changed is said again.
+      if (out.isTTY && options.output === 'text') out.write(`${CLEAR}${shown}`);
+      else if (key !== shownKey)
+        out.write(`${shownKey === undefined || options.output === 'json' ? '' : '\n'}${shown}`);
+      shownKey = key;
+      shownProblem = undefined;
+    } catch (error) {
+      // What was never there is a mistake; what went away for a while may come back.
+      if (!(error instanceof WhyError) || shownKey === undefined || error.message.startsWith('there is no pod'))
+        throw error;
+      if (error.message !== shownProblem) err.write(`error: ${error.message}\n`);
+      shownProblem = error.message;
+    }
+    await sleep(options.intervalMs, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,91 @@
+import type { Answer } from './api-server.ts';
+import { WhyError } from './errors.ts';
+
+/** The `Status` that the API server answers where it does not do what it is asked. */
+interface ApiStatus {
+  readonly kind: 'Status';
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: { readonly kind?: string };
+}
+
+/** What is known of a node whose answer was no explanation. */
+export interface NodeFacts {
+  readonly node: string;
+  /** Of its kubelet; absent where that is not known. */
+  readonly kubeletVersion?: string | undefined;
+}
+
+/** Why the API server gives no pod. */
+export function podRefusal(answer: Answer, namespace: string, name: string): WhyError {
+  const status = statusOf(answer);
+  if (answer.status === 404) return new WhyError(`there is no pod ${name} in the namespace ${namespace}`);
+  if (answer.status === 403) {
+    return new WhyError(`${status?.message ?? 'forbidden'}\n${ruleText('pods', `in the namespace ${namespace}`)}`);
+  }
+  return general(answer, status);
+}
+
+/** Why a node explains nothing. The API server answers with a `Status`, a node with plain text. */
+export function nodeRefusal(answer: Answer, { node, kubeletVersion }: NodeFacts, pod?: string): WhyError {
+  const status = statusOf(answer);
+  const said = status?.message ?? answer.body.trim().slice(0, 500);
+  if (answer.status === 403 && status !== undefined) {
+    return new WhyError(`${said}\n${ruleText('nodes/proxy', 'in the whole cluster')}`);
+  }
+  if (answer.status === 401 && status === undefined) {
+    return new WhyError(
+      `the kubelet of the node ${node} does not know who the API server is: its clientCAFile has to hold the authority of the API server's client certificate`,
+    );
+  }
+  if (answer.status === 403) {
+    return new WhyError(
+      `the kubelet of the node ${node} does not let the API server in: ${said}\n` +
+        'The user of its client certificate needs the cluster role system:kubelet-api-admin.',
+    );
+  }
+  if (answer.status === 404 && status !== undefined) return new WhyError(`there is no node ${node}: ${said}`);
+  if (answer.status === 404 && pod !== undefined && said.endsWith('is not known here')) {
+    return new WhyError(
+      `the node ${node} does not know the pod ${pod}: it has not heard of it yet, or has forgotten it already`,
+    );
+  }
+  if (answer.status === 404) return new WhyError(noSuchPath(node, kubeletVersion));
+  if ([502, 503, 504].includes(answer.status))
+    return new WhyError(`the API server does not reach the node ${node}: ${said}`);
+  return general(answer, status);
+}
+
+function noSuchPath(node: string, kubeletVersion: string | undefined): string {
+  const version = kubeletVersion === undefined ? '' : ` (${kubeletVersion})`;
+  return kubeletVersion?.includes('node-agent')
+    ? `the kubelet of the node ${node}${version} explains nothing: enableDebuggingHandlers is false in its configuration`
+    : `the kubelet of the node ${node}${version} is not node-agent's: it has no /debug/explain`;
+}
+
+function ruleText(resource: string, where: string): string {
+  return [
+    `It takes a role, ${where}, with this rule:`,
+    '  - apiGroups: [""]',
+    `    resources: ["${resource}"]`,
+    '    verbs: ["get"]',
+  ].join('\n');
+}
+
+function general(answer: Answer, status: ApiStatus | undefined): WhyError {
+  if (answer.status === 401)
+    return new WhyError('the API server does not know you: the credentials of the kubeconfig are not valid');
+  return new WhyError(
+    `the API server answered ${answer.status}: ${status?.message ?? answer.body.trim().slice(0, 500)}`,
+  );
+}
+
+function statusOf({ body }: Answer): ApiStatus | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    const isStatus = typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Status';
+    return isStatus ? (value as ApiStatus) : undefined;
+  } catch {
+    return undefined;
+  }
+}

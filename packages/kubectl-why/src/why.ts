@@ -1,0 +1,91 @@
+import type { Answer, ApiServer } from './api-server.ts';
+import { WhyError } from './errors.ts';
+import type { Options } from './options.ts';
+import { nodeRefusal, podRefusal } from './refusal.ts';
+import { type ApiPod, explainUnscheduled, unscheduledText } from './unscheduled.ts';
+
+/** One answer: as it is shown, and what of it tells whether anything changed; the latter is '' where nobody watches. */
+export interface Explained {
+  readonly shown: string;
+  readonly key: string;
+}
+
+/** Asks once. @throws WhyError saying why there is no explanation */
+export async function explain(
+  api: ApiServer,
+  { subject, namespace = api.namespace, output, watch }: Pick<Options, 'subject' | 'namespace' | 'output' | 'watch'>,
+  nowMs: () => number = Date.now,
+): Promise<Explained> {
+  if ('node' in subject) return await fromNode(api, subject.node, '', { output, watch });
+  const answer = await api.get(
+    `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${subject.pod}`,
+    'application/json',
+  );
+  if (answer.status !== 200) throw podRefusal(answer, namespace, subject.pod);
+  const pod = parsed(answer) as ApiPod;
+  if (!pod.spec?.nodeName) {
+    const explanation = explainUnscheduled(pod, nowMs());
+    const shown = output === 'json' ? `${JSON.stringify(explanation)}\n` : printable(unscheduledText(explanation));
+    return { shown, key: keyOf(explanation) };
+  }
+  const path = `/${encodeURIComponent(namespace)}/${subject.pod}`;
+  return await fromNode(api, pod.spec.nodeName, path, { output, watch });
+}
+
+async function fromNode(
+  api: ApiServer,
+  node: string,
+  path: string,
+  { output, watch }: Pick<Options, 'output' | 'watch'>,
+): Promise<Explained> {
+  const base = `/api/v1/nodes/${encodeURIComponent(node)}`;
+  const ask = async (format: 'json' | 'text'): Promise<Answer> => {
+    const accept = format === 'json' ? 'application/json' : 'text/plain';
+    const answer = await api.get(`${base}/proxy/debug/explain${path}?format=${format}`, accept);
+    if (answer.status === 200) return answer;
+    const kubeletVersion = answer.status === 404 ? await versionOf(api, base) : undefined;
+    throw nodeRefusal(answer, { node, kubeletVersion }, path === '' ? undefined : path.slice(1));
+  };
+  const json = watch || output === 'json' ? await ask('json') : undefined;
+  const key = json === undefined ? '' : keyOf(parsed(json));
+  if (json !== undefined && output === 'json') return { shown: json.body, key };
+  const { body } = await ask('text');
+  return {
+    shown: printable(path === '' ? `Node ${node}: ${body}` : body.replace('\n', `, on the node ${node}\n`)),
+    key,
+  };
+}
+
+/** What kind of kubelet a node has, where that may be known. */
+async function versionOf(api: ApiServer, path: string): Promise<string | undefined> {
+  const answer = await api.get(path, 'application/json');
+  if (answer.status !== 200) return undefined;
+  const node = parsed(answer) as { readonly status?: { readonly nodeInfo?: { readonly kubeletVersion?: string } } };
+  return node.status?.nodeInfo?.kubeletVersion;
+}
+
+function parsed({ body }: Answer): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw new WhyError(`what came back is no JSON: ${body.slice(0, 200)}`, { cause: error });
+  }
+}
+
+/** What a person would call a change: all but how long it has lasted. */
+function keyOf(value: unknown): string {
+  const { phase, reason, message, waitingFor, next, steps, problems, waiting } = (value ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const words = (waits: unknown): unknown => (Array.isArray(waits) ? waits.map((wait) => wait?.what) : undefined);
+  const pods = Array.isArray(waiting)
+    ? waiting.map((one) => [one?.pod, one?.phase, words(one?.waitingFor)])
+    : undefined;
+  return JSON.stringify([phase, reason, message, words(waitingFor), next, steps, problems, pods]);
+}
+
+/** Nothing of what a node says may draw on the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, '\uFFFD');
+}

@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+import { apiStatus, ScriptedApi, sink } from './api.ts';
+
+const api = await ScriptedApi.start();
+const EXPLAIN = '/api/v1/nodes/n1/proxy/debug/explain';
+const page = (path: string, format: string) => `${EXPLAIN}${path}?format=${format}`;
+
+describe('kubectl why POD', () => {
+  it('shows what the node of the pod says of it, asked through the API server', async () => {
+    api.pod('web', { nodeName: 'n1' });
+    api.says(page('/default/web', 'text'), 'Pod default/web is Running\nWaits for: nothing\n');
+    expect(await api.why('web')).toEqual({
+      ...{ code: 0, err: '' },
+      out: 'Pod default/web is Running, on the node n1\nWaits for: nothing\n',
+    });
+    // It is no TLS: the token stays here.
+    expect(api.asked.at(-1)?.authorization).toBeUndefined();
+    expect((await api.why('pod/web')).code).toBe(0);
+  });
+
+  it('shows JSON as the node gives it', async () => {
+    api.pod('web', { nodeName: 'n1' });
+    api.says(page('/default/web', 'json'), { pod: { name: 'web' }, waitingFor: [] });
+    expect(JSON.parse((await api.why('web', '-o', 'json')).out)).toEqual({ pod: { name: 'web' }, waitingFor: [] });
+  });
+
+  it('takes the namespace of the flag, else of the context, else default', async () => {
+    for (const namespace of ['team', 'given']) {
+      api.pod('web', { nodeName: 'n1' }, {}, namespace);
+      api.says(page(`/${namespace}/web`, 'text'), `Pod ${namespace}/web\n`);
+    }
+    expect((await api.why('web', '--context', 'other')).out).toContain('Pod team/web');
+    expect((await api.why('web', '--context', 'other', '-n', 'given')).out).toContain('Pod given/web');
+  });
+
+  it('says which pods of a node wait', async () => {
+    api.says(page('', 'text'), '2 pods, of which 1 waits\n');
+    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, of which 1 waits\n');
+  });
+
+  it('lets nothing that a node says draw on the terminal', async () => {
+    api.pod('evil', { nodeName: 'n1' });
+    api.says(page('/default/evil', 'text'), 'Pod\nfine \x1b[2J\r\u202Ehidden\n');
+    expect((await api.why('evil')).out).toBe('Pod, on the node n1\nfine \uFFFD[2J\uFFFD\uFFFDhidden\n');
+  });
+
+  it('says why a pod has no node, from its conditions and its gates', async () => {
+    const scheduled = { type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const condition = {
+      ...scheduled,
+      reason: 'Unschedulable',
+      message: '0/3 nodes are available: 3 Insufficient cpu.',
+    };
+    api.pod('big', { schedulingGates: [{ name: 'quota' }] }, { phase: 'Pending', conditions: [condition] });
+    const { code, out } = await api.why('big');
+    expect(code).toBe(0);
+    expect(out).toContain('Pod default/big is Pending, and not scheduled to a node yet\n');
+    expect(out).toMatch(
+      /- scheduling: Unschedulable: 0\/3 nodes are available: 3 Insufficient cpu. \(for \d+ s, since 2026-01-01T00:00:00.000Z\)/,
+    );
+    expect(out).toContain('- scheduling gate quota: ');
+    expect(JSON.parse((await api.why('big', '-o', 'json')).out)).toMatchObject({
+      ...{ node: null, phase: 'Pending', pod: { name: 'big', uid: 'uid-big' } },
+      waitingFor: [{ what: expect.stringContaining('Unschedulable'), sinceMs: 1767225600000 }, {}],
+    });
+    api.pod('new', {});
+    expect((await api.why('new')).out).toContain('the scheduler default-scheduler has not looked at it yet');
+  });
+});
+
+describe('errors say what is wrong, and what to do', () => {
+  const forbidden = (what: string) => apiStatus(403, 'Forbidden', `${what} is forbidden: User "jane" cannot get it`);
+
+  it.each<[string, () => void, string[], string | RegExp]>([
+    ['no pod', () => undefined, ['nobody'], 'there is no pod nobody in the namespace default'],
+    [
+      'no right to pods',
+      () => api.says('/api/v1/namespaces/default/pods/x', forbidden('pods "x"'), 403),
+      ['x'],
+      /jane[\s\S]*in the namespace default[\s\S]*resources: \["pods"\]\n +verbs: \["get"\]/,
+    ],
+    [
+      'no right to the proxy',
+      () => api.says(page('/default/x', 'text'), forbidden('nodes "n1"'), 403),
+      ['x'],
+      /jane[\s\S]*in the whole cluster[\s\S]*resources: \["nodes\/proxy"\]\n +verbs: \["get"\]/,
+    ],
+    [
+      'an API server that the node does not let in',
+      () => api.says(page('/default/x', 'text'), 'Forbidden (user=kube-apiserver, verb=get, resource=nodes)', 403),
+      ['x'],
+      /does not let the API server in: Forbidden[\s\S]*system:kubelet-api-admin/,
+    ],
+    [
+      'an API server that the node does not know',
+      () => api.says(page('/default/x', 'text'), 'Unauthorized', 401),
+      ['x'],
+      /clientCAFile/,
+    ],
+    [
+      'a Go kubelet',
+      () => {
+        api.says(page('/default/x', 'text'), '404 page not found\n', 404);
+        api.says('/api/v1/nodes/n1', { status: { nodeInfo: { kubeletVersion: 'v1.36.3' } } });
+      },
+      ['x'],
+      "the kubelet of the node n1 (v1.36.3) is not node-agent's: it has no /debug/explain",
+    ],
+    [
+      'debugging that is off',
+      () => {
+        api.says(page('/default/x', 'text'), '404 page not found\n', 404);
+        api.says('/api/v1/nodes/n1', { status: { nodeInfo: { kubeletVersion: 'v1.36.3+node-agent.0.1.0' } } });
+      },
+      ['x'],
+      /enableDebuggingHandlers is false/,
+    ],
+    [
+      'a pod that the node has not heard of',
+      () => api.says(page('/default/x', 'text'), 'pod default/x is not known here\n', 404),
+      ['x'],
+      'the node n1 does not know the pod default/x: it has not heard of it yet, or has forgotten it already',
+    ],
+    ['no node', () => undefined, ['--node', 'n9'], /^there is no node n9: /],
+    [
+      'a node that is away',
+      () => api.says(page('/default/x', 'text'), apiStatus(503, 'ServiceUnavailable', 'dial tcp: refused'), 503),
+      ['x'],
+      'the API server does not reach the node n1: dial tcp: refused',
+    ],
+    [
+      'nobody',
+      () => api.says('/api/v1/namespaces/default/pods/x', apiStatus(401, 'Unauthorized', 'Unauthorized'), 401),
+      ['x'],
+      /does not know you/,
+    ],
+    [
+      'nonsense',
+      () => api.says('/api/v1/namespaces/default/pods/x', '<html>'),
+      ['x'],
+      'what came back is no JSON: <html>',
+    ],
+    [
+      'no context',
+      () => undefined,
+      ['x', '--context', 'none'],
+      'the kubeconfig has no context "none"; it has main, other',
+    ],
+    [
+      'no kubeconfig',
+      () => undefined,
+      ['x', '--kubeconfig', '/nonexistent/config'],
+      /^the kubeconfig \/nonexistent\/config cannot be read: ENOENT/,
+    ],
+  ])('%s', async (_title, arrange, argv, expected) => {
+    api.answers.clear();
+    api.pod('x', { nodeName: 'n1' });
+    arrange();
+    const { code, out, err } = await api.why(...argv);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    if (typeof expected === 'string') expect(err).toBe(`error: ${expected}\n`);
+    else expect(err.slice('error: '.length)).toMatch(expected);
+  });
+
+  it.each([
+    [[], 'name a pod, or a node with --node'],
+    [['a', 'b'], 'one pod at a time: a, or b'],
+    [['deployment/web'], 'pods are explained, not "deployment"'],
+    [['../../secrets'], 'pods are explained, not ".."'],
+    [['pod/..'], 'the pod: ".." is no name'],
+    [['web', '--node', 'n1'], '--node n1 is for the node alone: leave out web'],
+    [['web', '-o', 'yaml'], '--output: want text or json, got "yaml"'],
+    [['web', '--interval', '0'], '--interval: want seconds from 0.1 to 3600, got "0"'],
+    [['web', '--nope'], "Unknown option '--nope'"],
+  ])('a command line: %j', async (argv, expected) => {
+    const { code, err } = await api.why(...argv);
+    expect(code).toBe(1);
+    expect(err).toContain(`error: ${expected}`);
+    expect(err).toContain("See 'kubectl why --help' for usage.");
+  });
+
+  it('a server that is not there', async () => {
+    const { runWhy } = await import('../src/command.ts');
+    const { writeFile } = await import('node:fs/promises');
+    const file = `${api.kubeconfig}-away`;
+    const cluster = { name: 'c', cluster: { server: 'http://127.0.0.1:1' } };
+    const context = { name: 'm', context: { cluster: 'c', user: 'u' } };
+    await writeFile(
+      file,
+      JSON.stringify({
+        'current-context': 'm',
+        clusters: [cluster],
+        contexts: [context],
+        users: [{ name: 'u', user: {} }],
+      }),
+    );
+    const err = sink();
+    const terminal = { out: err, err, version: '', signal: new AbortController().signal };
+    expect(await runWhy(['x', '--kubeconfig', file], terminal)).toBe(1);
+    expect(err.text).toMatch(/^error: the API server at http:\/\/127.0.0.1:1 cannot be reached: .*ECONNREFUSED/);
+  });
+});
+
+describe('--watch', () => {
+  it('says again only what changed, outlives a node that is away, and ends with the pod', async () => {
+    api.answers.clear();
+    api.pod('web', { nodeName: 'n1' });
+    let round = 0;
+    const pages = [
+      { waitingFor: [{ what: 'a volume', sinceMs: 1 }] },
+      { waitingFor: [{ what: 'a volume', sinceMs: 1 }], atMs: 2 },
+      undefined,
+      { waitingFor: [] },
+    ];
+    api.answers.set(`/prefix${page('/default/web', 'json')}`, () => {
+      const body = pages[round];
+      round += 1;
+      if (round > pages.length) api.answers.delete('/prefix/api/v1/namespaces/default/pods/web');
+      return body === undefined ? { status: 503, body: apiStatus(503, 'ServiceUnavailable', 'away') } : { body };
+    });
+    api.answers.set(`/prefix${page('/default/web', 'text')}`, () => ({ body: `round ${round}\nrest\n` }));
+    const { code, out, err } = await api.why('web', '--watch', '--interval', '0.1');
+    expect(out).toBe('round 1, on the node n1\nrest\n\nround 4, on the node n1\nrest\n');
+    expect(err.split('\n').slice(0, 1)).toEqual(['error: the API server does not reach the node n1: away']);
+    expect(err).toContain('error: there is no pod web in the namespace default');
+    expect(code).toBe(1);
+  });
+});
+
+it('shows its help and its version without a cluster', async () => {
+  expect((await api.why('--help')).out).toContain('kubectl why POD [-n NAMESPACE]');
+  expect((await api.why('--version')).out).toBe('1.2.3\n');
+});

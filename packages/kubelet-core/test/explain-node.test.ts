@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { explainNode } from '../src/explain-node.ts';
+
+test('a node explains which of its pods wait, and what is wrong with itself', () => {
+  const pods = ['waits', 'runs'].map((name) => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', spec: { containers: [] } },
+    metadata: { name, namespace: 'default', uid: name },
+  }));
+  const explained = explainNode({
+    getPods: () => pods,
+    health: () => ({ syncloop: undefined, pleg: 'late', runtime: undefined }),
+    explainEviction: () => ({ conditions: ['MemoryPressure'] }),
+    explain: (namespace, name) => ({
+      pod: { namespace, name, uid: name },
+      ...{ phase: 'Pending', worker: {}, probes: [], runtime: undefined },
+      waitingFor: name === 'waits' ? [{ what: 'container main: ImagePullBackOff', sinceMs: 7 }] : [],
+      ...{ atMs: 0, next: [], steps: [] },
+    }),
+  });
+  expect(explained).toEqual({
+    problems: ['pleg: late'],
+    pods: 2,
+    eviction: { conditions: ['MemoryPressure'] },
+    waiting: [
+      {
+        pod: { namespace: 'default', name: 'waits', uid: 'waits' },
+        phase: 'Pending',
+        waitingFor: [{ what: 'container main: ImagePullBackOff', sinceMs: 7 }],
+      },
+    ],
+  });
+});

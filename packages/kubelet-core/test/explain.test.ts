@@ -1,0 +1,309 @@
+import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { type ExplainContext, explainPod } from '../src/explain.ts';
+import { nodeExplanationText, podExplanationText } from '../src/explanation-text.ts';
+import type { PodStep, PodStepName } from '../src/pod-journal.ts';
+import { noteConditions } from '../src/pod-steps.ts';
+import { emptyStatus, makePod } from './fakes.ts';
+
+const T = Date.parse('2026-01-01T00:00:00Z');
+const at = (seconds: number): string => new Date(T + seconds * 1_000).toISOString();
+
+const done = (step: PodStepName, seconds: number, more: Partial<PodStep> = {}): PodStep => ({
+  ...{ step, startedAtMs: T + seconds * 1_000, endedAtMs: T + seconds * 1_000 + 5, outcome: 'done' },
+  ...more,
+});
+const open = (step: PodStepName, seconds: number, target?: string): PodStep => ({
+  ...{ step, startedAtMs: T + seconds * 1_000 },
+  ...(target && { target }),
+});
+
+function explained(pod: Pod, context: Partial<ExplainContext> = {}) {
+  return explainPod(pod, {
+    ...{ nowMs: T + 60_000, noted: [], undecided: false, isEnding: false, worker: undefined },
+    ...{ runtimeStatus: undefined, runtimeErrors: [], networkError: undefined },
+    ...context,
+  });
+}
+
+const ready = {
+  id: 's',
+  state: 'ready',
+  attempt: 0,
+  createdAtMs: T + 2_000,
+  ips: [],
+  hostNetwork: false,
+  runtimeHandler: '',
+} as const;
+const container = (more: object): RuntimePodStatus['containers'][number] => ({
+  ...{
+    id: 'c',
+    name: 'main',
+    state: 'running',
+    createdAtMs: T + 3_000,
+    startedAtMs: T + 4_000,
+    finishedAtMs: 0,
+    exitCode: 0,
+  },
+  ...{ image: '', imageId: '', hash: '', restartCount: 0, reason: '', message: '', sandboxId: 's' },
+  ...more,
+});
+const waiting = (reason: string, more: object = {}) => ({
+  ...{ name: 'main', state: { waiting: { reason } }, ready: false, restartCount: 0, image: '', imageID: '' },
+  ...more,
+});
+const running = {
+  name: 'main',
+  ready: true,
+  started: true,
+  restartCount: 0,
+  image: '',
+  imageID: '',
+  state: { running: { startedAt: at(4) } },
+};
+const isReady = { type: 'Ready', status: 'True', lastTransitionTime: at(5) };
+
+describe('the steps of a pod', () => {
+  it('begin with what the API server tells, and go on with what was noted', () => {
+    const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at(1) };
+    const pod = makePod('a', { metadata: { creationTimestamp: at(0) }, status: { conditions: [scheduled] } });
+    const { steps } = explained(pod, { noted: [done('Seen', 1.2), done('Admission', 1.3)] });
+    expect(steps.map(({ step }) => step)).toEqual(['Created', 'Scheduled', 'Seen', 'Admission']);
+  });
+
+  it('from before a restart of the kubelet are what the runtime and the status tell', () => {
+    const pod = makePod('a', { status: { phase: 'Running', conditions: [isReady], containerStatuses: [running] } });
+    const earlier = container({ id: 'c0', state: 'exited', createdAtMs: T, finishedAtMs: T + 1_000, exitCode: 3 });
+    const runtimeStatus = emptyStatus(pod, { sandboxes: [ready], containers: [container({}), earlier] });
+    const { steps, next, waitingFor } = explained(pod, { noted: [done('Seen', 30)], runtimeStatus });
+    expect(steps.map(({ step, target }) => [step, target].filter(Boolean).join(' '))).toEqual([
+      ...['Sandbox', 'CreateContainer main', 'StartContainer main', 'Condition Ready', 'Seen'],
+    ]);
+    expect({ next, waitingFor }).toEqual({ next: [], waitingFor: [] });
+  });
+
+  it('tell how a container ended', () => {
+    const pod = makePod('a', { status: { phase: 'Running' } });
+    const ended = container({ state: 'exited', finishedAtMs: T + 9_000, exitCode: 137, reason: 'OOMKilled' });
+    const { steps } = explained(pod, { runtimeStatus: emptyStatus(pod, { sandboxes: [ready], containers: [ended] }) });
+    expect(steps.at(-1)).toMatchObject({ step: 'ContainerEnded', target: 'main', message: 'exit code 137, OOMKilled' });
+  });
+});
+
+describe('what comes next', () => {
+  const names = (pod: Pod, context: Partial<ExplainContext> = {}): string[] =>
+    explained(pod, context).next.map(({ step, target }) => [step, target].filter(Boolean).join(' '));
+  const inits = {
+    initContainers: [{ name: 'init' }, { name: 'side', restartPolicy: 'Always' }],
+    containers: [{ name: 'main', lifecycle: { postStart: { exec: {} } } }],
+  };
+
+  it.each<[string, Partial<Pod['spec']>, PodStep[], string[]]>([
+    [
+      'all of it for a pod that was just seen',
+      inits,
+      [done('Seen', 0)],
+      [
+        ...['Admission', 'Cgroup', 'Volumes', 'Sandbox', 'Image init', 'CreateContainer init', 'StartContainer init'],
+        ...['ContainerEnded init', 'Image side', 'CreateContainer side', 'StartContainer side'],
+        ...['Image main', 'CreateContainer main', 'StartContainer main', 'PostStart main', 'Condition Ready'],
+      ],
+    ],
+    [
+      'what is left once its volumes are there, without what goes on',
+      {},
+      [done('Admission', 0), done('Cgroup', 0), done('Volumes', 1), open('Sandbox', 2)],
+      ['Image main', 'CreateContainer main', 'StartContainer main', 'Condition Ready'],
+    ],
+    [
+      'what failed, again',
+      {},
+      [done('Admission', 0), done('Cgroup', 0), done('Volumes', 1, { outcome: 'failed' })],
+      ['Volumes', 'Sandbox', 'Image main', 'CreateContainer main', 'StartContainer main', 'Condition Ready'],
+    ],
+  ])('is %s', (_title, spec, noted, expected) => {
+    expect(names(makePod('a', { spec: spec as Partial<Pod['spec']> }), { noted })).toEqual(expected);
+  });
+
+  it('is the whole start of a container that ended and is to run again', () => {
+    const status = { phase: 'Running', containerStatuses: [waiting('CrashLoopBackOff')] };
+    const pod = makePod('a', { status });
+    const ended = container({ state: 'exited', finishedAtMs: T + 9_000, exitCode: 1 });
+    const noted = ['Image', 'CreateContainer', 'StartContainer'].map((step) =>
+      done(step as PodStepName, 3, { target: 'main' }),
+    );
+    const runtimeStatus = emptyStatus(pod, { sandboxes: [ready], containers: [ended] });
+    expect(names(pod, { noted, runtimeStatus })).toEqual([
+      ...['Image main', 'CreateContainer main', 'StartContainer main', 'Condition Ready'],
+    ]);
+  });
+
+  it('is its end for a pod that is to go, and nothing for one that is gone', () => {
+    const pod = makePod('a', { status: { phase: 'Running', containerStatuses: [running] } });
+    expect(names(pod, { isEnding: true })).toEqual(['Stop', 'CleanUp']);
+    expect(names(pod, { isEnding: true, noted: [done('Stop', 1), open('CleanUp', 2)] })).toEqual([]);
+    const succeeded = makePod('a', { status: { phase: 'Succeeded' } });
+    expect(names(succeeded, { worker: { activity: { kind: 'finished' } } })).toEqual([]);
+  });
+});
+
+describe('what a pod waits for', () => {
+  it.each<[string, Partial<ExplainContext>, Pod['status'], object[]]>([
+    [
+      'its admission, since it was seen',
+      { undecided: true, noted: [done('Seen', 3), open('Admission', 3)] },
+      undefined,
+      [{ what: 'admission: it is not decided yet whether the pod may run here', sinceMs: T + 3_000 }],
+    ],
+    [
+      'what goes on, since it began',
+      { noted: [open('Image', 7, 'main')] },
+      { phase: 'Pending' },
+      [{ what: 'image of main: it is looked for, or pulled', sinceMs: T + 7_000 }],
+    ],
+    [
+      'a container in back-off: since it ended, until it is tried again',
+      { worker: { activity: { kind: 'backingOff', sinceMs: T + 9_000, untilMs: T + 70_000, error: 'back-off' } } },
+      {
+        containerStatuses: [
+          waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: 1, finishedAt: at(8) } } }),
+        ],
+      },
+      [{ what: 'container main: CrashLoopBackOff', sinceMs: T + 8_000, untilMs: T + 70_000 }],
+    ],
+    [
+      'a container that runs and is not ready: since its probe failed',
+      { noted: [done('Probe', 20, { target: 'readiness of main', outcome: 'failed' })] },
+      { containerStatuses: [{ ...running, ready: false }] },
+      [{ what: 'container main: it is not ready', sinceMs: T + 20_000 }],
+    ],
+    [
+      'its startup probe, since it runs',
+      {},
+      { containerStatuses: [{ ...running, ready: false, started: false }] },
+      [{ what: 'container main: its startup probe has not succeeded yet', sinceMs: T + 4_000 }],
+    ],
+    [
+      'its status, where the API server did not take it',
+      { noted: [done('StatusSent', 4, { outcome: 'failed', message: 'refused' })] },
+      { phase: 'Running' },
+      [{ what: 'status: the API server has not got it: refused', sinceMs: T + 4_000 }],
+    ],
+    ['no status that is on its way for a moment', { noted: [open('StatusSent', 59.5)] }, { phase: 'Running' }, []],
+    [
+      'a status that is late',
+      { noted: [open('StatusSent', 50)] },
+      { phase: 'Running' },
+      [{ what: 'status: the API server has not taken it yet', sinceMs: T + 50_000 }],
+    ],
+    [
+      'a retry of what has no other words',
+      { worker: { activity: { kind: 'backingOff', sinceMs: T, untilMs: T + 1, error: 'no such volume' } } },
+      { phase: 'Pending' },
+      [{ what: 'retry: no such volume', sinceMs: T, untilMs: T + 1 }],
+    ],
+    [
+      "the network, unless it has the host's",
+      { networkError: 'no CNI' },
+      { phase: 'Pending' },
+      [{ what: 'network: no CNI' }],
+    ],
+  ])('is %s', (_title, context, status, expected) => {
+    expect(explained(makePod('a', status ? { status } : {}), context).waitingFor).toEqual(expected);
+  });
+
+  it('is not readiness, once it is to go', () => {
+    const status = { containerStatuses: [{ ...running, ready: false }] };
+    const pod = makePod('a', { status, metadata: { deletionTimestamp: at(9) } });
+    expect(explained(pod).waitingFor).toEqual([]);
+  });
+});
+
+describe('noteConditions', () => {
+  it('notes a condition once each time that it comes true', () => {
+    const noted: PodStep[] = [];
+    const journal = {
+      steps: () => noted,
+      mark: (_uid: string, step: PodStepName, detail?: { target?: string }) =>
+        void noted.splice(0, 1, done(step, 5.4, detail)),
+    };
+    const pod = makePod('a');
+    const once = { conditions: [isReady, { type: 'Initialized', status: 'False' }, { type: 'Own', status: 'True' }] };
+    noteConditions(journal, pod, once);
+    noteConditions(journal, pod, once);
+    expect(noted).toEqual([done('Condition', 5.4, { target: 'Ready' })]);
+    noted[0] = done('Condition', 4, { target: 'Ready' });
+    noteConditions(journal, pod, once);
+    expect(noted).toEqual([done('Condition', 5.4, { target: 'Ready' })]);
+  });
+});
+
+describe('as text', () => {
+  it('says first what is waited for, then what comes next, then what happened', () => {
+    const status = { phase: 'Pending', containerStatuses: [waiting('ImagePullBackOff')] };
+    const worker = { activity: { kind: 'backingOff', sinceMs: T + 50_000, untilMs: T + 65_000 } };
+    const failed = {
+      ...done('Image', 40, { target: 'main', message: 'no\nsuch \x1b[2Jimage', times: 3 }),
+      outcome: 'failed' as const,
+    };
+    const probes = [{ kind: 'liveness', container: 'main', waitsFor: 'the container to run', last: [] }];
+    const noted = [
+      done('Seen', 0, { endedAtMs: T }),
+      done('Admission', 1),
+      done('Sandbox', 2),
+      failed,
+      open('PostStart', 59, 'x'),
+    ];
+    const runtimeStatus = emptyStatus(makePod('a'), { sandboxes: [ready] });
+    const value = explained(makePod('a', { status }), { noted, worker, probes, runtimeStatus });
+    const event = { type: 'Warning', reason: 'Failed', message: 'no', count: 2, lastAtMs: T };
+    expect(podExplanationText({ ...value, events: [event] })).toBe(`Pod default/a is Pending
+uid uid-a, at 2026-01-01T00:01:00.000Z
+
+Waits for:
+  - hook postStart of x: it runs (for 1.0s, since 2026-01-01T00:00:59.000Z)
+  - container main: ImagePullBackOff (for 20.0s, since 2026-01-01T00:00:40.005Z; tried again in 5.0s)
+
+Next:
+  - Image main
+  - CreateContainer main
+  - StartContainer main
+  - Condition Ready
+  the next try is due at 2026-01-01T00:01:05.000Z
+
+Steps:
+  2026-01-01T00:00:00.000Z           Seen
+  2026-01-01T00:00:01.000Z  5ms      Admission
+  2026-01-01T00:00:02.000Z  5ms      Sandbox
+  2026-01-01T00:00:40.000Z  5ms      Image      main  failed; no such \uFFFD[2Jimage; begun 3 times
+  2026-01-01T00:00:59.000Z  1.0s...  PostStart  x     goes on
+
+Probes:
+  liveness of main: no result yet; waits for the container to run
+
+Events:
+  2026-01-01T00:00:00.000Z  Warning  Failed (2 times): no
+`);
+  });
+
+  it('says it of a node', () => {
+    const { pod, phase } = explained(makePod('a', { status: { phase: 'Pending' } }));
+    const waitingFor = [{ what: 'volumes: they are being mounted', sinceMs: T }];
+    expect(
+      nodeExplanationText({ problems: ['pleg: late'], pods: 3, waiting: [{ pod, phase, waitingFor }] }, T + 90_000),
+    ).toBe(
+      `3 pods, of which 1 waits; at 2026-01-01T00:01:30.000Z
+
+Problems:
+  pleg: late
+
+Waiting:
+  default/a (Pending)
+    - volumes: they are being mounted (for 1m30s, since 2026-01-01T00:00:00.000Z)
+`,
+    );
+    expect(nodeExplanationText({ problems: [], pods: 1, waiting: [] }, T)).toBe(
+      '1 pod, of which 0 wait; at 2026-01-01T00:00:00.000Z\n\nProblems: none\n\nWaiting: none\n',
+    );
+  });
+});

@@ -1,0 +1,97 @@
+import { FakeClock } from '@node-agent/async/testing';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PodJournal, type PodStepName } from '../src/pod-journal.ts';
+
+let clock: FakeClock;
+let journal: PodJournal;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  journal = new PodJournal({ clock });
+});
+
+describe('PodJournal', () => {
+  it('keeps the steps of a pod in order, those that go on among them', async () => {
+    journal.known('u');
+    const startedAtMs = clock.now();
+    await clock.advance(5);
+    const end = journal.begin('u', 'Sandbox');
+    await clock.advance(10);
+    journal.mark('u', 'Probe', { target: 'readiness of main', message: 'success' });
+    expect(journal.steps('u')).toEqual([
+      { step: 'Seen', startedAtMs, endedAtMs: startedAtMs, outcome: 'done' },
+      { step: 'Sandbox', startedAtMs: startedAtMs + 5 },
+      {
+        ...{ step: 'Probe', target: 'readiness of main', message: 'success', outcome: 'done' },
+        ...{ startedAtMs: startedAtMs + 15, endedAtMs: startedAtMs + 15 },
+      },
+    ]);
+    end();
+    expect(journal.steps('u')[1]).toMatchObject({ step: 'Sandbox', endedAtMs: startedAtMs + 15, outcome: 'done' });
+  });
+
+  it('tells how often a step was begun, and how it ended the last time', async () => {
+    journal.known('u');
+    const stopped = new AbortController();
+    const fails = (text: string, signal?: AbortSignal) =>
+      journal.during('u', 'Image', { target: 'main', message: 'web:1' }, () => Promise.reject(new Error(text)), signal);
+    await expect(fails('no such host')).rejects.toThrow('no such host');
+    expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'failed', message: 'no such host' });
+    stopped.abort();
+    await expect(fails('aborted', stopped.signal)).rejects.toThrow('aborted');
+    expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'cancelled', message: 'web:1', times: 2 });
+    await journal.during('u', 'Image', { target: 'main' }, async () => 'found');
+    expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'done', times: 3 });
+  });
+
+  it('leaves what is only looked at again as it was done, and tells what failed later', async () => {
+    journal.known('u');
+    await journal.during('u', 'Volumes', {}, () => clock.advance(7));
+    const done = journal.steps('u').at(-1);
+    await clock.advance(60_000);
+    const end = journal.begin('u', 'Volumes');
+    expect(journal.steps('u').at(-1)).toMatchObject({ step: 'Volumes', startedAtMs: clock.now() });
+    end();
+    expect(journal.steps('u').at(-1)).toEqual(done);
+    journal.begin('u', 'Volumes')({ error: new Error('gone') });
+    expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'failed', message: 'gone' });
+  });
+
+  it('an end that comes after the step was begun anew ends nothing', () => {
+    journal.known('u');
+    const first = journal.begin('u', 'StatusSent');
+    journal.begin('u', 'StatusSent');
+    first({ error: new Error('late') });
+    expect(journal.steps('u').at(-1)?.endedAtMs).toBeUndefined();
+  });
+
+  it('K4: nothing is kept of pods that are not known, or are forgotten', () => {
+    journal.mark('u', 'Stop');
+    journal.known('u');
+    const end = journal.begin('u', 'Stop');
+    journal.forget('u');
+    end();
+    journal.begin('u', 'CleanUp')();
+    expect(journal.steps('u')).toEqual([]);
+  });
+
+  it('K4: whatever happens to a pod, what is kept of it has a bound', () => {
+    const names: PodStepName[] = ['Image', 'CreateContainer', 'StartContainer', 'PostStart', 'Stop'];
+    const step = fc.record({ name: fc.constantFrom(...names), target: fc.nat(400), ends: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 1_000 }), (steps) => {
+        const bounded = new PodJournal({ clock });
+        bounded.known('u');
+        for (const { name, target, ends } of steps) {
+          const end = bounded.begin('u', name, { target: `c${target}` });
+          if (ends) end({ error: new Error('x'.repeat(10_000)) });
+        }
+        const kept = bounded.steps('u');
+        expect(kept.length).toBeLessThanOrEqual(160);
+        expect(kept.every(({ message = '' }) => message.length <= 500)).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
