@@ -13,6 +13,8 @@ const commands = {
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
   'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
+  'bench-server': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/server/main.ts' },
+  monitoring: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/monitoring/main.ts' },
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
   conformance: { build: ['@node-agent/kubelet'], program: 'tools/conformance/src/main.ts' },

@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { KubeError } from './errors.ts';
 
 /** What is used of @kubernetes/client-node. */
@@ -12,7 +13,7 @@ interface ClientNode {
 }
 
 interface HeaderOptions {
-  headers?: Record<string, unknown>;
+  headers?: OutgoingHttpHeaders;
 }
 
 /**

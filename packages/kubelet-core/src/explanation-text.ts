@@ -68,9 +68,24 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
       ]),
       'none',
     ),
-    ...(eviction === undefined ? [] : section('Eviction', [oneLine(JSON.stringify(eviction))], '')),
+    ...(eviction === undefined ? [] : section('Eviction', evictionLines(eviction), 'nothing is known yet')),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** What the node has of what pods are evicted for; anything else of it in JSON. */
+function evictionLines(eviction: unknown): readonly string[] {
+  const { thresholds, ...rest } = (eviction ?? {}) as { readonly thresholds?: unknown };
+  const lines = (Array.isArray(thresholds) ? thresholds : []).map((one: Partial<Record<string, unknown>> | null) => {
+    const { threshold, available = 'not known', capacity, met } = one ?? {};
+    const of = capacity === undefined ? '' : ` of ${String(capacity)}`;
+    return oneLine(
+      `${String(threshold)}: ${String(available)}${of} available${met === true ? ', which is too little' : ''}`,
+    );
+  });
+  const isEmpty = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.length === 0);
+  const others = Object.entries(rest).filter(([, value]) => !isEmpty(value));
+  return [...lines, ...others.map(([name, value]) => oneLine(`${name}: ${JSON.stringify(value)}`))];
 }
 
 function section(title: string, lines: readonly string[], none: string): readonly string[] {

@@ -47,6 +47,8 @@ export interface PodStep {
   readonly outcome?: 'done' | 'failed' | 'cancelled';
   /** Why it failed, or what is to be said of it; at most {@link MAX_MESSAGE} characters. */
   readonly message?: string;
+  /** Since when it has failed each time that it was tried; absent where the last try went well, or is the first. */
+  readonly failingSinceMs?: number;
   /** How often it was begun, where that is more than once. The times are those of the last. */
   readonly times?: number;
 }
@@ -126,10 +128,12 @@ export class PodJournal implements PodJournalPort {
 
   begin(uid: string, step: PodStepName, { target, message }: StepDetail = {}): EndStep {
     const before = this.#pods.get(uid)?.get(keyOf(step, target));
+    const failingSinceMs = before?.failingSinceMs;
     const begun = this.#put(uid, {
       ...{ step, startedAtMs: this.#clock.now() },
       ...(target !== undefined && { target }),
       ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
+      ...(failingSinceMs !== undefined && { failingSinceMs }),
     });
     if (begun === undefined) return () => undefined;
     return (failure) => {
@@ -142,10 +146,13 @@ export class PodJournal implements PodJournalPort {
       }
       const outcome = failure === undefined ? 'done' : failure.cancelled ? 'cancelled' : 'failed';
       const said = outcome === 'failed' ? errorText(failure?.error).slice(0, MAX_MESSAGE) : begun.message;
+      const { failingSinceMs: _before, ...rest } = begun;
+      const since = outcome === 'failed' ? (failingSinceMs ?? begun.startedAtMs) : undefined;
       steps.set(keyOf(step, target), {
-        ...begun,
+        ...(outcome === 'cancelled' ? begun : rest),
         ...{ endedAtMs: this.#clock.now(), outcome },
         ...(said !== undefined && said !== '' && { message: said }),
+        ...(since !== undefined && { failingSinceMs: since }),
       });
     };
   }

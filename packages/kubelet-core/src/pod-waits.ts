@@ -15,6 +15,14 @@ export interface PodWait {
 /** A status that is on its way for so long is waited for. */
 const STATUS_LATE_MS = 1_000;
 
+const WHOLE_POD_STEPS: ReadonlyMap<string, string> = new Map([
+  ['Cgroup', 'cgroup'],
+  ['Volumes', 'volumes'],
+  ['Sandbox', 'sandbox'],
+  ['Stop', 'stop'],
+  ['CleanUp', 'clean-up'],
+]);
+
 /** What {@link podWaits} looks at beside the pod. */
 export interface WaitContext {
   /** Nothing is decided yet about whether the pod may run here. */
@@ -60,11 +68,20 @@ export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
     }
   }
   const retry = activity?.kind === 'backingOff' && activity.untilMs !== undefined ? { untilMs: activity.untilMs } : {};
-  waits.push(...resizes(pod), ...containers(pod, steps, retry));
-  if (activity?.kind === 'backingOff' && waits.length === 0) {
+  waits.push(...failures(steps, retry), ...resizes(pod), ...containers(pod, steps, retry));
+  if (activity?.kind === 'backingOff' && !waits.some(({ untilMs }) => untilMs !== undefined)) {
     waits.push({ what: `retry: ${activity.error ?? 'the last try failed'}`, ...workerSince, ...retry });
   }
   return waits;
+}
+
+/** What was tried for the pod as a whole and did not go well; what fails for a container, its status tells. */
+function failures(steps: readonly PodStep[], retry: Pick<PodWait, 'untilMs'>): readonly PodWait[] {
+  return steps.flatMap(({ step, outcome, message = 'it failed', failingSinceMs }) => {
+    const name = WHOLE_POD_STEPS.get(step);
+    if (name === undefined || outcome !== 'failed') return [];
+    return [{ what: `${name}: ${message}`, ...since(failingSinceMs), ...retry }];
+  });
 }
 
 function resizes({ status }: Pod): readonly PodWait[] {

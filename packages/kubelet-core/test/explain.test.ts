@@ -203,6 +203,20 @@ describe('what a pod waits for', () => {
       [{ what: 'retry: no such volume', sinceMs: T, untilMs: T + 1 }],
     ],
     [
+      'volumes that could not be mounted, since they were tried first, and not only its container',
+      {
+        worker: {
+          activity: { kind: 'backingOff', sinceMs: T + 9_000, untilMs: T + 70_000, error: 'unmounted volumes=[s]' },
+        },
+        noted: [done('Volumes', 9, { outcome: 'failed', message: 'no such secret', failingSinceMs: T + 2_000 })],
+      },
+      { containerStatuses: [waiting('ContainerCreating')] },
+      [
+        { what: 'volumes: no such secret', sinceMs: T + 2_000, untilMs: T + 70_000 },
+        { what: 'container main: ContainerCreating' },
+      ],
+    ],
+    [
       "the network, unless it has the host's",
       { networkError: 'no CNI' },
       { phase: 'Pending' },
@@ -302,6 +316,12 @@ Waiting:
     - volumes: they are being mounted (for 1m30s, since 2026-01-01T00:00:00.000Z)
 `,
     );
+    const thresholds = [{ threshold: 'memory.available<100Mi', available: '90Mi', capacity: '4Gi', met: true }];
+    const eviction = { conditions: ['MemoryPressure'], thresholds, decisions: [] };
+    expect(nodeExplanationText({ problems: [], pods: 0, waiting: [], eviction }, T)).toContain(`Eviction:
+  memory.available<100Mi: 90Mi of 4Gi available, which is too little
+  conditions: ["MemoryPressure"]
+`);
     expect(nodeExplanationText({ problems: [], pods: 1, waiting: [] }, T)).toBe(
       '1 pod, of which 0 wait; at 2026-01-01T00:00:00.000Z\n\nProblems: none\n\nWaiting: none\n',
     );

@@ -45,6 +45,23 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'done', times: 3 });
   });
 
+  it('tells since when a step has failed each time', async () => {
+    journal.known('u');
+    const fails = () =>
+      journal.during('u', 'Volumes', {}, () => Promise.reject(new Error('no'))).catch(() => undefined);
+    await fails();
+    const failingSinceMs = clock.now();
+    await clock.advance(1_000);
+    await fails();
+    expect(journal.steps('u').at(-1)).toMatchObject({ failingSinceMs, startedAtMs: failingSinceMs + 1_000 });
+    const end = journal.begin('u', 'Volumes');
+    expect(journal.steps('u').at(-1)).toMatchObject({ failingSinceMs });
+    end({ error: new Error('stop'), cancelled: true });
+    expect(journal.steps('u').at(-1)).toMatchObject({ failingSinceMs });
+    journal.begin('u', 'Volumes')();
+    expect(journal.steps('u').at(-1)?.failingSinceMs).toBeUndefined();
+  });
+
   it('leaves what is only looked at again as it was done, and tells what failed later', async () => {
     journal.known('u');
     await journal.during('u', 'Volumes', {}, () => clock.advance(7));

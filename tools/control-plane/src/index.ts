@@ -1,3 +1,4 @@
+export { Authority, type KeyPair, type Subject } from './authority.ts';
 export {
   type ControlPlaneBinaries,
   type FindOptions,

@@ -29,6 +29,7 @@ const STOP_TIMEOUT_MS = 15_000;
 export class ClusterKubelet {
   readonly #options: ClusterKubeletOptions;
   #child: ChildProcess | undefined;
+  #port = 0;
 
   constructor(options: ClusterKubeletOptions) {
     this.#options = options;
@@ -40,6 +41,11 @@ export class ClusterKubelet {
 
   get logFile(): string {
     return join(this.#options.directory, 'kubelet.log');
+  }
+
+  /** Of its secured server. */
+  get port(): number {
+    return this.#port;
   }
 
   /** Whether its process is there. */
@@ -61,6 +67,7 @@ export class ClusterKubelet {
     await mkdir(directory, { recursive: true });
     const file = join(directory, 'kubelet.json');
     const [port = 0, healthzPort = 0] = await freePorts(2);
+    this.#port = port;
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',

@@ -1,0 +1,116 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { nodeFileSystem } from '@node-agent/host';
+import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import type { PodSpec } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import type { ContainerdBinaries } from '@node-agent/tools-containerd';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { ClusterKubelet } from './cluster/cluster-kubelet.ts';
+import { ClusterPods, conditionHolds } from './cluster/cluster-pods.ts';
+import type { KubeletCaller } from './kubelet-call.ts';
+import { RuntimeSide } from './runtime-side.ts';
+import { until } from './waiting.ts';
+
+/** Which node. */
+export interface BenchNodePlan {
+  readonly controlPlane: ControlPlane;
+  readonly binaries: ContainerdBinaries;
+  readonly program: string;
+  readonly nodeName: string;
+  readonly directory: string;
+  readonly subnet: string;
+  readonly profiles?: string | undefined;
+}
+
+/** A node in a private cluster whose server lets in who has a certificate of the cluster: a runtime, a kubelet, and pods. */
+export class BenchNode implements AsyncDisposable {
+  readonly kubelet: ClusterKubelet;
+  readonly pods: ClusterPods;
+  readonly #plan: BenchNodePlan;
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(plan: BenchNodePlan, kubelet: ClusterKubelet, pods: ClusterPods, stack: AsyncDisposableStack) {
+    this.#plan = plan;
+    this.kubelet = kubelet;
+    this.pods = pods;
+    this.#stack = stack;
+  }
+
+  /** Starts one; resolves when the node is Ready. What it made goes with it, and where this throws, by itself. */
+  static async start(plan: BenchNodePlan, signal: AbortSignal): Promise<BenchNode> {
+    const { controlPlane, program, nodeName, directory, profiles } = plan;
+    await using stack = new AsyncDisposableStack();
+    await mkdir(directory, { recursive: true });
+    const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
+    stack.defer(() => side.stop());
+    const kubelet = new ClusterKubelet({
+      ...{ program, nodeName, kubeconfig: await controlPlane.nodeKubeconfig(nodeName), endpoint: side.endpoint },
+      ...{ cgroupRoot: side.cgroupRoot, directory: join(directory, 'k'), profiles },
+      configuration: {
+        authentication: {
+          ...{ anonymous: { enabled: false }, webhook: { enabled: false } },
+          x509: { clientCAFile: controlPlane.caFile },
+        },
+      },
+    });
+    const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
+    const clients = stack.use(
+      new KubeClients(
+        { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+        { connection, requests: { qps: 0, burst: 1 } },
+      ),
+    );
+    stack.defer(() =>
+      clients.requests.delete(resources.nodes, { name: nodeName }).then(
+        () => {},
+        () => {},
+      ),
+    );
+    const pods = new ClusterPods(clients.requests, nodeName);
+    const watching = new AbortController();
+    const watch = pods.start(watching.signal);
+    stack.defer(async () => {
+      watching.abort();
+      await watch.catch(() => {});
+    });
+    stack.defer(() => kubelet.stop());
+    await kubelet.start();
+    const isReady = async (): Promise<boolean> => {
+      await kubelet.usage();
+      const node = await clients.requests.get(resources.nodes, { name: nodeName }).catch(() => undefined);
+      return conditionHolds(node, 'Ready');
+    };
+    await until(`${nodeName} is ready`, isReady, signal);
+    return new BenchNode(plan, kubelet, pods, stack.move());
+  }
+
+  get port(): number {
+    return this.kubelet.port;
+  }
+
+  /** One whom its server lets in. */
+  get caller(): KubeletCaller {
+    const { cert, key } = this.#plan.controlPlane.admin;
+    return { port: this.port, cert, key };
+  }
+
+  /** @returns their names, when all are Ready */
+  async addPods(count: number, signal: AbortSignal, spec?: PodSpec, prefix = 'pod'): Promise<readonly string[]> {
+    const names = Array.from({ length: count }, (_, index) => `${this.#plan.nodeName}-${prefix}-${index}`);
+    const ready = Promise.all(names.map((name) => this.pods.ready(name)));
+    await Promise.all(names.map((name) => this.pods.create(name, spec)));
+    let areReady = false;
+    const waiting = ready.then(() => {
+      areReady = true;
+    });
+    await until(`${count} pods are ready`, () => areReady, signal, { everyMs: 50, timeoutMs: 300_000 });
+    await waiting;
+    return names;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}

@@ -1,0 +1,187 @@
+import { execFile } from 'node:child_process';
+import { access, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
+import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
+import { BenchNode } from '../bench-node.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from '../command.ts';
+import { KubeletCalls } from '../kubelet-call.ts';
+import { sleep, until } from '../waiting.ts';
+import { autoscale, endAutoscaling } from './autoscaling.ts';
+import { ownComplaints, promtoolComplaints } from './complaints.ts';
+import { aggregation, MetricsServer } from './metrics-server.ts';
+import { HELP, type MonitoringOptions, parseMonitoringOptions } from './options.ts';
+import { findMonitoringPrograms, type MonitoringPrograms } from './programs.ts';
+import { PAGES, Prometheus } from './prometheus.ts';
+import { type Findings, findingsText, problemsOf } from './report.ts';
+
+const run = promisify(execFile);
+const NODE = 'watched';
+
+/** What happens is told on the standard error stream: the standard output has the results only. */
+function say(text: string): void {
+  process.stderr.write(`monitoring: ${text}\n`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseMonitoringOptions(argv);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  await access(BUILT_KUBELET);
+  const programs = await findMonitoringPrograms(options.programs, say);
+  return inDirectoryOfItsOwn('na-monitoring-', async (directory, signal) => {
+    const findings = await look(options, programs, directory, signal);
+    process.stdout.write(options.json ? `${JSON.stringify(findings, null, 2)}\n` : findingsText(findings));
+    return problemsOf(findings).length === 0 ? 0 : 1;
+  });
+}
+
+async function look(
+  options: MonitoringOptions,
+  programs: MonitoringPrograms,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Findings> {
+  const runtime = await findOrBuildContainerd24(say);
+  if ('reason' in runtime) throw new Error(runtime.reason);
+  const plane = await findControlPlane({ say });
+  if ('reason' in plane) throw new Error(plane.reason);
+  const upstream = options.alone ? undefined : await findUpstreamKubelet({ say });
+  if (upstream !== undefined && 'reason' in upstream) throw new Error(upstream.reason);
+  const front = await aggregation(join(directory, 'front-proxy'));
+  const controlPlane = new ControlPlane({
+    ...{ binaries: plane.binaries, directory: join(directory, 'control-plane') },
+    extraArguments: { 'kube-apiserver': front.arguments },
+  });
+  const [goSubnet, subnet] = subnetsForPods();
+  const machine = { controlPlane, binaries: runtime.binaries, directory, signal };
+  await controlPlane.start();
+  try {
+    const theirs =
+      upstream && (await pagesOfGo({ ...machine, program: upstream.binaries.kubelet, subnet: goSubnet, programs }));
+    return await lookAtOurs({ ...machine, program: BUILT_KUBELET, subnet, programs }, options, theirs);
+  } finally {
+    await controlPlane.stop();
+  }
+}
+
+interface Setting {
+  readonly controlPlane: ControlPlane;
+  readonly binaries: ContainerdBinaries;
+  readonly program: string;
+  readonly subnet: string;
+  readonly directory: string;
+  readonly programs: MonitoringPrograms;
+  readonly signal: AbortSignal;
+}
+
+/** What promtool says of the pages of the Go kubelet, page by page. */
+async function pagesOfGo(setting: Setting): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { controlPlane, binaries, program, subnet, directory, signal, programs } = setting;
+  say('the pages of the Go kubelet');
+  const plan = { controlPlane, binaries, program, subnet, nodeName: 'go', directory: join(directory, 'go') };
+  await using node = await BenchNode.start(plan, signal);
+  await node.addPods(2, signal);
+  await sleep(15_000, signal);
+  return await checkedPages(node, programs.promtool, join(directory, 'go-pages'));
+}
+
+async function lookAtOurs(
+  { controlPlane, binaries, program, subnet, directory, signal, programs }: Setting,
+  { minutes, intervalSeconds, pods }: MonitoringOptions,
+  theirs: ReadonlyMap<string, readonly string[]> | undefined,
+): Promise<Findings> {
+  const plan = { controlPlane, binaries, program, subnet, nodeName: NODE, directory: join(directory, NODE) };
+  await using node = await BenchNode.start(plan, signal);
+  await node.addPods(pods, signal);
+  const { cert, key } = controlPlane.admin;
+  const [certFile, keyFile] = [join(directory, 'admin.crt'), join(directory, 'admin.key')];
+  await writeFile(certFile, cert);
+  await writeFile(keyFile, key, { mode: 0o600 });
+  const address = `127.0.0.1:${node.port}`;
+  say('Prometheus and metrics-server');
+  const places = (name: string): string => join(directory, name);
+  const scraped = { address, certFile, keyFile };
+  const prometheus = await Prometheus.start(
+    programs.prometheus,
+    places('prometheus'),
+    scraped,
+    intervalSeconds,
+    signal,
+  );
+  try {
+    const beganMs = performance.now();
+    const metricsServer = await MetricsServer.start(programs['metrics-server'], controlPlane, places('ms'), signal);
+    try {
+      const top = await kubectlTop(controlPlane, pods, signal);
+      say('an autoscaler');
+      const autoscaled = await autoscale(controlPlane, signal);
+      await endAutoscaling(controlPlane);
+      const ours = await checkedPages(node, programs.promtool, places('pages'));
+      const leftMs = minutes * 60_000 - (performance.now() - beganMs);
+      if (leftMs > 0) say(`${Math.ceil(leftMs / 1000)} s more of scrapes`);
+      await sleep(Math.max(0, leftMs), signal);
+      return {
+        ...{ minutes, intervalSeconds, top, autoscaled },
+        pages: await prometheus.pages(minutes),
+        leftOut: await prometheus.leftOut(),
+        promtool: PAGES.map((path) => {
+          const said = ours.get(path) ?? [];
+          return { path, said, own: ownComplaints(said, theirs?.get(path)), compared: theirs !== undefined };
+        }),
+        complaints: [...(await prometheus.complaints()), ...(await metricsServer.complaints())],
+      };
+    } finally {
+      await metricsServer.stop();
+    }
+  } finally {
+    await prometheus.stop();
+  }
+}
+
+/** What promtool says of each page as it is served now. */
+async function checkedPages(
+  node: BenchNode,
+  promtool: string,
+  directory: string,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  await mkdir(directory, { recursive: true });
+  const calls = new KubeletCalls(node.caller);
+  const said = new Map<string, readonly string[]>();
+  try {
+    for (const path of PAGES) {
+      const file = join(directory, path.replaceAll('/', '_'));
+      await writeFile(file, await calls.page(path));
+      // Its exit code is 3 where it has something to say.
+      const output = await run('sh', ['-c', '"$0" check metrics <"$1" 2>&1', promtool, file]).then(
+        ({ stdout }) => stdout,
+        (error: { readonly stdout?: string }) => error.stdout ?? String(error),
+      );
+      said.set(path, promtoolComplaints(output));
+    }
+  } finally {
+    calls.close();
+  }
+  return said;
+}
+
+/** What kubectl shows, once metrics-server has seen every pod twice. */
+async function kubectlTop(
+  plane: ControlPlane,
+  pods: number,
+  signal: AbortSignal,
+): Promise<{ node: string; pods: string }> {
+  let shown = { node: '', pods: '' };
+  const isThere = async (): Promise<boolean> => {
+    const top = (...args: string[]): Promise<string> => plane.kubectl(['top', ...args]).catch(() => '');
+    shown = { node: await top('node', NODE), pods: await top('pod') };
+    return shown.node.includes(NODE) && shown.pods.trim().split('\n').length === pods + 1;
+  };
+  await until('kubectl top shows the node and all pods', isThere, signal, { everyMs: 2000 });
+  return shown;
+}
+
+runCommand(main, say);

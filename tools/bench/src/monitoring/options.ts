@@ -1,0 +1,56 @@
+import { parseArgs } from 'node:util';
+
+/** How long a run looks, and at what. */
+export interface MonitoringOptions {
+  /** How long Prometheus scrapes. */
+  readonly minutes: number;
+  /** How many pods there are beside those of the autoscaler. */
+  readonly pods: number;
+  /** How often Prometheus scrapes each page, in seconds. */
+  readonly intervalSeconds: number;
+  /** Without the Go kubelet, whose pages promtool is shown too. */
+  readonly alone: boolean;
+  /** A directory with the programs; looked for, or built, where absent. */
+  readonly programs: string | undefined;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+export const HELP: string = `Usage: npm run monitoring -- [options]
+Shows a node to those who read its figures: Prometheus scrapes its four pages, metrics-server feeds kubectl top and an autoscaler,
+promtool checks the pages, and those of the Go kubelet of the release that it follows. Exit code 1 where something of it fails. Needs root,
+and prometheus, promtool and metrics-server: in PATH, or Go, by which they are built once.
+  --minutes N     how long Prometheus scrapes (10)
+  --interval N    how often, in seconds (15)
+  --pods N        pods on the node (20)
+  --alone         without the Go kubelet
+  --programs DIR  where the three programs are
+  --json          print JSON, on the standard output
+  --help
+`;
+
+/** Reads the command line. @throws Error naming the option that is wrong */
+export function parseMonitoringOptions(argv: readonly string[]): MonitoringOptions {
+  const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      ...{ minutes: text('10'), interval: text('15'), pods: text('20'), programs: { type: 'string' } },
+      ...{ alone: flag, json: flag, help: flag },
+    },
+  });
+  const { alone, json, help, programs } = values;
+  return {
+    minutes: number('--minutes', values.minutes, 1, 1440),
+    intervalSeconds: number('--interval', values.interval, 1, 300),
+    pods: number('--pods', values.pods, 0, 200),
+    ...{ alone, json, help, programs },
+  };
+}
+
+function number(option: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most && text.trim() !== '') return value;
+  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
+}

@@ -1,0 +1,92 @@
+import { WebSocket } from 'ws';
+import type { KubeletCaller } from '../kubelet-call.ts';
+
+/** Exec: the channel on which the outcome is told, and that of what is written. */
+const ERROR_CHANNEL = 3;
+/** Port-forward: data, and errors. Each begins with the number of the port. */
+const DATA_CHANNEL = 0;
+
+function open(caller: KubeletCaller, path: string, signal: AbortSignal): WebSocket {
+  const { port, cert, key } = caller;
+  const options = { cert, key, rejectUnauthorized: false, perMessageDeflate: false, handshakeTimeout: 30_000 };
+  const socket = new WebSocket(`wss://127.0.0.1:${port}${path}`, ['v4.channel.k8s.io'], options);
+  const onAbort = (): void => socket.terminate();
+  signal.addEventListener('abort', onAbort, { once: true });
+  socket.on('close', () => signal.removeEventListener('abort', onAbort));
+  return socket;
+}
+
+/** Runs `true` in a container. @returns when its outcome was told, in milliseconds from the call; @throws where that was no success */
+export function execTrue(caller: KubeletCaller, pod: string, signal: AbortSignal): Promise<number> {
+  const startMs = performance.now();
+  const socket = open(caller, `/exec/default/${pod}/main?command=true&output=1&error=1`, signal);
+  return new Promise((resolve, reject) => {
+    let told = '';
+    socket.on('error', reject);
+    socket.on('message', (data: Buffer) => {
+      if (data[0] !== ERROR_CHANNEL) return;
+      told += data.subarray(1).toString('utf8');
+      if (!told.includes('"Success"')) return;
+      resolve(performance.now() - startMs);
+      socket.close();
+    });
+    socket.on('close', (code) => reject(new Error(`exec in ${pod}: closed by ${code}: ${told}`)));
+  });
+}
+
+/** What came through a port-forward. */
+export interface Forwarded {
+  readonly bytes: number;
+  /** From the call until the first byte of the answer. */
+  readonly firstByteMs: number;
+  readonly tookMs: number;
+}
+
+/** Asks the HTTP server of a pod through a port-forward of its own. @throws where there is no answer of success */
+export function forwardedGet(
+  caller: KubeletCaller,
+  pod: string,
+  { port, path }: { readonly port: number; readonly path: string },
+  signal: AbortSignal,
+): Promise<Forwarded> {
+  const startMs = performance.now();
+  const socket = open(caller, `/portForward/default/${pod}?port=${port}`, signal);
+  return new Promise((resolve, reject) => {
+    const started = new Set<number>();
+    let head = '';
+    let bytes = 0;
+    let wanted = Number.POSITIVE_INFINITY;
+    let firstByteMs = Number.NaN;
+    socket.on('error', reject);
+    socket.on('open', () => {
+      const request = Buffer.from(`GET ${path} HTTP/1.0\r\nHost: pod\r\n\r\n`);
+      socket.send(Buffer.concat([Buffer.of(DATA_CHANNEL), request]));
+    });
+    socket.on('message', (data: Buffer) => {
+      const channel = data[0] ?? -1;
+      if (!started.has(channel)) {
+        started.add(channel);
+        return;
+      }
+      if (channel !== DATA_CHANNEL) {
+        reject(new Error(`port-forward to ${pod}: ${data.subarray(1).toString('utf8')}`));
+        socket.terminate();
+        return;
+      }
+      if (Number.isNaN(firstByteMs)) firstByteMs = performance.now() - startMs;
+      bytes += data.length - 1;
+      if (wanted === Number.POSITIVE_INFINITY) {
+        head += data.subarray(1).toString('latin1');
+        const end = head.indexOf('\r\n\r\n');
+        const length = /^content-length: (\d+)/im.exec(head)?.[1];
+        if (end >= 0 && length !== undefined) wanted = end + 4 + Number(length);
+      }
+      if (bytes < wanted) return;
+      resolve({ bytes, firstByteMs, tookMs: performance.now() - startMs });
+      socket.close();
+    });
+    socket.on('close', () =>
+      reject(new Error(`port-forward to ${pod}: ended after ${bytes} bytes: ${head.slice(0, 100)}`)),
+    );
+  });
+}

@@ -1,0 +1,102 @@
+import { median, quantile } from '../statistics.ts';
+import { renderTable } from '../table.ts';
+import type { Load } from './loads.ts';
+import type { ServerTurn, Used } from './turn.ts';
+
+/** One figure of both kubelets: the medians of their turns. */
+export interface ServerFigure {
+  readonly name: string;
+  readonly unit: string;
+  readonly go: number | undefined;
+  readonly ours: number;
+  /** The median of the ratios of turns that stood side by side. */
+  readonly ratio: number | undefined;
+  /** What the ratio should be at most; with `atLeast`, at least. */
+  readonly target?: number;
+  readonly atLeast?: boolean;
+}
+
+const MIB = 2 ** 20;
+
+type Row = readonly [
+  name: string,
+  unit: string,
+  of: (turn: ServerTurn) => number,
+  target?: number | undefined,
+  atLeast?: boolean,
+];
+
+function usage(name: string, of: (turn: ServerTurn) => Used, target?: number): readonly Row[] {
+  return [
+    [`${name}: CPU`, '%', (turn) => of(turn).cpuShare * 100, target],
+    [`${name}: RSS, at most`, 'MiB', (turn) => of(turn).peakRssBytes / MIB],
+  ];
+}
+
+function load(name: string, of: (turn: ServerTurn) => Used & Load, target?: number): readonly Row[] {
+  return [
+    ...usage(name, of, target),
+    [`${name}: median`, 'ms', (turn) => median(of(turn).latencyMs)],
+    [`${name}: 99 of 100`, 'ms', (turn) => quantile(of(turn).latencyMs, 0.99)],
+    [`${name}: failed`, '', (turn) => of(turn).failed],
+  ];
+}
+
+const ROWS: readonly Row[] = [
+  ['at rest: CPU', '%', ({ rest }) => rest.cpuShare * 100],
+  ['at rest: RSS', 'MiB', ({ rest }) => rest.rssBytes / MIB],
+  ...usage('log followers', ({ follow }) => follow, 1),
+  ['log followers: lines that came', '%', ({ follow }) => (follow.done / follow.wanted) * 100],
+  ['log followers: ended early', '', ({ follow }) => follow.failed],
+  ...load('execs', ({ exec }) => exec, 1),
+  ...load('/metrics/resource', ({ resource }) => resource, 1),
+  ...load('/metrics/cadvisor', ({ cadvisor }) => cadvisor, 1),
+  ['port-forward: throughput', 'MiB/s', ({ forward }) => forward.bytesPerSecond / MIB, 0.8, true],
+  ['port-forward: first byte', 'ms', ({ forward }) => median(forward.firstByteMs)],
+  ['port-forward: CPU', 's', ({ forward }) => forward.cpuSeconds],
+];
+
+/** The figures of both, from turns in the order in which they were taken. */
+export function serverFigures(ours: readonly ServerTurn[], go: readonly ServerTurn[]): readonly ServerFigure[] {
+  return ROWS.map(([name, unit, of, target, atLeast]) => {
+    const ratios = ours.flatMap((turn, index) => {
+      const other = go[index];
+      const ratio = other === undefined ? Number.NaN : of(turn) / of(other);
+      return Number.isFinite(ratio) ? [ratio] : [];
+    });
+    return {
+      ...{ name, unit, ours: median(ours.map(of)) },
+      go: go.length === 0 ? undefined : median(go.map(of)),
+      ratio: ratios.length === 0 ? undefined : median(ratios),
+      ...(target !== undefined && { target }),
+      ...(atLeast && { atLeast }),
+    };
+  });
+}
+
+/** Whether a figure is as it should be; `undefined` where there is nothing to hold it against. */
+export function serverFigureMeets({ ratio, target, atLeast = false }: ServerFigure): boolean | undefined {
+  if (ratio === undefined || target === undefined) return undefined;
+  return atLeast ? ratio >= target : ratio <= target;
+}
+
+export function serverTable(figures: readonly ServerFigure[]): string {
+  return renderTable(
+    ['figure', 'Go', 'this', 'ratio', 'target', ''],
+    figures.map((figure) => {
+      const { name, unit, go, ours, ratio, target, atLeast } = figure;
+      const meets = serverFigureMeets(figure);
+      return [
+        ...[unit === '' ? name : `${name} [${unit}]`, rounded(go), rounded(ours), rounded(ratio)],
+        target === undefined ? '' : `${atLeast ? '>=' : '<='} ${target}`,
+        meets === undefined ? '' : meets ? 'ok' : 'MISS',
+      ];
+    }),
+  );
+}
+
+function rounded(value: number | undefined): string {
+  if (value === undefined || Number.isNaN(value)) return '';
+  const size = Math.abs(value);
+  return value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2);
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { serverFigureMeets, serverFigures, serverTable } from '../src/server/figures.ts';
+import { atRate } from '../src/server/loads.ts';
+import { parseServerOptions } from '../src/server/options.ts';
+import type { ServerTurn } from '../src/server/turn.ts';
+
+const MIB = 2 ** 20;
+
+function turn(cpuShare: number, bytesPerSecond: number): ServerTurn {
+  const used = { cpuShare, rssBytes: 80 * MIB, peakRssBytes: 90 * MIB };
+  const load = { ...used, done: 50, wanted: 100, failed: 0, latencyMs: [1, 2, 30] };
+  const forward = { ...used, bytesPerSecond, firstByteMs: [4, 5, 6], cpuSeconds: 1 };
+  return { rest: used, follow: load, exec: load, resource: load, cadvisor: load, forward };
+}
+
+describe('the figures of servers', () => {
+  const figures = serverFigures(
+    [turn(0.2, 70 * MIB), turn(0.4, 90 * MIB)],
+    [turn(0.4, 100 * MIB), turn(0.4, 100 * MIB)],
+  );
+  const named = (name: string) => figures.find((figure) => figure.name === name);
+
+  it('are medians of turns, and of the ratios of those side by side', () => {
+    expect(named('log followers: CPU')).toMatchObject({ go: 40, target: 1 });
+    expect(named('log followers: CPU')?.ours).toBeCloseTo(30);
+    expect(named('log followers: CPU')?.ratio).toBeCloseTo(0.75);
+    expect(named('log followers: lines that came')).toMatchObject({ ours: 50 });
+    expect(named('execs: median')).toMatchObject({ ours: 2 });
+    // 0 of 0: there is no ratio.
+    expect(named('execs: failed')).toMatchObject({ ours: 0, ratio: undefined });
+  });
+
+  it('know whether they are as they should be', () => {
+    const throughput = named('port-forward: throughput');
+    expect(throughput).toMatchObject({ ours: 80, go: 100, atLeast: true });
+    expect(throughput && serverFigureMeets(throughput)).toBe(true);
+    expect(throughput && serverFigureMeets({ ...throughput, ratio: 0.79 })).toBe(false);
+    const [rest] = figures;
+    expect(rest && serverFigureMeets(rest)).toBeUndefined();
+    expect(serverTable(figures)).toMatch(/port-forward: throughput \[MiB\/s\] +100 +80 +0.80 +>= 0.8 +ok/);
+  });
+
+  it('have no other side where there is none', () => {
+    const [first] = serverFigures([turn(0.2, 1)], []);
+    expect(first).toMatchObject({ go: undefined, ratio: undefined });
+  });
+});
+
+describe('a rate', () => {
+  it('is kept whether or not what was begun before has ended, and failures are counted', async () => {
+    const begun: number[] = [];
+    const once = async (index: number): Promise<number> => {
+      begun.push(index);
+      if (index === 1) throw new Error('refused');
+      return index;
+    };
+    const load = await atRate({ perMinute: 1_200, seconds: 0.25 }, once, new AbortController().signal);
+    expect(begun).toEqual([0, 1, 2, 3, 4]);
+    expect(load).toEqual({ done: 4, wanted: 5, failed: 1, latencyMs: [0, 2, 3, 4], problem: 'refused' });
+  });
+});
+
+describe('the command line', () => {
+  it('has the numbers of the issue, scaled where that is asked for', () => {
+    const issue = { pods: 100, followers: 500, execsPerMinute: 200, scrapesPerMinute: 1_000, seconds: 60 };
+    expect(parseServerOptions([])).toMatchObject(issue);
+    expect(parseServerOptions(['--scale', '0.1'])).toMatchObject({
+      ...{ pods: 100, followers: 50, execsPerMinute: 20, scrapesPerMinute: 100 },
+    });
+  });
+
+  it.each([
+    [['--scale', '0'], '--scale: "0" is not a number from 0.01 to 10'],
+    [['--pods', '1.5'], '--pods: "1.5" is not a number from 1 to 240'],
+    [['--seconds', ''], '--seconds: "" is not a number from 2 to 3600'],
+  ])('%j is refused', (argv, message) => {
+    expect(() => parseServerOptions(argv)).toThrow(message);
+  });
+});
