@@ -1,5 +1,6 @@
 import os from 'node:os';
 import type { FileSystem } from '@node-agent/host';
+import { pageSize } from './page-size.ts';
 
 /** What the kubelet has to know of the machine it runs on, read once at its start. */
 export interface Machine {
@@ -20,6 +21,8 @@ export interface Machine {
   readonly swapCapacityBytes: number;
   /** Whether the kernel accounts swap per cgroup. */
   readonly swapControllerAvailable: boolean;
+  /** What memory is counted in. */
+  readonly pageSizeBytes: number;
   /** Sizes of huge pages in the kernel's cgroup words: `2MB`, `1GB`. */
   readonly hugePageSizes: readonly string[];
   /** Directories of sysfs that containers should not see beside the usual ones. */
@@ -48,6 +51,7 @@ export async function readMachine(fs: Files): Promise<Machine> {
     memoryCapacityBytes: kibibytes(meminfo, 'MemTotal'),
     swapCapacityBytes: kibibytes(meminfo, 'SwapTotal'),
     swapControllerAvailable: await hasSwapController(fs, cgroupVersion),
+    pageSizeBytes: pageSize(await fs.readFile('/proc/self/auxv').catch(() => new Uint8Array())),
     hugePageSizes: await hugePageSizes(fs),
     extraMaskedPaths: await thermalThrottlePaths(fs),
     ips: interfaceIps(),

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { allocatableAbsolute } from '@node-agent/cm-cgroups';
 import type { KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import {
   type MachineFiles,
@@ -20,6 +21,8 @@ export interface NodeResources {
   readonly allocatable: ResourceListJson;
   /** What all pods together are held to. */
   readonly enforced: ResourceList;
+  /** What the machine has less what is reserved, whatever is enforced and eviction keeps back. */
+  readonly unreserved: ResourceList;
 }
 
 /**
@@ -43,7 +46,7 @@ export async function readNodeResources(
   const capacity = new Map([...machineCapacity(machine), ['pid', Quantity.of(await maxProcesses(fs))] as const]);
   const enforced = enforcedResources(capacity, reservations, configuration.enforceNodeAllocatable);
   const allocatable = allocatableOf(configuration, reservations, { machine, ephemeralStorageBytes });
-  return { reservations, allocatable, enforced };
+  return { reservations, allocatable, enforced, unreserved: allocatableAbsolute(capacity, reservations.reserved) };
 }
 
 /** @throws Error where the machine has not got what is to be kept back of it */

@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ProcessFigures } from '@node-agent/telemetry';
-
-/** Pages of memory: 4 KiB on every machine whose /proc/self/statm says otherwise in no other file. */
-const PAGE_BYTES = 4096;
+import { pageSize } from './page-size.ts';
 
 /** What this process and its /proc tell of it. */
 export const processFigures: ProcessFigures = {
@@ -14,11 +12,18 @@ export const processFigures: ProcessFigures = {
     return {
       openFiles: countEntries('/proc/self/fd'),
       maxOpenFiles: softLimit(limits, 'Max open files'),
-      virtualBytes: Number.isNaN(pages) ? undefined : pages * PAGE_BYTES,
+      virtualBytes: Number.isNaN(pages) ? undefined : pages * pageBytes(),
       maxVirtualBytes: softLimit(limits, 'Max address space'),
     };
   },
 };
+
+let knownPageBytes: number | undefined;
+
+function pageBytes(): number {
+  knownPageBytes ??= pageSize(readBytes('/proc/self/auxv'));
+  return knownPageBytes;
+}
 
 /** The soft one of a line of /proc/self/limits; `undefined` where there is no such line. */
 export function softLimit(limits: string, name: string): number | undefined {
@@ -30,10 +35,15 @@ export function softLimit(limits: string, name: string): number | undefined {
 
 /** '' where the system has no such file. */
 function read(path: string): string {
+  return readBytes(path).toString();
+}
+
+/** Empty where the system has no such file. */
+function readBytes(path: string): Buffer {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path);
   } catch {
-    return '';
+    return Buffer.alloc(0);
   }
 }
 

@@ -5,7 +5,7 @@ import { type FeatureGates, isFeatureName, type KubeletConfiguration, type Kubel
 import { parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
-import { parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
+import { parseQuantity, type ResourceList, type ResourceListJson } from '@node-agent/pod-spec';
 import { reservedGroups } from './enforced-resources.ts';
 import type { Machine } from './machine.ts';
 import type { NodeIdentity } from './node-identity.ts';
@@ -13,9 +13,6 @@ import type { NodeResources } from './node-resources.ts';
 
 /** The first delay before a crashing container is started again; the configuration can only lower the longest one. */
 const INITIAL_BACK_OFF_MS = 10_000;
-/** The page size of every architecture that Node.js is built for, but for some kernels of arm64: there a multiple of it. */
-const PAGE_BYTES = 4096;
-
 /** What a node is run by: what it was told, what was found, and what was made of both. */
 export interface NodeSetup {
   readonly configuration: KubeletConfiguration;
@@ -23,7 +20,7 @@ export interface NodeSetup {
   readonly featureGates: FeatureGates;
   readonly machine: Machine;
   readonly identity: NodeIdentity;
-  readonly resources: Pick<NodeResources, 'allocatable' | 'enforced'>;
+  readonly resources: Pick<NodeResources, 'allocatable' | 'enforced' | 'unreserved'>;
   readonly sources: readonly PodSourcePort[];
   readonly servers: AssemblySettings['servers'];
   readonly userNamespaces: NonNullable<AssemblySettings['userNamespaces']>;
@@ -63,7 +60,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
             throttlingFactor: configuration.memoryThrottlingFactor,
             reservationPolicy: configuration.memoryReservationPolicy,
             allocatableMemoryBytes: memoryBytes(setup.resources.allocatable),
-            pageSizeBytes: PAGE_BYTES,
+            pageSizeBytes: machine.pageSizeBytes,
           },
         }),
       },
@@ -143,6 +140,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       limits: { ...listResourceConfig(setup.resources.enforced), ...cpus },
       reserved: reservedGroups(configuration, { cpus, memoryQos }),
       ...(memoryQos && { memoryQos: configuration.memoryReservationPolicy }),
+      ...qosReserved(configuration, featureGates, setup.resources.unreserved),
       podPidsLimit: configuration.podPidsLimit,
       cpuCfsQuota: configuration.cpuCFSQuota,
       cpuCfsQuotaPeriodUs: configuration.cpuCFSQuotaPeriodMs * 1000,
@@ -163,6 +161,17 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
 /** The features that the node declares; none of them takes more than its gate. */
 function declared(gates: FeatureGates): readonly string[] {
   return declaredFeatures((gate) => isFeatureName(gate) && gates.effective(gate), undefined);
+}
+
+/** Memory alone is kept from lower classes, as the configuration was checked to say. */
+function qosReserved(
+  { qosReserved: { memory } }: KubeletConfiguration,
+  gates: FeatureGates,
+  unreserved: ResourceList,
+): Pick<NonNullable<AssemblySettings['cgroups']>, 'qosReserved'> {
+  if (memory === undefined || !gates.enabled('QOSReserved')) return {};
+  const allocatableBytes = unreserved.get('memory')?.value() ?? 0n;
+  return { qosReserved: { memoryPercent: Number.parseInt(memory, 10), allocatableBytes } };
 }
 
 function memoryBytes({ memory }: ResourceListJson): number {

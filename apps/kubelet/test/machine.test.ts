@@ -1,7 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { describe, expect, test } from 'vitest';
 import { kibibytes, readMachine } from '../src/machine.ts';
+import { pageSize } from '../src/page-size.ts';
 
 async function machineWith(files: Readonly<Record<string, string>>) {
   const fs = new MemoryFileSystem({ clock: new FakeClock() });
@@ -74,4 +77,23 @@ test('memory, huge pages and thermal directories are read', async () => {
 test('a value that is not there, or not in kB, is 0', () => {
   expect(kibibytes('MemTotal: 7 MB\n', 'MemTotal')).toBe(0);
   expect(kibibytes('', 'MemTotal')).toBe(0);
+});
+
+describe('the size of a page', () => {
+  const auxv = (...pairs: readonly (readonly [bigint, bigint])[]): Uint8Array =>
+    new Uint8Array(new BigUint64Array(pairs.flat()).buffer);
+  test.each([
+    ['as the kernel says', auxv([33n, 7n], [6n, 65_536n], [0n, 0n]), 65_536],
+    ['where it says nothing', auxv([33n, 7n], [0n, 0n]), 4096],
+    ['where it says nonsense', auxv([6n, 5n]), 4096],
+    ['of a text that is cut off', auxv([6n, 16_384n]).subarray(0, 12), 4096],
+    ['that does not begin where its memory does', Uint8Array.from([0, ...auxv([6n, 16_384n])]).subarray(1), 16_384],
+  ])('%s', (_name, bytes, expected) => {
+    expect(pageSize(bytes)).toBe(expected);
+  });
+
+  test('is that of getconf here', () => {
+    const said = execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' });
+    expect(pageSize(readFileSync('/proc/self/auxv'))).toBe(Number(said));
+  });
 });

@@ -165,18 +165,23 @@ describe('settings', () => {
     memoryCapacityBytes: 1024,
     swapCapacityBytes: 0,
     swapControllerAvailable: false,
+    pageSizeBytes: 16_384,
     hugePageSizes: ['2MB'],
     extraMaskedPaths: [],
     ips: [],
   };
-  const make = (podLogsDir: string) =>
+  const make = (podLogsDir: string, more: Partial<KubeletConfiguration> = {}) =>
     assemblySettings({
-      configuration: { ...defaultConfiguration(), podLogsDir },
+      configuration: { ...defaultConfiguration(), podLogsDir, ...more },
       flags: parseCommandLine(['--root-dir=/r']).flags,
-      featureGates: resolveFeatureGates({}).gates,
+      featureGates: resolveFeatureGates({ QOSReserved: true, MemoryQoS: true }).gates,
       machine,
       identity: { nodeName: 'n', nodeIps: [], invalidNodeIps: [] },
-      resources: { allocatable: { pods: '110' }, enforced: parseResourceList({ cpu: '4', memory: '1Ki', pid: '99' }) },
+      resources: {
+        allocatable: { pods: '110' },
+        enforced: parseResourceList({ cpu: '4', memory: '1Ki', pid: '99' }),
+        unreserved: parseResourceList({ memory: '3Ki' }),
+      },
       sources: [],
       servers: {},
       userNamespaces: { unavailable: 'the kernel has none' },
@@ -206,6 +211,18 @@ describe('settings', () => {
         cpuCfsQuotaPeriodUs: 100_000,
       },
     });
+  });
+
+  test('memory.high is counted in the pages of the machine', () => {
+    expect(make('/l').node.resources).toMatchObject({ memoryQos: { pageSizeBytes: 16_384 } });
+  });
+
+  test('what is kept from lower classes is a part of what is not reserved; nothing where it is not asked for', () => {
+    expect(make('/l', { qosReserved: { memory: '40%' } }).cgroups?.qosReserved).toEqual({
+      memoryPercent: 40,
+      allocatableBytes: 3072n,
+    });
+    expect(make('/l').cgroups?.qosReserved).toBeUndefined();
   });
 
   test('a second node on one machine does not write into /var/log/containers', () => {

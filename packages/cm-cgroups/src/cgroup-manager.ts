@@ -12,6 +12,11 @@ export interface CgroupManager {
   /** What keeps a group from existing as a whole, for people; nothing where it does. */
   missing(name: CgroupName): Promise<readonly string[]>;
   /**
+   * What this group is told by from another that is made at its place later; `undefined` where it does not exist as a whole. Absent: limits of a
+   * group that somebody else removes and makes again are not set again.
+   */
+  identity?(name: CgroupName): Promise<string | undefined>;
+  /**
    * Makes a group with its parents in every hierarchy, where it is not there, and sets its limits.
    * @throws CgroupError `Refused`, `Busy` or `MissingController` where it is made, and a limit could not be set
    */

@@ -45,6 +45,10 @@ export class CgroupsSystemd implements CgroupManager {
     return await this.#groups.missing(name);
   }
 
+  async identity(name: CgroupName): Promise<string | undefined> {
+    return await this.#groups.identity?.(name);
+  }
+
   async read(name: CgroupName): Promise<GroupLimits> {
     return await this.#groups.read(name);
   }

@@ -56,9 +56,24 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   async missing(name: CgroupName): Promise<readonly string[]> {
-    const paths = new Set(NEEDED.flatMap((controller) => this.#directory(controller, name) ?? []));
-    const there = await Promise.all([...paths].map((path) => this.#components.fs.exists(path)));
-    return [...paths].filter((_path, index) => !there[index]);
+    const paths = this.#neededPaths(name);
+    const there = await Promise.all(paths.map((path) => this.#components.fs.exists(path)));
+    return paths.filter((_path, index) => !there[index]);
+  }
+
+  /** The kernel gives no number to a second directory. */
+  async identity(name: CgroupName): Promise<string | undefined> {
+    try {
+      const stats = await Promise.all(this.#neededPaths(name).map((path) => this.#components.fs.stat(path)));
+      return stats.map(({ inode }) => inode).join();
+    } catch (err) {
+      if (isMissing(err)) return undefined;
+      throw err;
+    }
+  }
+
+  #neededPaths(name: CgroupName): readonly string[] {
+    return [...new Set(NEEDED.flatMap((controller) => this.#directory(controller, name) ?? []))];
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {

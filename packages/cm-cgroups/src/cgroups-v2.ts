@@ -68,6 +68,17 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
+  /** The kernel gives no number to a second directory. */
+  async identity(name: CgroupName): Promise<string | undefined> {
+    if (!(await this.exists(name))) return undefined;
+    try {
+      return String((await this.#components.fs.stat(this.#directory(name))).inode);
+    } catch (err) {
+      if (isMissing(err)) return undefined;
+      throw err;
+    }
+  }
+
   async #absentControllers(directory: string): Promise<readonly string[]> {
     const controllers = await readWords(this.#components.fs, `${directory}/cgroup.controllers`);
     return this.#needed().filter((controller) => !controllers.includes(controller));

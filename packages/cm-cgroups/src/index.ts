@@ -34,6 +34,7 @@ export { PodCgroups, type PodCgroupsComponents, type PodCgroupsOptions } from '.
 export { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 export { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
 export { ProcessGroups, type ProcessGroupsComponents, type ProcessGroupsOptions } from './process-groups.ts';
+export { type QosMemoryLimits, type QosMemoryReserve, qosMemoryLimits } from './qos-reserve.ts';
 export { qosShares } from './qos-resources.ts';
 export type { ReservedGroup } from './reserved-groups.ts';
 export type { GroupLimits, ResourceConfig } from './resource-config.ts';

@@ -4,7 +4,7 @@ import type { Systemd } from './systemd/systemd.ts';
 
 /** What groups are made, filled and emptied with. */
 export interface CgroupComponents {
-  readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'exists' | 'remove'>;
+  readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'exists' | 'stat' | 'remove'>;
   /** Default: the machine's. */
   readonly clock?: Clock;
   /** `process.kill` of Node.js, or its like: throws with `code` ESRCH where the process has ended. */

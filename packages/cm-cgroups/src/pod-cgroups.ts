@@ -13,12 +13,14 @@ import type { CgroupManager } from './cgroup-manager.ts';
 import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 import { growing } from './growing.ts';
+import { limitMemory } from './limit-memory.ts';
 import { type MemoryProtection, qosMemoryProtection } from './memory-qos.ts';
 import { cgroupTimer, memoryProtectionGauges } from './metrics.ts';
 import { type CgroupName, cgroupfsPath, parseCgroupfsPath } from './names.ts';
 import { kubepodsName, podName, podUidOf, qosNames } from './pod-names.ts';
 import { type PodLimitOptions, podResourceConfig } from './pod-resources.ts';
 import { PodTree } from './pod-tree.ts';
+import { type QosMemoryReserve, qosMemoryLimits } from './qos-reserve.ts';
 import { qosShares } from './qos-resources.ts';
 import type { ReservedGroup } from './reserved-groups.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
@@ -43,6 +45,8 @@ export interface PodCgroupsOptions extends PodLimitOptions {
   readonly limits?: ResourceConfig;
   /** The groups beside those of pods that are held to what is reserved for them. Default: none. */
   readonly reserved?: readonly ReservedGroup[];
+  /** Memory that classes above keep from those below (`qosReserved`); nothing where it is absent: the gate `QOSReserved` is off. */
+  readonly qosReserved?: QosMemoryReserve;
   /** Whom events about the limits of all pods are about. */
   readonly nodeRef?: ObjectReference;
 }
@@ -77,8 +81,11 @@ export class PodCgroups {
   readonly #root: CgroupName;
   readonly #qos: ReturnType<typeof qosNames>;
   readonly #turns = new KeyedMutex<string>();
-  /** The pods whose limits this object has set: one that was ended between making a group and that may have left it without. */
-  readonly #limited = new Set<string>();
+  /**
+   * The pods whose limits this object has set, and on which group: one that was ended between making a group and that may have left it without,
+   * and so has one who removed it and made another.
+   */
+  readonly #limited = new Map<string, string>();
   /** What each pod's group was set to last. */
   readonly #set = new Map<string, ResourceConfig>();
   /** A pod as it is in memory never changes. */
@@ -153,14 +160,15 @@ export class PodCgroups {
     const name = this.#name(pod);
     const { uid } = pod.metadata;
     const make = async (): Promise<boolean> => {
-      const isThere = await manager.exists(name);
-      if (this.#limited.has(uid) && isThere) return false;
+      const found = await identityOf(manager, name);
+      const isThere = found !== undefined;
+      if (isThere && this.#limited.get(uid) === found) return false;
       const config = this.wanted(pod);
       const { set, kept } = isThere ? growing(config, await heldBy(manager, name)) : { set: config, kept: {} };
       this.#held.delete(uid);
       try {
         await this.#timed('create', () => manager.create(name, set));
-        this.#limited.add(uid);
+        this.#limited.set(uid, found ?? (await identityOf(manager, name)) ?? '');
         this.#set.set(uid, { ...config, ...kept });
       } catch (err) {
         if (!CgroupError.is(err) || err.code !== 'Busy') throw err;
@@ -266,14 +274,18 @@ export class PodCgroups {
   async updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { manager } = await this.#ready(signal);
     const { burstable, bestEffort } = qosShares(active);
-    const { memoryQos } = this.#options;
+    const { memoryQos, qosReserved } = this.#options;
     const memory = memoryQos && manager.version === 2 ? qosMemoryProtection(active, memoryQos) : undefined;
     if (memory !== undefined) this.#reportMemory(memory);
+    const limits = qosReserved && qosMemoryLimits(active, qosReserved);
     await this.#timed('update', async () => {
       if (memory) await manager.update(this.#qos.Guaranteed, { unified: { 'memory.min': String(memory.allBytes) } });
       const low = memory && { unified: { 'memory.low': String(memory.burstableBytes) } };
       await manager.update(this.#qos.Burstable, { cpuShares: burstable, ...low });
       await manager.update(this.#qos.BestEffort, { cpuShares: bestEffort });
+      if (limits === undefined) return;
+      await limitMemory(manager, this.#qos.Burstable, limits.burstableBytes);
+      await limitMemory(manager, this.#qos.BestEffort, limits.bestEffortBytes);
     });
   }
 
@@ -311,6 +323,12 @@ export class PodCgroups {
       throw err;
     }
   }
+}
+
+/** What a group is told by from another at its place; `undefined` where it is not there. */
+async function identityOf(manager: CgroupManager, name: CgroupName): Promise<string | undefined> {
+  if (manager.identity !== undefined) return await manager.identity(name);
+  return (await manager.exists(name)) ? 'there' : undefined;
 }
 
 /** What a group is held to; `undefined` where that cannot be told: then the kernel says what is wrong with a limit. */

@@ -119,6 +119,7 @@ export class FakeKernel implements CgroupComponents {
     readFile: (path) => this.memory.readFile(path),
     readdir: (path) => this.memory.readdir(path),
     exists: (path) => this.memory.exists(path),
+    stat: (path) => this.memory.stat(path),
     mkdir: async (path) => {
       for (let end = ROOT.length; end !== -1; end = path.indexOf('/', end + 1)) {
         const part = end === ROOT.length ? ROOT : path.slice(0, end);

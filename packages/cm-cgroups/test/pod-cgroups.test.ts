@@ -1,11 +1,18 @@
 import { FakeClock } from '@node-agent/async/testing';
 import type { EventRecorder } from '@node-agent/telemetry';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { openCgroups, PodCgroups } from '../src/index.ts';
+import { type CgroupManager, openCgroups, PodCgroups } from '../src/index.ts';
 import { FakeKernel } from './kernel.ts';
 import { bestEffort, burstable, container, guaranteed, makePod } from './pods.ts';
 
 const { signal } = new AbortController();
+
+/** Its methods as values, which can be left out. */
+function bound(manager: CgroupManager): CgroupManager {
+  const names = ['path', 'parse', 'exists', 'missing', 'identity', 'create', 'update', 'read', 'destroy', 'children'];
+  const methods = names.map((name) => [name, Reflect.get(manager, name).bind(manager)]);
+  return { version: manager.version, ...Object.fromEntries(methods) };
+}
 
 describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
   let clock: FakeClock;
@@ -77,6 +84,35 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     await (await openCgroups(kernel)).destroy(['kubepods', 'burstable', 'podb'], signal);
     await cgroups.ensure(burstable('b'), signal);
     expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
+  });
+
+  test('a group that somebody else removed and made again gets its limits, and is not written to after that', async () => {
+    const cgroups = make({ podPidsLimit: 9 });
+    await cgroups.ensure(guaranteed('g'), signal);
+    const others = await openCgroups(kernel);
+    await others.destroy(['kubepods', 'podg'], signal);
+    await others.create(['kubepods', 'podg'], {});
+    expect(await kernel.text(`${at('pids', '/kubepods/podg')}/pids.max`)).toBe('max');
+    expect(await cgroups.ensure(guaranteed('g'), signal)).toBe(true);
+    expect(await kernel.text(`${at('pids', '/kubepods/podg')}/pids.max`)).toBe('9');
+    const memory = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    expect(await kernel.text(`${at('memory', '/kubepods/podg')}/${memory}`)).toBe(String(10 * 1024 ** 2));
+    const before = kernel.writes.length;
+    expect(await cgroups.ensure(guaranteed('g'), signal)).toBe(false);
+    expect(kernel.writes.length).toBe(before);
+  });
+
+  test('a manager that tells no groups apart is asked whether they are there', async () => {
+    const cgroups = new PodCgroups({
+      async open() {
+        const { identity: _, ...rest } = bound(await openCgroups(kernel));
+        return rest;
+      },
+    });
+    expect(await cgroups.ensure(burstable('b'), signal)).toBe(true);
+    expect(await cgroups.ensure(burstable('b'), signal)).toBe(false);
+    await (await openCgroups(kernel)).destroy(['kubepods', 'burstable', 'podb'], signal);
+    expect(await cgroups.ensure(burstable('b'), signal)).toBe(true);
   });
 
   test('a limit that cannot be set keeps the pod from running, until it can', async () => {
@@ -185,6 +221,57 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     const [file, whole, least] = version === 1 ? ['cpu.shares', '1024', '2'] : ['cpu.weight', '39', '1'];
     expect(await kernel.text(`${at('cpu', '/kubepods/burstable')}/${file}`)).toBe(whole);
     expect(await kernel.text(`${at('cpu', '/kubepods/besteffort')}/${file}`)).toBe(least);
+  });
+
+  describe('memory that higher classes keep (QOSReserved)', () => {
+    const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    const MI = 1024 ** 2;
+    const limits = async (): Promise<readonly number[]> =>
+      (
+        await Promise.all(
+          ['burstable', 'besteffort'].map((name) => kernel.text(`${at('memory', `/kubepods/${name}`)}/${file}`)),
+        )
+      ).map(Number);
+    const setUsage = (name: string, bytes: number): Promise<void> =>
+      kernel.memory.writeFile(
+        `/sys/fs/cgroup${at('memory', `/kubepods/${name}`)}/${version === 1 ? 'memory.usage_in_bytes' : 'memory.current'}`,
+        `${bytes}\n`,
+      );
+    const pods = [guaranteed('g'), makePod('b', [container('c', { memory: '20Mi' })]), bestEffort('e')];
+
+    test('is taken from the limits of the lower ones', async () => {
+      const cgroups = make({ qosReserved: { memoryPercent: 50, allocatableBytes: BigInt(100 * MI) } });
+      await cgroups.updateQos(pods, signal);
+      expect(await limits()).toEqual([95 * MI, 85 * MI]);
+      await cgroups.updateQos([], signal);
+      expect(await limits()).toEqual([100 * MI, 100 * MI]);
+    });
+
+    test('ends nothing that runs: what is used already is the limit then', async () => {
+      const cgroups = make({ qosReserved: { memoryPercent: 100, allocatableBytes: BigInt(100 * MI) } });
+      await cgroups.updateQos([], signal);
+      await setUsage('besteffort', 90 * MI);
+      // What v1 does with a limit below what is used.
+      kernel.refuse = (path, value) =>
+        path.endsWith(`/besteffort/${file}`) && Number(value) < 90 * MI ? 'EBUSY' : undefined;
+      await cgroups.updateQos(pods, signal);
+      expect(await limits()).toEqual([90 * MI, 90 * MI]);
+      expect(kernel.writes.filter((write) => write.includes(`besteffort/${file}=`)).at(-1)).toMatch(/=94371840$/);
+    });
+
+    test('leaves the least there is where more is requested than there is', async () => {
+      const cgroups = make({ qosReserved: { memoryPercent: 100, allocatableBytes: BigInt(10 * MI) } });
+      await cgroups.updateQos(pods, signal);
+      expect(await limits()).toEqual([MI, MI]);
+    });
+
+    test('is nothing where it is not known what there is, or the gate is off', async () => {
+      const before = version === 1 ? Number('9223372036854771712') : Number.NaN;
+      await make({ qosReserved: { memoryPercent: 50, allocatableBytes: 0n } }).updateQos(pods, signal);
+      expect(await limits()).toEqual([before, before]);
+      await make().updateQos(pods, signal);
+      expect(await limits()).toEqual([before, before]);
+    });
   });
 
   test('a pod that waits for its volumes to go keeps the least CPU time', async () => {

@@ -86,8 +86,9 @@ describe('resolveFeatureGates', () => {
 
   it.each([
     [{ NodeSwap: true }, ['setting GA feature gate NodeSwap=true; it will be removed in a future release']],
-    [{ QOSReserved: true }, ["QOSReserved=true has no effect: this kubelet has not got that feature's switch yet"]],
-    [{ QOSReserved: false }, []],
+    [{ PodsAPI: true }, ["PodsAPI=true has no effect: this kubelet has not got that feature's switch yet"]],
+    [{ PodsAPI: false }, []],
+    [{ QOSReserved: true }, []],
     [{ MemoryQoS: true }, []],
     [{ KubeletCrashLoopBackOffMax: false }, []],
     // A gate of the scheduler says nothing to a kubelet, here or upstream.
@@ -100,7 +101,7 @@ describe('resolveFeatureGates', () => {
     const { problems, warnings } = resolveFeatureGates({ AllAlpha: true });
     expect(problems).toEqual([]);
     expect(warnings.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^AllAlpha=true has no effect .*QOSReserved/),
+      expect.stringMatching(/^AllAlpha=true has no effect .*PodsAPI/),
     ]);
   });
 });

@@ -14,7 +14,6 @@ describe('what is not there yet', () => {
   it.each([
     ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not there yet'],
     ['shutdownGracePeriod: 30s', 'shutdownGracePeriod', 'not delayed for pods yet'],
-    ['qosReserved: {memory: 50%}\nfeatureGates: {QOSReserved: true}', 'qosReserved', 'not held back for others yet'],
     ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'attaches no volumes itself'],
   ])('is refused: %s', async (body, path, because) => {
     const error = await refusal({ config: file(body) });

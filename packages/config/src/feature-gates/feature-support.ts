@@ -34,7 +34,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'PodReadyToStartContainersCondition',
   'PodsAPI',
   'PreventStaticPodAPIReferences',
-  'QOSReserved',
   'ReduceDefaultCrashLoopBackOffDecay',
   'ResourceHealthStatus',
   'ResourceHealthStatusMessage',

@@ -1,7 +1,6 @@
 import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, inRange, list, map, NUMBER, object, oneOf, QUANTITY, STRING } from './types.ts';
 
-const NO_RESERVATION = 'the memory of QoS classes is not held back for others yet';
 const NO_MANAGER = 'the CPU, memory and topology managers are not there yet';
 
 /** Cgroups of pods, and of the kubelet and the system beside them. */
@@ -124,7 +123,6 @@ export const reservationFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: 'qos-reserved',
-    support: refuse(NO_RESERVATION),
     doc: 'The percentage of requests of guaranteed pods that lower classes may not use; memory only. Needs the feature gate QOSReserved.',
   }),
   field({
