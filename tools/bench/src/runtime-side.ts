@@ -60,6 +60,11 @@ export class RuntimeSide {
     return cgroupfsPath(this.#group);
   }
 
+  /** Imports an image archive for pods. */
+  async importImage(archive: string, tag: string): Promise<void> {
+    await this.#containerd.importImage(archive, tag);
+  }
+
   /** What the runtime has used so far, its plugins included. */
   async cpuSeconds(): Promise<number> {
     const { pid } = this.#containerd;

@@ -15,6 +15,8 @@ export interface ConfigOptions {
   readonly handlers?: readonly string[];
   /** A directory that says where registries are, one directory for each host (containerd's docs/hosts.md). */
   readonly registryHostsDir?: string | undefined;
+  /** Whether runc asks systemd for the groups of containers; it makes them itself by default. */
+  readonly systemdCgroup?: boolean;
 }
 
 /** How the pods' network is, beside its addresses. */
@@ -43,6 +45,7 @@ export function containerdConfig(options: ConfigOptions): string {
       'runtime_type = "io.containerd.runc.v2"',
       `[${cri}.containerd.runtimes.${handler}.options]`,
       `BinaryName = ${quoted(options.runc)}`,
+      ...(options.systemdCgroup ? ['SystemdCgroup = true'] : []),
     ]);
   const registry = (section: string): string[] =>
     options.registryHostsDir === undefined

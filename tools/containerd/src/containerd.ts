@@ -41,6 +41,8 @@ export interface ContainerdOptions {
   readonly handlers?: readonly string[];
   /** The URL of a registry that is asked first for every image, whatever its host; none by default. */
   readonly mirror?: string;
+  /** Whether runc asks systemd for the groups of containers, and kubelets are told so; it makes them itself by default. */
+  readonly systemdCgroup?: boolean;
   /** Whether the terminal's Ctrl-C passes it by, so that its user can end pods first; it does not by default. */
   readonly ownProcessGroup?: boolean;
 }
@@ -236,6 +238,7 @@ export class Containerd {
       snapshotter: this.#snapshotter,
       handlers: this.#options.handlers ?? [],
       registryHostsDir,
+      systemdCgroup: this.#options.systemdCgroup ?? false,
     });
     await writeFile(this.#configFile, config);
     const addresses = join(directory, 'addresses');

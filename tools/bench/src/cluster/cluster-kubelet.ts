@@ -11,7 +11,8 @@ export interface ClusterKubeletOptions {
   /** The program; one that ends in `.js` is run by Node. */
   readonly program: string;
   readonly nodeName: string;
-  readonly kubeconfig: string;
+  /** Absent: it runs alone. */
+  readonly kubeconfig?: string;
   readonly endpoint: string;
   /** A directory for all that it has. */
   readonly directory: string;
@@ -89,7 +90,7 @@ export class ClusterKubelet {
     await writeFile(file, JSON.stringify(configuration));
     const args = [
       `--config=${file}`,
-      `--kubeconfig=${kubeconfig}`,
+      ...(kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`]),
       `--root-dir=${this.rootDirectory}`,
       `--cert-dir=${join(directory, 'pki')}`,
       `--hostname-override=${nodeName}`,
@@ -121,12 +122,12 @@ export class ClusterKubelet {
     return (await readFile(this.logFile, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n');
   }
 
-  /** Ends it; its pods run on. */
-  async stop(): Promise<void> {
+  /** Ends it; its pods run on. @param signal what it is told so by */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.runs) return;
     const ended = new Promise((resolve) => child.on('exit', resolve));
-    child.kill('SIGTERM');
+    child.kill(signal);
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     await ended;
     clearTimeout(timer);

@@ -80,6 +80,17 @@ export class ClusterPods {
     });
   }
 
+  /** The pod's phase as it was seen last; absent where there is no such pod. */
+  phase(name: string): string | undefined {
+    return this.#reflector.objects.get(`${NAMESPACE}/${name}`)?.status?.phase;
+  }
+
+  /** Why the pod's container has ended, as it was seen last; absent where it has not. */
+  endedFor(name: string): string | undefined {
+    const [status] = this.#reflector.objects.get(`${NAMESPACE}/${name}`)?.status?.containerStatuses ?? [];
+    return status?.state?.terminated?.reason;
+  }
+
   /** The id by which the runtime knows the pod's container. */
   containerId(name: string): string {
     const pod = this.#reflector.objects.get(`${NAMESPACE}/${name}`);

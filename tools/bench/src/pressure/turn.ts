@@ -1,0 +1,244 @@
+import { execFile } from 'node:child_process';
+import { appendFile, copyFile, mkdir, readFile, rm } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { systemClock } from '@node-agent/async';
+import { readHierarchy } from '@node-agent/cm-cgroups';
+import { nodeFileSystem } from '@node-agent/host';
+import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { buildImage, type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { ClusterKubelet } from '../cluster/cluster-kubelet.ts';
+import { ClusterPods, conditionHolds } from '../cluster/cluster-pods.ts';
+import { RuntimeSide } from '../runtime-side.ts';
+import { sleep, until } from '../waiting.ts';
+import type { PressureOutcome } from './figures.ts';
+import { BYSTANDERS, type PressureKind, pressureSpec } from './kinds.ts';
+import { LoopDisk } from './loop-disk.ts';
+import { Notes } from './notes.ts';
+
+/** What a turn is taken with. */
+export interface PressurePlan {
+  readonly controlPlane: ControlPlane;
+  readonly binaries: ContainerdBinaries;
+  readonly program: string;
+  readonly nodeName: string;
+  readonly directory: string;
+  readonly subnet: string;
+  readonly kinds: readonly PressureKind[];
+  readonly say: (text: string) => void;
+}
+
+const MI = 2 ** 20;
+/** What pods may have together, and what of it is to be left: the machine itself has more, and never runs out. */
+const PODS_BYTES = 1400 * MI;
+const DISK_MB = 900;
+const THRESHOLD_BYTES = 300 * MI;
+const ANSWER_TIMEOUT_MS = 60_000;
+/** For others to be told to end, too, where they are. */
+const AFTER_MS = 6000;
+const LOOK_MS = 10;
+const IMAGE_MB = 60;
+
+const threshold = `${THRESHOLD_BYTES / MI}Mi`;
+const CONFIGURATION = {
+  evictionHard: { 'memory.available': threshold, 'nodefs.available': threshold, 'imagefs.available': threshold },
+  evictionPressureTransitionPeriod: '5s',
+  // A log that is rotated fills no disk.
+  containerLogMaxSize: '2Gi',
+  // Images go for pressure alone.
+  imageGCHighThresholdPercent: 100,
+  imageMinimumGCAge: '1s',
+};
+
+/** Has a kubelet bear pressure of each kind, one kind after another, on a small disk, with a runtime of its own. */
+export async function takePressureTurn(
+  plan: PressurePlan,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, PressureOutcome>> {
+  const { controlPlane, nodeName, directory, program, say } = plan;
+  await using stack = new AsyncDisposableStack();
+  await mkdir(join(directory, 'notes'), { recursive: true });
+  const disk = await LoopDisk.make(join(directory, 'd'), DISK_MB);
+  stack.defer(() => disk.remove());
+  const side = await RuntimeSide.start(plan.binaries, disk.directory, plan.subnet);
+  stack.defer(() => side.stop());
+  const kubelet = new ClusterKubelet({
+    ...{ program, nodeName, endpoint: side.endpoint, cgroupRoot: side.cgroupRoot },
+    ...{ kubeconfig: await controlPlane.nodeKubeconfig(nodeName), directory: join(disk.directory, 'k') },
+    configuration: {
+      ...CONFIGURATION,
+      // All but this much is somebody else's.
+      systemReserved: { memory: `${Math.floor((totalmem() - PODS_BYTES) / MI)}Mi`, cpu: `${cpus().length * 100}m` },
+    },
+  });
+  const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
+  const clients = stack.use(
+    new KubeClients(
+      { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
+      { connection, requests: { qps: 0, burst: 1 } },
+    ),
+  );
+  const pods = new ClusterPods(clients.requests, nodeName);
+  const watching = new AbortController();
+  const watch = pods.start(watching.signal);
+  stack.defer(async () => {
+    watching.abort();
+    await watch.catch(() => {});
+  });
+  stack.defer(async () => {
+    await kubelet.stop();
+    await clients.requests.delete(resources.nodes, { name: nodeName }).catch(() => {});
+  });
+  await kubelet.start();
+  const isCalm = async (): Promise<boolean> => {
+    await kubelet.usage();
+    const node = await clients.requests.get(resources.nodes, { name: nodeName }).catch(() => undefined);
+    const isPressed = ['MemoryPressure', 'DiskPressure'].some((type) => conditionHolds(node, type));
+    return conditionHolds(node, 'Ready') && !isPressed;
+  };
+  const calm = (): Promise<void> =>
+    until(`${nodeName} is ready, and under no pressure`, isCalm, signal, { everyMs: 200 });
+  const notes = new Notes(join(directory, 'notes'));
+  const run = new PressureRun({ ...plan, disk, side, pods, notes, left: await gauges(disk, side) }, signal);
+  const outcomes = new Map<string, PressureOutcome>();
+  await calm();
+  for (const kind of plan.kinds) {
+    say(`${nodeName}: ${kind.name}`);
+    outcomes.set(kind.name, kind.harm === undefined ? await run.images(kind) : await run.pods(kind, kind.harm));
+    await calm();
+  }
+  return outcomes;
+}
+
+type Left = Readonly<Record<PressureKind['runsOut'], () => Promise<number>>>;
+
+/** How much is left of what runs out, as kubelets see it. */
+async function gauges(disk: LoopDisk, side: RuntimeSide): Promise<Left> {
+  const hierarchy = await readHierarchy(nodeFileSystem);
+  const [mount, usage, cache] =
+    hierarchy.version === 1
+      ? [hierarchy.mounts.get('memory') ?? '', 'memory.usage_in_bytes', /^total_inactive_file (\d+)$/m]
+      : [hierarchy.mount, 'memory.current', /^inactive_file (\d+)$/m];
+  const group = `${mount}${side.cgroupRoot}/kubepods`;
+  return {
+    disk: () => disk.availableBytes(),
+    async memory() {
+      const used = Number(await readFile(`${group}/${usage}`, 'utf8'));
+      return PODS_BYTES - used + Number(cache.exec(await readFile(`${group}/memory.stat`, 'utf8'))?.[1] ?? 0);
+    },
+  };
+}
+
+interface RunPorts extends PressurePlan {
+  readonly disk: LoopDisk;
+  readonly side: RuntimeSide;
+  readonly pods: ClusterPods;
+  readonly notes: Notes;
+  readonly left: Left;
+}
+
+/** Pressure of one kind at a time. */
+class PressureRun {
+  readonly #ports: RunPorts;
+  readonly #signal: AbortSignal;
+
+  constructor(ports: RunPorts, signal: AbortSignal) {
+    this.#ports = ports;
+    this.#signal = signal;
+  }
+
+  /** A pod that means ill beside one of each class that does not. */
+  async pods(kind: PressureKind, harm: string): Promise<PressureOutcome> {
+    const { pods, notes, nodeName } = this.#ports;
+    await notes.clear();
+    const id = `${nodeName}-${kind.name.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase()}`;
+    const names = new Map(['hog', ...BYSTANDERS].map((what) => [`${id}-${what}`, what]));
+    for (const [name, what] of names) {
+      // It asks for as much as the burstable one: only what it uses above that tells them apart.
+      const spec = pressureSpec(
+        name,
+        notes.directory,
+        PAUSE_IMAGE,
+        what === 'hog' ? 'burstable' : what,
+        what === 'hog' ? harm : undefined,
+      );
+      await pods.create(name, spec);
+    }
+    await Promise.all([...names.keys()].map((name) => pods.ready(name)));
+    // What the runtime and the kubelet count of each pod is known.
+    await sleep(12_000, this.#signal);
+    await notes.go(`${id}-hog`);
+    const first = async (): Promise<number | undefined> => (await notes.left('term'))[0]?.[1];
+    const { answerMs, leastBytes } = await this.#await(kind, first);
+    await sleep(AFTER_MS, this.#signal);
+    const order = (await notes.left('term')).map(([name]) => names.get(name) ?? name);
+    const failed = new Set((await notes.left('failed')).map(([name]) => names.get(name) ?? name));
+    const ended = [...names].filter(([name]) => pods.phase(name) === 'Failed').map(([, what]) => what);
+    const suffered = BYSTANDERS.filter((what) => ended.includes(what) || order.includes(what) || failed.has(what));
+    const oomKills = [...names.keys()].filter((name) => pods.endedFor(name) === 'OOMKilled').length;
+    await Promise.all([...names.keys()].map((name) => pods.delete(name)));
+    await Promise.all([...names.keys()].map((name) => pods.gone(name)));
+    return { answerMs, order, suffered, oomKills, leastBytes };
+  }
+
+  /** Images of which no container is made. */
+  async images(kind: PressureKind): Promise<PressureOutcome> {
+    const { disk, side, directory } = this.#ports;
+    const count = async (): Promise<number> => (await side.client.listImages({})).images.length;
+    const ending = new AbortController();
+    const program = join(directory, 'padded');
+    const archive = join(directory, 'image.tar');
+    const fill = async (): Promise<void> => {
+      for (let index = 0; !ending.signal.aborted && (await disk.availableBytes()) > THRESHOLD_BYTES / 2; index++) {
+        await copyFile('/bin/busybox', program);
+        // What follows the program is no part of it, and makes every image another one.
+        const { stdout } = await promisify(execFile)('head', ['-c', `${IMAGE_MB}M`, '/dev/urandom'], {
+          encoding: 'buffer',
+          maxBuffer: 2 * IMAGE_MB * MI,
+        });
+        await appendFile(program, stdout);
+        const tag = `node-agent.local/padded:${index}`;
+        await buildImage({ tag, busybox: program, file: archive });
+        await side.importImage(archive, tag);
+      }
+    };
+    let most = 0;
+    const filling = fill();
+    const fewer = async (): Promise<number | undefined> => {
+      const now = await count();
+      if (now < most) return Date.now();
+      most = now;
+      return undefined;
+    };
+    try {
+      const { answerMs, leastBytes } = await this.#await(kind, fewer);
+      return { answerMs, order: [], suffered: [], oomKills: 0, leastBytes };
+    } finally {
+      ending.abort();
+      await filling.catch(() => {});
+      for (const path of [program, archive]) await rm(path, { force: true });
+    }
+  }
+
+  /** Waits for the answer to pressure. @param first the wall clock of it, once it was given */
+  async #await(
+    kind: PressureKind,
+    first: () => Promise<number | undefined>,
+  ): Promise<Pick<PressureOutcome, 'answerMs' | 'leastBytes'>> {
+    const endMs = performance.now() + ANSWER_TIMEOUT_MS;
+    let beganMs: number | undefined;
+    let leastBytes = Number.POSITIVE_INFINITY;
+    while (performance.now() < endMs) {
+      const left = await this.#ports.left[kind.runsOut]();
+      leastBytes = Math.min(leastBytes, left);
+      if (beganMs === undefined && left < THRESHOLD_BYTES) beganMs = Date.now();
+      const answeredMs = await first();
+      if (answeredMs !== undefined) return { answerMs: beganMs && answeredMs - beganMs, leastBytes };
+      await sleep(LOOK_MS, this.#signal);
+    }
+    return { answerMs: undefined, leastBytes };
+  }
+}
