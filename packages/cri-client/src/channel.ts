@@ -1,9 +1,9 @@
 import type { Client, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@node-agent/async';
+import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 import type { Logger } from '@node-agent/telemetry';
 import type { Endpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
-import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /** The largest answer that is accepted, in bytes; gRPC's own default is 4 MiB. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;

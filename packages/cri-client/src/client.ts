@@ -1,4 +1,5 @@
 import { systemClock } from '@node-agent/async';
+import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type CallOptions, Channel } from './channel.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
@@ -49,7 +50,6 @@ import * as checks from './response-checks.ts';
 import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
 import { type TraceContext, traceMetadata } from './trace-context.ts';
 import { unsupportedRuntime, versionV1alpha2 } from './version.ts';
-import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /**
  * A container runtime (`RuntimeService` and `ImageService` of CRI v1) over gRPC: one method per RPC. Construction does no

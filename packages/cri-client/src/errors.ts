@@ -1,53 +1,10 @@
 import { brand, hasBrand } from '@node-agent/async';
+import { type GrpcCode, goCodeName, grpcCode } from '@node-agent/grpc';
+
+export { grpcStatus } from '@node-agent/grpc';
 
 /** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
-export type CriErrorCode =
-  | 'CANCELLED'
-  | 'UNKNOWN'
-  | 'INVALID_ARGUMENT'
-  | 'DEADLINE_EXCEEDED'
-  | 'NOT_FOUND'
-  | 'ALREADY_EXISTS'
-  | 'PERMISSION_DENIED'
-  | 'RESOURCE_EXHAUSTED'
-  | 'FAILED_PRECONDITION'
-  | 'ABORTED'
-  | 'OUT_OF_RANGE'
-  | 'UNIMPLEMENTED'
-  | 'INTERNAL'
-  | 'UNAVAILABLE'
-  | 'DATA_LOSS'
-  | 'UNAUTHENTICATED';
-
-/** The codes of gRPC (`google.golang.org/grpc/codes`) in the order of their numbers, from 1: 0 is OK. */
-const CODES: readonly CriErrorCode[] = [
-  'CANCELLED',
-  'UNKNOWN',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-];
-
-/** The name of a gRPC status code; `UNKNOWN` for a number that has none, and for OK. */
-export function criErrorCode(status: number): CriErrorCode {
-  return CODES[status - 1] ?? 'UNKNOWN';
-}
-
-/** The number of a gRPC status code. */
-export function grpcStatus(code: CriErrorCode): number {
-  return CODES.indexOf(code) + 1;
-}
+export type CriErrorCode = GrpcCode;
 
 /** What {@link CriError} says beside its message. */
 export interface CriErrorOptions {
@@ -99,15 +56,9 @@ export class CriError extends Error {
     if ('code' in error && typeof error.code === 'number' && 'details' in error && typeof error.details === 'string') {
       // grpc-js ends some details with the beginning of a note that it then has nothing to say in.
       const details = error.details.replace(/\.? Resolution note: $/, '');
-      return new CriError({ rpc, code: criErrorCode(error.code), details, cause: error });
+      return new CriError({ rpc, code: grpcCode(error.code), details, cause: error });
     }
     const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
     return new CriError({ rpc, code, details: error.message, cause: error });
   }
-}
-
-/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` there, and `CANCELLED` has one L. */
-function goCodeName(code: CriErrorCode): string {
-  if (code === 'CANCELLED') return 'Canceled';
-  return code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,3 +1,4 @@
+export type { Init, MessageType, OpenEnum, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 export { CriClient } from './client.ts';
 export type { CriClientComponents, CriClientOptions } from './client-options.ts';
 export {
@@ -18,4 +19,3 @@ export {
 // The messages and enums of runtime.v1, some 170 of them, by their names in proto/runtime/v1/api.proto.
 export * from './generated/types.ts';
 export type { TraceContext } from './trace-context.ts';
-export type { Init, MessageType, OpenEnum, StreamRpc, UnaryRpc } from './wire.ts';

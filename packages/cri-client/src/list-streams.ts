@@ -1,6 +1,6 @@
+import type { Init } from '@node-agent/grpc';
 import { CriError } from './errors.ts';
 import type { ContainerFilter, PodSandboxFilter } from './generated/types.ts';
-import type { Init } from './wire.ts';
 
 /**
  * Remembers which streaming lists a runtime does not have. What was learned holds for one connection: after a

@@ -1,7 +1,7 @@
+import type { UnaryRpc } from '@node-agent/grpc';
 import { CriError } from './errors.ts';
 import { runtimeServiceRpcs } from './generated/services.ts';
 import type { VersionRequest, VersionResponse } from './generated/types.ts';
-import type { UnaryRpc } from './wire.ts';
 
 /** `Version` as CRI v1alpha2 had it: the same messages under another package. Kubernetes 1.26 dropped that API. */
 export const versionV1alpha2: UnaryRpc<VersionRequest, VersionResponse> = {

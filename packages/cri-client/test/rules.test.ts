@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseEndpoint } from '../src/endpoint.ts';
-import { criErrorCode } from '../src/errors.ts';
-import { CriError, grpcStatus, imageServiceRpcs, messages, runtimeServiceRpcs } from '../src/index.ts';
+import { CriError, imageServiceRpcs, messages, runtimeServiceRpcs } from '../src/index.ts';
 import { operationType } from '../src/operations.ts';
 import * as checks from '../src/response-checks.ts';
 import { callTimeoutMs } from '../src/timeouts.ts';
@@ -116,19 +115,6 @@ describe('operationType', () => {
 });
 
 describe('CriError', () => {
-  it('knows the codes of gRPC by number and name', () => {
-    expect([1, 4, 5, 12, 14, 16].map(criErrorCode)).toEqual([
-      'CANCELLED',
-      'DEADLINE_EXCEEDED',
-      'NOT_FOUND',
-      'UNIMPLEMENTED',
-      'UNAVAILABLE',
-      'UNAUTHENTICATED',
-    ]);
-    for (let status = 1; status <= 16; status++) expect(grpcStatus(criErrorCode(status))).toBe(status);
-    expect([0, 17, -1].map(criErrorCode)).toEqual(['UNKNOWN', 'UNKNOWN', 'UNKNOWN']);
-  });
-
   it.each([
     ['CANCELLED', 'Canceled'],
     ['UNKNOWN', 'Unknown'],

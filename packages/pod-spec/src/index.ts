@@ -84,6 +84,7 @@ export { containerResourceValue, type ResourceSelector } from './resource-field.
 export {
   addResources,
   formatResourceList,
+  isExtendedResource,
   isHugePageResource,
   isNativeResource,
   maxResources,

@@ -1,4 +1,5 @@
 import { PodSpecError } from './errors.ts';
+import { qualifiedNameProblem } from './names.ts';
 import { parseQuantity, type Quantity } from './quantity.ts';
 
 /** Amounts by resource name: `cpu`, `memory`, `ephemeral-storage`, `hugepages-2Mi`, `example.com/gpu`. */
@@ -64,4 +65,13 @@ export function isNativeResource(name: string): boolean {
 /** Whether more of it may be allowed than is promised: a limit above its request. */
 export function isOvercommitAllowed(name: string): boolean {
   return isNativeResource(name) && !isHugePageResource(name);
+}
+
+/**
+ * A resource of a device plugin or DRA driver, `example.com/gpu` (`IsExtendedResourceName`, `pkg/apis/core/v1/helper`); it must be
+ * possible to set a quota for it too.
+ */
+export function isExtendedResource(name: string): boolean {
+  if (isNativeResource(name) || name.startsWith('requests.')) return false;
+  return qualifiedNameProblem(`requests.${name}`).length === 0;
 }

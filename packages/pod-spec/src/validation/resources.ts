@@ -5,6 +5,7 @@ import { qualifiedNameProblem } from '../names.ts';
 import { containersTotal } from '../pod-resources.ts';
 import { parseQuantity, type Quantity } from '../quantity.ts';
 import {
+  isExtendedResource,
   isHugePageResource,
   isNativeResource,
   isOvercommitAllowed,
@@ -59,12 +60,6 @@ function* validateName(name: string, path: string, level: Level): Problems {
   } else if (!isNativeResource(name) && !isExtendedResource(name)) {
     yield invalid(path, name, "doesn't follow extended resource name standard");
   }
-}
-
-/** A resource of a device plugin or DRA driver; it must be possible to set a quota for it too. */
-function isExtendedResource(name: string): boolean {
-  if (isNativeResource(name) || name.startsWith('requests.')) return false;
-  return qualifiedNameProblem(`requests.${name}`).length === 0;
 }
 
 function* validateAmount(name: string, quantity: Quantity, path: string): Problems {

@@ -1,5 +1,5 @@
 import { setEntry } from './copy.ts';
-import { Reader } from './reader.ts';
+import { Reader, StrictReader } from './reader.ts';
 import { Writer } from './writer.ts';
 
 /**
@@ -55,7 +55,13 @@ type Create<M> = (message: Init<M>) => M;
 /** Encoding is synchronous and messages contain no messages of other encoders: one writer does for all. */
 const writer = new Writer();
 
-export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M>, create: Create<M>): MessageType<M> {
+export function messageType<M>(
+  name: string,
+  encode: Encode<M>,
+  decode: Decode<M>,
+  create: Create<M>,
+  ReaderClass: typeof Reader = Reader,
+): MessageType<M> {
   return {
     name,
     encode(message) {
@@ -64,13 +70,23 @@ export function messageType<M>(name: string, encode: Encode<M>, decode: Decode<M
       return writer.finish();
     },
     decode(bytes) {
-      const reader = new Reader(bytes);
+      const reader = new ReaderClass(bytes);
       const message = decode(reader, reader.end);
       checkEnd(reader, reader.end);
       return message;
     },
     create,
   };
+}
+
+/** As {@link messageType}; texts that are no UTF-8 are refused, as Go's decoder refuses them. */
+export function strictMessageType<M>(
+  name: string,
+  encode: Encode<M>,
+  decode: Decode<M>,
+  create: Create<M>,
+): MessageType<M> {
+  return messageType(name, encode, decode, create, StrictReader);
 }
 
 export type Absent = null | undefined;

@@ -46,13 +46,18 @@ function readEnum(item, top) {
 }
 
 function readMessage(item, top) {
-  if (item.oneofsArray.length > 0) throw new Error(`${item.fullName}: oneof and optional are not supported`);
+  // An optional field is a oneof of its own to the parser; it is taken as any other: absent is empty.
+  if (item.oneofsArray.some((oneof) => !isOptional(oneof))) throw new Error(`${item.fullName}: oneof is not supported`);
   return {
     name: localName(item, top),
     fullName: fullName(item),
     comment: item.comment,
     fields: item.fieldsArray.map((field) => readField(field, top)),
   };
+}
+
+function isOptional({ fieldsArray }) {
+  return fieldsArray.length === 1 && fieldsArray[0].options?.proto3_optional === true;
 }
 
 const SCALARS = new Set(['string', 'bool', 'int32', 'uint32', 'int64', 'uint64', 'double', 'bytes']);

@@ -16,7 +16,7 @@ function fieldType(field) {
 
 /** @param {import('./schema.mjs').Schema} schema */
 export function emitTypes({ enums, messages }) {
-  let text = `import type { OpenEnum } from '../wire.ts';\n`;
+  let text = enums.length > 0 ? `import type { OpenEnum } from '@node-agent/grpc/wire';\n` : '';
   for (const { name, comment, values } of enums) {
     text += `\n${docComment(comment)}export const ${name} = {\n`;
     for (const value of values) text += `${docComment(value.comment, '  ')}  ${value.name}: ${value.id},\n`;

@@ -107,6 +107,20 @@ export class Reader {
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** A reader that takes no text that is no UTF-8. */
+export class StrictReader extends Reader {
+  override string(): string {
+    const bytes = this.bytes();
+    try {
+      return utf8.decode(bytes);
+    } catch (cause) {
+      throw new RangeError(`a text that ends at ${this.pos} is no UTF-8`, { cause });
+    }
+  }
+}
+
 function unsigned(lo: number, hi: number): number {
   return hi * 2 ** 32 + lo;
 }

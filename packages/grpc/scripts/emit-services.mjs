@@ -49,13 +49,21 @@ ${methods.join('')}}
 `;
 }
 
-/** @param {import('./schema.mjs').Schema} schema */
-export function emitServices({ services }) {
+/**
+ * @param {import('./schema.mjs').Schema} schema
+ * @param {boolean} withMethods whether a class is wanted that has every RPC as a method
+ */
+export function emitServices({ services }, withMethods) {
   const types = services.flatMap(({ rpcs }) => rpcs.flatMap(({ request, response }) => [request, response]));
   const names = [...new Set(types)].sort().map((name) => `  ${name},\n`);
-  return `import type { Init, StreamRpc, UnaryRpc } from '../wire.ts';
+  const rpcs = services.flatMap((one) => one.rpcs);
+  const kinds = [
+    ...(withMethods || rpcs.some(({ stream }) => stream) ? ['StreamRpc'] : []),
+    ...(withMethods || rpcs.some(({ stream }) => !stream) ? ['UnaryRpc'] : []),
+  ];
+  return `import type { Init, ${kinds.join(', ')} } from '@node-agent/grpc';
 import { messages } from './codec.ts';
 import type {
 ${names.join('')}} from './types.ts';
-${services.map(emitService).join('')}${emitCalls(services)}`;
+${services.map(emitService).join('')}${withMethods ? emitCalls(services) : ''}`;
 }

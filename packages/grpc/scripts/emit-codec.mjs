@@ -102,21 +102,23 @@ ${created}  };
 `;
 }
 
-/** @param {import('./schema.mjs').Schema} schema */
-export function emitCodec({ messages }) {
+/**
+ * @param {import('./schema.mjs').Schema} schema
+ * @param {boolean} strict whether texts that are no UTF-8 are refused
+ */
+export function emitCodec({ messages }, strict) {
   const bodies = messages.map(emitMessage).join('');
-  const helpers = (names) => [...new Set(bodies.match(names))].sort().join(', ');
+  const make = strict ? 'strictMessageType' : 'messageType';
+  const names = /\b(?:copy[A-Z]\w*|put[A-Z]\w*|read[A-Z]\w*)(?=[(<])|\bnoBytes\b/g;
+  const helpers = [...new Set([make, ...(bodies.match(names) ?? [])])].sort().join(', ');
   const entries = messages.map(({ name, fullName, comment }) => {
     const type = `MessageType<${name}>`;
     return {
       declared: `${docComment(comment, '  ')}  readonly ${name}: ${type};\n`,
-      made: `  ${name}: /* @__PURE__ */ messageType('${fullName}', encode${name}, decode${name}, create${name}),\n`,
+      made: `  ${name}: /* @__PURE__ */ ${make}('${fullName}', encode${name}, decode${name}, create${name}),\n`,
     };
   });
-  return `import { ${helpers(/\bcopy[A-Z]\w*\b/g)} } from '../copy.ts';
-import type { Reader } from '../reader.ts';
-import { type Init, type MessageType, messageType, ${helpers(/\b(?:put[A-Z]\w*|read[A-Z]\w*|noBytes)\b/g)} } from '../wire.ts';
-import type { Writer } from '../writer.ts';
+  return `import { type Init, type MessageType, type Reader, type Writer, ${helpers} } from '@node-agent/grpc/wire';
 import type {
 ${messages.map(({ name }) => `  ${name},\n`).join('')}} from './types.ts';
 ${bodies}

@@ -1,0 +1,156 @@
+import type { Clock } from '@node-agent/async';
+import { type Container, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
+import { chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
+import { devicesByNuma } from './device.ts';
+import { DeviceError } from './errors.ts';
+import type { DeviceInventory } from './inventory.ts';
+import type { DeviceMetrics } from './metrics.ts';
+import { type PodDevices, reusableDevices } from './pod-devices.ts';
+import type { Plugins } from './registration.ts';
+import { Reservations } from './reservations.ts';
+import type { UndecidedPods } from './undecided.ts';
+
+/** What an {@link Allocator} works on. */
+interface AllocatorParts {
+  readonly clock: Clock;
+  readonly metrics: DeviceMetrics;
+  readonly inventory: DeviceInventory;
+  readonly held: PodDevices;
+  readonly plugins: Pick<Plugins, 'get'>;
+  readonly undecided: UndecidedPods;
+  /** Takes back what pods hold that are gone. */
+  readonly freeGone: () => void;
+}
+
+/** Gives containers their devices (`allocateContainerResources`, `pkg/kubelet/cm/devicemanager/manager.go`). */
+export class Allocator {
+  readonly #parts: AllocatorParts;
+  readonly #reservations = new Reservations();
+
+  constructor(parts: AllocatorParts) {
+    this.#parts = parts;
+  }
+
+  /** The resources of devices that a container asks for, and how many of each. */
+  demands({ resources }: Container): readonly (readonly [resource: string, required: number])[] {
+    return Object.entries(resources?.limits ?? {})
+      .filter(([resource]) => this.#isOfDevices(resource))
+      .map(([resource, amount]) => [resource, Number(parseQuantity(amount).value())] as const);
+  }
+
+  /**
+   * Sees to it that a container has what it asks for. What was allocated before an error stays the pod's.
+   * @returns whether anything was allocated
+   * @throws DeviceError `Refused`; GrpcError of the plugin; the signal's reason
+   */
+  async allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<boolean> {
+    const demands = this.demands(container);
+    if (demands.length > 0) this.#parts.freeGone();
+    let any = false;
+    for (const [resource, required] of demands) {
+      if (await this.#allocate(pod, container.name, resource, required, signal)) any = true;
+    }
+    return any;
+  }
+
+  async #allocate(
+    pod: Pod,
+    container: string,
+    resource: string,
+    required: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, metrics, inventory, held, plugins } = this.#parts;
+    const choice = await this.#choose(pod, container, resource, required, signal);
+    if (choice === undefined) return false;
+    const { ids, release } = choice;
+    const startedMs = clock.monotonic();
+    try {
+      const plugin = plugins.get(resource);
+      if (plugin === undefined) throw new DeviceError('Refused', `unknown Device Plugin ${resource}`);
+      const response = await plugin.allocate(ids, signal);
+      const devices = devicesByNuma(ids, inventory.devices(resource));
+      held.set({ podUid: pod.metadata.uid, container, resource, devices, response });
+      return true;
+    } finally {
+      release();
+      metrics.allocationSeconds.observe({ resource_name: resource }, (clock.monotonic() - startedMs) / 1000);
+    }
+  }
+
+  /** Chooses, and reserves what is chosen. @returns `undefined` where it has what it needs */
+  async #choose(
+    pod: Pod,
+    container: string,
+    resource: string,
+    required: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
+    const { undecided, plugins } = this.#parts;
+    let preferred: readonly string[] | undefined;
+    // What was free may be another's after each wait: it is chosen anew.
+    for (;;) {
+      signal.throwIfAborted();
+      const choice = chooseDevices(this.#demand(pod, container, resource, required));
+      if (choice.kind === 'granted') return undefined;
+      if (choice.kind === 'refused') {
+        const mayBeFreed = choice.short === true && undecided.anyBefore(pod.metadata.uid);
+        if (!mayBeFreed) throw new DeviceError('Refused', choice.message);
+        await undecided.change(signal);
+        continue;
+      }
+      const { taken, needed, available } = choice;
+      const plugin = plugins.get(resource);
+      if (needed === 0 || preferred !== undefined || !plugin?.hasPreferences) {
+        const ids = [...taken, ...fillChoice(needed, available, preferred ?? [])];
+        return { ids, release: this.#reservations.take(resource, ids) };
+      }
+      try {
+        preferred = await plugin.preferred([...taken, ...available], taken, required, signal);
+      } catch (cause) {
+        const message = `device plugin GetPreferredAllocation rpc failed with err: ${errorText(cause)}`;
+        throw new DeviceError('Refused', message, { cause });
+      }
+    }
+  }
+
+  #demand(pod: Pod, container: string, resource: string, required: number): DeviceDemand {
+    const { inventory, held } = this.#parts;
+    const { uid: podUid } = pod.metadata;
+    return {
+      ...{ podUid, container, resource, required },
+      granted: held.devices(podUid, container, resource),
+      healthy: inventory.healthy(resource),
+      inUse: new Set([...(held.held().get(resource) ?? []), ...this.#reservations.of(resource)]),
+      reusable: reusableDevices(pod, container, resource, held),
+    };
+  }
+
+  /** Called before each start of a container. @throws DeviceError `Refused` */
+  async preStart(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<void> {
+    const { inventory, held, plugins } = this.#parts;
+    if (!inventory.has(resource)) {
+      throw new DeviceError('Refused', `endpoint not found in cache for a registered resource: ${resource}`);
+    }
+    const plugin = plugins.get(resource);
+    if (!plugin?.wantsPreStart) return;
+    const devices = held.devices(podUid, container, resource);
+    if (devices === undefined) {
+      const whose = `pod ${podUid}, container ${container}, resource ${resource}`;
+      throw new DeviceError('Refused', `no devices found allocated in local cache for ${whose}`);
+    }
+    try {
+      await plugin.preStart([...devices], signal);
+    } catch (cause) {
+      const message = `device plugin PreStartContainer rpc failed with err: ${errorText(cause)}`;
+      throw new DeviceError('Refused', message, { cause });
+    }
+  }
+
+  /** One that a plugin has told devices of, or that somebody holds. */
+  #isOfDevices(resource: string): boolean {
+    if (!isExtendedResource(resource)) return false;
+    return this.#parts.inventory.healthy(resource) !== undefined || this.#parts.held.held().has(resource);
+  }
+}

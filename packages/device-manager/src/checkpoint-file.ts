@@ -1,0 +1,86 @@
+import { type FileSystem, isMissing, isTemporaryName, readFileBounded } from '@node-agent/host';
+import { errorText } from '@node-agent/telemetry';
+import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint } from './checkpoint-format.ts';
+import { DeviceError } from './errors.ts';
+
+/** What a {@link CheckpointFile} does to the disk. */
+export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
+
+/** Upstream's name of it (`kubeletDeviceManagerCheckpoint`). */
+export const CHECKPOINT_NAME = 'kubelet_internal_checkpoint';
+
+/** No state of a node is as long; what is longer was not written by us. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Who holds which devices, on disk. Whoever asks for a write while one is under way shares the next one. */
+export class CheckpointFile {
+  readonly #fs: CheckpointFiles;
+  readonly #directory: string;
+  readonly #content: () => DeviceCheckpoint;
+  #underWay: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #written: string | undefined;
+
+  /** @param content asked when a write begins */
+  constructor(fs: CheckpointFiles, directory: string, content: () => DeviceCheckpoint) {
+    this.#fs = fs;
+    this.#directory = directory;
+    this.#content = content;
+  }
+
+  get path(): string {
+    return `${this.#directory}/${CHECKPOINT_NAME}`;
+  }
+
+  /** What an earlier process has written; `undefined` where there is none. @throws DeviceError `CorruptCheckpoint`; errors of the file system */
+  async read(): Promise<DeviceCheckpoint | undefined> {
+    await this.#removeLeftovers();
+    let bytes: Uint8Array;
+    try {
+      bytes = await readFileBounded(this.#fs, this.path, MAX_BYTES);
+    } catch (err) {
+      if (isMissing(err)) return undefined;
+      throw err;
+    }
+    try {
+      return decodeCheckpoint(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    } catch (cause) {
+      throw new DeviceError('CorruptCheckpoint', `${this.path} is corrupt: ${errorText(cause)}`, { cause });
+    }
+  }
+
+  /** Resolves once what holds now is on disk. @throws DeviceError `CheckpointNotWritten` */
+  async write(): Promise<void> {
+    this.#next ??= this.#after(this.#underWay);
+    await this.#next;
+  }
+
+  async #after(before: Promise<void> | undefined): Promise<void> {
+    await before?.catch(() => {});
+    // Whoever changes something from here on needs another write.
+    this.#underWay = this.#next;
+    this.#next = undefined;
+    const text = encodeCheckpoint(this.#content());
+    if (text === this.#written) return;
+    this.#written = undefined;
+    try {
+      await this.#fs.mkdir(this.#directory, { mode: 0o750 });
+      await this.#fs.writeFileAtomic(this.path, text, { mode: 0o600 });
+      this.#written = text;
+    } catch (cause) {
+      const message = `failed to write checkpoint file ${JSON.stringify(CHECKPOINT_NAME)}: ${errorText(cause)}`;
+      throw new DeviceError('CheckpointNotWritten', message, { cause });
+    }
+  }
+
+  /** What a process that was killed has left half written. */
+  async #removeLeftovers(): Promise<void> {
+    try {
+      for (const { name, kind } of await this.#fs.readdir(this.#directory)) {
+        if (kind === 'file' && isTemporaryName(name)) await this.#fs.remove(`${this.#directory}/${name}`);
+      }
+    } catch (err) {
+      if (!isMissing(err)) throw err;
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import type { DevicesByNuma } from './device.ts';
+
+/** Devices that a container holds, as they are written. */
+export interface CheckpointEntry {
+  readonly podUid: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly devices: DevicesByNuma;
+  /** The plugin's answer, as it came over the wire: a `ContainerAllocateResponse`. */
+  readonly response: Uint8Array;
+}
+
+/** What outlives a kubelet. */
+export interface DeviceCheckpoint {
+  readonly entries: readonly CheckpointEntry[];
+  /** Resources, and their healthy devices. */
+  readonly registered: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The file's own names (`checkpoint/checkpoint.go`). Where Go has nil there is null. */
+interface Entry {
+  readonly PodUID: string;
+  readonly ContainerName: string;
+  readonly ResourceName: string;
+  readonly DeviceIDs: Readonly<Record<string, readonly string[] | null>> | null;
+  readonly AllocResp: string | null;
+}
+
+interface Data {
+  readonly PodDeviceEntries: readonly Entry[] | null;
+  readonly RegisteredDevices: Readonly<Record<string, readonly string[] | null>> | null;
+}
+
+/**
+ * Upstream's file `kubelet_internal_checkpoint`, so that a machine may change between that kubelet and this one
+ * (`pkg/kubelet/cm/devicemanager/checkpoint`). The same content is the same bytes: entries and names are in order here.
+ */
+export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): string {
+  const data: Data = {
+    // An empty list is nil there.
+    PodDeviceEntries: entries.length === 0 ? null : entries.map(encodeEntry),
+    RegisteredDevices: Object.fromEntries(registered),
+  };
+  const list = (ids: readonly string[] | null): string => (ids === null ? 'null' : `[${ids.map(goString).join()}]`);
+  // Written by hand, as JavaScript has names that are numbers in an order of its own.
+  const map = (of: Readonly<Record<string, readonly string[] | null>>): string =>
+    `{${inByteOrder(Object.keys(of))
+      .map((key) => `${goString(key)}:${list(of[key] ?? null)}`)
+      .join()}}`;
+  const entry = (one: Entry): string => {
+    const names = `"PodUID":${goString(one.PodUID)},"ContainerName":${goString(one.ContainerName)},"ResourceName":${goString(one.ResourceName)}`;
+    return `{${names},"DeviceIDs":${map(one.DeviceIDs ?? {})},"AllocResp":"${one.AllocResp ?? ''}"}`;
+  };
+  const all = data.PodDeviceEntries === null ? 'null' : `[${data.PodDeviceEntries.map(entry).join()}]`;
+  const content = `{"PodDeviceEntries":${all},"RegisteredDevices":${map(data.RegisteredDevices ?? {})}}`;
+  return `{"Data":${content},"Checksum":${dataChecksum(data)}}`;
+}
+
+/** @throws Error that says what is wrong with the text */
+export function decodeCheckpoint(text: string): DeviceCheckpoint {
+  const { Data: data, Checksum: expected } = asObject(JSON.parse(text), 'it') as { Data?: unknown; Checksum?: unknown };
+  const read = readData(data);
+  const actual = dataChecksum(read);
+  if (actual !== expected) throw new Error(`its checksum is ${actual}, not ${String(expected)}`);
+  return {
+    entries: (read.PodDeviceEntries ?? []).map(decodeEntry),
+    registered: new Map(Object.entries(read.RegisteredDevices ?? {}).map(([name, ids]) => [name, ids ?? []])),
+  };
+}
+
+function encodeEntry({ podUid, container, resource, devices, response }: CheckpointEntry): Entry {
+  return {
+    PodUID: podUid,
+    ContainerName: container,
+    ResourceName: resource,
+    DeviceIDs: Object.fromEntries([...devices].map(([node, ids]) => [String(node), ids])),
+    AllocResp: Buffer.from(response).toString('base64'),
+  };
+}
+
+function decodeEntry({ PodUID, ContainerName, ResourceName, DeviceIDs, AllocResp }: Entry): CheckpointEntry {
+  return {
+    podUid: PodUID,
+    container: ContainerName,
+    resource: ResourceName,
+    devices: new Map(Object.entries(DeviceIDs ?? {}).map(([node, ids]) => [Number(node), ids ?? []])),
+    response: Buffer.from(AllocResp ?? '', 'base64'),
+  };
+}
+
+function readData(value: unknown): Data {
+  const { PodDeviceEntries: entries = null, RegisteredDevices: registered = null } = asObject(value, 'Data');
+  if (entries !== null && !Array.isArray(entries)) throw new Error('Data.PodDeviceEntries is no list');
+  return {
+    PodDeviceEntries: entries === null ? null : entries.map((entry, index) => readEntry(entry, index)),
+    RegisteredDevices: readLists(registered, 'Data.RegisteredDevices'),
+  };
+}
+
+function readEntry(value: unknown, index: number): Entry {
+  const where = `Data.PodDeviceEntries[${index}]`;
+  const {
+    PodUID = '',
+    ContainerName = '',
+    ResourceName = '',
+    DeviceIDs = null,
+    AllocResp = null,
+  } = asObject(value, where);
+  const text = (of: unknown, name: string): string => {
+    if (typeof of !== 'string') throw new Error(`${where}.${name} is no text`);
+    return of;
+  };
+  const devices = readLists(DeviceIDs, `${where}.DeviceIDs`);
+  const stray = Object.keys(devices ?? {}).find((node) => !/^(0|-?[1-9]\d*)$/.test(node));
+  if (stray !== undefined) throw new Error(`${where}.DeviceIDs has ${JSON.stringify(stray)}, which is no NUMA node`);
+  return {
+    PodUID: text(PodUID, 'PodUID'),
+    ContainerName: text(ContainerName, 'ContainerName'),
+    ResourceName: text(ResourceName, 'ResourceName'),
+    DeviceIDs: devices,
+    AllocResp: AllocResp === null ? null : text(AllocResp, 'AllocResp'),
+  };
+}
+
+function readLists(value: unknown, where: string): Data['RegisteredDevices'] {
+  if (value === null) return null;
+  const lists = asObject(value, where);
+  for (const [name, ids] of Object.entries(lists)) {
+    const fits = ids === null || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'));
+    if (!fits) throw new Error(`${where}[${JSON.stringify(name)}] is no list of texts`);
+  }
+  return lists as Data['RegisteredDevices'];
+}
+
+/**
+ * The checksum of upstream's file: FNV-1a of 32 bits over what its dump library prints of the structures
+ * (`pkg/kubelet/checkpointmanager/checksum`, `%#v` of go-spew with keys in order).
+ */
+function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
+  const list = (ids: readonly string[] | null): string => (ids === null ? '<nil>' : `[${ids.join(' ')}]`);
+  const map = (of: Data['RegisteredDevices'], keys: (names: string[]) => readonly string[]): string =>
+    of === null
+      ? '<nil>'
+      : `map[${keys(Object.keys(of))
+          .map((key) => `${key}:${list(of[key] ?? null)}`)
+          .join(' ')}]`;
+  const byNumber = (names: string[]): readonly string[] => names.sort((a, b) => Number(a) - Number(b));
+  const entry = (one: Entry): string => {
+    const names = `PodUID:(string)${one.PodUID} ContainerName:(string)${one.ContainerName} ResourceName:(string)${one.ResourceName}`;
+    const bytes = one.AllocResp === null ? '<nil>' : `[${[...Buffer.from(one.AllocResp, 'base64')].join(' ')}]`;
+    return `{${names} DeviceIDs:(checkpoint.DevicesPerNUMA)${map(one.DeviceIDs, byNumber)} AllocResp:([]uint8)${bytes}}`;
+  };
+  const entries = PodDeviceEntries === null ? '<nil>' : `[${PodDeviceEntries.map(entry).join(' ')}]`;
+  const registered = map(RegisteredDevices, inByteOrder);
+  return fnv1a(
+    `(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)${entries} RegisteredDevices:(map[string][]string)${registered}}`,
+  );
+}
+
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return hash;
+}
+
+/** A text in JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped. */
+function goString(text: string): string {
+  return JSON.stringify(text).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function inByteOrder(names: readonly string[]): readonly string[] {
+  return names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+function asObject(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new Error(`${where} is no object`);
+}

@@ -1,0 +1,62 @@
+import type { Device, Mount } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import type { ContainerAllocateResponse } from './generated/types.ts';
+
+/** What a container is made with for its devices; of the shape that package `runtime` asks for. */
+export interface ContainerDevices {
+  readonly environment: readonly { readonly name: string; readonly value: string }[];
+  readonly mounts: readonly Mount[];
+  readonly devices: readonly Device[];
+  /** For the runtime. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Qualified names of CDI devices. */
+  readonly cdiDevices: readonly string[];
+}
+
+/**
+ * What plugins want of one container, joined: of two that want the same name or path the first resource counts, and it is logged
+ * where they differ (`deviceRunContainerOptions`, `pkg/kubelet/cm/devicemanager/pod_devices.go`).
+ * @param answers by resource, in order
+ */
+export function joinAnswers(
+  answers: readonly (readonly [resource: string, answer: ContainerAllocateResponse])[],
+  logger: Pick<Logger, 'error'>,
+): ContainerDevices {
+  const environment = new Map<string, string>();
+  const annotations = new Map<string, string>();
+  const mounts = new Map<string, Mount>();
+  const devices = new Map<string, Device>();
+  const cdiDevices = new Set<string>();
+  for (const [resource, answer] of answers) {
+    const add = <T>(map: Map<string, T>, what: string, key: string, value: T, text: (value: T) => string): void => {
+      const before = map.get(key);
+      if (before === undefined) map.set(key, value);
+      else if (text(before) !== text(value)) {
+        logger.error({ resource, key, got: text(before), expected: text(value) }, `${what} has conflicting setting`);
+      }
+    };
+    for (const [name, value] of Object.entries(answer.envs))
+      add(environment, 'Environment variable', name, value, String);
+    for (const { containerPath, hostPath, permissions } of answer.devices) {
+      add(devices, 'Container device', containerPath, { containerPath, hostPath, permissions }, (one) => one.hostPath);
+    }
+    for (const { containerPath, hostPath, readOnly } of answer.mounts) {
+      const mount: Mount = {
+        ...{ containerPath, hostPath, readOnly },
+        recursiveReadOnly: false,
+        selinuxRelabel: false,
+        propagation: 'None',
+      };
+      add(mounts, 'Container mount', containerPath, mount, (one) => one.hostPath);
+    }
+    for (const [name, value] of Object.entries(answer.annotations)) add(annotations, 'Annotation', name, value, String);
+    for (const { name } of answer.cdiDevices) cdiDevices.add(name);
+  }
+  return {
+    environment: [...environment].map(([name, value]) => ({ name, value })),
+    mounts: [...mounts.values()],
+    devices: [...devices.values()],
+    annotations: Object.fromEntries(annotations),
+    cdiDevices: [...cdiDevices],
+  };
+}

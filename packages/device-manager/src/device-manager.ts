@@ -1,0 +1,374 @@
+import { type Clock, sleep } from '@node-agent/async';
+import { GrpcServer, type Service, service } from '@node-agent/grpc';
+import type { FileSystem } from '@node-agent/host';
+import {
+  type Container,
+  type ContainerStatus,
+  isExtendedResource,
+  type Pod,
+  parseQuantity,
+  Quantity,
+  type ResourceList,
+  type ResourceListJson,
+} from '@node-agent/pod-spec';
+import { errorText, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { Allocator } from './allocator.ts';
+import { CheckpointFile } from './checkpoint-file.ts';
+import type { DeviceCheckpoint } from './checkpoint-format.ts';
+import { type ContainerDevices, joinAnswers } from './container-devices.ts';
+import { type Device, type DevicesByNuma, deviceIds } from './device.ts';
+import { messages } from './generated/codec.ts';
+import { registrationRpcs } from './generated/services.ts';
+import { DeviceInventory } from './inventory.ts';
+import { type DeviceMetrics, deviceMetrics } from './metrics.ts';
+import { removeSockets } from './plugin-directory.ts';
+import { PodDevices } from './pod-devices.ts';
+import { Plugins, registrationProblem } from './registration.ts';
+import { resourcesStatus } from './resource-status.ts';
+import { UndecidedPods } from './undecided.ts';
+
+/** Whose devices are given. */
+export interface DevicePods {
+  /** Those that hold resources of the node (N1). */
+  active(): readonly Pod[];
+  /** Whether all that should run here is known: nobody's devices are taken back before. */
+  sourcesReady(): boolean;
+}
+
+/** What {@link DeviceManager} works with. */
+export interface DeviceManagerComponents {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  readonly fs: Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'stat' | 'writeFileAtomic'>;
+  readonly pods: DevicePods;
+  /** The node has more devices, or fewer. */
+  readonly onResourcesChanged?: () => void;
+  /** A device of these pods is healthy now, or is not: their statuses say so. */
+  readonly onHealthChanged?: (podUids: readonly string[]) => void;
+}
+
+/** Where a {@link DeviceManager} meets its plugins. */
+export interface DeviceManagerOptions {
+  /** Where the sockets are, and the checkpoint: `<root>/device-plugins`. Absolute, without `/` at the end. */
+  readonly directory: string;
+}
+
+/** The devices that a node has (`GetCapacity`, `manager.go`). */
+export interface DeviceResources {
+  readonly capacity: ResourceList;
+  readonly allocatable: ResourceList;
+  /** Of these plugins nothing was heard for five minutes: there are none. */
+  readonly removed: readonly string[];
+}
+
+/** Whether a pod may run here; of the shape of kubelet-core's. */
+export type DeviceVerdict =
+  | { readonly admit: true }
+  | { readonly admit: false; readonly reason: string; readonly message: string };
+
+/** The kubelet's socket, in the directory of the plugins' (`KubeletSocket`). */
+const SOCKET_NAME = 'kubelet.sock';
+const RETRY_MS = 5_000;
+
+/**
+ * The devices of a node: which there are, who holds which, and what containers get of them (`pkg/kubelet/cm/devicemanager`). Devices are
+ * given when a pod is admitted, and are its until it is gone; who holds what is on disk before anything starts. NUMA nodes are kept
+ * for others to see; without a topology manager no device is chosen for its place.
+ */
+export class DeviceManager {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #metrics: DeviceMetrics;
+  readonly #components: DeviceManagerComponents;
+  readonly #directory: string;
+  readonly #inventory = new DeviceInventory();
+  readonly #held = new PodDevices();
+  readonly #undecided = new UndecidedPods();
+  readonly #plugins: Plugins;
+  readonly #allocator: Allocator;
+  readonly #checkpoint: CheckpointFile;
+  #loading: Promise<void> | undefined;
+  #hadCheckpoint: boolean | undefined;
+  #lastError: string | undefined;
+
+  constructor(components: DeviceManagerComponents, { directory }: DeviceManagerOptions) {
+    const { clock, logger, metrics } = withDefaults(components);
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#metrics = deviceMetrics(metrics);
+    this.#components = components;
+    this.#directory = directory;
+    this.#checkpoint = new CheckpointFile(components.fs, directory, () => this.#state());
+    this.#plugins = new Plugins(
+      { clock, logger },
+      {
+        plugged: (resource) => this.#inventory.plugged(resource),
+        told: (resource, devices) => this.#told(resource, devices),
+        unplugged: (resource) => this.#changing(() => this.#inventory.unplugged(resource, clock.monotonic())),
+      },
+    );
+    this.#allocator = new Allocator({
+      ...{ clock, metrics: this.#metrics, inventory: this.#inventory, held: this.#held, plugins: this.#plugins },
+      undecided: this.#undecided,
+      freeGone: () => this.#freeGone(),
+    });
+  }
+
+  /**
+   * Reads who held what; whoever needs it does so first. Never rejects: where it cannot be read, that is logged and nobody holds
+   * anything, as upstream has it.
+   */
+  load(): Promise<void> {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  /** Listens to plugins until the signal is aborted. Where that fails it is tried again, and {@link health} tells why. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { fs } = this.#components;
+    await this.load();
+    this.#plugins.begin(signal);
+    while (!signal.aborted) {
+      const socketPath = `${this.#directory}/${SOCKET_NAME}`;
+      const server = new GrpcServer({ socketPath, services: [this.#registration()] });
+      try {
+        await fs.mkdir(this.#directory, { mode: 0o750 });
+        await removeSockets(fs, this.#directory, this.#logger);
+        await server.start();
+        this.#lastError = undefined;
+        await ended(signal);
+      } catch (err) {
+        this.#lastError = errorText(err);
+        this.#logger.error({ err }, 'Failed to listen to socket while starting device plugin registry');
+        await sleep(this.#clock, RETRY_MS, signal).catch(() => {});
+      } finally {
+        server.close();
+      }
+    }
+  }
+
+  /** What is wrong, in upstream's words; `undefined` where nothing is. */
+  health(): string | undefined {
+    if (this.#lastError === undefined) return undefined;
+    const what = 'device plugin registration gRPC server failed and no device plugins can register';
+    return `device registration error: ${what}: ${this.#lastError}`;
+  }
+
+  /**
+   * Gives a pod its devices, or refuses it. Answers at once where it asks for none. Of the shape of an `AdmitHandler` of kubelet-core:
+   * what is given is on disk when it answers, and is taken back by {@link release}.
+   */
+  admit(pod: Pod, _others: readonly Pod[], signal: AbortSignal): DeviceVerdict | Promise<DeviceVerdict> {
+    const limits = containersOf(pod).flatMap(({ resources }) => Object.keys(resources?.limits ?? {}));
+    return limits.some(isExtendedResource) ? this.#admit(pod, signal) : { admit: true };
+  }
+
+  /** The pod that was admitted is to run: its devices are its own. */
+  admitted({ metadata: { uid } }: Pod): void {
+    this.#undecided.end(uid);
+  }
+
+  /** The pod that was admitted is not to run after all. */
+  release({ metadata: { uid } }: Pod): void {
+    const before = this.#undecided.end(uid);
+    if (before === undefined) return;
+    this.#held.remove(uid);
+    for (const grant of before) this.#held.set(grant);
+    this.#save();
+  }
+
+  /**
+   * What a container is made with (`GetDeviceRunContainerOptions`). Called before each time that it is created: a plugin that wants so is
+   * told that it is about to start, and one that has no devices yet, though it asks for some, is given them.
+   * @throws DeviceError, GrpcError
+   */
+  async containerDevices(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerDevices> {
+    const { uid } = pod.metadata;
+    await this.load();
+    let missing = false;
+    for (const [resource, required] of this.#allocator.demands(container)) {
+      if (required === 0) continue;
+      await this.#allocator.preStart(uid, container.name, resource, signal);
+      if (this.#held.devices(uid, container.name, resource) !== undefined) continue;
+      if (this.#components.pods.active().some(({ metadata }) => metadata.uid === uid)) missing = true;
+    }
+    if (missing) {
+      const fields = { podUid: uid, container: container.name };
+      this.#logger.info(fields, 'Needs to re-allocate device plugin resources for pod');
+      if (await this.#allocator.allocate(pod, container, signal)) await this.#checkpoint.write();
+    }
+    const grants = [...this.#held.ofContainer(uid, container.name)].sort(([a], [b]) => (a < b ? -1 : 1));
+    const answers = grants.map(([resource, { response }]) => [resource, response] as const);
+    return joinAnswers(answers, this.#logger);
+  }
+
+  /** What the node's status says of devices. */
+  resources(): DeviceResources {
+    const gone = this.#inventory.collect(this.#clock.monotonic());
+    for (const resource of gone) this.#plugins.forget(resource);
+    if (gone.length > 0) this.#save();
+    const { capacity, allocatable, removed } = this.#inventory.counts();
+    const list = (counts: ReadonlyMap<string, number>): ResourceList =>
+      new Map([...counts].map(([name, count]) => [name, Quantity.of(count)] as const));
+    return { capacity: list(capacity), allocatable: list(allocatable), removed };
+  }
+
+  /**
+   * What the node has for a pod that holds devices: at least those that are held, so that it is admitted though its plugin is away
+   * (`sanitizeNodeAllocatable`).
+   */
+  allocatableFor({ metadata: { uid } }: Pod, allocatable: ResourceListJson): ResourceListJson {
+    if (!this.#held.has(uid)) return allocatable;
+    const more = [...this.#held.held()].filter(([name, { size }]) => {
+      const there = allocatable[name];
+      return there === undefined || parseQuantity(there).value() < BigInt(size);
+    });
+    return { ...allocatable, ...Object.fromEntries(more.map(([name, { size }]) => [name, String(size)])) };
+  }
+
+  /** How a container's devices are, for its status; empty where it has none. */
+  resourcesStatus(podUid: string, container: string): NonNullable<ContainerStatus['allocatedResourcesStatus']> {
+    const grants = [...this.#held.ofContainer(podUid, container)];
+    const held = new Map(grants.map(([resource, { devices }]) => [resource, deviceIds(devices)] as const));
+    return resourcesStatus(held, (resource) => this.#inventory.devices(resource));
+  }
+
+  /** What a container holds, by resource. Of pods that are gone nothing is told. */
+  devicesOf(podUid: string, container: string): ReadonlyMap<string, DevicesByNuma> {
+    this.#freeGone();
+    const grants = [...this.#held.ofContainer(podUid, container)];
+    return new Map(grants.map(([resource, { devices }]) => [resource, devices] as const));
+  }
+
+  /** The healthy devices of the node, held or not, by resource. */
+  allocatableDevices(): ReadonlyMap<string, readonly Device[]> {
+    return this.#inventory.allocatable();
+  }
+
+  /** Whether no kubelet has had plugins here before: what the cluster knows of the node's devices is of another machine. */
+  isNewNode(): boolean {
+    return this.#hadCheckpoint === false;
+  }
+
+  /** Whether a plugin can be taken that was found by its socket; in upstream's words why not. */
+  validatePlugin(resource: string, versions: readonly string[]): string | undefined {
+    return registrationProblem(versions, resource);
+  }
+
+  /** A plugin was found by its socket. @throws Error in upstream's words */
+  async registerPlugin(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
+    await this.load();
+    await this.#plugins.connect(resource, socketPath, signal);
+  }
+
+  /** Its socket is gone. */
+  deregisterPlugin(resource: string, socketPath: string): void {
+    this.#plugins.disconnect(resource, socketPath);
+  }
+
+  #registration(): Service {
+    return service(registrationRpcs, {
+      register: async (request, signal) => {
+        this.#metrics.registrations.inc({ resource_name: request.resourceName });
+        await this.#plugins.register(this.#directory, request, signal);
+        return {};
+      },
+    });
+  }
+
+  async #admit(pod: Pod, signal: AbortSignal): Promise<DeviceVerdict> {
+    const { uid } = pod.metadata;
+    await this.load();
+    this.#undecided.begin(uid, this.#held.ofPod(uid));
+    try {
+      let any = false;
+      for (const container of containersOf(pod)) {
+        if (await this.#allocator.allocate(pod, container, signal)) any = true;
+      }
+      if (any) await this.#checkpoint.write();
+      return { admit: true };
+    } catch (err) {
+      this.release(pod);
+      const message = `Allocate failed due to ${errorText(err)}, which is unexpected`;
+      return { admit: false, reason: 'UnexpectedAdmissionError', message };
+    }
+  }
+
+  /** What is held by pods that are gone is free again (`UpdateAllocatedDevices`). */
+  #freeGone(): void {
+    const { pods } = this.#components;
+    const uids = this.#held.uids();
+    if (uids.length === 0 || !pods.sourcesReady()) return;
+    const active = new Set(pods.active().map(({ metadata }) => metadata.uid));
+    for (const uid of uids) {
+      if (active.has(uid) || this.#undecided.has(uid)) continue;
+      this.#held.remove(uid);
+      this.#logger.info({ podUid: uid }, 'Pod is gone: its devices are free');
+    }
+  }
+
+  #told(resource: string, devices: ReadonlyMap<string, Device>): void {
+    this.#changing(() => {
+      const changed = this.#inventory.update(resource, devices);
+      const podUids = this.#held.holdersOf(resource, changed);
+      if (podUids.length > 0) this.#components.onHealthChanged?.(podUids);
+    });
+    this.#logger.debug({ resource, count: devices.size }, 'Processed device updates for resource');
+  }
+
+  /** Does what may change how many devices there are, and tells. */
+  #changing(change: () => void): void {
+    const before = countsText(this.#inventory);
+    change();
+    this.#save();
+    if (countsText(this.#inventory) !== before) this.#components.onResourcesChanged?.();
+  }
+
+  /** Nobody waits for it: what it says more than the file there loses no device. */
+  #save(): void {
+    this.#checkpoint.write().catch((err: unknown) => {
+      this.#logger.error({ err }, 'Writing checkpoint encountered');
+    });
+  }
+
+  #state(): DeviceCheckpoint {
+    const entries = this.#held.all().map(({ response, ...grant }) => ({
+      ...grant,
+      response: messages.ContainerAllocateResponse.encode(response),
+    }));
+    return { entries, registered: this.#inventory.registered() };
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const stored = await this.#checkpoint.read();
+      this.#hadCheckpoint = stored !== undefined;
+      const nowMs = this.#clock.monotonic();
+      for (const resource of stored?.registered.keys() ?? []) this.#inventory.restored(resource, nowMs);
+      for (const { response, ...entry } of stored?.entries ?? []) {
+        this.#held.set({ ...entry, response: messages.ContainerAllocateResponse.decode(response) });
+      }
+    } catch (err) {
+      this.#hadCheckpoint = true;
+      const message = 'Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date';
+      this.#logger.error({ err }, message);
+    }
+  }
+}
+
+function containersOf({ spec }: Pod): readonly Container[] {
+  return [...(spec.initContainers ?? []), ...spec.containers];
+}
+
+function countsText(inventory: DeviceInventory): string {
+  const { capacity, allocatable, removed } = inventory.counts();
+  return JSON.stringify([[...capacity], [...allocatable], removed]);
+}
+
+async function ended(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,114 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { type DevicesByNuma, deviceIds } from './device.ts';
+import type { ContainerAllocateResponse } from './generated/types.ts';
+
+/** Devices of one resource that a container holds. */
+interface DeviceGrant {
+  readonly devices: DevicesByNuma;
+  /** What the plugin answered when they were allocated. */
+  readonly response: ContainerAllocateResponse;
+}
+
+/** A grant, and whose it is. */
+export interface HeldGrant extends DeviceGrant {
+  readonly podUid: string;
+  readonly container: string;
+  readonly resource: string;
+}
+
+type ByResource = Map<string, DeviceGrant>;
+type ByContainer = Map<string, ByResource>;
+
+/** Who holds which devices (`pkg/kubelet/cm/devicemanager/pod_devices.go`). */
+export class PodDevices {
+  readonly #pods = new Map<string, ByContainer>();
+
+  set({ podUid, container, resource, devices, response }: HeldGrant): void {
+    const containers = this.#pods.get(podUid) ?? new Map<string, ByResource>();
+    const resources = containers.get(container) ?? new Map<string, DeviceGrant>();
+    resources.set(resource, { devices, response });
+    containers.set(container, resources);
+    this.#pods.set(podUid, containers);
+  }
+
+  remove(podUid: string): void {
+    this.#pods.delete(podUid);
+  }
+
+  has(podUid: string): boolean {
+    return this.#pods.has(podUid);
+  }
+
+  uids(): readonly string[] {
+    return [...this.#pods.keys()];
+  }
+
+  /** By resource; empty where it holds nothing. */
+  ofContainer(podUid: string, container: string): ReadonlyMap<string, DeviceGrant> {
+    return this.#pods.get(podUid)?.get(container) ?? new Map<string, DeviceGrant>();
+  }
+
+  /** `undefined` where nothing was granted to it, which differs from no device. */
+  devices(podUid: string, container: string, resource: string): ReadonlySet<string> | undefined {
+    const grant = this.ofContainer(podUid, container).get(resource);
+    return grant && deviceIds(grant.devices);
+  }
+
+  ofPod(podUid: string): readonly HeldGrant[] {
+    return [...(this.#pods.get(podUid) ?? [])].flatMap(([container, resources]) =>
+      [...resources].map(([resource, grant]) => ({ podUid, container, resource, ...grant })),
+    );
+  }
+
+  /** All grants, ordered by pod, container and resource. */
+  all(): readonly HeldGrant[] {
+    const key = ({ podUid, container, resource }: HeldGrant): string => `${podUid}\0${container}\0${resource}`;
+    return this.uids()
+      .flatMap((uid) => this.ofPod(uid))
+      .sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  }
+
+  /** All devices that are held, by resource. */
+  held(): ReadonlyMap<string, ReadonlySet<string>> {
+    const held = new Map<string, Set<string>>();
+    for (const { resource, devices } of this.uids().flatMap((uid) => this.ofPod(uid))) {
+      const ids = held.get(resource) ?? new Set<string>();
+      for (const id of deviceIds(devices)) ids.add(id);
+      held.set(resource, ids);
+    }
+    return held;
+  }
+
+  /** The pods that hold any of these. */
+  holdersOf(resource: string, ids: ReadonlySet<string>): readonly string[] {
+    if (ids.size === 0) return [];
+    return this.uids().filter((uid) =>
+      this.ofPod(uid).some((one) => one.resource === resource && [...deviceIds(one.devices)].some((id) => ids.has(id))),
+    );
+  }
+}
+
+/**
+ * The devices that a container may take over from others of its pod: those of init containers that end before it begins. What a
+ * sidecar or another container has it keeps (`devicesToReuse`, `pkg/kubelet/cm/devicemanager/manager.go`).
+ */
+export function reusableDevices(
+  pod: Pod,
+  containerName: string,
+  resource: string,
+  held: PodDevices,
+): ReadonlySet<string> {
+  const { initContainers = [], containers } = pod.spec;
+  const devicesOf = (name: string): Iterable<string> => held.devices(pod.metadata.uid, name, resource) ?? [];
+  const at = initContainers.findIndex(({ name }) => name === containerName);
+  const before = at < 0 ? initContainers : initContainers.slice(0, at);
+  const reusable = new Set<string>();
+  for (const { name, restartPolicy } of before) {
+    if (restartPolicy !== 'Always') for (const id of devicesOf(name)) reusable.add(id);
+  }
+  const kept = [...initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always'), ...containers];
+  for (const { name } of kept) {
+    if (name !== containerName) for (const id of devicesOf(name)) reusable.delete(id);
+  }
+  return reusable;
+}

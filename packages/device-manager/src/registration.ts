@@ -1,0 +1,140 @@
+import path from 'node:path';
+import type { Clock } from '@node-agent/async';
+import { GrpcError } from '@node-agent/grpc';
+import { isExtendedResource } from '@node-agent/pod-spec';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { type Device, readDevices } from './device.ts';
+import type { RegisterRequest } from './generated/types.ts';
+import { Plugin } from './plugin.ts';
+
+/** `SupportedVersions`. */
+const VERSION = 'v1beta1';
+
+/** What becomes of plugins. */
+interface PluginEvents {
+  /** It can be asked for devices; what an earlier one of its resource told holds until it tells more. */
+  plugged(resource: string): void;
+  told(resource: string, devices: ReadonlyMap<string, Device>): void;
+  /** It is gone, and no other has taken its place. */
+  unplugged(resource: string): void;
+}
+
+/**
+ * The plugins that have made themselves known, one for each resource (`plugin/v1beta1`). Another that registers for a resource takes
+ * the place of the one before once it has answered; one that does not answer takes nobody's.
+ */
+export class Plugins {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #events: PluginEvents;
+  readonly #plugins = new Map<string, { readonly plugin: Plugin; readonly turn: number }>();
+  /** Of two registrations for one resource the later one counts, whichever plugin answers first. */
+  #turn = 0;
+  #ending: AbortSignal = new AbortController().signal;
+
+  constructor(components: { readonly clock: Clock; readonly logger: Logger }, events: PluginEvents) {
+    this.#clock = components.clock;
+    this.#logger = components.logger;
+    this.#events = events;
+  }
+
+  /** One that is gone refuses what it is asked. */
+  get(resource: string): Plugin | undefined {
+    return this.#plugins.get(resource)?.plugin;
+  }
+
+  forget(resource: string): void {
+    this.get(resource)?.close();
+    this.#plugins.delete(resource);
+  }
+
+  /** From now on plugins are followed until the signal is aborted. */
+  begin(ending: AbortSignal): void {
+    this.#ending = ending;
+    const closeAll = (): void => {
+      for (const { plugin } of this.#plugins.values()) plugin.close();
+    };
+    ending.addEventListener('abort', closeAll, { once: true });
+  }
+
+  /**
+   * Answers a registration (`Register`, `server.go`), in its words.
+   * @throws GrpcError
+   */
+  async register(directory: string, request: RegisterRequest, signal: AbortSignal): Promise<void> {
+    const { version, resourceName: resource, endpoint } = request;
+    this.#logger.info({ resource }, 'Got registration request from device plugin with resource');
+    try {
+      const problem = registrationProblem([version], resource);
+      if (problem !== undefined) throw new Error(problem);
+      const socketPath = path.join(directory, endpoint);
+      if (path.dirname(socketPath) !== directory) {
+        throw new Error(`the endpoint ${JSON.stringify(endpoint)} is no name of a socket in ${directory}`);
+      }
+      await this.connect(resource, socketPath, signal);
+    } catch (err) {
+      this.#logger.error({ resource, err }, 'Bad registration request from device plugin with resource');
+      throw new GrpcError({ code: 'UNKNOWN', details: errorText(err), cause: err });
+    }
+  }
+
+  /** Connects to a plugin, and follows it from then on. @throws Error in upstream's words */
+  async connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
+    const turn = ++this.#turn;
+    const plugin = new Plugin(this.#clock, resource, socketPath);
+    try {
+      await plugin.connect(signal);
+    } catch (err) {
+      plugin.close();
+      throw err;
+    }
+    const before = this.#plugins.get(resource);
+    if (this.#ending.aborted || (before?.turn ?? 0) > turn) {
+      plugin.close();
+      throw new Error(`another device plugin has registered for ${resource} meanwhile`);
+    }
+    this.#plugins.set(resource, { plugin, turn });
+    before?.plugin.close();
+    this.#events.plugged(resource);
+    this.#logger.info({ resource, socketPath }, 'Device plugin connected');
+    void this.#follow(plugin);
+  }
+
+  /** The plugin of this socket, where it is the one that counts, is to be used no more. */
+  disconnect(resource: string, socketPath: string): void {
+    const plugin = this.get(resource);
+    if (plugin?.socketPath === socketPath) plugin.close();
+  }
+
+  /** A stream that ends, by an error or not, is not opened again: the plugin has to register anew (`runClient`, `handler.go`). */
+  async #follow(plugin: Plugin): Promise<void> {
+    const { resource } = plugin;
+    let reason = 'EOF';
+    try {
+      for await (const sent of plugin.devices(this.#ending)) {
+        if (this.get(resource) !== plugin) return;
+        const { devices, duplicates } = readDevices(sent);
+        if (duplicates.length > 0) {
+          const fields = { resource, duplicates: duplicates.slice(0, 10), count: duplicates.length };
+          this.#logger.warn(fields, 'Device plugin names devices more than once: the last of a name counts');
+        }
+        this.#events.told(resource, devices);
+      }
+    } catch (err) {
+      reason = errorText(err);
+    }
+    plugin.close();
+    if (this.get(resource) !== plugin || this.#ending.aborted) return;
+    this.#logger.error({ resource, reason }, 'ListAndWatch ended unexpectedly for device plugin');
+    this.#events.unplugged(resource);
+  }
+}
+
+/** Why a plugin cannot be taken; `undefined` where it can. */
+export function registrationProblem(versions: readonly string[], resource: string): string | undefined {
+  if (!versions.includes(VERSION)) {
+    const asked = versions.map((version) => JSON.stringify(version)).join(' ');
+    return `requested API version ${asked} is not supported by kubelet. Supported version is ["${VERSION}"]`;
+  }
+  return isExtendedResource(resource) ? undefined : `the ResourceName ${JSON.stringify(resource)} is invalid`;
+}

@@ -1,0 +1,1 @@
+export { FakeDevicePlugin, type FakeDevicePluginOptions } from './fake-device-plugin.ts';

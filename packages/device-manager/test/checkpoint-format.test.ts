@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeCheckpoint, encodeCheckpoint } from '../src/checkpoint-format.ts';
+
+/** Written by Go, with the structures of `pkg/kubelet/cm/devicemanager/checkpoint` and the checksum of `k8s.io/apimachinery` 0.36.3. */
+const EMPTY = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}';
+const FULL =
+  '{"Data":{"PodDeviceEntries":[{"PodUID":"0a1b","ContainerName":"c\\u003c1\\u003e","ResourceName":"example.com/gpu","DeviceIDs":{"-1":["d9"],"0":["a","b\\u0026é"],"10":["y"],"2":["x"]},"AllocResp":"ChT/"},{"PodUID":"0a1b","ContainerName":"c2","ResourceName":"example.com/gpu","DeviceIDs":{"-1":["d10"]},"AllocResp":""}],"RegisteredDevices":{"example.com/10":[],"example.com/9":["é\\u2028"],"example.com/gpu":["a","b\\u0026é","d10"]}},"Checksum":235611181}';
+
+describe('the checkpoint', () => {
+  it.each([EMPTY, FULL])('K1: is what Go writes, byte for byte: %s', (text) => {
+    expect(encodeCheckpoint(decodeCheckpoint(text))).toBe(text);
+  });
+
+  it('is read as it was written', () => {
+    const text = fc.string({ unit: 'grapheme' });
+    const ids = fc.array(text, { maxLength: 3 });
+    const entry = fc.record({
+      ...{ podUid: text, container: text, resource: text },
+      devices: fc.array(fc.tuple(fc.integer({ min: -1, max: 12 }), ids), { maxLength: 3 }).map((all) => new Map(all)),
+      response: fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes)),
+    });
+    const registered = fc.array(fc.tuple(text, ids), { maxLength: 3 }).map((all) => new Map(all));
+    fc.assert(
+      fc.property(fc.record({ entries: fc.array(entry, { maxLength: 3 }), registered }), (content) => {
+        expect(decodeCheckpoint(encodeCheckpoint(content))).toEqual(content);
+      }),
+    );
+  });
+
+  it.each([
+    ['', /JSON/],
+    ['[]', /it is no object/],
+    ['{"Data":null,"Checksum":1}', /Data is no object/],
+    [EMPTY.replace('3467439661', '1'), /its checksum is 3467439661, not 1/],
+    [FULL.replace('"d9"', '"d8"'), /its checksum is/],
+    [FULL.replace('"d9"', '9'), /DeviceIDs\["-1"\] is no list of texts/],
+    [FULL.replace('"-1":["d9"]', '"x":["d9"]'), /"x", which is no NUMA node/],
+    [FULL.replace('"0a1b"', '7'), /PodDeviceEntries\[0\].PodUID is no text/],
+  ])('W3: what no kubelet wrote is refused: %s', (text, message) => {
+    expect(() => decodeCheckpoint(text)).toThrow(message);
+  });
+
+  it('W3: anything is read or refused by an error', () => {
+    const data = fc.record({ PodDeviceEntries: fc.jsonValue(), RegisteredDevices: fc.jsonValue() });
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.record({ Data: data, Checksum: fc.nat() }).map((one) => JSON.stringify(one)),
+        ),
+        (text) => {
+          try {
+            decodeCheckpoint(text);
+          } catch (err) {
+            expect(err).toBeInstanceOf(Error);
+            expect(err).not.toBeInstanceOf(TypeError);
+          }
+        },
+      ),
+    );
+  });
+});

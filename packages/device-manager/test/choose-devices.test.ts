@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { chooseDevices, type DeviceDemand, fillChoice } from '../src/choose-devices.ts';
+
+const set = (...ids: readonly string[]): ReadonlySet<string> => new Set(ids);
+const demand = (fields: Partial<DeviceDemand> = {}): DeviceDemand => ({
+  ...{ podUid: 'u', container: 'c', resource: 'example.com/gpu', required: 1 },
+  ...{ granted: undefined, healthy: set('a', 'b'), inUse: set(), reusable: set() },
+  ...fields,
+});
+
+describe('chooseDevices', () => {
+  it.each<[string, Partial<DeviceDemand>, string]>([
+    ['a resource that no plugin told', { healthy: undefined }, 'cannot allocate unregistered device example.com/gpu'],
+    [
+      'a resource without a healthy device',
+      { healthy: set() },
+      'no healthy devices present; cannot allocate unhealthy devices example.com/gpu',
+    ],
+    [
+      'a granted device that is unhealthy',
+      { granted: set('z') },
+      'previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/gpu',
+    ],
+    [
+      'another number than was granted',
+      { granted: set('a', 'b') },
+      'pod "u" container "c" changed request for resource "example.com/gpu" from 2 to 1',
+    ],
+    [
+      'more than is free',
+      { required: 2, inUse: set('a') },
+      'requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 1',
+    ],
+    [
+      'more than is free beside what it takes over',
+      { required: 3, inUse: set('a', 'b'), reusable: set('a') },
+      'requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 0',
+    ],
+  ])("refuses %s, in upstream's words", (_what, fields, message) => {
+    expect(chooseDevices(demand(fields))).toMatchObject({ kind: 'refused', message });
+  });
+
+  it('is short only where others could let devices go', () => {
+    expect(chooseDevices(demand({ required: 2, inUse: set('a') }))).toMatchObject({ short: true });
+    expect(chooseDevices(demand({ required: 3 }))).toMatchObject({ short: false });
+  });
+
+  it('leaves what was granted as it is', () => {
+    expect(chooseDevices(demand({ granted: set('b'), inUse: set('b') }))).toEqual({ kind: 'granted' });
+  });
+
+  it('takes what it can take over first', () => {
+    const choice = chooseDevices(demand({ required: 2, inUse: set('b'), reusable: set('b') }));
+    expect(choice).toEqual({ kind: 'open', taken: ['b'], needed: 1, available: ['a'] });
+  });
+
+  it('N1: gives no device twice, and none that is unhealthy or held, whatever the plugin prefers', () => {
+    const ids = fc.uniqueArray(fc.constantFrom(...'abcdefgh'));
+    fc.assert(
+      fc.property(ids, ids, ids, fc.nat(6), (well, held, preferred, required) => {
+        const choice = chooseDevices(demand({ healthy: set(...well), inUse: set(...held), required }));
+        if (choice.kind !== 'open') return;
+        const given = [...choice.taken, ...fillChoice(choice.needed, choice.available, preferred)];
+        expect(new Set(given).size).toBe(required);
+        expect(given.length).toBe(required);
+        for (const id of given) expect(well.includes(id) && !held.includes(id)).toBe(true);
+      }),
+    );
+  });
+
+  it('gives what the plugin prefers where it is free', () => {
+    expect(fillChoice(2, ['a', 'b', 'c'], ['c', 'zz'])).toEqual(['c', 'a']);
+  });
+});

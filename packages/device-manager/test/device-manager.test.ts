@@ -1,0 +1,462 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { GrpcClient } from '@node-agent/grpc';
+import { nodeFileSystem } from '@node-agent/host';
+import { formatResourceList, type Pod } from '@node-agent/pod-spec';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { registrationRpcs } from '../src/generated/services.ts';
+import { DeviceManager, type DeviceManagerComponents } from '../src/index.ts';
+import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
+import { containerOf, GPU, healthy, podOf } from './builders.ts';
+
+let root: string;
+let directory: string;
+let active: Pod[];
+let sourcesReady: boolean;
+let changes: number;
+let unwell: string[];
+let stop: AbortController;
+let running: Promise<void>;
+let manager: DeviceManager;
+let plugins: FakeDevicePlugin[];
+const clock = new FakeClock();
+
+beforeEach(() => {
+  root = fs.mkdtempSync(path.join(os.tmpdir(), 'devices-'));
+  directory = path.join(root, 'device-plugins');
+  active = [];
+  sourcesReady = true;
+  changes = 0;
+  unwell = [];
+  plugins = [];
+});
+
+afterEach(async () => {
+  stop.abort();
+  await running;
+  for (const plugin of plugins) plugin.stop();
+  fs.rmSync(root, { recursive: true });
+});
+
+async function start(components: Partial<DeviceManagerComponents> = {}): Promise<void> {
+  stop = new AbortController();
+  manager = new DeviceManager(
+    {
+      fs: nodeFileSystem,
+      pods: { active: () => active, sourcesReady: () => sourcesReady },
+      onResourcesChanged: () => {
+        changes += 1;
+      },
+      onHealthChanged: (uids) => unwell.push(...uids),
+      ...components,
+    },
+    { directory },
+  );
+  running = manager.start(stop.signal);
+  await expect.poll(() => fs.existsSync(path.join(directory, 'kubelet.sock'))).toBe(true);
+}
+
+/** As `kill -9`: nothing is written on the way out, what is on disk stays. */
+async function restart(components: Partial<DeviceManagerComponents> = {}): Promise<void> {
+  stop.abort();
+  await running;
+  await start(components);
+}
+
+async function plug(ids: readonly string[], options: Partial<FakeDevicePluginOptions> = {}): Promise<FakeDevicePlugin> {
+  const plugin = new FakeDevicePlugin({ resource: GPU, directory, ...options }, healthy(...ids));
+  plugins.push(plugin);
+  await plugin.start();
+  await plugin.register();
+  await expect.poll(() => manager.allocatableDevices().get(options.resource ?? GPU)?.length).toBe(ids.length);
+  return plugin;
+}
+
+const signal = new AbortController().signal;
+const gpus = (count: number) => ({ [GPU]: String(count) });
+const onePod = (uid: string, count = 1): Pod => podOf(uid, [containerOf('main', gpus(count))]);
+
+async function admit(pod: Pod): Promise<{ readonly admit: boolean; readonly message?: string }> {
+  const verdict = await manager.admit(pod, active, signal);
+  if (verdict.admit) {
+    manager.admitted(pod);
+    active.push(pod);
+  }
+  return verdict;
+}
+
+async function devicesOf(pod: Pod, container = 'main'): Promise<string | undefined> {
+  const found = pod.spec.containers.concat(pod.spec.initContainers ?? []).find(({ name }) => name === container);
+  const { environment } = await manager.containerDevices(pod, found ?? containerOf(container), signal);
+  return environment.find(({ name }) => name === 'FAKE_DEVICES')?.value;
+}
+
+const shown = () => {
+  const { capacity, allocatable } = manager.resources();
+  return [formatResourceList(allocatable)[GPU], formatResourceList(capacity)[GPU]];
+};
+
+describe('plugins', () => {
+  it('are followed: what they have is what the node has', async () => {
+    await start();
+    const plugin = await plug(['a', 'b']);
+    expect(shown()).toEqual(['2', '2']);
+    plugin.setDevices([...healthy('a'), { ID: 'b', health: 'Unhealthy' }]);
+    await expect.poll(shown).toEqual(['1', '2']);
+    plugin.setDevices(healthy('a', 'b', 'c'));
+    await expect.poll(shown).toEqual(['3', '3']);
+    expect(changes).toBe(3);
+  });
+
+  it('that are gone have devices for nobody, and none at all after five minutes', async () => {
+    await start({ clock });
+    const plugin = await plug(['a', 'b']);
+    plugin.stop();
+    await expect.poll(shown).toEqual(['0', '2']);
+    await clock.advance(300_001);
+    expect(shown()).toEqual([undefined, undefined]);
+    expect(manager.resources().removed).toEqual([GPU]);
+  });
+
+  it('whose stream ends have devices for nobody until they register anew', async () => {
+    await start();
+    const plugin = await plug(['a']);
+    plugin.endWatches('out of order');
+    await expect.poll(shown).toEqual(['0', '1']);
+    await plugin.register();
+    await expect.poll(shown).toEqual(['1', '1']);
+  });
+
+  it('that register anew take the place of what they were, and nothing is lost when the old stream ends', async () => {
+    await start();
+    const old = await plug(['a'], { socketName: 'old.sock' });
+    await plug(['x', 'y'], { socketName: 'new.sock' });
+    old.stop();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(shown()).toEqual(['2', '2']);
+  });
+
+  it('that do not tell their options are not taken, and take nobody’s place', async () => {
+    await start();
+    await plug(['a']);
+    const broken = new FakeDevicePlugin(
+      {
+        ...{ resource: GPU, directory, socketName: 'broken.sock' },
+        getOptions: async () => {
+          throw new Error('not today');
+        },
+      },
+      healthy('b'),
+    );
+    plugins.push(broken);
+    await broken.start();
+    await expect(broken.register()).rejects.toThrow(
+      'failed to get device plugin options: rpc error: code = Unknown desc = not today',
+    );
+    expect(shown()).toEqual(['1', '1']);
+  });
+
+  it.each([
+    [
+      'v1alpha1',
+      GPU,
+      'p.sock',
+      'requested API version "v1alpha1" is not supported by kubelet. Supported version is ["v1beta1"]',
+    ],
+    ['v1beta1', 'cpu', 'p.sock', 'the ResourceName "cpu" is invalid'],
+    ['v1beta1', 'kubernetes.io/gpu', 'p.sock', 'the ResourceName "kubernetes.io/gpu" is invalid'],
+    ['v1beta1', GPU, '../../run/p.sock', 'the endpoint "../../run/p.sock" is no name of a socket in '],
+    ['v1beta1', GPU, `${'x'.repeat(120)}.sock`, "a socket's path has at most 107 bytes"],
+  ])('W3: a registration of %s %s at %s is refused', async (version, resourceName, endpoint, message) => {
+    await start();
+    const client = new GrpcClient({}, { socketPath: path.join(directory, 'kubelet.sock') });
+    const call = client.unary(registrationRpcs.register, { version, resourceName, endpoint });
+    await expect(call).rejects.toThrow(message);
+    client.close();
+  });
+
+  it('W3: a device that is named twice counts once, as it is told last', async () => {
+    await start();
+    const plugin = await plug(['a']);
+    plugin.setDevices([...healthy('a', 'b'), { ID: 'a', health: 'Unhealthy' }]);
+    await expect.poll(shown).toEqual(['1', '2']);
+  });
+
+  it('W3: a list that is larger than gRPC allows ends the plugin, not the kubelet', async () => {
+    await start();
+    const plugin = await plug(['a']);
+    plugin.setDevices(healthy(...Array.from({ length: 100_000 }, (_, i) => `${i}-${'x'.repeat(50)}`)));
+    await expect.poll(shown, { timeout: 10_000 }).toEqual(['0', '1']);
+  });
+
+  it('leave nothing but their sockets to be removed at the start', async () => {
+    fs.mkdirSync(path.join(directory, 'folder'), { recursive: true });
+    fs.writeFileSync(path.join(directory, 'kubelet_internal_checkpoint'), 'x');
+    fs.writeFileSync(path.join(directory, 'DEPRECATION'), '');
+    fs.symlinkSync('nowhere', path.join(directory, 'dangling'));
+    await start();
+    await plug(['a']);
+    fs.symlinkSync(`${GPU.replace('/', '-')}.sock`, path.join(directory, 'a-link.sock'));
+    const before = fs.readdirSync(directory);
+    expect(before).toContain('a-link.sock');
+    // As after a kill: the sockets are still there.
+    const survivor = new DeviceManager(
+      { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } },
+      { directory },
+    );
+    stop.abort();
+    await running;
+    stop = new AbortController();
+    running = survivor.start(stop.signal);
+    await expect.poll(() => fs.existsSync(path.join(directory, 'kubelet.sock'))).toBe(true);
+    expect(fs.readdirSync(directory).sort()).toEqual(
+      ['DEPRECATION', 'dangling', 'folder', 'kubelet.sock', 'kubelet_internal_checkpoint'].sort(),
+    );
+  });
+});
+
+describe('admission', () => {
+  it('gives devices, and says at once that a pod that wants none has none', async () => {
+    await start();
+    await plug(['a', 'b']);
+    expect(manager.admit(podOf('plain', [containerOf('main', { cpu: '1' })]), [], signal)).toEqual({ admit: true });
+    const pod = onePod('u', 2);
+    expect(await admit(pod)).toEqual({ admit: true });
+    expect(await devicesOf(pod)).toBe('a,b');
+    expect(manager.devicesOf('u', 'main')).toEqual(new Map([[GPU, new Map([[-1, ['a', 'b']]])]]));
+  });
+
+  it("N1: refuses what is not free, in upstream's words; what a pod had that is gone is free", async () => {
+    await start();
+    await plug(['a']);
+    expect(await admit(onePod('one'))).toEqual({ admit: true });
+    expect(await admit(onePod('two'))).toEqual({
+      admit: false,
+      reason: 'UnexpectedAdmissionError',
+      message: `Allocate failed due to requested number of devices unavailable for ${GPU}. Requested: 1, Available: 0, which is unexpected`,
+    });
+    sourcesReady = false;
+    active = [];
+    expect((await admit(onePod('two'))).admit).toBe(false);
+    sourcesReady = true;
+    expect(await admit(onePod('two'))).toEqual({ admit: true });
+  });
+
+  it('N1: two pods that come at once never get the same device', async () => {
+    await start();
+    await plug(['a', 'b'], {
+      allocate: async (ids) => {
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        return { envs: { FAKE_DEVICES: ids.join() } };
+      },
+    });
+    const pods = ['one', 'two', 'three'].map((uid) => onePod(uid));
+    const verdicts = await Promise.all(pods.map(admit));
+    expect(verdicts.map((verdict) => verdict.admit)).toEqual([true, true, false]);
+    expect(await Promise.all(pods.slice(0, 2).map((pod) => devicesOf(pod)))).toEqual(['a', 'b']);
+  });
+
+  it('waits rather than refuse a pod for what an older one may not get', async () => {
+    await start();
+    await plug(['a']);
+    const older = onePod('older');
+    expect(await manager.admit(older, [], signal)).toEqual({ admit: true });
+    let decided = false;
+    const younger = admit(onePod('younger')).finally(() => {
+      decided = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(decided).toBe(false);
+    manager.release(older);
+    expect(await younger).toEqual({ admit: true });
+  });
+
+  it('W6: a plugin that hangs holds up its own pod alone, and lets go when that is withdrawn', async () => {
+    await start();
+    await plug(['a'], { allocate: () => new Promise(() => {}) });
+    await plug(['x'], { resource: 'example.com/fpga' });
+    const ending = new AbortController();
+    const hanging = Promise.resolve(manager.admit(onePod('hangs'), [], ending.signal));
+    const other = podOf('other', [containerOf('main', { 'example.com/fpga': '1' })]);
+    expect(await admit(other)).toEqual({ admit: true });
+    ending.abort(new Error('the pod is gone'));
+    expect(await hanging).toMatchObject({ admit: false });
+    expect(manager.devicesOf('hangs', 'main').size).toBe(0);
+  });
+
+  it('passes on why a plugin fails, and keeps nothing of the pod', async () => {
+    await start();
+    const plugin = await plug(['a', 'b'], {
+      allocate: async (ids) => {
+        if (ids.includes('b')) throw new Error('b is broken');
+        return {};
+      },
+    });
+    const pod = podOf('u', [containerOf('one', gpus(1)), containerOf('two', gpus(1))]);
+    expect((await admit(pod)).message).toBe(
+      'Allocate failed due to rpc error: code = Unknown desc = b is broken, which is unexpected',
+    );
+    expect(plugin.calls.map(({ ids }) => ids)).toEqual([['a'], ['b']]);
+    expect(await admit(onePod('next'))).toEqual({ admit: true });
+  });
+
+  it('gives an init container’s devices to those after it, a sidecar’s to nobody', async () => {
+    await start();
+    await plug(['a', 'b']);
+    const sidecar = { ...containerOf('side', gpus(1)), restartPolicy: 'Always' as const };
+    const pod = podOf('u', [containerOf('main', gpus(1))], [containerOf('init', gpus(1)), sidecar]);
+    expect(await admit(pod)).toEqual({ admit: true });
+    expect([await devicesOf(pod, 'init'), await devicesOf(pod, 'side'), await devicesOf(pod)]).toEqual(['a', 'a', 'b']);
+  });
+
+  it('asks a plugin what it prefers, where it wants to be asked', async () => {
+    await start();
+    await plug(['a', 'b', 'c'], {
+      options: { getPreferredAllocationAvailable: true },
+      prefer: async () => ['c', 'nonsense'],
+    });
+    const pod = onePod('u', 2);
+    expect(await admit(pod)).toEqual({ admit: true });
+    expect(await devicesOf(pod)).toBe('a,c');
+  });
+
+  it('tells a plugin before each start, where it wants to be told', async () => {
+    await start();
+    let fails = false;
+    const plugin = await plug(['a'], {
+      options: { preStartRequired: true },
+      preStart: async () => {
+        if (fails) throw new Error('no reset');
+      },
+    });
+    const pod = onePod('u');
+    await admit(pod);
+    await devicesOf(pod);
+    await devicesOf(pod);
+    expect(plugin.calls.map(({ rpc }) => rpc)).toEqual(['Allocate', 'PreStartContainer', 'PreStartContainer']);
+    fails = true;
+    await expect(devicesOf(pod)).rejects.toThrow(
+      'device plugin PreStartContainer rpc failed with err: rpc error: code = Unknown desc = no reset',
+    );
+  });
+
+  it('shows a pod that holds devices as many as are held, though the plugin is away', async () => {
+    await start();
+    const plugin = await plug(['a', 'b']);
+    const pod = onePod('u', 2);
+    await admit(pod);
+    plugin.stop();
+    expect(manager.allocatableFor(pod, { cpu: '1', [GPU]: '0' })).toEqual({ cpu: '1', [GPU]: '2' });
+    expect(manager.allocatableFor(onePod('other'), { [GPU]: '0' })).toEqual({ [GPU]: '0' });
+  });
+});
+
+describe('a kubelet that is killed', () => {
+  it('K1: knows who holds what, though the plugin has not registered anew; new pods wait for that', async () => {
+    await start();
+    expect(manager.isNewNode()).toBe(true);
+    const plugin = await plug(['a', 'b']);
+    const pod = onePod('u');
+    await admit(pod);
+    await restart();
+    expect(manager.isNewNode()).toBe(false);
+    expect(await devicesOf(pod)).toBe('a');
+    expect(shown()).toEqual(['0', '0']);
+    expect((await admit(onePod('new'))).message).toBe(
+      `Allocate failed due to no healthy devices present; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
+    );
+    plugin.stop();
+    const again = await plug(['a', 'b']);
+    const second = onePod('second');
+    expect(await admit(second)).toEqual({ admit: true });
+    expect(await devicesOf(second)).toBe('b');
+    expect(again.calls.map(({ ids }) => ids)).toEqual([['b']]);
+  });
+
+  it('K1: a pod that was refused has after a restart what it had before it was asked for', async () => {
+    await start();
+    const plugin = await plug(['a']);
+    const pod = onePod('u');
+    await admit(pod);
+    plugin.setDevices([{ ID: 'a', health: 'Unhealthy' }]);
+    await expect.poll(shown).toEqual(['0', '1']);
+    expect((await manager.admit(pod, [], signal)).admit).toBe(false);
+    expect(manager.devicesOf('u', 'main').size).toBe(1);
+  });
+
+  it('goes on where the checkpoint is corrupt, and gives a running pod’s next container devices anew', async () => {
+    await start();
+    await plug(['a']);
+    await admit(onePod('u'));
+    stop.abort();
+    await running;
+    fs.writeFileSync(path.join(directory, 'kubelet_internal_checkpoint'), '{"Data":{},"Checksum":1}');
+    await start();
+    plugins.pop()?.stop();
+    await plug(['a']);
+    const [pod] = active;
+    if (pod === undefined) throw new Error('no pod');
+    expect(await devicesOf(pod)).toBe('a');
+  });
+
+  it('lets nothing start whose devices could not be written', async () => {
+    await start();
+    await plug(['a']);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await restart({
+      fs: { ...nodeFileSystem, writeFileAtomic: async () => Promise.reject(new Error('ENOSPC: no space left')) },
+    });
+    plugins.pop()?.stop();
+    await plug(['a']);
+    expect((await admit(onePod('u'))).message).toContain(
+      'failed to write checkpoint file "kubelet_internal_checkpoint": ENOSPC',
+    );
+  });
+});
+
+describe('what is told', () => {
+  it('of a device that falls ill: the pod’s status, and that it is to be looked at', async () => {
+    await start();
+    const plugin = await plug(['a', 'b']);
+    await admit(onePod('u'));
+    expect(manager.resourcesStatus('u', 'main')).toEqual([
+      { name: GPU, resources: [{ resourceID: 'a', health: 'Healthy' }] },
+    ]);
+    plugin.setDevices([...healthy('b'), { ID: 'a', health: 'Broken' }]);
+    await expect.poll(() => unwell).toEqual(['u']);
+    expect(manager.resourcesStatus('u', 'main')[0]?.resources).toEqual([{ resourceID: 'a', health: 'Unhealthy' }]);
+    plugin.setDevices(healthy('b'));
+    await expect.poll(shown).toEqual(['1', '1']);
+    expect(manager.resourcesStatus('u', 'main')[0]?.resources).toEqual([{ resourceID: 'a', health: 'Healthy' }]);
+  });
+
+  it("has upstream's metrics", async () => {
+    const metrics = new MetricsRegistry();
+    await start({ metrics });
+    await plug(['a']);
+    await admit(onePod('u'));
+    const text = metrics.text();
+    expect(text).toContain(`kubelet_device_plugin_registration_total{resource_name="${GPU}"} 1`);
+    expect(text).toContain(`kubelet_device_plugin_alloc_duration_seconds_count{resource_name="${GPU}"} 1`);
+    expect(text).toContain('le="10"');
+  });
+
+  it('says what is wrong where it cannot listen, and listens once it can', async () => {
+    fs.writeFileSync(directory, 'in the way');
+    stop = new AbortController();
+    manager = new DeviceManager(
+      { clock, fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } },
+      { directory },
+    );
+    running = manager.start(stop.signal);
+    await expect
+      .poll(() => manager.health())
+      .toMatch(/^device registration error: device plugin registration gRPC server failed/);
+    fs.rmSync(directory);
+    await clock.advance(5_000);
+    await expect.poll(() => manager.health()).toBeUndefined();
+  });
+});

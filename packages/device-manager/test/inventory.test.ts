@@ -1,0 +1,65 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Device } from '../src/device.ts';
+import { DeviceInventory } from '../src/inventory.ts';
+import { GPU } from './builders.ts';
+
+const devices = (...ids: readonly string[]): ReadonlyMap<string, Device> =>
+  new Map(
+    ids.map((text) => [
+      text.replace('!', ''),
+      { id: text.replace('!', ''), healthy: !text.includes('!'), numaNodes: [] },
+    ]),
+  );
+
+describe('DeviceInventory', () => {
+  let inventory: DeviceInventory;
+  const counts = () => {
+    const { capacity, allocatable } = inventory.counts();
+    return [allocatable.get(GPU), capacity.get(GPU)];
+  };
+  beforeEach(() => {
+    inventory = new DeviceInventory();
+    inventory.plugged(GPU);
+  });
+
+  it('has nothing of a plugin that has told nothing', () => {
+    expect(counts()).toEqual([undefined, undefined]);
+    expect(inventory.registered().size).toBe(0);
+  });
+
+  it('counts unhealthy devices to what there is, not to what can be given', () => {
+    inventory.update(GPU, devices('a', 'b!', 'c'));
+    expect(counts()).toEqual([2, 3]);
+  });
+
+  it('shows none of a plugin whose first list never came', () => {
+    inventory.unplugged(GPU, 0);
+    expect(counts()).toEqual([undefined, 0]);
+  });
+
+  it('shows what a plugin had that is gone for five minutes, to be given to nobody, and then none', () => {
+    inventory.update(GPU, devices('a', 'b'));
+    inventory.unplugged(GPU, 1_000);
+    expect(counts()).toEqual([0, 2]);
+    expect(inventory.collect(301_000)).toEqual([]);
+    expect(inventory.collect(301_001)).toEqual([GPU]);
+    expect(counts()).toEqual([undefined, undefined]);
+    expect(inventory.counts().removed).toEqual([GPU]);
+    inventory.plugged(GPU);
+    expect(inventory.counts().removed).toEqual([]);
+  });
+
+  it('K1: a resource of an earlier process is there, without a device, until its plugin comes or five minutes are over', () => {
+    inventory.restored('example.com/fpga', 0);
+    expect(inventory.counts().capacity.get('example.com/fpga')).toBe(0);
+    inventory.plugged('example.com/fpga');
+    inventory.update('example.com/fpga', devices('x'));
+    expect(inventory.collect(1e9)).toEqual([]);
+    expect(inventory.counts().allocatable.get('example.com/fpga')).toBe(1);
+  });
+
+  it('tells which devices came or changed', () => {
+    inventory.update(GPU, devices('a', 'b'));
+    expect(inventory.update(GPU, devices('a', 'b!', 'c'))).toEqual(new Set(['b', 'c']));
+  });
+});

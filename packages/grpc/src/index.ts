@@ -1,0 +1,12 @@
+export { GrpcClient, type GrpcClientComponents, type GrpcClientOptions, type UnaryOptions } from './client.ts';
+export { type GrpcCode, GrpcError, type GrpcErrorOptions, goCodeName, grpcCode, grpcStatus } from './errors.ts';
+export { GrpcServer, type GrpcServerOptions } from './server.ts';
+export {
+  type Handlers,
+  type RpcTable,
+  type Service,
+  type ServiceDefinitionOf,
+  service,
+  serviceDefinition,
+} from './service.ts';
+export type { Init, MessageType, OpenEnum, StreamRpc, UnaryRpc } from './wire.ts';

@@ -1,0 +1,5 @@
+// What generated code is made of: see scripts/generate.mjs.
+export * from './copy.ts';
+export { Reader } from './reader.ts';
+export * from './wire.ts';
+export { Writer } from './writer.ts';

@@ -1,0 +1,180 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  GrpcClient,
+  GrpcError,
+  GrpcServer,
+  type Handlers,
+  type StreamRpc,
+  service,
+  type UnaryRpc,
+} from '../src/index.ts';
+import {
+  type Init,
+  type MessageType,
+  putString,
+  type Reader,
+  strictMessageType,
+  type Writer,
+} from '../src/wire-format.ts';
+
+interface Text {
+  text: string;
+}
+const Text: MessageType<Text> = strictMessageType<Text>(
+  'test.Text',
+  (message: Init<Text>, writer: Writer) => putString(writer, 10, message.text, 'Text.text'),
+  (reader: Reader, end: number) => {
+    const message = { text: '' };
+    while (reader.pos < end) {
+      const tag = reader.uint32();
+      if (tag === 10) message.text = reader.string();
+      else reader.skip(tag);
+    }
+    return message;
+  },
+  (message: Init<Text>) => ({ text: message.text ?? '' }),
+);
+const rpcs: { readonly echo: UnaryRpc<Text, Text>; readonly count: StreamRpc<Text, Text> } = {
+  echo: { name: 'Echo', path: '/test.Test/Echo', stream: false, request: Text, response: Text },
+  count: { name: 'Count', path: '/test.Test/Count', stream: true, request: Text, response: Text },
+};
+
+let directory: string;
+let server: GrpcServer | undefined;
+let client: GrpcClient | undefined;
+
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'grpc-'));
+});
+
+afterEach(() => {
+  client?.close();
+  server?.close();
+  fs.rmSync(directory, { recursive: true });
+});
+
+const never = new Promise<never>(() => {});
+const standard: Handlers<typeof rpcs> = {
+  echo: async ({ text }) => ({ text }),
+  async *count({ text }) {
+    for (let i = 0; i < Number(text); i++) yield { text: String(i) };
+  },
+};
+
+async function serve(handlers: Partial<Handlers<typeof rpcs>> = {}, clock?: FakeClock): Promise<GrpcClient> {
+  const socketPath = path.join(directory, 's.sock');
+  server = new GrpcServer({ socketPath, services: [service(rpcs, { ...standard, ...handlers })] });
+  await server.start();
+  client = new GrpcClient(clock ? { clock } : {}, { socketPath });
+  return client;
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<GrpcError> {
+  return await promise.then(
+    () => expect.fail('it succeeded'),
+    (err: unknown) => GrpcError.from(err),
+  );
+}
+
+describe('GrpcClient and GrpcServer', () => {
+  it('call one another over a socket', async () => {
+    const caller = await serve();
+    await caller.connect(5_000);
+    expect(await caller.unary(rpcs.echo, { text: 'é' })).toEqual({ text: 'é' });
+    const seen: string[] = [];
+    for await (const { text } of caller.stream(rpcs.count, { text: '300' })) seen.push(text);
+    expect(seen).toEqual(Array.from({ length: 300 }, (_, i) => String(i)));
+  });
+
+  it('pass on how a handler fails', async () => {
+    const fail = (error: Error) => async (): Promise<Text> => {
+      throw error;
+    };
+    const caller = await serve({ echo: fail(new GrpcError({ code: 'NOT_FOUND', details: 'no such thing' })) });
+    const error = await errorOf(caller.unary(rpcs.echo, {}));
+    expect(error).toMatchObject({ code: 'NOT_FOUND', message: 'rpc error: code = NotFound desc = no such thing' });
+    server?.close();
+    client?.close();
+    const other = await serve({ echo: fail(new Error('broken')) });
+    expect(await errorOf(other.unary(rpcs.echo, {}))).toMatchObject({ code: 'UNKNOWN', details: 'broken' });
+  });
+
+  it('wait for an answer no longer than the deadline, by the clock that was given', async () => {
+    const clock = new FakeClock();
+    const caller = await serve({ echo: () => never }, clock);
+    const call = errorOf(caller.unary(rpcs.echo, {}, { timeoutMs: 1_000 }));
+    await expect.poll(() => clock.pendingTimers).toBe(1);
+    await clock.advance(1_000);
+    expect(await call).toMatchObject({ code: 'DEADLINE_EXCEEDED', details: 'context deadline exceeded' });
+  });
+
+  it('wait for a server that is not there no longer than the deadline', async () => {
+    client = new GrpcClient({}, { socketPath: path.join(directory, 'none.sock') });
+    expect(await errorOf(client.connect(50))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+  });
+
+  it('end a call when its signal is aborted, and tell the handler', async () => {
+    let told = false;
+    const caller = await serve({
+      echo: (_request, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            told = true;
+            reject(new Error('aborted'));
+          });
+        }),
+    });
+    const stop = new AbortController();
+    await caller.connect(5_000);
+    const call = errorOf(caller.unary(rpcs.echo, {}, { signal: stop.signal }));
+    setTimeout(() => stop.abort(new Error('enough')), 50);
+    expect(await call).toMatchObject({ code: 'CANCELLED', details: 'enough' });
+    await expect.poll(() => told).toBe(true);
+  });
+
+  it('end what is under way when the client is closed, and refuse what comes after', async () => {
+    const caller = await serve({ echo: () => never });
+    await caller.connect(5_000);
+    const call = errorOf(caller.unary(rpcs.echo, {}));
+    setTimeout(() => caller.close(), 20);
+    expect(await call).toMatchObject({ code: 'CANCELLED' });
+    expect(await errorOf(caller.unary(rpcs.echo, {}))).toMatchObject({ code: 'CANCELLED' });
+  });
+
+  it('W3: refuse a text that is no UTF-8, as Go does', () => {
+    expect(() => Text.decode(Buffer.from([10, 2, 0xc3, 0x28]))).toThrow(RangeError);
+    expect(Text.decode(Buffer.from([10, 2, 0xc3, 0xa9]))).toEqual({ text: 'é' });
+  });
+
+  it('end a stream when the server is closed', async () => {
+    const caller = await serve({
+      async *count() {
+        yield { text: 'one' };
+        await never;
+      },
+    });
+    const seen: string[] = [];
+    const reading = errorOf(
+      (async () => {
+        for await (const { text } of caller.stream(rpcs.count, {})) {
+          seen.push(text);
+          server?.close();
+        }
+      })(),
+    );
+    expect((await reading).code).toMatch(/UNAVAILABLE|CANCELLED/);
+    expect(seen).toEqual(['one']);
+  });
+
+  it.each(['relative.sock', `/${'x'.repeat(107)}`])(
+    'refuse a path that is none of a socket: %s',
+    async (socketPath) => {
+      expect(() => new GrpcClient({}, { socketPath })).toThrow(/a socket's path/);
+      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/a socket's path/);
+    },
+  );
+});
