@@ -62,5 +62,9 @@ export function explanationOf(
 }
 
 export function healthChecks(kubelet: KubeletView): readonly HealthCheck[] {
-  return (['syncloop', 'pleg', 'runtime'] as const).map((name) => ({ name, check: () => kubelet.health()[name] }));
+  const checks = ['syncloop', 'pleg', 'runtime'] as const;
+  return [
+    ...checks.map((name) => ({ name, check: () => kubelet.health()[name] })),
+    { name: 'device-plugin', check: () => kubelet.health().devicePlugins },
+  ];
 }

@@ -72,6 +72,10 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       nodeLabels: flags.nodeLabels,
     }),
     nodeAllocatable: setup.resources.allocatable,
+    devices: {
+      directory: join(flags.rootDir, 'device-plugins'),
+      healthStatus: featureGates.enabled('ResourceHealthStatus'),
+    },
     sources,
     admission: {
       taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators'),

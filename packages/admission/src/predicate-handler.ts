@@ -34,8 +34,8 @@ export interface PredicateHandlerOptions {
 
 /** What {@link predicateHandler} works with. */
 export interface PredicateHandlerComponents {
-  /** The node at this moment: asked for at each pod, as its labels and what it has may change. */
-  readonly node: () => AdmissionNode;
+  /** The node at this moment, as a pod may use it: asked for at each pod, as its labels and what it has may change. */
+  readonly node: (pod: Pod) => AdmissionNode;
   /** Reads the node from where it is true, for `node` to give; never throws but for the abort. */
   readonly refresh?: (signal: AbortSignal) => Promise<void>;
   /** Makes room for critical pods; absent, they are refused as others are. */
@@ -52,7 +52,7 @@ export function predicateHandler(
   const verdict = (refusal: Refusal | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };
   const check = (pod: Pod, others: readonly Pod[]): Verdict => {
-    const misfit = checkPredicates(pod, others, node(), context);
+    const misfit = checkPredicates(pod, others, node(pod), context);
     if (misfit === undefined) return { admit: true };
     const [other] = misfit.refusals;
     if (preemption === undefined || !isCriticalPod(pod)) return { admit: false, ...firstRefusal(misfit) };
@@ -66,10 +66,10 @@ export function predicateHandler(
   const look = refresh && sharedInOneTurn(refresh);
   return {
     admit(pod, others, signal = new AbortController().signal) {
-      if (look === undefined || isStaticPod(pod) || matchesNodeAffinity(pod, node())) return check(pod, others);
+      if (look === undefined || isStaticPod(pod) || matchesNodeAffinity(pod, node(pod))) return check(pod, others);
       return look(signal).then(() => check(pod, others));
     },
-    resize: (pod, others) => verdict(resourceRefusal(pod, others, node(), context)),
+    resize: (pod, others) => verdict(resourceRefusal(pod, others, node(pod), context)),
   };
 }
 

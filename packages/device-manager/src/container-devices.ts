@@ -4,7 +4,7 @@ import type { ContainerAllocateResponse } from './generated/types.ts';
 
 /** What a container is made with for its devices; of the shape that package `runtime` asks for. */
 export interface ContainerDevices {
-  readonly environment: readonly { readonly name: string; readonly value: string }[];
+  readonly envs: readonly { readonly name: string; readonly value: string }[];
   readonly mounts: readonly Mount[];
   readonly devices: readonly Device[];
   /** For the runtime. */
@@ -22,7 +22,7 @@ export function joinAnswers(
   answers: readonly (readonly [resource: string, answer: ContainerAllocateResponse])[],
   logger: Pick<Logger, 'error'>,
 ): ContainerDevices {
-  const environment = new Map<string, string>();
+  const envs = new Map<string, string>();
   const annotations = new Map<string, string>();
   const mounts = new Map<string, Mount>();
   const devices = new Map<string, Device>();
@@ -35,8 +35,7 @@ export function joinAnswers(
         logger.error({ resource, key, got: text(before), expected: text(value) }, `${what} has conflicting setting`);
       }
     };
-    for (const [name, value] of Object.entries(answer.envs))
-      add(environment, 'Environment variable', name, value, String);
+    for (const [name, value] of Object.entries(answer.envs)) add(envs, 'Environment variable', name, value, String);
     for (const { containerPath, hostPath, permissions } of answer.devices) {
       add(devices, 'Container device', containerPath, { containerPath, hostPath, permissions }, (one) => one.hostPath);
     }
@@ -53,7 +52,7 @@ export function joinAnswers(
     for (const { name } of answer.cdiDevices) cdiDevices.add(name);
   }
   return {
-    environment: [...environment].map(([name, value]) => ({ name, value })),
+    envs: [...envs].map(([name, value]) => ({ name, value })),
     mounts: [...mounts.values()],
     devices: [...devices.values()],
     annotations: Object.fromEntries(annotations),

@@ -31,7 +31,7 @@ describe('joinAnswers', () => {
         logger,
       ),
     ).toEqual({
-      environment: [
+      envs: [
         { name: 'A', value: '1' },
         { name: 'B', value: '2' },
         { name: 'C', value: '3' },

@@ -90,8 +90,8 @@ async function admit(pod: Pod): Promise<{ readonly admit: boolean; readonly mess
 
 async function devicesOf(pod: Pod, container = 'main'): Promise<string | undefined> {
   const found = pod.spec.containers.concat(pod.spec.initContainers ?? []).find(({ name }) => name === container);
-  const { environment } = await manager.containerDevices(pod, found ?? containerOf(container), signal);
-  return environment.find(({ name }) => name === 'FAKE_DEVICES')?.value;
+  const { envs } = await manager.containerDevices(pod, found ?? containerOf(container), signal);
+  return envs.find(({ name }) => name === 'FAKE_DEVICES')?.value;
 }
 
 const shown = () => {

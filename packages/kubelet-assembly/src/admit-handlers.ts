@@ -19,6 +19,8 @@ const FEATURES: Omit<PodFeatures, 'userNamespaces'> = { probes: true, lifecycleH
 interface AdmissionParts {
   readonly volumes: Pick<VolumeManager, 'unsupported'>;
   readonly node: NodeView;
+  /** Absent where the node has none: pods that ask for some are as those that ask for what the cluster has. */
+  readonly devices?: AdmitHandler | undefined;
   readonly preemption: Pick<Preemption, 'makeRoom'>;
   /** Where pods are evicted: under pressure not every pod may begin. */
   readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
@@ -31,7 +33,7 @@ export function nodeAdmitHandlers(
     admitHandlers = [],
     userNamespaces,
   }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
-  { volumes, node, preemption, eviction }: AdmissionParts,
+  { volumes, node, devices, preemption, eviction }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
     // A resize waits for the end of the pressure as a new pod would.
@@ -39,8 +41,10 @@ export function nodeAdmitHandlers(
     unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
+    // In front of the predicates, as what it gives a pod counts there.
+    ...(devices ? [devices] : []),
     predicateHandler(
-      { node: () => node.forAdmission(), refresh: (signal) => node.refresh(signal), preemption },
+      { node: (pod) => node.forAdmission(pod), refresh: (signal) => node.refresh(signal), preemption },
       admission,
     ),
     appArmorHandler({ enabled: admission?.appArmor ?? true }),

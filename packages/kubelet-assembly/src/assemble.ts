@@ -1,5 +1,6 @@
 import { Preemption } from '@node-agent/admission';
 import { every } from '@node-agent/async';
+import type { DeviceManager } from '@node-agent/device-manager';
 import {
   type BackgroundService,
   Kubelet,
@@ -26,6 +27,7 @@ import { MeasuredVolumes } from './measured-volumes.ts';
 import { nodeAllocation } from './node-allocation.ts';
 import { nodeCgroups } from './node-cgroups.ts';
 import { NodeContainers } from './node-containers.ts';
+import { nodeDevices } from './node-devices.ts';
 import { nodeEviction } from './node-eviction.ts';
 import { NodeImages } from './node-images.ts';
 import { nodeProber } from './node-prober.ts';
@@ -49,6 +51,8 @@ export interface AssembledKubelet<C> {
   readonly runtime: PodRuntime;
   /** The figures of the node and its pods; `undefined` where the program gave nothing to read them by. */
   readonly stats: StatsProvider | undefined;
+  /** The devices of the node; `undefined` where it has none. */
+  readonly devices: DeviceManager | undefined;
 }
 
 const RESOLVER_CHECK_MS = 30_000;
@@ -115,6 +119,12 @@ export function assembleKubelet<C>(
     admitHandlers: () => admitHandlers,
     kubelet: () => kubelet,
   });
+  const devices = nodeDevices(child, ports, settings, {
+    ...{ pods, podConfig },
+    kubelet: () => kubelet,
+    onResourcesChanged: () => clusterNode?.statusChanged(),
+  });
+  if (devices !== undefined) node.joinDevices(devices);
   const oomWatcher =
     ports.kernelLog &&
     new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) });
@@ -133,6 +143,7 @@ export function assembleKubelet<C>(
     userNamespaces,
     runtimeHandler,
     allocation,
+    devices,
   };
   const containers = new NodeContainers(child, ports, settings, parts);
   const { runtime, podCache, pleg } = containers;
@@ -153,6 +164,7 @@ export function assembleKubelet<C>(
   const admitHandlers = nodeAdmitHandlers(settings, {
     volumes,
     node,
+    devices,
     eviction,
     preemption: new Preemption({
       ...child('admission'),
@@ -165,6 +177,7 @@ export function assembleKubelet<C>(
     statuses: status,
     pods: podManager,
     runtime: facts,
+    devices,
     kubelet: () => kubelet,
     pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
     onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
@@ -222,12 +235,17 @@ export function assembleKubelet<C>(
           stopSignals: settings.node.containerStopSignals,
           recursiveReadOnly: supportsRecursiveReadOnly(pod),
           resizeConditions: allocation.conditions(pod.metadata.uid),
+          ...(devices &&
+            settings.devices?.healthStatus !== false && {
+              resourcesStatus: (container: string) => devices.resourcesStatus(pod.metadata.uid, container),
+            }),
           groupLimits: cgroups?.knownLimits(pod.metadata.uid),
           ...(restartFeatures && { restartFeatures }),
         }),
       volumes,
       ...(cgroups && { cgroups }),
       ...(userNamespaces && { userNamespaces }),
+      ...(devices && { devices }),
       probes: prober,
       containerGc: containers.gc,
       ...(images.gc && { imageGc: images.gc }),
@@ -242,6 +260,7 @@ export function assembleKubelet<C>(
           name: 'resolver file check',
           start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
         },
+        ...(devices ? [{ name: 'device plugins', start: (signal: AbortSignal) => devices.start(signal) }] : []),
         { name: 'prober', start: (signal) => prober.start(signal) },
         ...(stats ? [{ name: 'measuring of volumes', start: (signal: AbortSignal) => measured.start(signal) }] : []),
         ...(oomWatcher ? [{ name: 'OOM watcher', start: (signal: AbortSignal) => oomWatcher.start(signal) }] : []),
@@ -263,7 +282,7 @@ export function assembleKubelet<C>(
       syncFrequencyMs: settings.syncFrequencyMs,
     },
   );
-  return { kubelet, podConfig, status, podCache, runtime, stats };
+  return { kubelet, podConfig, status, podCache, runtime, stats, devices };
 }
 
 function sourceService({ name, make }: PodSourcePort, podConfig: PodConfig): BackgroundService {

@@ -1,4 +1,5 @@
 import { TaskGroup, withTimeout } from '@node-agent/async';
+import type { DeviceManager } from '@node-agent/device-manager';
 import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
 import type { BackgroundService, KubeletView, PodJournalPort } from '@node-agent/kubelet-core';
 import {
@@ -37,6 +38,8 @@ export interface NodeParts {
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
+  /** Absent where the node has none. */
+  readonly devices: Pick<DeviceManager, 'resources' | 'isNewNode'> | undefined;
   /** What the node is short of. */
   readonly pressure: () => PressureFacts;
   /** The range of pod addresses that the cluster has for the node. */
@@ -106,6 +109,7 @@ export class ClusterNode {
       },
     });
 
+    const { devices } = parts;
     const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
     const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
     this.#nodeStatus = new NodeStatusManager(
@@ -121,13 +125,14 @@ export class ClusterNode {
           checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
           readiness: () => parts.kubelet().readiness(),
           pressure: () => parts.pressure(),
+          ...(devices && { devicePlugins: () => devices.resources() }),
           runtimeHandlers: () => parts.runtime.handlers(),
           runtimeFeatures: () => parts.runtime.features(),
           // No type of volume so far is one that a controller attaches.
           volumesInUse: () => [],
         },
       },
-      { ...settings.node, nodeName },
+      { ...settings.node, ...(devices && { resetExtendedResources: () => devices.isNewNode() }), nodeName },
     );
     // What waits after a failure need not wait longer.
     const onHeard = (): void => {

@@ -2,6 +2,7 @@ import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager } from '@node-agent/container-logs';
+import type { DeviceManager } from '@node-agent/device-manager';
 import type { BackgroundService, PodJournalPort } from '@node-agent/kubelet-core';
 import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
@@ -33,6 +34,8 @@ export interface ContainerParts {
   readonly cgroups: PodCgroups | undefined;
   readonly probes: PodRuntimeComponents['probes'];
   readonly allocation: AllocationManager;
+  /** Absent where the node has none. */
+  readonly devices: DeviceManager | undefined;
   /** Absent where there is no API server. */
   readonly objects: ClusterObjects | undefined;
   /** Absent where pods get none. */
@@ -69,6 +72,7 @@ export class NodeContainers {
       userNamespaces,
       runtimeHandler,
       allocation,
+      devices,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
@@ -87,6 +91,9 @@ export class NodeContainers {
           },
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
         },
+        ...(devices && {
+          grants: { options: (pod, container, signal) => devices.containerDevices(pod, container, signal) },
+        }),
         probes,
         hooks: notedHooks(
           new LifecycleHooks({

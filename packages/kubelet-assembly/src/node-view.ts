@@ -1,6 +1,7 @@
 import type { AdmissionNode } from '@node-agent/admission';
+import type { DeviceManager } from '@node-agent/device-manager';
 import type { Node } from '@node-agent/node-status';
-import type { ResourceListJson } from '@node-agent/pod-spec';
+import { formatResourceList, type Pod, type ResourceListJson } from '@node-agent/pod-spec';
 import { hostIpsOf } from './host-ips.ts';
 import type { AssemblySettings } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
@@ -11,11 +12,15 @@ interface NodeSource {
   refresh(signal: AbortSignal): Promise<void>;
 }
 
+/** Who knows the devices of the node. */
+type DeviceSource = Pick<DeviceManager, 'resources' | 'allocatableFor'>;
+
 /** The node as the API server has it, or as it was set up where there is none, or before that has told it. */
 export class NodeView {
   readonly #settings: AssemblySettings;
   readonly #facts: RuntimeFacts;
   #cluster: NodeSource | undefined;
+  #devices: DeviceSource | undefined;
 
   constructor(settings: AssemblySettings, facts: RuntimeFacts) {
     this.#settings = settings;
@@ -25,6 +30,11 @@ export class NodeView {
   /** From now on the cluster's word counts. */
   join(cluster: NodeSource): void {
     this.#cluster = cluster;
+  }
+
+  /** From now on the node has devices. */
+  joinDevices(devices: DeviceSource): void {
+    this.#devices = devices;
   }
 
   /** Primary first. */
@@ -42,15 +52,24 @@ export class NodeView {
     return this.#cluster?.node?.metadata.annotations;
   }
 
-  /** What admission looks at. */
-  forAdmission(): AdmissionNode {
-    const told = this.#cluster?.node;
-    if (told !== undefined) return told;
+  /** What admission looks at for a pod. */
+  forAdmission(pod: Pod): AdmissionNode {
+    const node = this.#cluster?.node ?? this.#alone();
+    const allocatable = node.status?.allocatable;
+    if (this.#devices === undefined || allocatable === undefined) return node;
+    const forPod = this.#devices.allocatableFor(pod, allocatable);
+    return forPod === allocatable ? node : { ...node, status: { ...node.status, allocatable: forPod } };
+  }
+
+  /** Where nobody else says what the node is. */
+  #alone(): AdmissionNode {
     const { nodeName, nodeLabels, nodeAllocatable } = this.#settings;
     const features = this.#facts.features();
+    const devices = this.#devices && formatResourceList(this.#devices.resources().allocatable);
+    const allocatable = nodeAllocatable && { ...nodeAllocatable, ...devices };
     return {
       metadata: { name: nodeName, ...(nodeLabels && { labels: nodeLabels }) },
-      status: { ...(nodeAllocatable && { allocatable: nodeAllocatable }), ...(features && { features }) },
+      status: { ...(allocatable && { allocatable }), ...(features && { features }) },
     };
   }
 

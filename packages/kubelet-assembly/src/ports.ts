@@ -3,6 +3,7 @@ import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { DeviceManagerOptions } from '@node-agent/device-manager';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
@@ -134,6 +135,8 @@ export interface AssemblySettings<C = unknown> {
     readonly maxPerPodContainer: number;
     readonly maxContainers: number;
   };
+  /** Where device plugins are met, and whether the health of devices shows in pods' statuses; absent: the node has no devices. */
+  readonly devices?: DeviceManagerOptions & { readonly healthStatus?: boolean };
   /** The host's IDs for pods with `hostUsers: false`, or why there are none. Absent: such pods are rejected. */
   readonly userNamespaces?: Omit<UserNamespacesOptions, 'podsDirectory'> | { readonly unavailable: string };
   /** Where the groups of pods are and what they are held to, where there are any. */

@@ -1,6 +1,6 @@
 import { type LinkedAbort, linkAbort } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import { admitPod, answered, releaseAll } from './admit-pod.ts';
+import { admitPod, answered, confirmAll, releaseAll } from './admit-pod.ts';
 import { type EndStep, noJournal, type PodJournalPort } from './pod-journal.ts';
 import type { AdmitHandler, AdmitResult, Refusal } from './ports.ts';
 
@@ -97,8 +97,12 @@ export class Admissions {
     }
     this.#forget(applicant);
     applicant.decided(decision.admit ? undefined : { error: `${decision.reason}: ${decision.message}` });
-    if (decision.admit) this.#components.onAdmitted(pod);
-    else this.#components.onRefused(pod, { admit: false, reason: decision.reason, message: decision.message });
+    if (decision.admit) {
+      confirmAll(this.#components.handlers, pod);
+      this.#components.onAdmitted(pod);
+    } else {
+      this.#components.onRefused(pod, { admit: false, reason: decision.reason, message: decision.message });
+    }
     this.#considerWaiting();
   }
 

@@ -45,6 +45,11 @@ export function releaseAll(handlers: readonly AdmitHandler[], pod: Pod): void {
   for (const handler of handlers) handler.release?.(pod);
 }
 
+/** The pod is to run. */
+export function confirmAll(handlers: readonly AdmitHandler[], pod: Pod): void {
+  for (const handler of handlers) handler.admitted?.(pod);
+}
+
 /** Goes on with a value that is there, or once it is: what is there is not waited for. */
 export function answered<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return isPromise(value) ? value.then(next) : next(value);

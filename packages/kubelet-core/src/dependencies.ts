@@ -58,6 +58,8 @@ export interface Dependencies {
   readonly containerGc: ContainerGcPort;
   /** Absent where pods get no user namespaces. */
   readonly userNamespaces?: UserNamespacesPort;
+  /** Absent where the node has no devices: package `device-manager`. */
+  readonly devices?: { health(): string | undefined };
   /** Absent where no image is ever to go by itself. */
   readonly imageGc?: ImageGcPort;
   /** Absent where no pod is ever evicted. */
@@ -106,6 +108,8 @@ export interface KubeletHealth {
   readonly syncloop: string | undefined;
   readonly pleg: string | undefined;
   readonly runtime: string | undefined;
+  /** Absent where the node has no devices. */
+  readonly devicePlugins?: string | undefined;
 }
 
 /** What keeps a node from being ready; both empty where nothing does. */

@@ -169,6 +169,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       syncloop: syncLoopFault(idleMs, this.#options.syncFrequencyMs),
       pleg: this.#deps.pleg.healthy(),
       runtime: errors.length > 0 ? errors.join('; ') : undefined,
+      ...(this.#deps.devices && { devicePlugins: this.#deps.devices.health() }),
     };
   }
 

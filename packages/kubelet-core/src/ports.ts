@@ -330,7 +330,9 @@ export interface AdmitHandler {
    * @param activePods the others, with what they were granted
    */
   resize?(pod: Pod, activePods: readonly Pod[]): AdmitResult;
-  /** The pod that it admitted is not to run after all: what was set aside for it is free again. */
+  /** All have admitted the pod: what was set aside for it is its own. It is among the active pods in the same turn of the loop. */
+  admitted?(pod: Pod): void;
+  /** The pod that it admitted is not to run after all: what was set aside for it is free again. Not called after {@link admitted}. */
   release?(pod: Pod): void;
 }
 

@@ -1,5 +1,5 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
-import { admitPod } from './admit-pod.ts';
+import { admitPod, confirmAll } from './admit-pod.ts';
 import type { AllocationPort } from './allocation.ts';
 import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
@@ -51,6 +51,7 @@ export async function runPodsOnce(
     const verdict = await admitPod(components.admitHandlers, pod, [...admitted], signal);
     signal.throwIfAborted();
     if (verdict.admit) {
+      confirmAll(components.admitHandlers, pod);
       admitted.push(pod);
       components.allocation.grant(pod);
       results.push(outcome(pod, runPod(pod, components, signal)));

@@ -13,7 +13,7 @@ import { type EnvironmentFileComponents, readEnvironmentFiles } from './env-file
 import { PodRuntimeError } from './errors.ts';
 import { ImageUsers } from './image-users.ts';
 import type { PulledImages } from './image-volumes.ts';
-import type { PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
+import type { ContainerGrants, PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
 
 /** What the node and its managers know, of which sandboxes and containers are made. */
 export interface ContextComponents {
@@ -31,6 +31,7 @@ export interface ContextComponents {
   readonly nodeAllocatable?: (() => Readonly<Record<string, string>>) | undefined;
   readonly selinuxEnabled?: boolean | undefined;
   readonly userNamespaces?: PodUserNamespaces | undefined;
+  readonly grants?: ContainerGrants | undefined;
 }
 
 /** The cgroups of pods: package `cm-cgroups`. */
@@ -70,18 +71,19 @@ export class ConfigContexts {
     targetContainerId: string | undefined,
     signal: AbortSignal,
   ): Promise<ContainerContext> {
-    const { files, mounts, node, selinuxEnabled, objects } = this.#components;
+    const { files, mounts, node, selinuxEnabled, objects, grants } = this.#components;
     const services = this.#serviceVariables(pod);
     const hostIps = this.#components.hostIps?.() ?? [];
     const podIps = podAddresses(pod, sandboxIps, hostIps);
     // Side by side: most of them wait for something else.
-    const [user, userNamespace, environmentObjects, environmentFiles] = await Promise.all([
+    const [user, userNamespace, environmentObjects, environmentFiles, granted] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
       this.#userNamespace(pod, signal),
       readEnvironmentObjects(pod, container, objects, signal),
       readEnvironmentFiles(pod, container, this.#environmentFiles()),
+      grants?.options(pod, container, signal),
     ]);
-    const environment = makeEnvironment(pod, container, {
+    const own = makeEnvironment(pod, container, {
       services,
       files: environmentFiles,
       podIps,
@@ -89,6 +91,7 @@ export class ConfigContexts {
       nodeAllocatable: this.#components.nodeAllocatable?.() ?? {},
       objects: environmentObjects,
     });
+    const environment = [...(granted?.envs ?? []), ...own];
     const containerMounts = await mounts.containerMounts(pod, container, { podIps, environment }, signal);
     await files.makeContainerLogs(pod, container);
     const terminationMessageFile = await this.#terminationMessageFile(pod, container);
@@ -99,7 +102,8 @@ export class ConfigContexts {
       imageUser: user,
       ...userNamespace,
       environment,
-      mounts: containerMounts,
+      mounts: [...(granted?.mounts ?? []), ...containerMounts],
+      ...(granted && { devices: granted.devices, cdiDevices: granted.cdiDevices, annotations: granted.annotations }),
       imageVolumes,
       ...(terminationMessageFile !== undefined && { terminationMessageFile }),
       ...(selinuxEnabled !== undefined && { selinuxEnabled }),

@@ -30,7 +30,14 @@ import { PodContainers } from './pod-containers.ts';
 import { PodReconciler } from './pod-reconciler.ts';
 import { PodResizer, type PodResizerComponents, type ResizableGroups, type ResizeFeatures } from './pod-resizer.ts';
 import { PodStatusReader } from './pod-status-reader.ts';
-import type { ImagePuller, LifecycleHooks, PodMounts, PodNetworkPort, PodUserNamespaces } from './ports.ts';
+import type {
+  ContainerGrants,
+  ImagePuller,
+  LifecycleHooks,
+  PodMounts,
+  PodNetworkPort,
+  PodUserNamespaces,
+} from './ports.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
 import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
 import { TriedAttempts } from './tried-attempts.ts';
@@ -72,6 +79,8 @@ export interface PodRuntimeComponents {
   readonly images: ImagePuller;
   readonly network: PodNetworkPort;
   readonly mounts: PodMounts;
+  /** Absent: containers are given nothing of the machine but their volumes. */
+  readonly grants?: ContainerGrants;
   readonly probes: ProbeResults;
   /** `noHooks` where this kubelet has none. */
   readonly hooks: LifecycleHooks;

@@ -1,5 +1,5 @@
 import type { IDMapping, Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { Container, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
+import type { Container, Device, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
 import type { EnvironmentVariable } from './config/environment.ts';
 import { PodRuntimeError } from './errors.ts';
 
@@ -47,6 +47,27 @@ export interface PodMounts {
   ): Promise<readonly Mount[]>;
   /** Where a volume is that is ready, for variables from files (`fileKeyRef`): without this they are refused. */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
+}
+
+/** What a container is given of the machine, beside its volumes. */
+export interface GrantedOptions {
+  /** In front of the container's own variables, which win. */
+  readonly envs: readonly EnvironmentVariable[];
+  readonly mounts: readonly Mount[];
+  readonly devices: readonly Device[];
+  /** For the runtime; the kubelet's own win. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Qualified names of CDI devices. */
+  readonly cdiDevices: readonly string[];
+}
+
+/** Who gives containers of the machine what they were granted at admission: package `device-manager`. */
+export interface ContainerGrants {
+  /**
+   * Called before each attempt to create the container.
+   * @throws where it cannot have it: the reason is CreateContainerConfigError, and it is tried again
+   */
+  options(pod: Pod, container: Container, signal: AbortSignal): Promise<GrantedOptions>;
 }
 
 /** The IDs that a pod with a user namespace has: package `userns`. */

@@ -36,6 +36,8 @@ export interface ContainerStatusContext {
   readonly stopSignals: boolean;
   /** Whether the pod's runtime can make submounts read-only (KEP-3857). */
   readonly recursiveReadOnly: boolean;
+  /** How the devices of a container are (KEP-4680). */
+  readonly resourcesStatus: (containerName: string) => NonNullable<ContainerStatus['allocatedResourcesStatus']>;
 }
 
 /** Exit code of a container of which nobody saw the end. */
@@ -59,7 +61,12 @@ export function containerStatuses(
   group: 'init' | 'main' | 'ephemeral',
 ): readonly ContainerStatus[] {
   const old = new Map(previous.map((status) => [status.name, status]));
-  const statuses = containers.map((container) => containerStatus(context, container, old.get(container.name), group));
+  const statuses = containers.map((container) => {
+    const status = containerStatus(context, container, old.get(container.name), group);
+    // As upstream, it is not told of init containers, sidecars among them.
+    const devices = group === 'main' ? context.resourcesStatus(container.name) : [];
+    return devices.length > 0 ? { ...status, allocatedResourcesStatus: devices } : status;
+  });
   return group === 'init' ? statuses : statuses.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 

@@ -1,5 +1,6 @@
 import {
   anyAsksToRestartAll,
+  type ContainerStatus,
   canRestartAll,
   defaultRestartFeatures,
   isTerminalPhase,
@@ -42,6 +43,8 @@ export interface PodStatusContext {
   readonly restartFeatures?: RestartFeatures;
   /** What is said of a resize of the pod: PodResizePending, PodResizeInProgress; nothing where absent. */
   readonly resizeConditions?: readonly PodCondition[];
+  /** How the devices of a container are (KEP-4680); nothing is told where absent. */
+  readonly resourcesStatus?: (containerName: string) => NonNullable<ContainerStatus['allocatedResourcesStatus']>;
   /** What the kernel holds the pod's group to; absent where nothing is known of one. */
   readonly groupLimits?: PodGroupLimits | undefined;
 }
@@ -64,6 +67,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     features,
     stopSignals: context.stopSignals ?? false,
     recursiveReadOnly: context.recursiveReadOnly ?? false,
+    resourcesStatus: context.resourcesStatus ?? (() => []),
   };
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   const previous = { main: old?.containerStatuses ?? [], init: old?.initContainerStatuses ?? [] };

@@ -35,7 +35,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'PodsAPI',
   'PreventStaticPodAPIReferences',
   'ReduceDefaultCrashLoopBackOffDecay',
-  'ResourceHealthStatus',
   'ResourceHealthStatusMessage',
   'RuntimeClassInImageCriApi',
   'SELinuxMount',

@@ -1,0 +1,39 @@
+import { DeviceManager } from '@node-agent/device-manager';
+import type { Kubelet } from '@node-agent/kubelet-core';
+import type { PodConfig } from '@node-agent/pod-config';
+import type { PartComponents } from './cluster-ports.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** What {@link nodeDevices} asks of the other parts, and tells them. */
+export interface DeviceParts {
+  readonly pods: PodLinks;
+  readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
+  /** Made later. */
+  readonly kubelet: () => Pick<Kubelet, 'activePods'>;
+  /** The node has other devices. */
+  readonly onResourcesChanged: () => void;
+}
+
+/** The devices of the node; none where it has no place to meet plugins. */
+export function nodeDevices(
+  child: (component: string) => PartComponents,
+  { fs }: Pick<NodePorts, 'fs'>,
+  { devices }: Pick<AssemblySettings, 'devices'>,
+  { pods, podConfig, kubelet, onResourcesChanged }: DeviceParts,
+): DeviceManager | undefined {
+  if (devices === undefined) return undefined;
+  const { healthStatus = true, ...options } = devices;
+  return new DeviceManager(
+    {
+      ...child('device-manager'),
+      fs,
+      pods: { active: () => kubelet().activePods(), sourcesReady: () => podConfig.seenAllSources() },
+      onResourcesChanged,
+      onHealthChanged(uids) {
+        if (healthStatus) for (const uid of uids) pods.wake(uid);
+      },
+    },
+    options,
+  );
+}
