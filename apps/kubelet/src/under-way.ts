@@ -1,5 +1,5 @@
+import { explainNode } from '@node-agent/kubelet-core';
 import type { TaskStack } from '@node-agent/server';
-import { explainNode } from './explain-node.ts';
 
 /** What this process has under way: what pods wait for, and what of the system Node waits for (sockets, timers, child processes). */
 export function* underWay(kubelet: Parameters<typeof explainNode>[0]): Generator<TaskStack, void, undefined> {
