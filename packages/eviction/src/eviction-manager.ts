@@ -20,7 +20,7 @@ import { evictionMessage } from './messages.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
-import { NO_PRESSURE, nextPressure, type PressureState } from './pressure.ts';
+import { NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
 import { reclaim } from './reclaim.ts';
 import { conditionOf, type PressureCondition, resourceOf } from './signals.ts';
@@ -66,6 +66,8 @@ export class EvictionManager {
   #isWaitingForFigures = false;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
   #staleUntilMs = 0;
+  /** Since which instant of the wall clock what nobody needs is gone, where no figures have told yet what came of that. */
+  readonly #reclaimedAtMs = new Map<Threshold, number>();
 
   /** @throws EvictionError `InvalidOption`, naming the field */
   constructor(given: EvictionComponents, options: EvictionOptions) {
@@ -195,6 +197,11 @@ export class EvictionManager {
     return actionable;
   }
 
+  #seeMeanwhile({ observations }: Figures): void {
+    const nowMs = this.#components.clock.monotonic();
+    this.#state = seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs });
+  }
+
   async #disks(signal: AbortSignal): Promise<DiskLayout | undefined> {
     if (this.#layout !== undefined) return this.#layout;
     const { clock, disks, logger } = this.#components;
@@ -276,11 +283,16 @@ export class EvictionManager {
       ...observationView(figures.observations.get(threshold.signal)),
     });
     let figures = before;
-    if (reclaims.length > 0) {
+    const isTried = isOfOrAfter(before, threshold, this.#reclaimedAtMs.get(threshold));
+    this.#reclaimedAtMs.delete(threshold);
+    if (reclaims.length > 0 && !isTried) {
       await reclaim(reclaims, { ...this.#components, timeoutMs: this.#options.reclaimTimeoutMs }, signal);
+      const reclaimedAtMs = clock.now();
       const after = await this.#statistics.take(signal);
-      if (after === undefined) {
+      if (after !== undefined) this.#seeMeanwhile(after);
+      if (after === undefined || !isOfOrAfter(after, threshold, reclaimedAtMs)) {
         // Nothing is known of what is left: pods stay until it is.
+        this.#reclaimedAtMs.set(threshold, reclaimedAtMs);
         this.#decisions.add({ ...told(before), outcome: 'unknown', ranked: [] });
         return { outcome: 'unknown', after: before };
       }
@@ -340,4 +352,10 @@ export class EvictionManager {
     const rest = [...this.#state.firstMetAt].map(([{ gracePeriodMs }, sinceMs]) => sinceMs + gracePeriodMs - nowMs);
     return Math.min(...rest.filter((ms) => ms > 0));
   }
+}
+
+/** Whether figures can know of what was done at an instant of the wall clock. */
+function isOfOrAfter({ observations }: Figures, { signal }: Threshold, doneAtMs: number | undefined): boolean {
+  const { atMs } = observations.get(signal) ?? {};
+  return atMs !== undefined && doneAtMs !== undefined && atMs >= doneAtMs;
 }

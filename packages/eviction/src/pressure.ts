@@ -74,6 +74,16 @@ export function nextPressure(before: PressureState, input: PressureInput): Press
   };
 }
 
+/** What is remembered once more figures have come before the next look at the node: what they say lasts counts from them (N3). */
+export function seenMeanwhile(
+  state: PressureState,
+  { thresholds, observations, nowMs }: Pick<PressureInput, 'thresholds' | 'observations' | 'nowMs'>,
+): PressureState {
+  const met = thresholds.filter((threshold) => isMetBy(threshold, observations, state.pressing.includes(threshold)));
+  const seen = met.map(({ signal }) => [conditionOf(signal), nowMs] as const);
+  return { ...state, conditionSeenAt: new Map([...state.conditionSeenAt, ...seen]) };
+}
+
 function isMetBy(threshold: Threshold, observations: Observations, withMinReclaim: boolean): boolean {
   const observed = observations.get(threshold.signal);
   return observed !== undefined && isMet(threshold, observed, withMinReclaim);

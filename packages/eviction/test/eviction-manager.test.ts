@@ -352,6 +352,66 @@ describe('a node that runs out of disk', () => {
     expect(manager.explain()).toMatchObject({ problem: 'no statistics: away', decisions: [{ outcome: 'unknown' }] });
   });
 
+  test('N2: figures of before the removal are no reason to evict anybody: newer ones are waited for', async () => {
+    const manager = start(world.manager(DISK));
+    // Measured each 15 s, whoever asks.
+    let measured = world.truth();
+    world.summary = async () => measured;
+    await world.clock.advance(15_000);
+    world.disk.available = 90 * MI;
+    measured = world.truth();
+    world.onReclaim = (what) => {
+      if (what === 'images') world.disk.available = 500 * MI;
+    };
+    world.reclaimMs = 300;
+    await world.clock.advance(12_000);
+    expect(world.log).toEqual(['containers', 'images']);
+    expect(manager.explain().decisions).toMatchObject([{ outcome: 'unknown' }]);
+    measured = world.truth();
+    await world.clock.advance(12_000);
+    expect(world.log).toEqual(['containers', 'images']);
+    expect(manager.pressure().disk).toBe(true);
+  });
+
+  test('N2: figures that know of the removal are reason enough, and nothing is removed once more for them', async () => {
+    start(world.manager(DISK));
+    let measured = world.truth();
+    world.summary = async () => measured;
+    await world.clock.advance(15_000);
+    world.disk.available = 90 * MI;
+    measured = world.truth();
+    world.reclaimMs = 300;
+    await world.clock.advance(12_000);
+    expect(world.log).toEqual(['containers', 'images']);
+    measured = world.truth();
+    await world.clock.advance(2000);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
+  });
+
+  test('N3: what is measured after a removal counts for how long the condition lasts', async () => {
+    const manager = start(world.manager(DISK, { pressureTransitionMs: 20_000 }));
+    world.pods = [];
+    world.reclaimMs = 15_000;
+    world.disk.available = 90 * MI;
+    world.onReclaim = (what: string) => {
+      if (what !== 'images' || world.summary !== undefined) return;
+      world.reclaimMs = 0;
+      // Short once more when the removal is over, and not any more after that.
+      let left = 1;
+      world.summary = async () => {
+        if (left-- <= 0) world.disk.available = 500 * MI;
+        return world.truth();
+      };
+    };
+    // Seen at 10 s at the latest, once more when the removal is over, and not at the next look, 10 s after that.
+    await world.clock.advance(55_000);
+    expect(world.log).toEqual(['containers', 'images', 'containers', 'images']);
+    expect(world.summaries).toBeGreaterThan(3);
+    expect(manager.pressure().disk).toBe(true);
+    await world.clock.advance(20_000);
+    expect(manager.pressure().disk).toBe(false);
+  });
+
   test('with images on a disk of their own, a full nodefs is no reason to remove any', async () => {
     world.layout = { dedicatedImageFs: true, splitContainerFs: false };
     start(world.manager(DISK));

@@ -1,3 +1,4 @@
+import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { defaultPod, isCriticalPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
 import { MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
@@ -67,6 +68,8 @@ export class World {
   summary: ((signal: AbortSignal) => Promise<NodeSummary>) | undefined;
   summaries = 0;
   onReclaim: (what: string) => void = () => {};
+  /** How long each removal takes. */
+  reclaimMs = 0;
   readonly #gone = new Set<string>();
 
   /** A pod has ended, and its memory is free. */
@@ -130,10 +133,12 @@ export class World {
         reclaim: {
           deleteUnusedContainers: async () => {
             this.log.push('containers');
+            if (this.reclaimMs > 0) await sleep(this.clock, this.reclaimMs);
             this.onReclaim('containers');
           },
           deleteUnusedImages: async () => {
             this.log.push('images');
+            if (this.reclaimMs > 0) await sleep(this.clock, this.reclaimMs);
             this.onReclaim('images');
           },
         },
