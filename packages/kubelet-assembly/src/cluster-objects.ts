@@ -36,6 +36,7 @@ export class ClusterObjects {
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
   readonly #tokens: TokenManager;
+  readonly #trustBundles: ClusterTrustBundles;
 
   constructor(
     child: (component: string) => PartComponents,
@@ -51,6 +52,7 @@ export class ClusterObjects {
     const trustBundles = new ClusterTrustBundles({ ...child('trust-bundles'), client });
     this.#objects = objects;
     this.#tokens = tokens;
+    this.#trustBundles = trustBundles;
     this.environment = podObjects(objects);
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
     this.runtimeClasses = new RuntimeClasses(client);
@@ -88,6 +90,13 @@ export class ClusterObjects {
         this.#letGo(pod);
       },
     };
+  }
+
+  /** The API server may have lost what it had: all that is known of it is read again. */
+  listAnew(): void {
+    this.clusterServices.listAnew();
+    this.#objects.listAnew();
+    this.#trustBundles.listAnew();
   }
 
   #letGo(pod: Pod): void {

@@ -75,6 +75,11 @@ export class ClusterTrustBundles {
     throw missing('combination of signerName and labelSelector matched zero ClusterTrustBundles');
   }
 
+  /** The server may have lost what it had. */
+  listAnew(): void {
+    this.#reflector?.listAnew();
+  }
+
   /** Lets readers ask, and follows the bundles until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#life = signal;

@@ -20,6 +20,8 @@ export class GetStore<T extends ConfigObject> implements ObjectStore<T> {
     return this.#client.get(this.#resource, { namespace, name }, signal);
   }
 
+  listAnew(): void {}
+
   /** There is nothing to keep going. */
   async start(): Promise<void> {}
 }

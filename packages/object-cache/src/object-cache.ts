@@ -83,6 +83,12 @@ export class ObjectCache {
     return this.#configMaps.get(namespace, name, signal);
   }
 
+  /** The server may have lost what it had: a watch from a version of before may never tell so by itself. */
+  listAnew(): void {
+    this.#secrets.listAnew();
+    this.#configMaps.listAnew();
+  }
+
   /** Follows what registered pods refer to until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     const tasks = new TaskGroup(signal);

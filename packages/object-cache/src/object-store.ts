@@ -24,6 +24,8 @@ export interface ObjectStore<T extends ConfigObject> {
   deleteReference(namespace: string, name: string, podUid: string): void;
   /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and what else the server says */
   get(namespace: string, name: string, signal: AbortSignal): Promise<T>;
+  /** The server may have lost what it had: what is known may be of another cluster, and is read again. */
+  listAnew(): void;
   /** Keeps the store going until `signal` is aborted. */
   start(signal: AbortSignal): Promise<void>;
 }

@@ -69,6 +69,10 @@ export class TtlStore<T extends ConfigObject> implements ObjectStore<T> {
     return await data.lock.run(() => this.#fresh(data, { namespace, name }, signal), signal);
   }
 
+  listAnew(): void {
+    for (const { data } of this.#items.values()) data.readAtMs = Number.NEGATIVE_INFINITY;
+  }
+
   /** There is nothing to keep going: it reads when it is asked. */
   async start(): Promise<void> {}
 

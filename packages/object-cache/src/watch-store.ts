@@ -122,6 +122,14 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     return object;
   }
 
+  listAnew(): void {
+    for (const item of this.#items.values()) {
+      // What was never to change was so in the cluster that is lost.
+      if (item.watch === undefined) item.last = undefined;
+      else item.watch.reflector.listAnew();
+    }
+  }
+
   async start(signal: AbortSignal): Promise<void> {
     this.#started = true;
     for (const [key, item] of this.#items) this.#open(key, item);

@@ -4,7 +4,7 @@ import { ObjectCache } from '../src/object-cache.ts';
 import { maxIdleMsOf } from '../src/watch-rules.ts';
 import { pod, podWithSecret, runToTheEnd, secret, within, world } from './fixtures.ts';
 
-function setUp(options: { readonly syncFrequencyMs?: number } = {}) {
+function setUp(options: { readonly syncFrequencyMs?: number; readonly strategy?: 'Watch' | 'Cache' } = {}) {
   const given = world();
   const cache = new ObjectCache(given.components, options);
   const stop = runToTheEnd((signal) => cache.start(signal));
@@ -36,6 +36,20 @@ describe('an object that is watched', () => {
     });
     expect(requests).toEqual([]);
   });
+
+  test.each(['Watch', 'Cache'] as const)(
+    'is read again where the server may have lost all it had, which no watch tells (%s)',
+    async (strategy) => {
+      const { api, cache, get } = setUp({ strategy });
+      for (const text of ['zero', 'one']) api.put(secret('db', text));
+      cache.registerPod(podWithSecret('web', 'db'));
+      expect(await get('db')).toMatchObject({ value: textOf('one') });
+      api.wipe();
+      api.put(secret('db', 'another'));
+      cache.listAnew();
+      expect(await get('db')).toMatchObject({ value: textOf('another') });
+    },
+  );
 
   test('is not found where it is not, and found when it comes', async () => {
     const { api, cache, get } = setUp();
