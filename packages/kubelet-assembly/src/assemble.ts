@@ -1,6 +1,7 @@
 import { Preemption } from '@node-agent/admission';
 import { every } from '@node-agent/async';
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { EvictionManager } from '@node-agent/eviction';
 import {
   type BackgroundService,
   Kubelet,
@@ -53,6 +54,8 @@ export interface AssembledKubelet<C> {
   readonly stats: StatsProvider | undefined;
   /** The devices of the node; `undefined` where it has none. */
   readonly devices: DeviceManager | undefined;
+  /** Who ends pods before the node runs out of something; `undefined` where nobody does. */
+  readonly eviction: EvictionManager | undefined;
 }
 
 const RESOLVER_CHECK_MS = 30_000;
@@ -182,7 +185,7 @@ export function assembleKubelet<C>(
     pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
     onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
     onServerHeard: () => objects?.clusterServices.retryNow(),
-    onStoreLost: () => objects?.clusterServices.listAnew(),
+    onStoreLost: () => objects?.listAnew(),
     safety: {
       couldHaveRunningContainers: (uid) => pods.couldHaveRunningContainers(uid),
       podResourcesAreReclaimed: (uid) => nothingLeft(podCache.get(uid)?.status),
@@ -282,7 +285,7 @@ export function assembleKubelet<C>(
       syncFrequencyMs: settings.syncFrequencyMs,
     },
   );
-  return { kubelet, podConfig, status, podCache, runtime, stats, devices };
+  return { kubelet, podConfig, status, podCache, runtime, stats, devices, eviction };
 }
 
 function sourceService({ name, make }: PodSourcePort, podConfig: PodConfig): BackgroundService {

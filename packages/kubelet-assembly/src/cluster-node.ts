@@ -112,12 +112,20 @@ export class ClusterNode {
     const { devices } = parts;
     const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
     const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
+    // What is followed from a version of another store hears nothing of this one.
+    const listAnew = (): void => {
+      pods.listAnew();
+      node.listAnew();
+      parts.onStoreLost();
+    };
     this.#nodeStatus = new NodeStatusManager(
       {
         ...child('node-status'),
         nodes,
         onRepeatedHeartbeatFailure,
         onPodCidr: parts.onPodCidr,
+        // Its store may have been lost between the first list and this: nobody else finds that out.
+        onCreated: listAnew,
         sources: {
           ...ports.machine,
           runtimeVersion: (signal) => parts.runtime.version(signal),
@@ -149,9 +157,7 @@ export class ClusterNode {
         onRenewed: onHeard,
         // Its store was lost, or somebody has deleted the node.
         onNodeMissing: () => {
-          pods.listAnew();
-          node.listAnew();
-          parts.onStoreLost();
+          listAnew();
           this.#nodeStatus.registerAgain();
         },
       },

@@ -32,6 +32,8 @@ export interface NodeStatusComponents {
   readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** Tells the volume manager which volumes the API server knows to be in use. */
   readonly onVolumesReported?: (names: readonly string[]) => void;
+  /** Called when the node was not there, and has been made: what was read of the server before may be of a store that is lost. */
+  readonly onCreated?: () => void;
   /** Called from the second failure in a row on: connections that hang should be closed. */
   readonly onRepeatedHeartbeatFailure?: () => void;
 }
@@ -223,6 +225,7 @@ export class NodeStatusManager {
     this.#node = node;
     this.#reportConflict(conflict);
     if (!created) return;
+    this.#components.onCreated?.();
     this.#startup.nodeCreated(clock.monotonic());
     recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, initial, node));
   }

@@ -137,6 +137,16 @@ describe('registration', () => {
     expect(api.nodes.has('n1')).toBe(true);
   });
 
+  test('says that it was not there: what was read before may be of a store that is lost', async () => {
+    let made = 0;
+    const onCreated = (): void => void made++;
+    const { start, api } = setUp({}, { onCreated });
+    await start();
+    expect(made).toBe(1);
+    await setUp({}, { onCreated }, { api }).start();
+    expect(made).toBe(1);
+  });
+
   test('takes over the node that is there: labels of others, taints and conditions of others stay', async () => {
     const { start, api, node, events } = setUp();
     const foreign = { type: 'GpuHealthy', status: 'True' };
