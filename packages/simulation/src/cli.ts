@@ -4,14 +4,14 @@ import { Totals } from './report.ts';
 import { runInWorkers } from './seed-pool.ts';
 import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster [--scarce]] [--workers N] [--no-shrink] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    how many seeds to run; 1000 by default
   --from S     the first of them; 1 by default
   --seed S     this seed alone
   --events N   how many things are done to the node in each run; 12 by default
   --cluster    the node is one of a cluster, with an API server and its faults
-  --scarce     nodes of a cluster may have little to give: resizes, pressure, preemption, ephemeral containers
+  --scarce     every node has little to give, not three of ten: resizes, pressure, preemption, ephemeral containers
   --workers N  how many seeds run at a time, each on a core; as many as there are cores by default
   --no-shrink  tells what is wrong with a seed that fails, and does not look for its shortest trace
   --verbose    all that happens, line by line, one seed at a time

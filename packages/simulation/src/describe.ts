@@ -57,9 +57,17 @@ function body(observation: Observation): string | undefined {
     case 'podResized':
       return `pod ${observation.uid} asks for ${JSON.stringify(observation.cpu)}`;
     case 'podEndedByNode':
-      return `pod ${observation.uid}: ${observation.reason}`;
-    case 'figures':
-      return observation.figures.short ? 'the kubelet is told that memory is short' : undefined;
+      return `pod ${observation.uid}: ${observation.reason} ${observation.of ?? ''}`;
+    case 'podRefused':
+      return `pod ${observation.uid} is refused: ${observation.reason}`;
+    case 'groupRemoved':
+      return `the group of pod ${observation.uid} goes`;
+    case 'pressure':
+      return `the kubelet sees a lack of: ${listed(observation.pressure)}`;
+    case 'figures': {
+      const short = listed(observation.figures.short);
+      return short === '' ? undefined : `the kubelet is told of a lack of: ${short}`;
+    }
     case 'apiCured':
       return `the API server is over its ${observation.what}`;
     case 'apiRequest': {
@@ -75,6 +83,12 @@ function body(observation: Observation): string | undefined {
     default:
       return observation.kind;
   }
+}
+
+function listed(short: Readonly<Record<string, boolean>>): string {
+  return Object.keys(short)
+    .filter((of) => short[of])
+    .join(', ');
 }
 
 function name({ podUid, name: container, attempt, id }: Life): string {

@@ -40,6 +40,6 @@ export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world
 export type { MemoryCgroups } from './world/memory-cgroups.ts';
 export type { MemoryMounter } from './world/memory-mounter.ts';
 export type { MountedObject } from './world/mounted-objects.ts';
-export type { Figures, Pressure } from './world/pressure.ts';
+export type { Figures, Pressure, Scarce } from './world/pressure.ts';
 export type { Probed, ProbeTargets } from './world/probe-targets.ts';
 export type { RuntimeTruth, World } from './world/world.ts';

@@ -5,7 +5,7 @@ import type { CpuPlan, ObjectPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
 import type { MountedObject } from './world/mounted-objects.ts';
-import type { Figures } from './world/pressure.ts';
+import type { Figures, Scarce } from './world/pressure.ts';
 import type { Probed } from './world/probe-targets.ts';
 import type { RuntimeTruth } from './world/world.ts';
 
@@ -61,10 +61,21 @@ export type Happening =
   | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
   /** A pod asks for other resources from now on. */
   | { readonly kind: 'podResized'; readonly uid: string; readonly cpu: CpuPlan }
-  /** The kubelet was told how much memory there is. */
+  /** The kubelet was told how much memory and disk there is. */
   | { readonly kind: 'figures'; readonly figures: Figures }
-  /** The kubelet says that it ends a pod so that the node, or another pod, has what it needs. */
-  | { readonly kind: 'podEndedByNode'; readonly uid: string; readonly reason: 'Evicted' | 'Preempting' }
+  /** The kubelet is of another opinion about what the node is short of. */
+  | { readonly kind: 'pressure'; readonly pressure: Readonly<Record<Scarce, boolean>> }
+  /** The kubelet says that it ends a pod so that the node (`of`: for a lack of what), or another pod, has what it needs. */
+  | {
+      readonly kind: 'podEndedByNode';
+      readonly uid: string;
+      readonly reason: 'Evicted' | 'Preempting';
+      readonly of?: Scarce | undefined;
+    }
+  /** The kubelet says that it does not let a pod begin. `Evicted`: for the condition of the node. */
+  | { readonly kind: 'podRefused'; readonly uid: string; readonly reason: string }
+  /** The group of a pod is about to be gone. `volumes`: of the pod, on the disk. */
+  | { readonly kind: 'groupRemoved'; readonly uid: string; readonly volumes: readonly string[] }
   /** The API server can be reached again, or requests fail no more. */
   | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
   /** All that can happen at this instant has happened. */

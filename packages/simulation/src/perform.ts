@@ -124,7 +124,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
     case 'apiDebug':
       return world.api?.debug(action.name, action.uid, action.container);
     case 'pressure':
-      return world.pressure?.begin(action.forMs);
+      return world.beginPressure(action.of, action.forMs, action.unused);
     case 'jumpClock':
       return clock.jumpWallClock(action.ms);
   }

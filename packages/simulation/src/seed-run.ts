@@ -9,7 +9,7 @@ export interface SeedOptions {
   readonly events: number;
   /** Whether the node is one of a cluster. */
   readonly cluster: boolean;
-  /** Whether nodes of a cluster may have little to give. */
+  /** Whether every node has little to give. */
   readonly scarce: boolean;
   /** Whether the shortest trace of a failure is looked for: that takes up to 300 runs. */
   readonly shrink: boolean;

@@ -13,6 +13,7 @@ import type { Action, Scenario } from './scenario/actions.ts';
 import { Statuses } from './statuses.ts';
 import { containersText } from './world/cluster-api.ts';
 import { mountedObjects } from './world/mounted-objects.ts';
+import { volumesOf } from './world/volumes-of.ts';
 import { World } from './world/world.ts';
 
 /** A rule that was broken. */
@@ -112,6 +113,7 @@ class Run {
         const paths = request.verb === 'delete' ? this.#world.fs.paths() : [];
         tell({ kind: 'apiRequest', request, shown, paths, groups: this.#world.cgroups?.podUids ?? [] });
       },
+      (uid) => tell({ kind: 'groupRemoved', uid, volumes: volumesOf(uid, this.#world.fs.paths()) }),
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));

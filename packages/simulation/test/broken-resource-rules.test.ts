@@ -1,5 +1,6 @@
+import type { CgroupManager } from '@node-agent/cm-cgroups';
 import type { Decorations, PodPlan, Scenario } from '../src/index.ts';
-import { changed, healthy, quietNode, seenBroken } from './mutants.ts';
+import { changed, changedFiles, healthy, quietNode, seenBroken, steps } from './mutants.ts';
 
 const node: Scenario['node'] = {
   ...quietNode.node,
@@ -12,25 +13,46 @@ function pod(name: string, more: Partial<PodPlan> = {}): PodPlan {
   return { ...healthy, name, uid: `${name}-u`, cpu: { main: 400 }, ...more };
 }
 
+/** Three pods of which one is critical, and too little memory for a while. */
 const shortOfMemory: Scenario = {
   ...scenario,
   actions: [
     { atMs: 100, do: 'apiCreate', pod: pod('a1', { graceSeconds: 5 }) },
     { atMs: 100, do: 'apiCreate', pod: pod('a2', { critical: true }) },
-    { atMs: 15_000, do: 'pressure', forMs: 4000 },
+    { atMs: 100, do: 'apiCreate', pod: pod('a3', { emptyDir: true }) },
+    { atMs: 15_000, do: 'pressure', of: 'memory', unused: false, forMs: 4000 },
   ],
 };
 
 const shortForLong: Scenario = {
   ...scenario,
+  faultsEndMs: 70_000,
   node: { ...node, resources: { cpuCount: 2, pressureTransitionMs: 20_000, figuresEveryMs: 0 } },
-  actions: [...shortOfMemory.actions.slice(0, 2), { atMs: 15_000, do: 'pressure', forMs: 24_000 }],
+  actions: [
+    ...shortOfMemory.actions.slice(0, 3),
+    { atMs: 15_000, do: 'pressure', of: 'memory', unused: false, forMs: 44_000 },
+  ],
+};
+
+/** The same, and what it is measured by is 15 s old at times. */
+const seldomMeasured: Scenario = {
+  ...shortForLong,
+  node: { ...node, resources: { cpuCount: 2, pressureTransitionMs: 60_000, figuresEveryMs: 15_000 } },
+};
+
+/** An image that nobody uses takes the disk. */
+const shortOfDisk: Scenario = {
+  ...shortOfMemory,
+  actions: [
+    ...shortOfMemory.actions.slice(0, 3),
+    { atMs: 15_000, do: 'pressure', of: 'disk', unused: true, forMs: 20_000 },
+  ],
 };
 
 const comesAndGoes: Scenario = {
   ...scenario,
   actions: [
-    { atMs: 100, do: 'apiCreate', pod: pod('a1') },
+    { atMs: 100, do: 'apiCreate', pod: pod('a1', { emptyDir: true }) },
     { atMs: 15_000, do: 'apiDelete', name: 'a1', uid: 'a1-u', force: false },
   ],
 };
@@ -43,35 +65,91 @@ const resized: Scenario = {
   ],
 };
 
-/** The kubelet is told that memory is short when it is not. */
-function alarming(): Decorations {
-  return {
-    resources: {
-      changeSummary: (summary) => async (options, signal) => {
-        const told = await summary(options, signal);
-        const memory = { time: told.node.memory?.time ?? null, availableBytes: 1, workingSetBytes: 2 ** 34 };
-        return { ...told, node: { memory } };
-      },
+const staticPod: PodPlan = { ...healthy, cpu: { main: 400 } };
+const resizedStatic: Scenario = {
+  ...scenario,
+  actions: [
+    { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: staticPod },
+    { atMs: 10_000, do: 'writeManifest', file: 'p1.yaml', pod: { ...staticPod, cpu: { main: 900 } } },
+  ],
+};
+
+/** Three pods ask for more than there is. */
+const tooMuch: Scenario = {
+  ...scenario,
+  actions: ['a1', 'a2', 'a3'].map((name, index) => ({
+    ...{ atMs: 100 + index * 1000, do: 'apiCreate' as const },
+    pod: pod(name, { cpu: { main: 900 } }),
+  })),
+};
+
+/** A pod does its work, and another one comes that has room only when that is over. */
+const oneAfterAnother: Scenario = {
+  ...scenario,
+  actions: [
+    {
+      ...{ atMs: 100, do: 'apiCreate' },
+      pod: pod('a1', {
+        ...{ restartPolicy: 'Never', cpu: { main: 1500 } },
+        containers: [{ name: 'main', runs: [{ exitAfterMs: 3000 }], version: 1 }],
+      }),
     },
+    { atMs: 20_000, do: 'apiCreate', pod: pod('a2', { cpu: { main: 1500 } }) },
+  ],
+};
+
+/** A resize waits for room, and the kubelet is started anew meanwhile. */
+const waitsOverRestart: Scenario = {
+  ...scenario,
+  actions: [
+    { atMs: 100, do: 'apiCreate', pod: pod('a1', { cpu: { main: 900 } }) },
+    { atMs: 200, do: 'apiCreate', pod: pod('a2', { cpu: { main: 900 } }) },
+    { atMs: 10_000, do: 'apiResize', name: 'a1', uid: 'a1-u', cpu: { main: 1800 } },
+    { atMs: 20_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 500 },
+  ],
+};
+
+type Summary = NonNullable<NonNullable<Decorations['resources']>['changeSummary']>;
+
+/** The kubelet is told something else of the node than is true. */
+function told(change: (memory: Told, nth: number) => Told): Decorations {
+  let nth = 0;
+  const changeSummary: Summary = (summary) => async (options, signal) => {
+    const is = await summary(options, signal);
+    const { memory } = is.node;
+    return memory === undefined ? is : { ...is, node: { ...is.node, memory: { ...memory, ...change(memory, nth++) } } };
   };
+  return { resources: { changeSummary } };
 }
+
+interface Told {
+  readonly time?: string | null;
+  readonly availableBytes?: number;
+  readonly workingSetBytes?: number;
+}
+
+const SHORT: Told = { availableBytes: 1, workingSetBytes: 2 ** 34 };
+const ENOUGH: Told = { availableBytes: 2 ** 32, workingSetBytes: 2 ** 32 };
+const isShort = ({ availableBytes = 0 }: Told): boolean => availableBytes < 2 ** 30;
 
 /** The kubelet is told once that memory is short, and never again. */
 function forgetful(): Decorations {
   let isTold = false;
-  return {
-    resources: {
-      changeSummary: (summary) => async (options, signal) => {
-        const told = await summary(options, signal);
-        const { memory } = told.node;
-        if (memory === undefined || (memory.availableBytes ?? 0) > 2 ** 30) return told;
-        if (isTold)
-          return { ...told, node: { memory: { ...memory, availableBytes: 2 ** 32, workingSetBytes: 2 ** 32 } } };
-        isTold = true;
-        return told;
-      },
-    },
-  };
+  return told((memory) => {
+    if (!isShort(memory)) return {};
+    const again = isTold;
+    isTold = true;
+    return again ? ENOUGH : {};
+  });
+}
+
+/** Figures are said to be of this moment, whenever they were measured. */
+function alwaysNew(): Decorations {
+  let nowMs = 0;
+  return told(({ time }) => {
+    nowMs = Math.max(nowMs + 1, Date.parse(time ?? ''));
+    return { time: new Date(nowMs + 100_000).toISOString() };
+  });
 }
 
 /** What was applied is not what was asked for, and the runtime says that it is. */
@@ -79,25 +157,107 @@ function deafRuntime(): Decorations {
   return { cri: (cri) => changed(cri, { updateContainerResources: async () => ({}) }) };
 }
 
-/** A group that is said to be gone, and is not. */
-function lastingGroups(): Decorations {
+/** The groups with some of what is done to them changed. */
+function groups(change: (inner: CgroupManager) => Partial<CgroupManager>): Decorations['resources'] {
   return {
-    resources: {
-      changeCgroups: (cgroups) =>
-        new Proxy(cgroups, {
-          get: (target, name) => {
-            if (name === 'destroy') return async () => {};
-            const value: unknown = Reflect.get(target, name);
-            return typeof value === 'function' ? value.bind(target) : value;
-          },
-        }),
+    changeCgroups: (cgroups) => {
+      const calls = change(cgroups);
+      return new Proxy(cgroups, {
+        get: (target, name) => {
+          const value: unknown = Reflect.get(calls, name) ?? Reflect.get(target, name);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
     },
   };
 }
 
+/** The group of a pod of the API is removed when this happens, whatever else there is of it. */
+function removedEarly(at: 'syncPod' | 'syncTerminatingPod' | 'syncTerminatedPod', again = false): Decorations {
+  let cgroups: CgroupManager | undefined;
+  const remove = async (uid: string): Promise<void> => {
+    await cgroups?.destroy(['kubepods', 'burstable', `pod${uid}`], new AbortController().signal);
+  };
+  const seen = new Set<string>();
+  return {
+    resources: {
+      changeCgroups: (inner) => {
+        cgroups = inner;
+        return inner;
+      },
+    },
+    podSyncer: (inner) => ({
+      ...inner,
+      [at]: async (...args: never[]) => {
+        const pod = (args as readonly unknown[]).find(
+          (arg): arg is { readonly metadata: { readonly uid: string } } =>
+            typeof arg === 'object' && arg !== null && 'metadata' in arg,
+        );
+        const uid = pod?.metadata.uid ?? '';
+        if (!again || seen.has(uid)) await remove(uid);
+        seen.add(uid);
+        return await (inner[at] as (...of: never[]) => Promise<unknown>)(...args);
+      },
+    }),
+  };
+}
+
+/** Pods of which nobody tells the kubelet that the node must not lose them. */
+function ordinary(): Decorations {
+  return {
+    api:
+      (request) =>
+      async (...args) => {
+        const response = await request(...args);
+        return { ...response, body: replaced(/"priority":\d+/g, '"priority":0', response.body) };
+      },
+  };
+}
+
+async function* replaced(what: RegExp, by: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) yield Buffer.from(Buffer.from(chunk).toString().replace(what, by));
+}
+
+/** The kubelet's own file of what it has granted is not there when it looks. */
+function forgottenGrants(): Decorations {
+  return {
+    files: (fs) =>
+      changedFiles(fs, {
+        open: (path, ...rest) => fs.open(path.includes('allocated_pods_state') ? `${path}.gone` : path, ...rest),
+      }),
+  };
+}
+
 seenBroken([
-  ['N2', 'memory is said to be short that is not', alarming, shortOfMemory],
+  ['N1', 'the node is taken to be larger than it is', () => ({ resources: { cpuCount: 8 } }), tooMuch],
+  ['N1', 'what has ended is taken to hold what it had', () => ({ resources: { cpuCount: 1 } }), oneAfterAnother],
+  ['N1', 'what was granted is forgotten over a restart', forgottenGrants, waitsOverRestart],
+  ['N2', 'memory is said to be short that is not', () => told(() => SHORT), shortOfMemory],
+  ['N2', 'memory is said to be enough that is not', () => told(() => ENOUGH), shortForLong],
+  ['N2', 'figures are said to be newer than they are', alwaysNew, seldomMeasured],
+  ['N2', 'nobody removes images first', () => ({ resources: { keepImages: true } }), shortOfDisk],
+  [
+    'N2',
+    'pods are said to have ended that run',
+    () => steps(() => ({ syncTerminatingPod: async () => {} })),
+    shortForLong,
+  ],
+  [
+    'N2',
+    'pods are said to be gone that hold volumes and groups',
+    () => steps(() => ({ syncTerminatedPod: async () => {} })),
+    shortForLong,
+  ],
+  ['N2', 'critical pods count as any others', ordinary, shortForLong],
   ['N3', 'the transition period is counted from when memory was short first', forgetful, shortForLong],
-  ['N5', 'groups are left when their pods go', lastingGroups, comesAndGoes],
+  [
+    'N5',
+    'groups are left when their pods go',
+    () => ({ resources: groups(() => ({ destroy: async () => {} })) ?? {} }),
+    comesAndGoes,
+  ],
+  ['N5', 'groups are removed while containers run in them', () => removedEarly('syncTerminatingPod'), comesAndGoes],
+  ['N5', 'groups are removed before the volumes of their pods', () => removedEarly('syncTerminatedPod'), comesAndGoes],
   ['P7', 'what a resize applies does not reach the container', deafRuntime, resized],
+  ['P7', 'what a manifest asks for anew does not reach the container', deafRuntime, resizedStatic],
 ]);

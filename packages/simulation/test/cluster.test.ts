@@ -33,11 +33,32 @@ test('in them the API server has failed in every way, and its invariants were ju
     'apiStale',
     'apiPut',
     'apiRemove',
+    'apiDebug',
+    'apiResize',
+    'pressure',
     'killKubelet',
   ]) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);
   }
-  for (const id of ['S1', 'S2', 'S3', 'S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4', 'P7'] as const) {
+  for (const id of [
+    'S1',
+    'S2',
+    'S3',
+    'S4',
+    'S5',
+    'S6',
+    'S7',
+    'S8',
+    'F3',
+    'K3',
+    'N1',
+    'N2',
+    'N3',
+    'N5',
+    'N6',
+    'W4',
+    'P7',
+  ] as const) {
     expect(totals.checks.get(id), id).toBeGreaterThan(20);
   }
 });

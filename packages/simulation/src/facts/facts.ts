@@ -109,6 +109,11 @@ export class Facts {
     );
   }
 
+  /** Whether a kubelet has asked for the record of a container to be removed. */
+  wasRemovalAsked(containerId: string): boolean {
+    return this.#removalAskedAtMs.has(containerId);
+  }
+
   /** When a run of a container was decided on: no later than it started. */
   decidedAtMs({ id, startedAtMs }: Life): number {
     return this.#decidedAtMs.get(id) ?? startedAtMs;

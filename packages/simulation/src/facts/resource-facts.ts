@@ -1,10 +1,21 @@
 import type { Observation } from '../observation.ts';
-import type { CpuPlan } from '../scenario/plans.ts';
+import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import { millisOf } from '../world/millis.ts';
-import type { Figures } from '../world/pressure.ts';
+import { type Figures, SCARCE, type Scarce } from '../world/pressure.ts';
+import { SEEN_MS } from './manifest-facts.ts';
 
 /** The file in which the kubelet keeps what it has granted. */
 const GRANTS_FILE = '/allocated_pods_state';
+
+/** What the kubelet that runs was told of memory, or of disk. */
+export interface Lack {
+  /** When it was last told that there is too little; -1 where it never was. */
+  readonly lastAtMs: number;
+  /** Since when all that it was told says so; infinite where the last figures do not. */
+  readonly sinceMs: number;
+}
+
+const NO_LACK: Lack = { lastAtMs: -1, sinceMs: Number.POSITIVE_INFINITY };
 
 /** What is true of the node's resources: what pods were granted, which were ended for others' sake, and what was measured. */
 export class ResourceFacts {
@@ -12,17 +23,39 @@ export class ResourceFacts {
   grants: ReadonlyMap<string, number> = new Map();
   /** The last figures that the kubelet got which runs now. */
   figures: Figures | undefined;
-  /** When the kubelet that runs was last told that memory is short; -1 where it never was. */
-  shortAtMs = -1;
-  /** Since when all that it was told says so; infinite where the last figures do not. */
-  shortSinceMs: number = Number.POSITIVE_INFINITY;
+  /** When unused images were last looked for; -1 where they never were. */
+  imagesSoughtAtMs = -1;
+  /** Whether the node was ever short of anything. */
+  wasShort = false;
+  /** Whether it was ever short of disk. */
+  diskWasShort = false;
+  readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   readonly #ended = new Set<string>();
+  readonly #refused = new Set<string>();
   readonly #over = new Set<string>();
+  readonly #stopped = new Set<string>();
   readonly #asked = new Map<string, CpuPlan>();
+  readonly #written = new Map<string, CpuPlan | undefined>();
+  readonly #changedAtMs = new Map<string, number>();
+
+  /** What the kubelet that runs was told of it. */
+  lackOf(of: Scarce): Lack {
+    return this.#lacks[of];
+  }
 
   /** Whether the node has ever refused or ended the pod, as it had not enough for it: nobody can say that it is to run. */
   wasEnded(uid: string): boolean {
     return this.#ended.has(uid);
+  }
+
+  /** Whether that happened to any pod. */
+  get someWereEnded(): boolean {
+    return this.#ended.size > 0;
+  }
+
+  /** Whether the kubelet that runs has refused it: it holds nothing. */
+  isRefused(uid: string): boolean {
+    return this.#refused.has(uid);
   }
 
   /** Whether it has ended as the kubelet says that runs: then it holds nothing. */
@@ -30,49 +63,96 @@ export class ResourceFacts {
     return this.#over.has(uid);
   }
 
+  /** Whether all of it has been stopped by the kubelet that runs, and nothing was begun anew. */
+  isStopped(uid: string): boolean {
+    return this.#stopped.has(uid);
+  }
+
   /** What was last asked for, for a pod that was ever resized. */
   askedFor(uid: string): CpuPlan | undefined {
     return this.#asked.get(uid);
+  }
+
+  /** When the pod last asked for something else, or was granted something else; -1 where it never was. */
+  changedAtMs(uid: string): number {
+    return this.#changedAtMs.get(uid) ?? -1;
   }
 
   observe(observation: Observation): void {
     switch (observation.kind) {
       case 'kubeletStarted':
         this.figures = undefined;
-        this.shortAtMs = -1;
-        this.shortSinceMs = Number.POSITIVE_INFINITY;
+        this.imagesSoughtAtMs = -1;
+        for (const of of SCARCE) this.#lacks[of] = NO_LACK;
         this.#over.clear();
+        this.#refused.clear();
+        this.#stopped.clear();
         return;
       case 'figures':
-        this.figures = observation.figures;
-        if (!this.figures.short) this.shortSinceMs = Number.POSITIVE_INFINITY;
-        else {
-          this.shortAtMs = observation.atMs;
-          this.shortSinceMs = Math.min(this.shortSinceMs, observation.atMs);
-        }
+        this.#onFigures(observation.figures, observation.atMs);
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
         return;
+      case 'podRefused':
+        this.#ended.add(observation.uid);
+        this.#refused.add(observation.uid);
+        return;
+      case 'action': {
+        const { action } = observation;
+        if (action.do === 'writeManifest') this.#onWritten(action.pod, observation.atMs);
+        return;
+      }
       case 'podResized':
         this.#asked.set(observation.uid, { ...this.#asked.get(observation.uid), ...observation.cpu });
+        this.#changedAtMs.set(observation.uid, observation.atMs);
+        return;
+      case 'stepBegan':
+        if (observation.step === 'syncPod') this.#stopped.delete(observation.uid);
+        return;
+      case 'stepEnded':
+        if (observation.step === 'syncTerminatingPod' && observation.ok) this.#stopped.add(observation.uid);
         return;
       case 'status': {
         const { pod, status } = observation.status;
-        const { uid } = pod.metadata;
-        if (status.phase === 'Failed' && status.reason !== undefined) this.#ended.add(uid);
-        if (status.phase === 'Failed' || status.phase === 'Succeeded') this.#over.add(uid);
-        else this.#over.delete(uid);
+        if (status.phase === 'Failed' || status.phase === 'Succeeded') this.#over.add(pod.metadata.uid);
+        else this.#over.delete(pod.metadata.uid);
         return;
       }
       case 'call': {
         const { port, name, args } = observation.call;
+        if (name === 'listImages' || name === 'streamImages') this.imagesSoughtAtMs = observation.atMs;
         if (port !== 'fs' || name !== 'writeFileAtomic' || !String(args[0]).endsWith(GRANTS_FILE)) return;
-        this.grants = grantsIn(textOf(args[1]));
+        this.#onGrants(grantsIn(textOf(args[1])), observation.atMs);
         return;
       }
       default:
     }
+  }
+
+  #onFigures(figures: Figures, atMs: number): void {
+    this.figures = figures;
+    for (const of of SCARCE) {
+      const { lastAtMs, sinceMs } = this.#lacks[of];
+      this.wasShort ||= figures.short[of];
+      this.diskWasShort ||= figures.short.disk;
+      this.#lacks[of] = figures.short[of]
+        ? { lastAtMs: atMs, sinceMs: Math.min(sinceMs, atMs) }
+        : { ...NO_LACK, lastAtMs };
+    }
+  }
+
+  /** A manifest asks for something else than it did: its pod is resized, where it is there. */
+  #onWritten({ uid, cpu }: PodPlan, atMs: number): void {
+    const before = this.#written.get(uid);
+    this.#written.set(uid, cpu);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(cpu))
+      this.#changedAtMs.set(uid, atMs + SEEN_MS);
+  }
+
+  #onGrants(grants: ReadonlyMap<string, number>, atMs: number): void {
+    for (const [uid, millis] of grants) if (this.grants.get(uid) !== millis) this.#changedAtMs.set(uid, atMs);
+    this.grants = grants;
   }
 }
 

@@ -1,20 +1,15 @@
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
+import { evictions, lackIsMet, pressureHolds, pressureIsShown, refusedUnderPressure } from './evictions.ts';
+import { groupsGoBeforeObjects, groupsGoLast } from './groups.ts';
 import type { Invariant } from './invariant.ts';
 import { hangsAlone, nothingIsKept, outsideStays, promptStart, runtimeIsReported, uidsStay } from './node.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
 import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
-import {
-  ephemeralRunsOnce,
-  evictions,
-  grantsFit,
-  groupsGoInOrder,
-  pressureHolds,
-  runningIsAdmitted,
-} from './resources.ts';
+import { ephemeralRunsOnce, grantsFit, refusedForLack, runningIsAdmitted } from './resources.ts';
 import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
 import {
   lastGood,
@@ -72,9 +67,14 @@ export const allInvariants: readonly Invariant[] = [
   probesKeepTime,
   grantsFit,
   runningIsAdmitted,
+  refusedForLack,
   evictions,
+  lackIsMet,
   pressureHolds,
-  groupsGoInOrder,
+  pressureIsShown,
+  refusedUnderPressure,
+  groupsGoLast,
+  groupsGoBeforeObjects,
   ephemeralRunsOnce,
   convergence,
 ];

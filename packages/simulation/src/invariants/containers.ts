@@ -56,8 +56,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
-    // Other resources make the row begin anew, and when they are granted may be long after they were asked for.
-    if (facts.resources.askedFor(life.podUid) !== undefined) break;
+    // Other resources make the row begin anew, when they are asked for and when they are granted.
+    if (facts.resources.changedAtMs(life.podUid) >= earlier.startedAtMs) break;
     // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
     if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
@@ -173,6 +173,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   // What ends while it is cleared away with its lost sandbox was seen running there, and goes on in the next one.
   if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))
     return undefined;
+  if (isForgotten(last, facts)) return undefined;
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(
@@ -180,6 +181,16 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
       `container ${life.name} of pod ${life.podUid} runs again after ${last.end} ${last.exitCode}, against its policy`,
   );
 });
+
+/**
+ * Whether nobody remembers how a container ended: its pod was evicted, or dead containers were removed for a lack of disk, and the kubelet
+ * was killed before the API had word of that. What of a static pod has ended is on record nowhere else.
+ */
+function isForgotten({ id, podUid, endedAtMs = 0 }: Life, facts: Facts): boolean {
+  if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
+  const { resources } = facts;
+  return facts.wasRemovalAsked(id) && (resources.wasEnded(podUid) || resources.diskWasShort);
+}
 
 function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {
   const { plan, end, exitCode = 0 } = last;

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import type { ClusterLook, LastLook } from '../observation.ts';
+import type { LastLook } from '../observation.ts';
 import { type ContainerPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
@@ -20,11 +20,12 @@ export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], 
 
 /** What is not as it is wanted. */
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
-  return missing(facts) ?? leftOver(facts, look) ?? (look.cluster && inCluster(facts, look, look.cluster));
-}
-
-function inCluster(facts: Facts, look: LastLook, cluster: ClusterLook): string | undefined {
-  return clusterFault(facts, cluster) ?? resizeFault(facts, look, cluster);
+  return (
+    missing(facts) ??
+    leftOver(facts, look) ??
+    (look.cluster && clusterFault(facts, look.cluster)) ??
+    resizeFault(facts, look)
+  );
 }
 
 /** So long after all other faults, static pods run as they are wanted, with the API server away: longer than any back-off. */

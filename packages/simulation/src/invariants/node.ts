@@ -57,8 +57,8 @@ function startsPromptly(
 ): (observation: Extract<Observation, { readonly kind: 'health' }>, facts: Facts) => Judgement {
   const judgedPods = new Set<string>();
   return (observation, facts) => {
-    // A node that is full may refuse a pod, or end others for it first.
-    if (facts.node.resources !== undefined) return undefined;
+    // A node that is full may refuse a pod, or end others for it first; one that is short of disk starts nothing.
+    if (facts.resources.someWereEnded || facts.resources.wasShort) return undefined;
     if (observation.kind !== 'health' || facts.firstFaultAtMs <= observation.atMs) return undefined;
     if (!facts.sourcesReady || !isDue(facts)) return undefined;
     for (const [uid, pod] of facts.pods.wanted) {
@@ -93,8 +93,8 @@ function waitsForItself({ foreign }: PodPlan, { foreignHangsUntilMs }: Facts): b
 const IDLE_TIMERS = 12;
 /** What it has beside these in a cluster: watches, node status, lease, token and status repair, and what its requests wait with. */
 const IDLE_CLUSTER_TIMERS = 10;
-/** And where resources are counted: the look at memory, and the repair of groups. */
-const IDLE_RESOURCE_TIMERS = 3;
+/** And where resources are counted: the look at memory and disk, the repair of groups, the ages of images. */
+const IDLE_RESOURCE_TIMERS = 4;
 
 /** K4: when all pods are gone, nothing is kept of them. */
 export const nothingIsKept: Invariant = invariant('K4', ['end'], () => (observation, facts) => {

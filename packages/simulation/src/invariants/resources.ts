@@ -1,11 +1,9 @@
 import type { Facts } from '../facts/facts.ts';
-import type { ClusterLook, LastLook } from '../observation.ts';
+import { SEEN_MS } from '../facts/manifest-facts.ts';
+import type { LastLook } from '../observation.ts';
+import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
+import type { ShownPod } from '../world/cluster-api.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
-
-/** How long a node's condition may take until the API server shows it, where nothing is in its way. */
-const CONDITION_MS = 45_000;
-/** What an evicted pod has to be gone, until the node must not wait for it any more. */
-const EVICTION_MS = 90_000;
 
 /**
  * N1: no pod is granted more, where what all were granted together is then more than the node has to give. Until all sources have
@@ -20,9 +18,17 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     const { resources } = facts.node;
     if (observation.kind !== 'settled' || grants === known || resources === undefined || !facts.kubeletUp)
       return undefined;
-    if (!facts.sourcesReady || facts.sourcesReadyAtMs === observation.atMs) return undefined;
+    const early = facts.sourcesReady ? undefined : resizedEarly(known, facts);
+    if (early !== undefined) {
+      const text = `${known.get(early)}m and now ${grants.get(early)}m, before all sources have reported`;
+      return { wrong: `pod ${early} was granted ${text}` };
+    }
+    if (!facts.sourcesReady) return undefined;
     const grown = [...grants].find(([uid, millis]) => holds(uid, facts) && millis > (known.get(uid) ?? 0));
     if (grown === undefined) return undefined;
+    // Who is new to this kubelet, and was there already, may have been admitted before it was known who else is: what it is granted is
+    // written when it begins.
+    if (!known.has(grown[0]) && facts.pods.lastUnwantedAtMs(grown[0]) <= facts.sourcesReadyAtMs) return undefined;
     const held = [...grants].filter(([uid]) => holds(uid, facts));
     const sum = held.reduce((total, [, millis]) => total + millis, 0);
     const most = resources.cpuCount * 1000;
@@ -31,100 +37,81 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
   };
 });
 
+/** Who runs from before the kubelet's start, and was granted more than it had, when it is not known yet who else is there. */
+function resizedEarly(
+  known: ReadonlyMap<string, number>,
+  { resources, lives, kubeletStartedAtMs }: Facts,
+): string | undefined {
+  const old = lives.running.find(({ podUid, startedAtMs }) => {
+    const had = known.get(podUid) ?? 0;
+    return startedAtMs < kubeletStartedAtMs && had > 0 && (resources.grants.get(podUid) ?? 0) > had;
+  });
+  return old?.podUid;
+}
+
 /** Whether a pod counts on a node: one that has ended, is not wanted any more, or that this kubelet has not had, does not. */
 function holds(uid: string, facts: Facts): boolean {
   return facts.pods.wanted.has(uid) && facts.isKnownToKubelet(uid) && !facts.resources.isOver(uid);
 }
 
 /** N1: what ran before a restart of the kubelet is not refused after it. */
-export const runningIsAdmitted: Invariant = invariant('N1', ['status'], () => (observation, facts) => {
-  if (observation.kind !== 'status' || facts.node.resources === undefined) return undefined;
-  const { pod, status } = observation.status;
-  const { uid } = pod.metadata;
-  if (status.phase !== 'Failed' || !status.reason?.startsWith('OutOf')) return undefined;
+export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
+  if (observation.kind !== 'podRefused') return undefined;
+  const { uid, reason } = observation;
   const life = facts.lives.runningOf(uid).find(({ startedAtMs }) => facts.pods.lastUnwantedAtMs(uid) < startedAtMs);
-  return judged(life && `pod ${uid} is refused (${status.reason}) while its container ${life.name} runs`);
+  return judged(life && `pod ${uid} is refused (${reason}) while its container ${life.name} runs`);
 });
 
-/** N2: pods are evicted for figures that are fresh, one at a time; critical ones neither for that nor for another pod. */
-export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEndedByNode', 'containerEnded'], () => {
-  let last: { readonly uid: string; readonly atMs: number } | undefined;
-  let freeAtMs = -1;
-  return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') {
-      last = undefined;
-      freeAtMs = -1;
-    }
-    if (observation.kind === 'containerEnded' && observation.life.podUid === last?.uid) freeAtMs = observation.atMs;
-    if (observation.kind !== 'podEndedByNode') return undefined;
-    const { uid, reason, atMs } = observation;
-    const plan = facts.pods.planOf(uid);
-    if (plan?.critical || !facts.pods.isApiPod(uid)) return { wrong: `${reason}: pod ${uid}, which is critical` };
-    if (reason !== 'Evicted') return 'ok';
-    const { figures } = facts.resources;
-    if (figures?.short !== true) return { wrong: `pod ${uid} is evicted, and memory is not short` };
-    const before = last;
-    const goneAtMs = freeAtMs;
-    last = { uid, atMs };
-    freeAtMs = -1;
-    if (before === undefined) return 'ok';
-    const [life] = facts.lives.runningOf(before.uid);
-    if (life !== undefined && atMs - before.atMs < EVICTION_MS) {
-      return {
-        wrong: `pod ${uid} is evicted while container ${life.name} of pod ${before.uid} runs, evicted before it`,
-      };
-    }
-    // The wall clock says how old figures are.
-    if (facts.clockJumpedAtMs >= before.atMs) return 'ok';
-    const { measuredAtMs } = figures;
-    const stale = measuredAtMs < Math.max(before.atMs, goneAtMs);
-    return judged(stale && `pod ${uid} is evicted for figures of before the end of pod ${before.uid}`);
-  };
-});
-
-/** N3: the condition follows what is measured, and outlasts it by the transition period. */
-export const pressureHolds: Invariant = invariant('N3', ['health', 'kubeletStarted'], () => {
-  let shown: boolean | undefined;
-  return (observation, facts) => {
-    // One that begins anew knows nothing of what was.
-    if (observation.kind === 'kubeletStarted') shown = undefined;
-    const { resources } = facts.node;
-    if (observation.kind !== 'health' || observation.cluster === undefined || resources === undefined) return undefined;
-    const before = shown;
-    shown = observation.cluster.memoryPressure;
-    const { shortAtMs, shortSinceMs } = facts.resources;
-    const heldMs = observation.atMs - shortAtMs;
-    if (before === true && shown === false && shortAtMs >= 0) {
-      const early = heldMs < resources.pressureTransitionMs;
-      return judged(
-        early && `MemoryPressure ends ${heldMs} ms after memory was short, not ${resources.pressureTransitionMs}`,
-      );
-    }
-    if (facts.api.inTrouble || observation.atMs - facts.api.troubleAtMs < CONDITION_MS) return undefined;
-    const late = shown === false && observation.atMs - shortSinceMs > CONDITION_MS;
-    return shortSinceMs === Number.POSITIVE_INFINITY
-      ? undefined
-      : judged(late && `memory is short since ${observation.atMs - shortSinceMs} ms, and no condition says so`);
-  };
-});
-
-/** N5: the group of a pod goes after its containers, and before the API is told that the pod is gone. */
-export const groupsGoInOrder: Invariant = invariant('N5', ['call', 'apiRequest'], () => (observation, facts) => {
-  if (facts.node.resources === undefined) return undefined;
-  if (observation.kind === 'call') {
-    const { port, name, args } = observation.call;
-    if (port !== 'cgroup' || name !== 'destroy') return undefined;
-    const uid = (args[0] as readonly string[]).at(-1)?.slice('pod'.length) ?? '';
-    const [life] = facts.lives.runningOf(uid);
-    return judged(life && `the group of pod ${uid} is removed while its container ${life.name} runs`);
-  }
-  const { verb, resource, status, uid, name } = observation.request;
-  if (verb !== 'delete' || resource !== 'pods' || status !== 200 || uid === undefined) return undefined;
-  if (!facts.pods.isApiPod(uid)) return undefined;
+/** N1: no pod is refused for a lack of CPU where it fits beside all that may hold any: what has ended holds nothing. */
+export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
+  const { resources } = facts.node;
+  if (observation.kind !== 'podRefused' || observation.reason === 'Evicted' || resources === undefined)
+    return undefined;
+  const { uid, reason } = observation;
+  // What a list of old says is there, is there for the kubelet.
+  if (facts.api.stale || facts.api.staleUntilMs >= facts.kubeletStartedAtMs) return undefined;
+  const asked = askedBy(uid, facts);
+  // Those that are critical go for nobody.
+  const onlyCritical = reason === 'UnexpectedAdmissionError';
+  const others = facts.pods.knownUids.filter((other) => {
+    if (other === uid || (onlyCritical && !isCriticalPlan(other, facts))) return false;
+    return mayHold(other, facts);
+  });
+  const held = others.map((other) => [other, heldAtMost(other, facts)] as const).filter(([, millis]) => millis > 0);
+  const sum = held.reduce((total, [, millis]) => total + millis, 0);
+  const most = resources.cpuCount * 1000;
+  const text = held.map(([other, millis]) => `${other} ${millis}m`).join(', ');
   return judged(
-    observation.groups.includes(uid) && `the object of pod ${uid} (${name}) is deleted, and its group is left`,
+    asked + sum <= most &&
+      `pod ${uid} asks for ${asked}m and is refused (${reason}), and ${sum}m of ${most}m are held: ${text}`,
   );
 });
+
+/** Whether a pod may still count on the node, for all that is known of its end. */
+function mayHold(uid: string, facts: Facts): boolean {
+  if (facts.resources.isRefused(uid) || facts.resources.isStopped(uid)) return false;
+  if (facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0) return false;
+  // Who was gone when the kubelet started, and did not come again, was never known to it.
+  return (
+    facts.isKnownToKubelet(uid) ||
+    facts.pods.isUnsure(uid) ||
+    facts.pods.unwantedSinceMs(uid) > facts.kubeletStartedAtMs - SEEN_MS
+  );
+}
+
+function askedBy(uid: string, facts: Facts): number {
+  return sumOf({ ...facts.pods.planOf(uid)?.cpu, ...facts.resources.askedFor(uid) });
+}
+
+/** As granted or as asked for, whatever is more: who knows when the one becomes the other. */
+function heldAtMost(uid: string, facts: Facts): number {
+  const asked = facts.pods.plansOf(uid).map(({ cpu = {} }) => sumOf(cpu));
+  return Math.max(askedBy(uid, facts), facts.resources.grants.get(uid) ?? 0, ...asked);
+}
+
+function isCriticalPlan(uid: string, { pods }: Facts): boolean {
+  return pods.planOf(uid)?.critical === true || !pods.isApiPod(uid);
+}
 
 /** An ephemeral container runs once: nothing starts it again. */
 export const ephemeralRunsOnce: Invariant = invariant('C6', ['containerStarted'], () => (observation, facts) => {
@@ -137,35 +124,81 @@ export const ephemeralRunsOnce: Invariant = invariant('C6', ['containerStarted']
 });
 
 /** What of resizes is not as it has to be in the end: granted, applied and told, or told to wait for what is not there. */
-export function resizeFault(facts: Facts, look: LastLook, { shown }: ClusterLook): string | undefined {
+export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   const { resources } = facts.node;
   if (resources === undefined) return undefined;
+  const most = resources.cpuCount * 1000;
   const held = new Map([...facts.resources.grants].filter(([uid]) => holds(uid, facts)));
   const all = [...held.values()].reduce((sum, millis) => sum + millis, 0);
-  for (const { uid, mirror, cpu, resize } of shown) {
-    if (mirror || !facts.pods.wanted.has(uid) || facts.resources.isOver(uid) || facts.resources.wasEnded(uid)) continue;
-    if (facts.resources.askedFor(uid) === undefined) continue;
-    const asked = Object.values(cpu.asked).reduce((sum, millis) => sum + millis, 0);
-    const room = resources.cpuCount * 1000 - all + (held.get(uid) ?? 0);
-    if (resize.inProgress) return `a resize of pod ${uid} is still said to be in progress`;
-    if (resize.pending === 'Deferred' && asked <= room) return `a resize of pod ${uid} waits, and there is room for it`;
-    if (resize.pending === 'Infeasible' && asked <= resources.cpuCount * 1000) {
-      return `a resize of pod ${uid} is called infeasible, and the node is large enough`;
-    }
-    for (const [name, millis] of Object.entries(cpu.asked)) {
-      const life = facts.lives.runningOf(uid).find((running) => running.name === name);
-      if (life === undefined) continue;
-      const granted = cpu.allocated[name];
-      const who = `container ${name} of pod ${uid}`;
-      if (resize.pending === undefined && granted !== millis)
-        return `${who} asks for ${millis}m and is granted ${granted}m`;
-      if (cpu.running[name] !== granted)
-        return `${who} is said to run with ${cpu.running[name]}m, and was granted ${granted}m`;
-      const shares = look.containers.find(({ id }) => id === life.id)?.cpuShares;
-      const wanted = Math.max(2, Math.floor(((granted ?? 0) * 1024) / 1000));
-      if (shares !== wanted)
-        return `${who} runs with ${shares} shares, and its status says ${granted}m: ${wanted} shares`;
-    }
+  for (const [uid, pod] of facts.pods.wanted) {
+    if (pod.cpu === undefined || facts.pods.isUnsure(uid)) continue;
+    if (facts.resources.isOver(uid) || facts.resources.wasEnded(uid) || facts.lives.runningOf(uid).length === 0)
+      continue;
+    const room = most - all + (held.get(uid) ?? 0);
+    const shown = look.cluster?.shown.find((one) => one.uid === uid && !one.mirror);
+    const fault = shown ? shownResizeFault(shown, room, most, facts, look) : staticResizeFault(pod, room, facts, look);
+    if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+/** As the API shows it. */
+function shownResizeFault(
+  { uid, cpu, resize }: ShownPod,
+  room: number,
+  most: number,
+  facts: Facts,
+  look: LastLook,
+): string | undefined {
+  const asked = sumOf(cpu.asked);
+  if (resize.inProgress) return `a resize of pod ${uid} is still said to be in progress`;
+  if (resize.pending === 'Deferred' && asked <= room) return `a resize of pod ${uid} waits, and there is room for it`;
+  if (resize.pending === 'Infeasible' && asked <= most) {
+    return `a resize of pod ${uid} is called infeasible, and the node is large enough`;
+  }
+  for (const [name, millis] of Object.entries(cpu.asked)) {
+    if (!runs(uid, name, facts)) continue;
+    const granted = cpu.allocated[name];
+    const who = `container ${name} of pod ${uid}`;
+    if (resize.pending === undefined && granted !== millis)
+      return `${who} asks for ${millis}m and is granted ${granted}m`;
+    if (cpu.running[name] !== granted)
+      return `${who} is said to run with ${cpu.running[name]}m, and was granted ${granted}m`;
+    const fault = sharesFault(uid, name, granted ?? 0, facts, look);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** By what the kubelet has on its disk, and the runtime has been told: there may be nobody to show it to. */
+function staticResizeFault({ uid, cpu = {} }: PodPlan, room: number, facts: Facts, look: LastLook): string | undefined {
+  const asked = sumOf(cpu);
+  const granted = facts.resources.grants.get(uid);
+  if (granted !== asked) {
+    return asked <= room
+      ? `static pod ${uid} asks for ${asked}m and is granted ${granted}m, and there is room for it`
+      : undefined;
+  }
+  for (const [name, millis] of Object.entries(cpu)) {
+    const fault = runs(uid, name, facts) ? sharesFault(uid, name, millis, facts, look) : undefined;
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function sharesFault(uid: string, name: string, granted: number, facts: Facts, look: LastLook): string | undefined {
+  const life = facts.lives.runningOf(uid).find((running) => running.name === name);
+  const shares = look.containers.find(({ id }) => id === life?.id)?.cpuShares;
+  const wanted = Math.max(2, Math.floor((granted * 1024) / 1000));
+  return shares === wanted
+    ? undefined
+    : `container ${name} of pod ${uid} runs with ${shares} shares, and was granted ${granted}m: ${wanted} shares`;
+}
+
+function runs(uid: string, name: string, facts: Facts): boolean {
+  return facts.lives.runningOf(uid).some((life) => life.name === name);
+}
+
+function sumOf(cpu: CpuPlan): number {
+  return Object.values(cpu).reduce((sum, millis) => sum + millis, 0);
 }

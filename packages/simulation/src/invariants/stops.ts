@@ -114,7 +114,7 @@ function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts): bool
 }
 
 /** Whether a pod has done its work, or failed. */
-function isOver(pod: PodPlan, facts: Facts): boolean {
+export function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed by a fault is an exit.

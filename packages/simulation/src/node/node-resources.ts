@@ -4,7 +4,7 @@ import type { AssemblySettings, NodePorts } from '@node-agent/kubelet-assembly';
 import type { EventRecorder } from '@node-agent/telemetry';
 import type { Happening } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
-import { EVICTION_HARD } from '../world/pressure.ts';
+import { EVICTION_HARD, type Scarce } from '../world/pressure.ts';
 import type { World } from '../world/world.ts';
 import { guardedCgroups } from './guarded-ports.ts';
 import type { Lease } from './lease.ts';
@@ -17,8 +17,8 @@ export function resourcePorts(
   lease: Lease,
   world: World,
   tell: (happening: Happening) => void,
-  { changeSummary = (of) => of, changeCgroups = (of) => of }: ResourceChanges,
-): Pick<NodePorts, 'statistics' | 'openCgroups'> {
+  { changeSummary = (of) => of, changeCgroups = (of) => of, keepImages = false }: ResourceChanges,
+): Pick<NodePorts, 'statistics' | 'openCgroups' | 'disks'> {
   const { pressure, cgroups } = world;
   if (pressure === undefined || cgroups === undefined) return {};
   const summary: Summary = async () => {
@@ -33,6 +33,7 @@ export function resourcePorts(
         lease.call({ port: 'stats', name: 'summary', args: [] }, signal, (linked) => measured(options, linked)),
     },
     openCgroups: async () => guardedCgroups(lease, changeCgroups(cgroups)),
+    ...(!keepImages && { disks: { statfs: async () => DISK } }),
   };
 }
 
@@ -40,13 +41,24 @@ export function resourcePorts(
 export interface ResourceChanges {
   readonly changeSummary?: ((summary: Summary) => Summary) | undefined;
   readonly changeCgroups?: ((cgroups: CgroupManager) => CgroupManager) | undefined;
+  /** The kubelet cannot remove images. */
+  readonly keepImages?: boolean | undefined;
+  /** What the kubelet takes the CPU of its node to be, in whole ones. */
+  readonly cpuCount?: number | undefined;
 }
 
+/** Images are removed when the node is short of disk, and at no other time. */
+const DISK = { totalBytes: 2 ** 40, availableBytes: 2 ** 39 };
+
 /** How a kubelet is set that counts them. */
-export function resourceSettings({ resources }: NodePlan): Pick<AssemblySettings, 'eviction' | 'nodeAllocatable'> {
+export function resourceSettings(
+  { resources }: NodePlan,
+  { cpuCount = resources?.cpuCount }: ResourceChanges,
+): Pick<AssemblySettings, 'eviction' | 'nodeAllocatable' | 'imageGc'> {
   if (resources === undefined) return {};
   return {
-    nodeAllocatable: { cpu: String(resources.cpuCount), memory: '16Gi', pods: '110' },
+    nodeAllocatable: { cpu: String(cpuCount), memory: '16Gi', pods: '110' },
+    imageGc: { highThresholdPercent: 100, minAgeMs: 0 },
     eviction: {
       thresholds: parseThresholds({ evictionHard: EVICTION_HARD }),
       pressureTransitionMs: resources.pressureTransitionMs,
@@ -55,12 +67,21 @@ export function resourceSettings({ resources }: NodePlan): Pick<AssemblySettings
   };
 }
 
-/** Tells of the events by which a kubelet says that it ends a pod for others' sake. */
+/** Tells of the events by which a kubelet says that it ends a pod for others' sake, or has no place for it. */
 export function tellingRecorder(lease: Lease, tell: (happening: Happening) => void): EventRecorder {
   return {
-    event({ uid }, _type, reason) {
-      if (uid === undefined || lease.dead || (reason !== 'Evicted' && reason !== 'Preempting')) return;
-      tell({ kind: 'podEndedByNode', uid, reason });
+    event({ uid }, _type, reason, message) {
+      if (uid === undefined || lease.dead) return;
+      const isRefusal = message.startsWith('The node had condition') || /^(OutOf|UnexpectedAdmission)/.test(reason);
+      if (isRefusal) tell({ kind: 'podRefused', uid, reason });
+      else if (reason === 'Preempting') tell({ kind: 'podEndedByNode', uid, reason });
+      else if (reason === 'Evicted') tell({ kind: 'podEndedByNode', uid, reason, of: scarceIn(message) });
     },
   };
+}
+
+/** For a lack of what a pod is evicted, as its event says. */
+function scarceIn(message: string): Scarce | undefined {
+  if (message.startsWith('The node was low on resource: memory')) return 'memory';
+  return message.startsWith('The node was low on resource: ephemeral-storage') ? 'disk' : undefined;
 }

@@ -15,6 +15,7 @@ import { type Logger, noEvents, noMetrics } from '@node-agent/telemetry';
 import type { Happening, WorkerStep } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
+import type { Scarce } from '../world/pressure.ts';
 import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
 import { clusterOf } from './cluster.ts';
 import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMounter } from './guarded-ports.ts';
@@ -57,6 +58,8 @@ interface Process {
   readonly stop: AbortController;
   readonly assembled: AssembledKubelet<undefined>;
   sourcesReady: boolean;
+  /** What it said last that the node is short of. */
+  pressure: Readonly<Record<Scarce, boolean>>;
 }
 
 /** A node whose kubelet comes and goes, on a machine that stays. */
@@ -95,6 +98,7 @@ export class SimulatedNode {
     this.#lives++;
     const lease = new Lease(world.clock, (call) => {
       this.poll();
+      if (call.name === 'removeImage') world.pressure?.imageGoes();
       tell({ kind: 'call', call });
     });
     const fs = guardedFiles(lease, decorations.files?.(world.fs) ?? world.fs);
@@ -116,7 +120,7 @@ export class SimulatedNode {
         mounter: guardedMounter(lease, world.mounter),
         probePorts: { http: decorations.probes?.(probes) ?? probes },
         ...(world.api && {
-          cluster: clusterOf(lease, world.api, logger, this.#plan.resources?.cpuCount ?? CPU_COUNT, decorations.api),
+          cluster: clusterOf(lease, world.api, logger, this.#cpuCount, decorations.api),
         }),
       },
       this.#settings(lease, fs, logger),
@@ -128,7 +132,7 @@ export class SimulatedNode {
       },
     );
     const stop = new AbortController();
-    const process: Process = { lease, stop, assembled, sourcesReady: false };
+    const process: Process = { lease, stop, assembled, sourcesReady: false, pressure: { memory: false, disk: false } };
     this.#process = process;
     tell({ kind: 'kubeletStarted' });
     const { kubelet } = assembled;
@@ -166,12 +170,25 @@ export class SimulatedNode {
     this.#process?.stop.abort(new DOMException('SIGTERM', 'AbortError'));
   }
 
-  /** Looks whether all sources have become ready. */
+  /** What the kubelet takes the machine to have. */
+  get #cpuCount(): number {
+    return this.#components.decorations.resources?.cpuCount ?? this.#plan.resources?.cpuCount ?? CPU_COUNT;
+  }
+
+  /** Looks whether all sources have become ready, and whether the kubelet is of another opinion about what the node is short of. */
   poll(): void {
     const process = this.#process;
+    if (process?.assembled.eviction !== undefined) this.#tellPressure(process, process.assembled.eviction.pressure());
     if (process === undefined || process.sourcesReady || !process.assembled.podConfig.seenAllSources()) return;
     process.sourcesReady = true;
     this.#components.tell({ kind: 'sourcesReady' });
+  }
+
+  #tellPressure(process: Process, { memory, disk }: { readonly memory: boolean; readonly disk: boolean }): void {
+    const { pressure } = process;
+    if (pressure.memory === memory && pressure.disk === disk) return;
+    process.pressure = { memory, disk };
+    this.#components.tell({ kind: 'pressure', pressure: process.pressure });
   }
 
   #ended(process: Process, error: unknown): void {
@@ -219,7 +236,7 @@ export class SimulatedNode {
       });
     }
     return {
-      ...resourceSettings(this.#plan),
+      ...resourceSettings(this.#plan, this.#components.decorations.resources ?? {}),
       configuration: undefined,
       servers: {},
       nodeName: NODE_NAME,

@@ -1,5 +1,6 @@
 import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
+import type { Scarce } from '../world/pressure.ts';
 import type { HostileKind } from './hostile-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
 
@@ -80,8 +81,8 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'apiResize'; readonly name: string; readonly uid: string; readonly cpu: CpuPlan }
   /** An ephemeral container is added to a pod. */
   | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
-  /** The machine is short of memory for so long. */
-  | { readonly do: 'pressure'; readonly forMs: number }
+  /** The machine is short of memory, or of disk, for so long. `unused`: that is for an image that nobody uses. */
+  | { readonly do: 'pressure'; readonly of: Scarce; readonly unused: boolean; readonly forMs: number }
 );
 
 /** What does not change during a run. */

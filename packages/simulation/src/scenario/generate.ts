@@ -15,7 +15,7 @@ export interface ScenarioSize {
   readonly events?: number;
   /** Whether the node is one of a cluster; no by default. */
   readonly cluster?: boolean;
-  /** Whether nodes of a cluster may have little to give: resizes, pressure, preemption and ephemeral containers are drawn; no by default. */
+  /** Whether every node has little to give, so that pods are resized, evicted and preempted; three of ten by default. */
   readonly scarce?: boolean;
 }
 
@@ -28,7 +28,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const alone = generateNode(dice);
   const plain = size.cluster ? { ...alone, cluster: true } : alone;
   const drawn = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, plain), size.events ?? 12)));
-  const { node, actions } = size.scarce ? withResources(seed, plain, drawn) : { node: plain, actions: drawn };
+  const { node, actions } = withResources(seed, plain, drawn, size.scarce ?? false);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

@@ -6,29 +6,35 @@ import type { ContainerPlan, CpuPlan, PodPlan } from './plans.ts';
 
 /** What one container asks for: a few of them fill a node. */
 const CPU = { least: 50, most: 700 } as const;
+/** How many nodes have little to give, where not all are to. */
+const SCARCE_NODES = 0.3;
+/** How many pods of other nodes get an ephemeral container. */
+const DEBUGGED = 0.1;
 
 /**
- * Nodes of clusters that have little to give, pods that ask for some of it and are resized, pods that are critical, ephemeral
- * containers, and memory that is short for a while. As probes are, all of it is drawn by chance of its own: the rest of a scenario
- * does not depend on it.
+ * Nodes that have little to give, pods that ask for some of it and are resized, pods that are critical, ephemeral containers, and
+ * memory or disk that is short for a while. As probes are, all of it is drawn by chance of its own: the rest of a scenario does not
+ * depend on it.
+ * @param all every node has little to give
  */
 export function withResources(
   seed: number,
   node: NodePlan,
   actions: readonly Action[],
+  all: boolean,
 ): { readonly node: NodePlan; readonly actions: readonly Action[] } {
   const dice = diceOf(seed, 'node', 'resources');
-  if (!node.cluster || !dice.chance(0.5)) return { node, actions };
+  if (!dice.chance(SCARCE_NODES) && !all) {
+    return { node, actions: [...actions, ...actions.flatMap((action) => debugged(seed, action, DEBUGGED))] };
+  }
   const resources = {
     cpuCount: dice.pick([1, 2, 4]),
     pressureTransitionMs: dice.pick([5000, 20_000, 60_000]),
     figuresEveryMs: dice.pick([0, 0, 15_000]),
   };
   const drawn = actions.map((action) => withCpu(seed, action));
-  return {
-    node: { ...node, resources },
-    actions: [...drawn, ...drawn.flatMap((action) => ofPod(seed, action)), ...ofNode(dice)],
-  };
+  const ofPods = drawn.flatMap((action) => [...resized(seed, action, drawn), ...debugged(seed, action, 0.3)]);
+  return { node: { ...node, resources }, actions: [...drawn, ...ofPods, ...ofNode(dice)] };
 }
 
 function withCpu(seed: number, action: Action): Action {
@@ -49,36 +55,55 @@ function drawCpu(dice: Dice, { containers }: PodPlan): CpuPlan {
   return Object.fromEntries(containers.map(({ name }) => [name, dice.between(CPU.least, CPU.most)]));
 }
 
-/** What is done to a pod of the API while it is there. */
-function ofPod(seed: number, action: Action): readonly Action[] {
+/** That a pod is to have more or less while it is there: by the API, or by a manifest that is written anew. */
+function resized(seed: number, action: Action, all: readonly Action[]): readonly Action[] {
+  if (action.do !== 'apiCreate' && action.do !== 'writeManifest') return [];
+  const { pod, atMs } = action;
+  if (pod.cpu === undefined) return [];
+  const { name, uid } = pod;
+  const dice = diceOf(seed, `${uid} ${action.do === 'writeManifest' ? atMs : ''}`, 'resize');
+  const times = dice.weighted([
+    [4, 0],
+    [4, 1],
+    [2, 3],
+  ] as const);
+  const done: Action[] = [];
+  for (let n = 0; n < times; n++) {
+    const thenMs = atMs + dice.between(200, 30_000);
+    const cpu = drawCpu(dice, pod);
+    if (action.do === 'apiCreate') done.push({ atMs: thenMs, do: 'apiResize', name, uid, cpu });
+    else if (isLeft(action.file, atMs, thenMs, all)) {
+      done.push({ atMs: thenMs, do: 'writeManifest', file: action.file, pod: { ...pod, cpu } });
+    }
+  }
+  return done;
+}
+
+/** Whether nobody else touches a manifest between two instants. */
+function isLeft(file: string, fromMs: number, toMs: number, all: readonly Action[]): boolean {
+  return all.every((other) => !('file' in other) || other.file !== file || other.atMs <= fromMs || other.atMs > toMs);
+}
+
+function debugged(seed: number, action: Action, likely: number): readonly Action[] {
   if (action.do !== 'apiCreate') return [];
   const { pod, atMs } = action;
   const { name, uid } = pod;
-  const dice = diceOf(seed, uid, 'resize');
-  const resizes =
-    pod.cpu === undefined
-      ? 0
-      : dice.weighted([
-          [4, 0],
-          [4, 1],
-          [2, 3],
-        ] as const);
-  const done: Action[] = [];
-  for (let n = 0; n < resizes; n++) {
-    done.push({ atMs: atMs + dice.between(200, 30_000), do: 'apiResize', name, uid, cpu: drawCpu(dice, pod) });
-  }
-  if (dice.chance(0.3)) {
-    const exitAfterMs = dice.between(0, 20_000);
-    const container: ContainerPlan = { name: 'debug', runs: [dice.chance(0.5) ? {} : { exitAfterMs }], version: 1 };
-    done.push({ atMs: atMs + dice.between(200, 30_000), do: 'apiDebug', name, uid, container });
-  }
-  return done;
+  const dice = diceOf(seed, uid, 'debug');
+  if (!dice.chance(likely)) return [];
+  const exitAfterMs = dice.between(0, 20_000);
+  const container: ContainerPlan = { name: 'debug', runs: [dice.chance(0.5) ? {} : { exitAfterMs }], version: 1 };
+  return [{ atMs: atMs + dice.between(200, 30_000), do: 'apiDebug', name, uid, container }];
 }
 
 function ofNode(dice: Dice): readonly Action[] {
   const actions: Action[] = [];
   for (let n = dice.between(0, 2); n > 0; n--) {
-    actions.push({ atMs: dice.between(5000, 60_000), do: 'pressure', forMs: dice.between(1000, 40_000) });
+    const of = dice.weighted([
+      [2, 'memory'],
+      [1, 'disk'],
+    ] as const);
+    const unused = of === 'disk' && dice.chance(0.4);
+    actions.push({ atMs: dice.between(5000, 60_000), do: 'pressure', of, unused, forMs: dice.between(1000, 40_000) });
   }
   if (dice.chance(0.3)) {
     const fault = { kind: 'error', code: dice.pick(['UNAVAILABLE', 'UNKNOWN'] as const) } as const;

@@ -14,6 +14,12 @@ const POD_PREFIX = 'pod';
 export class MemoryCgroups implements CgroupManager {
   readonly version = 2;
   readonly #groups = new Map<string, Partial<GroupLimits>>([['/', {}]]);
+  readonly #onRemoved: (podUid: string) => void;
+
+  /** @param onRemoved told of a pod whose group is about to be gone */
+  constructor(onRemoved: (podUid: string) => void = () => {}) {
+    this.#onRemoved = onRemoved;
+  }
 
   /** The UIDs of the pods that have a group. */
   get podUids(): readonly string[] {
@@ -54,6 +60,8 @@ export class MemoryCgroups implements CgroupManager {
 
   async destroy(name: readonly string[]): Promise<void> {
     const path = this.path(name);
+    const uid = this.#groups.has(path) ? podUidOfPath(path) : undefined;
+    if (uid !== undefined) this.#onRemoved(uid);
     for (const other of [...this.#groups.keys()]) {
       if (other === path || other.startsWith(`${path}/`)) this.#groups.delete(other);
     }

@@ -1,23 +1,33 @@
 import type { Clock } from '@node-agent/async';
 import type { EvictionStats } from '@node-agent/eviction';
 
-const MEMORY_BYTES = 2 ** 34;
+const CAPACITY_BYTES = 2 ** 34;
 const SHORT_BYTES = 2 ** 20;
 /** Of what has to be available on a simulated node. */
-export const EVICTION_HARD: Readonly<Record<string, string>> = { 'memory.available': '100Mi' };
+export const EVICTION_HARD: Readonly<Record<string, string>> = {
+  'memory.available': '100Mi',
+  'nodefs.available': '100Mi',
+};
+
+/** What a node may be short of. */
+export type Scarce = 'memory' | 'disk';
+export const SCARCE: readonly Scarce[] = ['memory', 'disk'];
 
 /** Figures that a kubelet got. */
 export interface Figures {
-  readonly short: boolean;
+  /** What there is too little of. */
+  readonly short: Readonly<Record<Scarce, boolean>>;
   /** When they were measured, in time since the start. */
   readonly measuredAtMs: number;
 }
 
-/** How much memory the machine has, and what is measured of it: now, or from time to time only. */
+/** How much memory and disk the machine has left, and what is measured of it: now, or from time to time only. */
 export class Pressure {
   readonly #clock: Clock;
   readonly #everyMs: number;
-  #untilMs = -1;
+  readonly #untilMs: Record<Scarce, number> = { memory: -1, disk: -1 };
+  /** An image that nobody uses is what takes the disk. */
+  #isUnusedImage = false;
   #last: (Figures & { readonly time: string }) | undefined;
 
   constructor(clock: Clock, everyMs: number) {
@@ -25,14 +35,20 @@ export class Pressure {
     this.#everyMs = everyMs;
   }
 
-  /** Memory is short for so long. */
-  begin(forMs: number): void {
-    this.#untilMs = Math.max(this.#untilMs, this.#clock.monotonic() + forMs);
+  /** There is too little of it for so long. @param unused that is so for an image that nobody uses, and it helps to remove that */
+  begin(of: Scarce, forMs: number, unused: boolean): void {
+    this.#untilMs[of] = Math.max(this.#untilMs[of], this.#clock.monotonic() + forMs);
+    if (of === 'disk') this.#isUnusedImage = unused;
   }
 
-  /** There is enough of it again. */
+  /** An image is being removed. */
+  imageGoes(): void {
+    if (this.#isUnusedImage) this.#untilMs.disk = -1;
+  }
+
+  /** There is enough of everything again. */
   end(): void {
-    this.#untilMs = -1;
+    for (const of of SCARCE) this.#untilMs[of] = -1;
   }
 
   /** The figures that there are now. */
@@ -40,11 +56,13 @@ export class Pressure {
     const nowMs = this.#clock.monotonic();
     if (this.#last === undefined || nowMs - this.#last.measuredAtMs >= this.#everyMs) {
       const time = new Date(this.#clock.now()).toISOString();
-      this.#last = { short: nowMs < this.#untilMs, measuredAtMs: nowMs, time };
+      const { memory, disk } = this.#untilMs;
+      this.#last = { short: { memory: nowMs < memory, disk: nowMs < disk }, measuredAtMs: nowMs, time };
     }
     const { short, measuredAtMs, time } = this.#last;
-    const availableBytes = short ? SHORT_BYTES : MEMORY_BYTES / 2;
-    const memory = { time, availableBytes, workingSetBytes: MEMORY_BYTES - availableBytes };
-    return { figures: { short, measuredAtMs }, summary: { node: { memory }, pods: [] } };
+    const left = (of: Scarce): number => (short[of] ? SHORT_BYTES : CAPACITY_BYTES / 2);
+    const memory = { time, availableBytes: left('memory'), workingSetBytes: CAPACITY_BYTES - left('memory') };
+    const fs = { time, availableBytes: left('disk'), capacityBytes: CAPACITY_BYTES };
+    return { figures: { short, measuredAtMs }, summary: { node: { memory, fs }, pods: [] } };
   }
 }

@@ -10,7 +10,7 @@ import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { MemoryMounter } from './memory-mounter.ts';
-import { Pressure } from './pressure.ts';
+import { Pressure, type Scarce } from './pressure.ts';
 import { ProbeTargets } from './probe-targets.ts';
 
 /** Where manifests are. */
@@ -24,6 +24,10 @@ export const MANIFEST_URL = 'http://manifests.example/pods';
 /** What is nobody's business: links lead to it. */
 export const OUTSIDE_DIRECTORY = '/srv/outside';
 
+/** What no pod asks for. */
+const UNUSED_IMAGE = 'registry.example/unused:1';
+/** Where the runtime says that its images are. */
+const IMAGES_DIRECTORY = '/var/lib/fake-cri/images';
 const SLOW_PULL_MS = 45_000;
 /** How many of the starts that are broken off leave a task behind: far more than with a real runtime. */
 const LEAKS = 0.7;
@@ -60,19 +64,23 @@ export class World {
   /** Whether starts that are broken off leave no task behind any more: a start of before may end when all other faults are over. */
   leaksOver = false;
 
-  /** @param tell told of each start, signal and end of a container */
+  /**
+   * @param tell told of each start, signal and end of a container
+   * @param tellGroup told of a pod whose group is about to be gone
+   */
   constructor(
     seed: number,
     plan: NodePlan,
     tell: (kind: LifeEvent, life: Life) => void,
     tellRequest: (request: ApiRequest) => void,
+    tellGroup: (podUid: string) => void,
   ) {
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
     const { resources } = plan;
     this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs);
-    this.cgroups = resources && new MemoryCgroups();
+    this.cgroups = resources && new MemoryCgroups(tellGroup);
     const sandboxes = new Map<string, string>();
     this.ledger = new Ledger({
       clock: this.clock,
@@ -100,9 +108,8 @@ export class World {
 
   /** Makes the directories that a machine has. */
   async prepare(): Promise<void> {
-    for (const directory of [MANIFEST_DIRECTORY, ROOT_DIRECTORY, POD_LOGS_DIRECTORY, '/var/log/containers']) {
-      await this.fs.mkdir(directory);
-    }
+    const all = [MANIFEST_DIRECTORY, ROOT_DIRECTORY, POD_LOGS_DIRECTORY, IMAGES_DIRECTORY, '/var/log/containers'];
+    for (const directory of all) await this.fs.mkdir(directory);
     await this.fs.mkdir('/mnt/foreign');
     this.fs.mount('/mnt/foreign');
     await this.fs.mkdir(FOREIGN_DIRECTORY);
@@ -110,6 +117,12 @@ export class World {
     await this.fs.writeFile(`${OUTSIDE_DIRECTORY}/kept`, 'kept');
     await this.fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
+  }
+
+  /** The machine is short of something for so long. @param unused that is for an image that nobody uses, which is there from now on */
+  beginPressure(of: Scarce, forMs: number, unused: boolean): void {
+    if (unused) this.runtime.addImage({ tags: [UNUSED_IMAGE] });
+    this.pressure?.begin(of, forMs, unused);
   }
 
   /** Serves this at the manifest URL from now on. */
