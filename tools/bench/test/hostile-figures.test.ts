@@ -19,6 +19,14 @@ test('figures of both kubelets are told beside each other, and what never came a
   expect(hostileFigures(ours, undefined)[0]?.go).toBeUndefined();
 });
 
+test('there is no ratio to a figure at or below zero', () => {
+  const figures = hostileFigures(
+    new Map([['files', { ...harm, cpuSeconds: -0.1 }]]),
+    new Map([['files', { ...harm, peakBytes: -180_000, goneMs: 0 }]]),
+  );
+  expect(figures.map(({ ratio }) => ratio)).toEqual([undefined, undefined, 1, undefined]);
+});
+
 test('each kind is of pods that are Ready once their harm is done', () => {
   for (const kind of HOSTILE_KINDS) {
     expect(kind.script).toContain('ready');

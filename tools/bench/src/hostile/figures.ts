@@ -7,7 +7,7 @@ export interface HostileFigure {
   readonly figure: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** Ours over Go's, where both came to an end. */
+  /** Ours over Go's, where both came to an end and cost anything. */
   readonly ratio: number | undefined;
 }
 
@@ -27,10 +27,16 @@ export function hostileFigures(
     FIGURES.map(([figure, of]) => {
       const theirs = go?.get(kind);
       const values = { go: theirs && of(theirs), ours: of(harm) };
-      const ratio = values.go && values.ours / values.go;
-      return { kind, figure, ...values, ratio: Number.isFinite(ratio) ? ratio : undefined };
+      return { kind, figure, ...values, ratio: ratioOf(values.ours, values.go) };
     }),
   );
+}
+
+/** What is measured against what was before may come out at nothing, or less: then there is none. */
+function ratioOf(ours: number, go: number | undefined): number | undefined {
+  if (go === undefined || !(go > 0) || !(ours > 0)) return undefined;
+  const ratio = ours / go;
+  return Number.isFinite(ratio) ? ratio : undefined;
 }
 
 /** The figures under the name of each kind. */
