@@ -32,7 +32,9 @@ export function compare(cases: readonly Case[], go: Found, ours: Found): Compari
 
 function judged(of: string, difference: Difference): Judged {
   const text = `${of}: ${difference.path}`;
-  return { ...difference, of, purpose: onPurpose.find(({ pattern }) => pattern.test(text)) };
+  const theirs = JSON.stringify(difference.go) ?? '';
+  const purpose = onPurpose.find(({ pattern, go }) => pattern.test(text) && (go?.test(theirs) ?? true));
+  return { ...difference, of, purpose };
 }
 
 function documentsOf(cases: readonly Case[], found: Found): ReadonlyMap<string, Json> {

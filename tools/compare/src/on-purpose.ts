@@ -2,6 +2,8 @@
 export interface Purpose {
   /** On `POD: PATH`. */
   readonly pattern: RegExp;
+  /** On the Go kubelet's value, as JSON; any where absent. */
+  readonly go?: RegExp;
   readonly why: string;
 }
 
@@ -34,5 +36,14 @@ export const onPurpose: readonly Purpose[] = [
   {
     pattern: /^node: events\..*NodeReady/,
     why: 'upstream registers the node before it knows whether it is ready; here it is registered as ready',
+  },
+  {
+    pattern: /^node: events\..*InvalidDiskCapacity/,
+    why: "upstream asks for the size of the images' disk before it has looked at it, and tells of 0; here it is looked at first",
+  },
+  {
+    pattern: /: status\.resources\.limits(\.memory)?$/,
+    go: /"9007199254740988Ki"/,
+    why: 'with cgroup v1 a group without a limit has the greatest that can be counted, which upstream shows as a limit; here there is none',
   },
 ];
