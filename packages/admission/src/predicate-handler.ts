@@ -1,7 +1,7 @@
 import { isCriticalPod, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
-import { checkPredicates, firstRefusal, type Refusal, resourceRefusal } from './predicates.ts';
+import { checkPredicates, firstRefusal, type Misfit, type Refusal, resourceMisfit } from './predicates.ts';
 import type { Preemption } from './preemption.ts';
 import { rememberedRequests } from './resource-fit.ts';
 
@@ -22,7 +22,7 @@ export interface PredicateHandler {
    * @param others those that hold resources of the node (N1)
    */
   admit(pod: Pod, others: readonly Pod[], signal?: AbortSignal): Verdict | Promise<Verdict>;
-  /** Whether the node has room for a pod that runs, as it asks to be from now on. Where it runs is no longer asked. */
+  /** Whether the node has room for a pod that runs, as it asks to be from now on: for a critical one others are ended. Where it runs is no longer asked. */
   resize(pod: Pod, others: readonly Pod[]): Verdict;
 }
 
@@ -51,8 +51,7 @@ export function predicateHandler(
   const context = { taintComparisons, requestsOf: rememberedRequests(), heldBy };
   const verdict = (refusal: Refusal | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };
-  const check = (pod: Pod, others: readonly Pod[]): Verdict => {
-    const misfit = checkPredicates(pod, others, node(pod), context);
+  const answer = (pod: Pod, others: readonly Pod[], misfit: Misfit | undefined): Verdict => {
     if (misfit === undefined) return { admit: true };
     const [other] = misfit.refusals;
     if (preemption === undefined || !isCriticalPod(pod)) return { admit: false, ...firstRefusal(misfit) };
@@ -63,13 +62,15 @@ export function predicateHandler(
     };
     return { admit: false, ...firstRefusal(misfit), recover };
   };
+  const check = (pod: Pod, others: readonly Pod[]): Verdict =>
+    answer(pod, others, checkPredicates(pod, others, node(pod), context));
   const look = refresh && sharedInOneTurn(refresh);
   return {
     admit(pod, others, signal = new AbortController().signal) {
       if (look === undefined || isStaticPod(pod) || matchesNodeAffinity(pod, node(pod))) return check(pod, others);
       return look(signal).then(() => check(pod, others));
     },
-    resize: (pod, others) => verdict(resourceRefusal(pod, others, node(pod), context)),
+    resize: (pod, others) => answer(pod, others, resourceMisfit(pod, others, node(pod), context)),
   };
 }
 

@@ -96,15 +96,15 @@ function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, co
   return { short, refusals };
 }
 
-/** Why a node has not enough left for a pod beside the others; `undefined` where it has, and where nobody knows what it has. */
-export function resourceRefusal(
+/** What a node has not enough left of for a pod beside the others; `undefined` where it has, and where nobody knows what it has. */
+export function resourceMisfit(
   pod: Pod,
   others: readonly Pod[],
   node: AdmissionNode,
   context: Pick<PredicateContext, 'requestsOf' | 'heldBy'>,
-): Refusal | undefined {
-  const [short] = shortages(pod, others, node, context);
-  return short && insufficient(short);
+): Misfit | undefined {
+  const short = shortages(pod, others, node, context);
+  return short.length > 0 ? { short, refusals: [] } : undefined;
 }
 
 /** What a node has not enough of for a pod beside the others. */

@@ -41,6 +41,8 @@ export interface AllocationComponents extends PodResourceStateComponents {
   readonly recorder?: EventRecorder;
   readonly pods: AllocationPods;
   readonly admit: AdmitResize;
+  /** Told of pods that are to be synced where what was decided about them took its time; nobody is told where absent. */
+  readonly onDecided?: (uids: readonly string[]) => void;
 }
 
 /** What an {@link AllocationManager} is told. */
@@ -67,6 +69,7 @@ export class AllocationManager {
   readonly #actuated: PodResourceState;
   readonly #conditions: PodConditions;
   readonly #waiting: WaitingResizes;
+  #ending: AbortSignal = new AbortController().signal;
   /** Pods as granted, by UID: the same pod asked for again is the same object. */
   readonly #known = new Map<
     string,
@@ -74,7 +77,7 @@ export class AllocationManager {
   >();
 
   constructor(given: AllocationComponents, options: AllocationOptions) {
-    const { clock, logger, metrics, recorder, fs, pods, admit } = withDefaults(given);
+    const { clock, logger, metrics, recorder, fs, pods, admit, onDecided = () => {} } = withDefaults(given);
     this.#clock = clock;
     this.#logger = logger;
     this.#recorder = recorder;
@@ -85,7 +88,7 @@ export class AllocationManager {
     this.#actuated = new PodResourceState({ fs }, { directory, name: ACTUATED_PODS_STATE });
     this.#conditions = new PodConditions(clock, this.#metrics);
     this.#waiting = new WaitingResizes({
-      ...{ clock, logger, recorder, pods, admit, grants: this },
+      ...{ clock, logger, recorder, pods, admit, onDecided, grants: this, ending: () => this.#ending },
       ...{ metrics: this.#metrics, node: this.#node, conditions: this.#conditions },
     });
   }
@@ -93,9 +96,11 @@ export class AllocationManager {
   /**
    * Reads what an earlier process has written; to be called before anything else. A disk that fails is asked again each second: what
    * runs goes on meanwhile, and would not be known for what it was granted without that. Nothing is written before it has succeeded.
+   * @param signal aborted when all is to end: nobody is ended any more then for somebody's room
    * @throws AllocationError `Unreadable` where a file is not what was written; the signal's reason
    */
   async load(signal?: AbortSignal): Promise<void> {
+    if (signal !== undefined) this.#ending = signal;
     await Promise.all([this.#allocated, this.#actuated].map((state) => this.#loaded(state, signal)));
   }
 

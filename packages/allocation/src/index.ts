@@ -13,4 +13,4 @@ export { isResizeInProgress } from './resize-in-progress.ts';
 export { type ResizeOperation, resizeOperations } from './resize-operations.ts';
 export { compareResizes, type WaitingResize } from './resize-order.ts';
 export { type ResizeNode, type ResizeRefusal, resizeRefusal } from './resize-refusal.ts';
-export type { AdmitResize, AllocationPods, RetryTrigger } from './waiting-resizes.ts';
+export type { AdmitResize, AllocationPods, ResizeVerdict, RetryTrigger } from './waiting-resizes.ts';

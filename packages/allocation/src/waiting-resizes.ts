@@ -28,14 +28,22 @@ export interface AllocationPods {
   sourcesReady(): boolean;
 }
 
+/** Whether there is room for a pod as it asks to be, and why not. */
+export type ResizeVerdict =
+  | { readonly admit: true }
+  | {
+      readonly admit: false;
+      readonly reason: string;
+      readonly message: string;
+      /** Ends those who are in the way, where somebody may be; resolves when that is done, or says why not. Whether there is room then is asked anew. */
+      readonly recover?: (signal: AbortSignal) => Promise<ResizeVerdict>;
+    };
+
 /**
  * Whether there is room for a pod as it asks to be, beside the others as they were granted. Answers at once, so that nobody else
  * is given the same room meanwhile.
  */
-export type AdmitResize = (
-  pod: Pod,
-  others: readonly Pod[],
-) => { readonly admit: true } | { readonly admit: false; readonly reason: string; readonly message: string };
+export type AdmitResize = (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
 
 /** How long waiting resizes are let be, where nothing happens that may have made room. */
 const RETRY_MS = 180_000;
@@ -50,6 +58,10 @@ interface Components {
   readonly node: ResizeNode;
   readonly conditions: PodConditions;
   readonly grants: { allocated(pod: Pod): Pod; grant(pod: Pod): void };
+  /** Pods are to be synced, as what was decided about them took its time. */
+  readonly onDecided: (uids: readonly string[]) => void;
+  /** Aborted when the kubelet ends. */
+  readonly ending: () => AbortSignal;
 }
 
 /** The resizes that wait for room, and who of them gets it (`retryPendingResizes` in `pkg/kubelet/allocation/allocation_manager.go`). */
@@ -57,6 +69,8 @@ export class WaitingResizes {
   readonly #components: Components;
   /** The pods whose resize waits. */
   readonly #waiting = new Set<string>();
+  /** Pods for which others are being ended. */
+  readonly #recovering = new Set<string>();
   #retriedAtMs: number;
 
   constructor(components: Components) {
@@ -88,6 +102,14 @@ export class WaitingResizes {
 
   /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
   retry(trigger: RetryTrigger): readonly string[] {
+    return this.#retry(trigger);
+  }
+
+  /** @param recovered what came of ending others for a pod: nobody else is ended for it this time */
+  #retry(
+    trigger: RetryTrigger,
+    recovered?: { readonly uid: string; readonly verdict: ResizeVerdict },
+  ): readonly string[] {
     const { pods, clock, conditions, metrics } = this.#components;
     if (this.#waiting.size === 0 || !pods.sourcesReady()) return [];
     this.#retriedAtMs = clock.monotonic();
@@ -95,9 +117,9 @@ export class WaitingResizes {
     for (const pod of this.#inOrder()) {
       const { uid } = pod.metadata;
       const before = conditions.get(uid);
-      const granted = this.#try(pod);
+      const granted = this.#try(pod, uid === recovered?.uid ? recovered.verdict : undefined);
       const after = conditions.get(uid);
-      if (after.pending?.reason !== 'Deferred') this.#waiting.delete(uid);
+      if (after.pending?.reason !== 'Deferred' && !this.#recovering.has(uid)) this.#waiting.delete(uid);
       if (granted && before.pending?.reason === 'Deferred') metrics.acceptedLate.inc({ retry_trigger: trigger });
       if (granted || before !== after) changed.push(uid);
     }
@@ -131,7 +153,7 @@ export class WaitingResizes {
   }
 
   /** @returns whether the pod has now what it asks for, and had not before */
-  #try(pod: Pod): boolean {
+  #try(pod: Pod, recovered: ResizeVerdict | undefined): boolean {
     const { pods, conditions, grants, metrics, admit, node } = this.#components;
     const { uid } = pod.metadata;
     const granted = grants.allocated(pod);
@@ -148,11 +170,30 @@ export class WaitingResizes {
     const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
     const verdict = admit(pod, others);
     if (!verdict.admit) {
-      this.#putOff(pod, verdict);
+      // While it is seen to, it is not said to wait: upstream's kubelet stands still meanwhile.
+      if (this.#recovering.has(uid)) return false;
+      if (recovered === undefined && verdict.recover !== undefined) void this.#recover(pod, verdict.recover);
+      else this.#putOff(pod, recovered?.admit === false ? recovered : verdict);
       return false;
     }
     this.#grant(pod);
     return true;
+  }
+
+  /** Others are ended for the pod. Where what becomes free is another's by then, its resize waits as any other. */
+  async #recover(pod: Pod, recover: (signal: AbortSignal) => Promise<ResizeVerdict>): Promise<void> {
+    const { logger, ending, onDecided } = this.#components;
+    const { uid, name } = pod.metadata;
+    const signal = ending();
+    this.#recovering.add(uid);
+    let verdict: ResizeVerdict = { admit: true };
+    try {
+      verdict = await recover(signal);
+    } catch (err) {
+      if (!signal.aborted) logger.error({ err, podUid: uid, pod: name }, 'Failed to make room for the resize of a pod');
+    }
+    this.#recovering.delete(uid);
+    if (!signal.aborted) onDecided(this.#retry('pod_terminated', { uid, verdict }));
   }
 
   #grant(pod: Pod): void {

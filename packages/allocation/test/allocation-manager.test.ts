@@ -4,7 +4,7 @@ import { type Pod, podReference, podRequests, type RuntimePodStatus } from '@nod
 import { MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AllocationManager, type AllocationOptions } from '../src/index.ts';
+import { AllocationManager, type AllocationOptions, type ResizeVerdict } from '../src/index.ts';
 import { asking, exactly, makePod } from './pods.ts';
 
 /** A node of 4 CPUs, and what its kubelet knows. */
@@ -14,10 +14,15 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   const events = new MemoryEventRecorder(() => clock.now());
   const metrics = new MetricsRegistry();
   const pods = new Map<string, Pod>();
-  const node = { cpuMilli: 4000n, ready: true };
+  const node: {
+    cpuMilli: bigint;
+    ready: boolean;
+    recover?: (signal: AbortSignal) => Promise<ResizeVerdict>;
+  } = { cpuMilli: 4000n, ready: true };
+  const decided: string[] = [];
   const manager: AllocationManager = new AllocationManager(
     {
-      ...{ fs: files, clock, metrics, recorder: events },
+      ...{ fs: files, clock, metrics, recorder: events, onDecided: (uids) => decided.push(...uids) },
       pods: {
         active: () => [...pods.values()].map((pod) => manager.allocated(pod)),
         byUid: (uid) => pods.get(uid),
@@ -28,7 +33,9 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
         const cpu = [podRequests(pod), ...held].map((one) => one.get('cpu')?.milliValue() ?? 0n);
         const total = cpu.reduce((sum, milli) => sum + milli, 0n);
         const message = `${total} of ${node.cpuMilli}`;
-        return total <= node.cpuMilli ? { admit: true } : { admit: false, reason: 'OutOfcpu', message };
+        return total <= node.cpuMilli
+          ? { admit: true }
+          : { admit: false, reason: 'OutOfcpu', message, ...(node.recover && { recover: node.recover }) };
       },
     },
     { directory: '/root', ...options },
@@ -47,7 +54,7 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   const cpuOf = (pod: Pod): string | undefined => manager.allocated(pod).spec.containers[0]?.resources?.requests?.cpu;
   const told = (pod: Pod): string[] => events.eventsOf(podReference(pod)).map(({ reason }) => reason);
   const messages = (pod: Pod): string[] => events.eventsOf(podReference(pod)).map(({ message }) => message);
-  return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told, messages };
+  return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told, messages, decided };
 }
 
 describe('what an earlier process has written', () => {
@@ -221,6 +228,56 @@ describe('a resize', () => {
     expect([reasons('uid-a'), manager.hasWaiting]).toEqual([[], false]);
     manager.retain(new Set());
     expect(manager.hasGrant('uid-a')).toBe(false);
+  });
+});
+
+describe('a resize that others are ended for', () => {
+  test('is not said to wait meanwhile, and is granted when they have gone', async () => {
+    const { add, ask, cpuOf, reasons, told, pods, node, decided, manager } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    add(makePod('b', exactly('2', '1Gi')));
+    const { promise, resolve } = Promise.withResolvers<ResizeVerdict>();
+    let asked = 0;
+    node.recover = () => {
+      asked++;
+      return promise;
+    };
+    const larger = asking(a, exactly('3', '1Gi'));
+    expect(ask(larger)).toEqual([]);
+    manager.retry('pods_added');
+    expect([cpuOf(larger), reasons('uid-a'), manager.hasWaiting, asked]).toEqual(['1', [], true, 1]);
+    pods.delete('uid-b');
+    resolve({ admit: true });
+    await promise;
+    await Promise.resolve();
+    expect([cpuOf(larger), decided, told(larger)]).toEqual(['3', ['uid-a'], ['ResizeStarted']]);
+    expect(manager.hasWaiting).toBe(false);
+  });
+
+  test('N1: waits where somebody else has what became free, and nobody is ended for it again at once', async () => {
+    const { add, ask, cpuOf, reasons, node, decided } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    add(makePod('b', exactly('2', '1Gi')));
+    let asked = 0;
+    node.recover = async () => {
+      asked++;
+      return { admit: true };
+    };
+    const larger = asking(a, exactly('3', '1Gi'));
+    ask(larger);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([cpuOf(larger), reasons('uid-a'), decided, asked]).toEqual(['1', ['Deferred'], ['uid-a'], 1]);
+  });
+
+  test('says why nobody could be ended', async () => {
+    const { add, ask, messages, manager, node } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    node.recover = async () => ({ admit: false, reason: 'UnexpectedAdmissionError', message: 'nobody' });
+    const larger = asking(a, exactly('9', '1Gi'));
+    ask(larger);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(manager.conditions('uid-a')).toMatchObject([{ reason: 'Deferred', message: 'nobody' }]);
+    expect(messages(larger)[0]).toMatch(/^Pod resize UnexpectedAdmissionError: /);
   });
 });
 

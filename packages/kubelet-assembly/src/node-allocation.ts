@@ -13,7 +13,7 @@ export interface AllocationParts {
   /** Made later. */
   readonly admitHandlers: () => readonly AdmitHandler[];
   /** Made later. */
-  readonly kubelet: () => Pick<Kubelet, 'activePods'>;
+  readonly kubelet: () => Pick<Kubelet, 'activePods' | 'syncPods'>;
 }
 
 /** What pods were granted of the node, and the resizes that wait for room in it. */
@@ -32,6 +32,7 @@ export function nodeAllocation(
         byUid: (uid) => podManager.getPodByUid(uid),
         sourcesReady: () => podConfig.seenAllSources(),
       },
+      onDecided: (uids) => kubelet().syncPods(uids),
       admit(pod, others) {
         for (const handler of admitHandlers()) {
           const verdict = handler.resize?.(pod, others) ?? { admit: true };

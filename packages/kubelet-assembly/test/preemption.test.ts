@@ -81,6 +81,23 @@ describe('a critical pod that does not fit', () => {
     await second.stop();
   });
 
+  test('N1: grows when who was in the way has ended', async () => {
+    const world = await makeWorld();
+    const { setPods, kubelet, status, stop } = startKubelet(world);
+    const [plain, critical] = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
+    setPods([plain, critical]);
+    await world.clock.advance(5000);
+    const larger = withCpu('critical', '1500m', CRITICAL);
+    setPods([plain, { ...larger, metadata: { ...larger.metadata, generation: 2 } }]);
+    await world.clock.advance(30_000);
+    expect(status.getPodStatus('uid-plain')).toMatchObject({ phase: 'Failed', reason: 'Preempting' });
+    const grown = kubelet.getPodByName('default', 'critical')?.status;
+    expect(grown?.containerStatuses?.[0]).toMatchObject({ restartCount: 0, allocatedResources: { cpu: '1500m' } });
+    expect(grown?.containerStatuses?.[0]?.resources?.requests).toEqual({ cpu: '1500m' });
+    expect(grown?.conditions?.filter(({ type }) => type.startsWith('PodResize'))).toEqual([]);
+    await stop();
+  });
+
   test('is rejected where only critical pods are in the way', async () => {
     const world = await makeWorld();
     const { setPods, status, stop } = startKubelet(world);

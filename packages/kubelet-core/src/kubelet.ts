@@ -65,7 +65,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
     const groups = new PodGroups({ ...dependencies, activePods: () => this.#handler.activePods() });
-    const syncAgain = (uid: string): void => this.#syncByUid(uid);
+    const syncAgain = (uid: string): void => this.syncPods([uid]);
     this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups, syncAgain });
     const syncer = this.#syncer;
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
@@ -205,6 +205,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return this.#handler.activePods();
   }
 
+  /** Pods that are to be looked at again, as something about them was decided. */
+  syncPods(uids: readonly string[]): void {
+    this.#handler.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
+  }
+
   /** All pods that this node should run, with the newest status that is known of each. */
   getPods(): readonly Pod[] {
     return this.#deps.podManager.getPods().map((pod) => this.#withStatus(pod));
@@ -257,11 +262,6 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     await runService(make(this), signal);
   }
 
-  #syncByUid(uid: string): void {
-    const pod = this.#deps.podManager.getPodByUid(uid);
-    if (pod !== undefined) this.#handler.handlePodSyncs([pod]);
-  }
-
   async #gate(signal: AbortSignal): Promise<void> {
     if (!(await this.#loop.runtimeHealthy(signal))) signal.throwIfAborted();
   }
@@ -303,7 +303,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
     if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
     logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');
-    this.#syncByUid(podUid);
+    this.syncPods([podUid]);
   }
 
   #noteProbe(podUid: string, containerId: string, kind: ProbeUpdate['kind'], result: ProbeUpdate['result']): void {
@@ -317,7 +317,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     const { podCache, containerGc, logger } = this.#deps;
     logger.trace({ ...event }, 'Sync loop PLEG event');
     this.#housekeeper.due();
-    if (event.type !== 'ContainerRemoved') this.#syncByUid(event.podUid);
+    if (event.type !== 'ContainerRemoved') this.syncPods([event.podUid]);
     if (event.type === 'ContainerDied' && event.containerId !== undefined) {
       const entry = podCache.get(event.podUid);
       if (entry !== undefined && entry.error === undefined) {
