@@ -24,8 +24,16 @@ type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'ngi
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Programs that specs call in agnhost's image, which its own Dockerfile installs. */
-const TOOLS = ['usr/bin/curl', 'bin/bash', 'usr/bin/ss', 'usr/bin/ipcs', 'usr/bin/dig', 'usr/bin/getent'];
+/** Programs that specs call in agnhost's image, which its own Dockerfile installs; `nc` is OpenBSD's. */
+const TOOLS = [
+  'usr/bin/curl',
+  'bin/bash',
+  'usr/bin/ss',
+  'usr/bin/ipcs',
+  'usr/bin/dig',
+  'usr/bin/getent',
+  'usr/bin/nc.openbsd',
+];
 
 /**
  * The images that the suites ask for, by repository. What the release's own Dockerfiles make of a distribution's packages is
@@ -128,7 +136,7 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
       text('etc/group', 'root:x:0:\nnobody:x:65534:\n'),
     ];
   },
-  tools: async () => (await hostPrograms(TOOLS)).entries,
+  tools: async () => [...(await hostPrograms(TOOLS)).entries, { path: 'usr/bin/nc', mode: 0o777, link: 'nc.openbsd' }],
   agnhost: async (from) => [
     await file('agnhost', from.programs.agnhost),
     { path: 'agnhost-2', mode: 0o777, link: 'agnhost' },
