@@ -57,7 +57,7 @@ function closingLines({ runs, inARow, seconds, compared }: Summary): string[] {
 }
 
 /** How long it took, by how long another kubelet took. */
-export function ratioText(seconds: number, compared: NonNullable<Summary['compared']>): string {
+function ratioText(seconds: number, compared: NonNullable<Summary['compared']>): string {
   return `${(seconds / compared.seconds).toFixed(2)} of the wall time of the ${compared.kubelet} (${seconds} s and ${compared.seconds} s)`;
 }
 
