@@ -59,6 +59,8 @@ export function nodeArguments(places: {
     // Images are pulled when they are asked for, and then as anybody pulls them.
     '--prepull-images=false',
     '--stop-services=false',
+    // Specs that end the runtime find it by its name; that file would be the machine's.
+    '--container-runtime-pid-file=',
     `--report-dir=${places.output}`,
   ];
 }

@@ -4,6 +4,7 @@ import { namespaceOf } from '../src/evidence.ts';
 import { page } from '../src/page.ts';
 import { readReport, regressions, type SuiteResult } from '../src/specs.ts';
 import { counts, type PageFacts, type Run, summary } from '../src/summary.ts';
+import { unfitReason } from '../src/unfit.ts';
 
 const spec = (text: string, State: string, more: object = {}): object => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
@@ -130,6 +131,18 @@ test('what no kubelet passes on a machine is no failure, unless another one pass
   );
   expect(text2).toContain('2 runs in a row without a failure');
   expect(text2).not.toContain('### Failed');
+});
+
+test('what a rule excuses is named by it, and nothing else is', () => {
+  const machine = { dummyLinks: true };
+  const excused = [
+    '[sig-node] ImageGarbageCollect [Serial] [NodeConformance] when ImageMaximumGCAge is set should GC unused images',
+    '[sig-node] ImageGCNoEviction [Slow] [Serial] [Disruptive] [Feature:Eviction] when we run containers',
+  ];
+  for (const name of excused) expect(unfitReason({ name }, machine), name).toContain('digest');
+  for (const name of ['[sig-node] GarbageCollect [Serial] Garbage Collection Test', '[sig-node] InodeEviction', '']) {
+    expect(unfitReason({ name }, machine), name).toBeUndefined();
+  }
 });
 
 test('a document keeps the parts of other selections, in the order of the selections', () => {

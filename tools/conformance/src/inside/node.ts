@@ -33,6 +33,8 @@ const SUBNET = '10.88.0.0/16';
 /** Addresses of services: specs make hundreds of them at once. */
 const SERVICE_SUBNET = '10.96.0.0/16';
 const READY_MS = 90_000;
+/** `RestartSec` of containerd.service. */
+const RUNTIME_RESTART_MS = 5_000;
 
 /** A cluster of one node: a real control plane, a real containerd, and the kubelet that is looked at. */
 export class ConformanceNode {
@@ -81,6 +83,7 @@ export class ConformanceNode {
   /** Starts the runtime alone, with the images that are there first. @throws Error naming what does not start */
   async startRuntime(signal: AbortSignal): Promise<void> {
     await this.containerd.start();
+    void this.#keepRuntime();
     // Where specs look for the handlers that the runtime has.
     await copyFile(join(this.#options.directory, 'c', 'config.toml'), '/etc/containerd/config.toml');
     const { images } = this.#options;
@@ -89,6 +92,20 @@ export class ConformanceNode {
       for (const image of images) await cri.pullImage({ image: { image } }, signal);
     } finally {
       await cri.close();
+    }
+  }
+
+  /** Starts the runtime again whenever it has ended, as the unit that containerd comes with does: there are specs that kill it. */
+  async #keepRuntime(): Promise<void> {
+    for (;;) {
+      await this.containerd.exit;
+      await new Promise((resolve) => setTimeout(resolve, RUNTIME_RESTART_MS));
+      try {
+        await this.containerd.startProcess();
+      } catch (error) {
+        process.stderr.write(`conformance: ${String(error)}\n`);
+        return;
+      }
     }
   }
 
