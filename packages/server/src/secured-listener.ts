@@ -49,6 +49,8 @@ export interface ServerLimits {
   readonly receiveMs?: number;
   /** How long an answer may take to be made, and to be taken by the client, in milliseconds; 60 s by default. Not for streams. */
   readonly answerMs?: number;
+  /** How long the client of a streamed answer may take nothing of what waits for it, in milliseconds; 4 hours by default. */
+  readonly stallMs?: number;
 }
 
 /** How long a connection without a request is kept, as upstream. */
@@ -81,6 +83,7 @@ export class SecuredListener {
       maxHeaderBytes: 256 * 1024,
       receiveMs: 10_000,
       answerMs: 60_000,
+      stallMs: 14_400_000,
       ...limits,
     };
     this.#ledger = new ConnectionLedger(this.#limits.maxStrangers);
@@ -201,7 +204,7 @@ export class SecuredListener {
     response.on('error', () => {});
     response.once('close', () => link.abort(new ServerError('Ended', 'the client has gone')));
     const { clock, logger } = this.#components;
-    const { answerMs } = this.#limits;
+    const { answerMs, stallMs } = this.#limits;
     const deadline = new AnswerDeadline(clock, answerMs, link);
     const body = async (limitBytes: number): Promise<Buffer | undefined> => {
       askForBody();
@@ -214,7 +217,7 @@ export class SecuredListener {
     if (response.destroyed || response.closed) return;
     // The handshake of a new connection is held against the authorities that are believed by then.
     const closing = answer.status === 401 && exchange.certificate !== undefined;
-    await sendAnswer(answer, request, response, { clock, answerMs, closing });
+    await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });
   }
 
   async #upgrade(

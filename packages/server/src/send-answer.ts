@@ -1,11 +1,10 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { abortable, type Clock, type LinkedAbort, type Timer } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import type { Answer } from './exchange.ts';
 import { type Reply, text } from './reply.ts';
+import { sendStream } from './send-stream.ts';
 
 /** The time that an answer may take to be made. */
 export class AnswerDeadline {
@@ -52,6 +51,8 @@ interface Sending {
   readonly clock: Pick<Clock, 'setTimer'>;
   /** How long the client may take to take it, where it is no stream. */
   readonly answerMs: number;
+  /** As long, of a stream, since it has last taken something of it. */
+  readonly stallMs: number;
   /** Whether the connection is closed after it. */
   readonly closing: boolean;
 }
@@ -61,7 +62,7 @@ export async function sendAnswer(
   answer: Answer,
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
-  { clock, answerMs, closing }: Sending,
+  { clock, answerMs, stallMs, closing }: Sending,
 ): Promise<void> {
   const isHttp1 = request.httpVersionMajor === 1;
   // A body that nobody wants is not read to its end.
@@ -73,7 +74,7 @@ export async function sendAnswer(
     writeHead(response, answer.status, { ...answer.headers, ...connection });
     if ('flushHeaders' in response) response.flushHeaders();
     if (isHead) response.end();
-    else await pipeline(Readable.from(answer.stream, { highWaterMark: 1 }), response).catch(() => response.destroy());
+    else await sendStream(answer.stream, response, { clock, stallMs });
     return;
   }
   const body = 'bytes' in answer ? answer.bytes : answer.body;

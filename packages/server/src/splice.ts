@@ -1,32 +1,54 @@
 import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '@node-agent/async';
+import type { LastWord } from './last-word.ts';
 
 export interface SpliceOptions {
   /** How long both may be silent, in milliseconds. */
   readonly idleMs: number;
   /** How long one may be silent after the other has ended, in milliseconds. */
   readonly lingerMs: number;
+  /** What the client may be told when all of it is to end; nothing where absent. */
+  readonly lastWord?: LastWord | undefined;
 }
+
+/** How long a client has to take the last word. */
+const LAST_WORD_MS = 1000;
 
 /**
  * Hands on what comes from each of two connections to the other, byte for byte, no faster than it is taken, until both have
  * ended (W2): an end of one is handed on while the other has more to say; a break of one breaks the other off. Resolves when
- * both are closed.
+ * both are closed. When `signal` ends it, the client gets a last word between two frames, and none in the midst of one.
  */
 export function splice(
   client: Duplex,
   runtime: Duplex,
   clock: Pick<Clock, 'monotonic' | 'setTimer'>,
-  { idleMs, lingerMs }: SpliceOptions,
+  { idleMs, lingerMs, lastWord }: SpliceOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let lastMs = clock.monotonic();
   let timer: Timer | undefined;
   let isEnding = false;
+  /** Whether the client has had its last word. */
+  let isOver = false;
   const breakOff = (): void => {
     client.destroy();
     runtime.destroy();
+  };
+  const end = (): void => {
+    const word = client.writable ? lastWord?.word : undefined;
+    if (word === undefined) {
+      breakOff();
+      return;
+    }
+    isOver = true;
+    runtime.destroy();
+    client.end(word);
+    // What it says still is not listened to, but its end is.
+    client.resume();
+    timer?.cancel();
+    timer = clock.setTimer(LAST_WORD_MS, breakOff);
   };
   const watch = (): void => {
     timer?.cancel();
@@ -37,16 +59,19 @@ export function splice(
   const close = (): void => {
     if (!client.closed || !runtime.closed) return;
     timer?.cancel();
-    signal.removeEventListener('abort', breakOff);
+    signal.removeEventListener('abort', end);
     resolve();
   };
   const handOn = (from: Duplex, to: Duplex): void => {
     from.on('data', (chunk: Buffer) => {
+      if (isOver) return;
       lastMs = clock.monotonic();
+      if (from === runtime) lastWord?.see(chunk);
       if (to.writable && !to.write(chunk)) from.pause();
     });
     to.on('drain', () => from.resume());
     from.on('end', () => {
+      if (isOver) return;
       isEnding = true;
       lastMs = clock.monotonic();
       to.end();
@@ -55,6 +80,10 @@ export function splice(
     from.on('error', () => to.destroy());
     from.on('close', () => {
       // What it said before is handed on still; that it heard the rest cannot be.
+      if (isOver && from === runtime) {
+        close();
+        return;
+      }
       if (from.readableEnded && to.writable) to.end(() => to.destroy());
       else if (from.readableEnded && !to.writableFinished) to.once('finish', () => to.destroy());
       else to.destroy();
@@ -65,7 +94,7 @@ export function splice(
   handOn(runtime, client);
   if (signal.aborted || client.destroyed || runtime.destroyed) breakOff();
   else {
-    signal.addEventListener('abort', breakOff, { once: true });
+    signal.addEventListener('abort', end, { once: true });
     watch();
   }
   close();

@@ -2,6 +2,7 @@ import type { Clock } from '@node-agent/async';
 import { findContainer, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from './call.ts';
+import { lastWordOf } from './last-word.ts';
 import { type Reply, text } from './reply.ts';
 import { type Running, readySandbox, runningContainer } from './running-container.ts';
 import { dialRuntime } from './runtime-dial.ts';
@@ -93,7 +94,9 @@ async function stream(
     connection.write(dialled.head);
     if (dialled.rest.length > 0) connection.write(dialled.rest);
     if (rest.length > 0) dialled.connection.write(rest);
-    await splice(connection, dialled.connection, clock, { idleMs, lingerMs: LINGER_MS }, signal);
+    const lastWord = lastWordOf(call.headers.upgrade);
+    lastWord?.see(dialled.rest);
+    await splice(connection, dialled.connection, clock, { idleMs, lingerMs: LINGER_MS, lastWord }, signal);
     return undefined;
   } catch (err) {
     signal.throwIfAborted();

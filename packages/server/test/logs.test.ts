@@ -1,3 +1,5 @@
+import { connect as connectHttp2 } from 'node:http2';
+import { FakeClock } from '@node-agent/async/testing';
 import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -244,4 +246,77 @@ describe('/containerLogs', () => {
     await expect(ask(port, PATH)).rejects.toThrow();
     await expect(ask(port, `${PATH}?follow=true`)).rejects.toThrow();
   });
+
+  it.each([
+    ['HTTP/1.1', undefined],
+    ['HTTP/2', ['h2']],
+  ])(
+    'K4: a client that reads nothing of 1 GB costs no more than what is on its way, and is let go (%s)',
+    async (_name, protocols) => {
+      const piece = Buffer.alloc(64 * 1024, 'x');
+      let given = 0;
+      let isOpen = false;
+      const clock = new FakeClock();
+      const endpoints = logEndpoints({
+        getPodByName: () => running,
+        async *readLog() {
+          isOpen = true;
+          try {
+            for (; given < 2 ** 30; given += piece.length) yield { data: piece };
+          } finally {
+            isOpen = false;
+          }
+        },
+      });
+      const limits = { stallMs: 600_000 };
+      const server = await startSecured(
+        serving,
+        { anonymous: true, authorization: alwaysAllow, endpoints, clock },
+        { limits },
+      );
+      ends.push(() => server.end());
+      const before = process.memoryUsage().rss;
+      let isClosed = false;
+      let readAgain: () => unknown = () => {};
+      if (protocols === undefined) {
+        const socket = await rawConnection(server.port);
+        socket.once('close', () => {
+          isClosed = true;
+        });
+        socket.write(`GET ${PATH}?follow=true HTTP/1.1\r\nHost: x\r\n\r\n`);
+        socket.pause();
+        readAgain = () => socket.resume();
+        ends.unshift(async () => void socket.destroy());
+      } else {
+        const session = connectHttp2(`https://127.0.0.1:${server.port}`, { rejectUnauthorized: false });
+        session.on('error', () => {});
+        const stream = session.request({ ':path': `${PATH}?follow=true` });
+        stream.on('error', () => {});
+        readAgain = () => stream.resume();
+        stream.once('close', () => {
+          isClosed = true;
+        });
+        ends.unshift(async () => session.destroy());
+      }
+      await vi.waitFor(() => expect(isOpen).toBe(true));
+      let last = -1;
+      await vi.waitFor(
+        () => {
+          const isStill = given === last;
+          last = given;
+          expect(isStill).toBe(true);
+        },
+        { interval: 300, timeout: 10_000 },
+      );
+      // What sockets of the loopback hold is the kernel's.
+      expect(given).toBeLessThan(24 * 2 ** 20);
+      expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
+      expect(isOpen).toBe(true);
+      await clock.advance(600_000);
+      await vi.waitFor(() => expect(isOpen).toBe(false));
+      // A client that reads again sees that it was cut.
+      readAgain();
+      await vi.waitFor(() => expect(isClosed).toBe(true));
+    },
+  );
 });

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request as plainRequest } from 'nod
 import { request } from 'node:https';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Clock, seededRandom } from '@node-agent/async';
+import { type Clock, seededRandom, systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, RuntimeContainer, RuntimePod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
@@ -425,6 +425,27 @@ describe('streams', () => {
     socket.resume();
     await server.end();
     await ended;
+    await vi.waitFor(() => expect(runtime.sockets.size).toBe(0));
+  });
+
+  it.each([
+    ['between frames', Buffer.of(0, 0, 0, 5, 0, 0, 0, 2, 1, 2), 'word'],
+    ['in the midst of one', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
+  ])('get a last word with the end of the server %s', async (_where, sent, expected) => {
+    const runtime = await streamingServer((socket) => {
+      socket.write(Buffer.concat([Buffer.from(SWITCHING), sent]));
+      socket.on('end', () => socket.end()).resume();
+    });
+    const server = await start(runtime.url, { streamClock: systemClock });
+    const { socket, head } = await upgraded(server.port, EXEC);
+    const chunks = [head];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    socket.on('end', () => socket.end());
+    await vi.waitFor(() => expect(Buffer.concat(chunks)).toHaveLength(sent.length));
+    await Promise.all([server.end(), closed]);
+    const goAway = Buffer.of(0x80, 3, 0, 7, 0, 0, 0, 8, 0, 0, 0, 5, 0, 0, 0, 0);
+    expect(Buffer.concat(chunks)).toEqual(expected === 'word' ? Buffer.concat([sent, goAway]) : sent);
     await vi.waitFor(() => expect(runtime.sockets.size).toBe(0));
   });
 });

@@ -1,0 +1,55 @@
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+import type { Clock } from '@node-agent/async';
+import type { StreamedReply } from './exchange.ts';
+
+interface Sending {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** How long the client may take nothing of what waits for it. */
+  readonly stallMs: number;
+}
+
+/**
+ * Sends the body of an answer as it comes, no more of it than the client takes, and is done when the client has all of it, or is
+ * gone. What breaks breaks the answer off, and so does a client that takes nothing any more.
+ */
+export async function sendStream(
+  stream: StreamedReply['stream'],
+  response: ServerResponse | Http2ServerResponse,
+  sending: Sending,
+): Promise<void> {
+  try {
+    for await (const chunk of stream) {
+      if (response.destroyed) return;
+      if (chunk.length > 0 && !write(response, chunk)) await taken(response, 'drain', sending);
+      if (response.destroyed) return;
+    }
+    response.end();
+    if (!response.writableFinished) await taken(response, 'finish', sending);
+  } catch {
+    response.destroy();
+  }
+}
+
+function write(response: ServerResponse | Http2ServerResponse, chunk: Uint8Array): boolean {
+  return 'stream' in response ? response.write(chunk) : response.write(chunk);
+}
+
+function taken(
+  response: ServerResponse | Http2ServerResponse,
+  event: 'drain' | 'finish',
+  { clock, stallMs }: Sending,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(stallMs, () => response.destroy());
+    const done = (): void => {
+      timer.cancel();
+      response.off(event, done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on(event, done);
+    response.on('close', done);
+    if (response.closed) done();
+  });
+}
