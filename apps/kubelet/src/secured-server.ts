@@ -145,6 +145,7 @@ export async function securedServer(
         address: configuration.address,
         port: configuration.port,
         debugging: configuration.enableDebuggingHandlers,
+        limits: { stallMs: configuration.streamingConnectionIdleTimeoutMs },
         tls: {
           cipherSuites: configuration.tlsCipherSuites,
           minVersion: configuration.tlsMinVersion,

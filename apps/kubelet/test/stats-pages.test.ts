@@ -1,0 +1,65 @@
+import { FakeClock } from '@node-agent/async/testing';
+import type { StatsProvider } from '@node-agent/stats';
+import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
+import { expect, test } from 'vitest';
+import { NodePages } from '../src/stats-pages.ts';
+
+type PodMetrics = Awaited<ReturnType<StatsProvider['podMetrics']>>;
+
+/** Pages of a node whose runtime answers as `answer` says. */
+function pagesOf(answer: (signal: AbortSignal) => Promise<PodMetrics>) {
+  const clock = new FakeClock();
+  const metrics = new MetricsRegistry();
+  metrics.gauge({ name: 'up', help: 'up' }).set({}, 1);
+  const pages = new NodePages({ clock, logger: silentLogger, metrics });
+  let asked = 0;
+  const stats = {
+    podMetrics: (signal: AbortSignal) => {
+      asked++;
+      return answer(signal);
+    },
+  };
+  pages.join(stats as unknown as StatsProvider);
+  const { signal } = new AbortController();
+  return { clock, asked: () => asked, scrape: async () => (await pages.renderMetrics(signal)).text };
+}
+
+const hung = () => new Promise<never>(() => {});
+const told: PodMetrics = [
+  {
+    name: 'kubelet_container_log_filesystem_used_bytes',
+    help: 'h',
+    type: 'gauge',
+    samples: [{ labels: {}, value: 7 }],
+  },
+];
+
+test('W6: /metrics does not wait for a runtime that hangs, and asks it once', async () => {
+  const node = pagesOf(hung);
+  const first = node.scrape();
+  await node.clock.advance(2000);
+  expect(await first).toContain('up 1');
+  // The next ones wait no more.
+  expect(await node.scrape()).toContain('up 1');
+  expect(await node.scrape()).toContain('up 1');
+  expect(node.asked()).toBe(1);
+  await node.clock.advance(30_000);
+  const again = node.scrape();
+  await node.clock.advance(2000);
+  await again;
+  expect(node.asked()).toBe(2);
+});
+
+test('W6: /metrics shows what was told of pods last, for a minute', async () => {
+  let isHung = false;
+  const node = pagesOf(() => (isHung ? hung() : Promise.resolve(told)));
+  expect(await node.scrape()).toContain('kubelet_container_log_filesystem_used_bytes 7');
+  isHung = true;
+  const late = node.scrape();
+  await node.clock.advance(2000);
+  expect(await late).toContain('kubelet_container_log_filesystem_used_bytes 7');
+  await node.clock.advance(60_000);
+  const old = node.scrape();
+  await node.clock.advance(2000);
+  expect(await old).not.toContain('kubelet_container_log_filesystem_used_bytes');
+});
