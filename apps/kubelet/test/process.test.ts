@@ -136,6 +136,48 @@ test('alone it serves the secured port to whom its own configuration lets in, wi
   expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
 });
 
+test('go tool pprof, which asks by itself, is shown its CPU time and its heap; its flags and its logs are as they are', {
+  timeout: 300_000,
+}, async (context) => {
+  const command = promisify(execFile);
+  const hasGo = await command('go', ['version']).then(
+    () => true,
+    () => false,
+  );
+  if (!hasGo) return context.skip('there is no go');
+  const { server, port } = await takePort();
+  server.close();
+  const { lines } = await start({
+    ...{ healthzPort: 0, readOnlyPort: 0, address: '127.0.0.1', port },
+    ...{ authentication: { anonymous: { enabled: true } }, authorization: { mode: 'AlwaysAllow' } },
+    enableSystemLogQuery: true,
+  });
+  await lineWith(lines, 'The secured server listens');
+  const base = `127.0.0.1:${port}`;
+  const pprof = async (path: string): Promise<string> => {
+    const env = { ...process.env, PPROF_TMPDIR: directory };
+    return (await command('go', ['tool', 'pprof', '-top', `https+insecure://${base}${path}`], { env })).stdout;
+  };
+  expect(await pprof('/debug/pprof/profile?seconds=1')).toMatch(/^Type: cpu$/m);
+  expect(await pprof('/debug/pprof/heap')).toMatch(/^Type: inuse_space$/m);
+  expect(await pprof('/debug/pprof/goroutine')).toContain('event loop');
+  const curl = async (path: string): Promise<string> =>
+    (await command('curl', ['-s', '-k', '-w', ' %{http_code}', `https://${base}${path}`])).stdout;
+  expect(await curl('/flagz')).toMatch(/\nconfig=\S+kubelet\.yaml\n[\s\S]*\nv=0\n.* 200$/s);
+  expect(await curl('/logs/?query=no-such-service')).toMatch(/log not found for no-such-service\n 200$/);
+  expect(await curl('/logs/?query=a%3Bb')).toMatch(/input contains unsupported characters\n 406$/);
+  const { stdout } = await command('curl', [
+    '-s',
+    '-k',
+    '-o',
+    '/dev/null',
+    '-w',
+    '%{size_download}',
+    `https://${base}/debug/pprof/trace?seconds=1`,
+  ]);
+  expect(Number(stdout)).toBeGreaterThan(100);
+});
+
 test('what only an API server could decide is refused where there is none, if somebody has asked for it', async () => {
   const { lines } = await start({ healthzPort: 0, authorization: { mode: 'Webhook' } });
   expect(await lineWith(lines, 'The kubelet failed')).toContain(
