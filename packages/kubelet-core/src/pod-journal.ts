@@ -78,6 +78,12 @@ export interface PodJournalPort {
   ): Promise<T>;
 }
 
+/** A step, and where it stands among those that began in the same millisecond. */
+interface Kept {
+  readonly order: number;
+  readonly step: PodStep;
+}
+
 /** So many steps of a pod are kept: those of 20 containers, and more than that. */
 const MAX_STEPS = 160;
 const MAX_MESSAGE = 500;
@@ -91,7 +97,8 @@ const LOOKED_AT_AGAIN: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes'])
  */
 export class PodJournal implements PodJournalPort {
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #pods = new Map<string, Map<string, PodStep>>();
+  readonly #pods = new Map<string, Map<string, Kept>>();
+  #order = 0;
 
   constructor({ clock }: { readonly clock: Pick<Clock, 'now'> }) {
     this.#clock = clock;
@@ -110,7 +117,9 @@ export class PodJournal implements PodJournalPort {
 
   /** The steps of a pod in the order in which they began; those that go on are among them. */
   steps(uid: string): readonly PodStep[] {
-    return [...(this.#pods.get(uid)?.values() ?? [])].sort((a, b) => a.startedAtMs - b.startedAtMs);
+    return [...(this.#pods.get(uid)?.values() ?? [])]
+      .sort((a, b) => a.step.startedAtMs - b.step.startedAtMs || a.order - b.order)
+      .map(({ step }) => step);
   }
 
   mark(
@@ -128,7 +137,7 @@ export class PodJournal implements PodJournalPort {
 
   begin(uid: string, step: PodStepName, { target, message }: StepDetail = {}): EndStep {
     const before = this.#pods.get(uid)?.get(keyOf(step, target));
-    const failingSinceMs = before?.failingSinceMs;
+    const failingSinceMs = before?.step.failingSinceMs;
     const begun = this.#put(uid, {
       ...{ step, startedAtMs: this.#clock.now() },
       ...(target !== undefined && { target }),
@@ -140,19 +149,23 @@ export class PodJournal implements PodJournalPort {
       const steps = this.#pods.get(uid);
       // It was begun anew meanwhile, or nothing is known of the pod any more.
       if (steps?.get(keyOf(step, target)) !== begun) return;
-      if (failure === undefined && before?.outcome === 'done' && LOOKED_AT_AGAIN.has(step)) {
+      const hasFailed = failure !== undefined && failure.cancelled !== true;
+      if (!hasFailed && before?.step.outcome === 'done' && LOOKED_AT_AGAIN.has(step)) {
         steps.set(keyOf(step, target), before);
         return;
       }
       const outcome = failure === undefined ? 'done' : failure.cancelled ? 'cancelled' : 'failed';
-      const said = outcome === 'failed' ? errorText(failure?.error).slice(0, MAX_MESSAGE) : begun.message;
-      const { failingSinceMs: _before, ...rest } = begun;
-      const since = outcome === 'failed' ? (failingSinceMs ?? begun.startedAtMs) : undefined;
+      const said = outcome === 'failed' ? errorText(failure?.error).slice(0, MAX_MESSAGE) : begun.step.message;
+      const { failingSinceMs: _before, ...rest } = begun.step;
+      const since = outcome === 'failed' ? (failingSinceMs ?? begun.step.startedAtMs) : undefined;
       steps.set(keyOf(step, target), {
-        ...(outcome === 'cancelled' ? begun : rest),
-        ...{ endedAtMs: this.#clock.now(), outcome },
-        ...(said !== undefined && said !== '' && { message: said }),
-        ...(since !== undefined && { failingSinceMs: since }),
+        order: begun.order,
+        step: {
+          ...(outcome === 'cancelled' ? begun.step : rest),
+          ...{ endedAtMs: this.#clock.now(), outcome },
+          ...(said !== undefined && said !== '' && { message: said }),
+          ...(since !== undefined && { failingSinceMs: since }),
+        },
       });
     };
   }
@@ -176,12 +189,13 @@ export class PodJournal implements PodJournalPort {
   }
 
   /** @returns the step as it is kept; `undefined` where nothing of the pod is */
-  #put(uid: string, step: PodStep): PodStep | undefined {
+  #put(uid: string, step: PodStep): Kept | undefined {
     const steps = this.#pods.get(uid);
     if (steps === undefined) return undefined;
     const key = keyOf(step.step, step.target);
-    const times = (steps.get(key)?.times ?? (steps.has(key) ? 1 : 0)) + 1;
-    const kept = times > 1 ? { ...step, times } : step;
+    const times = (steps.get(key)?.step.times ?? (steps.has(key) ? 1 : 0)) + 1;
+    this.#order += 1;
+    const kept = { order: this.#order, step: times > 1 ? { ...step, times } : step };
     // Put at the end: the first one is the one that was touched longest ago.
     steps.delete(key);
     steps.set(key, kept);
@@ -189,9 +203,9 @@ export class PodJournal implements PodJournalPort {
     return kept;
   }
 
-  #dropOldest(steps: Map<string, PodStep>): void {
-    for (const [key, { endedAtMs, step }] of steps) {
-      if (endedAtMs === undefined || step === 'Seen') continue;
+  #dropOldest(steps: Map<string, Kept>): void {
+    for (const [key, { step }] of steps) {
+      if (step.endedAtMs === undefined || step.step === 'Seen') continue;
       steps.delete(key);
       return;
     }

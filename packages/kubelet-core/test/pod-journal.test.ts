@@ -71,6 +71,8 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ step: 'Volumes', startedAtMs: clock.now() });
     end();
     expect(journal.steps('u').at(-1)).toEqual(done);
+    journal.begin('u', 'Volumes')({ error: new Error('more urgent'), cancelled: true });
+    expect(journal.steps('u').at(-1)).toEqual(done);
     journal.begin('u', 'Volumes')({ error: new Error('gone') });
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'failed', message: 'gone' });
   });

@@ -111,6 +111,19 @@ describe('state', () => {
     expect((await ask(state.explain, { accept: 'text/plain' })).body).toBe('problems: none\nwaiting: none\n');
   });
 
+  it('explains in the words of the program, by what the query asks for before what is accepted', async () => {
+    const { explain } = stateEndpoints({
+      ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
+      renderMetrics: () => ({ contentType: '', text: '' }),
+      explainNode: () => ({ pods: 3 }),
+      explain: () => undefined,
+      explanationText: (value) => `in words: ${JSON.stringify(value)}\n`,
+    });
+    expect((await ask(explain, { query: 'format=text' })).body).toBe('in words: {"pods":3}\n');
+    expect((await ask(explain, { accept: 'text/plain' })).body).toBe('in words: {"pods":3}\n');
+    expect((await ask(explain, { query: 'format=json', accept: 'text/plain' })).body).toBe('{"pods":3}\n');
+  });
+
   it('has no more than the program gives', () => {
     const { configz, explain, probeMetrics } = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
