@@ -27,6 +27,7 @@ export interface ServerTurn {
 /** So many pods write; the others only are there. */
 const WRITERS = 50;
 const LINES_PER_SECOND = 10;
+/** Until what went on before has ended; not longer than what is measured then. */
 const SETTLE_MS = 5_000;
 
 /**
@@ -58,6 +59,7 @@ export async function takeServerTurn(
 ): Promise<ServerTurn> {
   const { options, nodeName, say } = plan;
   const { seconds } = options;
+  const settleMs = Math.min(SETTLE_MS, seconds * 1000);
   const tell = (text: string): void => say(`${nodeName}: ${text}`);
   tell('waiting for the node');
   await using node = await BenchNode.start(plan, signal);
@@ -68,7 +70,7 @@ export async function takeServerTurn(
   await node.addPods(Math.max(0, options.pods - writing - 1), signal, podOf(REST), 'rests');
   const calls = new KubeletCalls(node.caller, options.followers + 16);
   const measured = async <T>(work: () => Promise<T>): Promise<Used & T & { readonly cpuSeconds: number }> => {
-    await sleep(SETTLE_MS, signal);
+    await sleep(settleMs, signal);
     await node.kubelet.forgetPeak();
     const before = await node.kubelet.usage();
     const startMs = performance.now();
@@ -79,7 +81,7 @@ export async function takeServerTurn(
     return { ...result, cpuShare, cpuSeconds: spent, rssBytes, peakRssBytes };
   };
   try {
-    await sleep(SETTLE_MS, signal);
+    await sleep(settleMs, signal);
     tell('at rest');
     const rest = await measured(async () => {
       await sleep(seconds * 1000, signal);
