@@ -19,6 +19,11 @@ const TIMEOUT_MS = 30_000;
 const LIMITS = { pleg: { count: 20, megabytes: 6 }, 'pod-workers': { count: 20, megabytes: 6 } };
 /** The oldest compiler that the declarations promise to work with, and the one that they are made with. */
 const COMPILERS = ['tools/packaging/node_modules/.bin/tsc', 'node_modules/.bin/tsc'];
+/** Whose README's program is given a runtime, and what it prints then. */
+const WANT_A_RUNTIME = new Map([
+  ['cri-client', /./],
+  ['image-gc', /^\d+ bytes of images are gone$/m],
+]);
 const keep = process.argv.includes('--keep');
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
@@ -100,11 +105,16 @@ async function use(entry, packages) {
     await expect(entry, `${command} --help`, path.join(entry.folder, file), ['--help']);
   }
   for (const script of entry.scripts) {
-    const runtime =
-      script === 'readme.ts' && entry.name.endsWith('/cri-client') ? await startFakeCri(packages) : undefined;
+    const wantsRuntime = script === 'readme.ts' && WANT_A_RUNTIME.has(path.basename(entry.name));
+    const runtime = wantsRuntime ? await startFakeCri(packages, path.basename(entry.name)) : undefined;
     const args = ['--disable-warning=ExperimentalWarning', script, ...(runtime ? [runtime.endpoint] : [])];
     printed[script] = await expect(entry, script, process.execPath, args);
     await runtime?.stop();
+    const wanted = runtime && WANT_A_RUNTIME.get(path.basename(entry.name));
+    if (wanted && !wanted.test(printed[script]))
+      faults.push(
+        `${entry.name}: the program of its README, with a runtime, printed ${JSON.stringify(printed[script])}`,
+      );
   }
   const { count, sizeBytes } = installation(packages, entry.name);
   const megabytes = sizeBytes / 1e6;
@@ -125,9 +135,9 @@ async function use(entry, packages) {
   console.log(`${entry.name}: ${what.join(', ')} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
 }
 
-/** A runtime for the README of cri-client to look at: the packed fake-cri's own command, in a project of its own. */
-async function startFakeCri(packages) {
-  const endpoint = `unix://${path.join(temporary, 'cri.sock')}`;
+/** A runtime for the program of a README to look at: the packed fake-cri's own command, in a project of its own. */
+async function startFakeCri(packages, name) {
+  const endpoint = `unix://${path.join(temporary, `${name}.sock`)}`;
   const { folder, manifest } = packages.get('@node-agent/fake-cri');
   const server = spawn(path.join(folder, manifest.bin['fake-cri']), ['--listen', endpoint], {
     env: environment(),

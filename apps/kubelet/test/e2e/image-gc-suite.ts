@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, rm, statfs } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { CheckpointStore } from '@node-agent/checkpoint';
 import { CriClient } from '@node-agent/cri-client';
@@ -12,6 +13,7 @@ import { script, TestNode } from './test-node.ts';
 
 const exec = promisify(execFile);
 const TIMEOUT_MS = 120_000;
+const PACKAGE = new URL('../../../../packages/image-gc/', import.meta.url);
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 const [USED, UNUSED, PINNED] = ['used', 'unused', 'pinned'].map((name) => `node-agent.local/${name}:1`) as [
   string,
@@ -121,6 +123,24 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
         await cri.removePodSandbox({ podSandboxId: id });
       }
       expect(await gc.deleteUnusedImages(signal)).toBeGreaterThan(0);
+      expect(await present()).toEqual([PAUSE_IMAGE, PINNED].sort());
+    });
+
+    test("the program of the package's README, fifteen lines and no kubelet, removes what nobody uses", async () => {
+      const file = join(directory, 'image.tar');
+      await buildImage({ tag: UNUSED, file });
+      await containerd.importImage(file, UNUSED);
+      const readme = await readFile(new URL('README.md', PACKAGE), 'utf8');
+      const program = /^```ts\n([\s\S]*?)^```$/m.exec(readme)?.[1] ?? '';
+      // Beside the package, to find what it imports as the package does.
+      const path = fileURLToPath(new URL(`.readme-${process.pid}.ts`, PACKAGE));
+      await writeFile(path, program);
+      try {
+        const { stdout } = await exec(process.execPath, ['--conditions=@node-agent/source', path, containerd.endpoint]);
+        expect(stdout).toMatch(/^[1-9]\d* bytes of images are gone\n$/);
+      } finally {
+        await rm(path);
+      }
       expect(await present()).toEqual([PAUSE_IMAGE, PINNED].sort());
     });
   });

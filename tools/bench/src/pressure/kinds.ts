@@ -14,7 +14,8 @@ export const PRESSURE_KINDS: readonly PressureKind[] = [
   {
     name: 'a leak of 500 MB/s',
     runsOut: 'memory',
-    harm: 'if [ $i -lt 48 ]; then dd if=/dev/zero of=/e/$i bs=1M count=25 2>/dev/null; sleep 0.05; else sleep 0.2; fi',
+    // In two volumes: one is no larger than what eviction leaves of all.
+    harm: 'if [ $i -lt 48 ]; then dd if=/dev/zero of=/e$((i%2))/$i bs=1M count=25 2>/dev/null; sleep 0.05; else sleep 0.2; fi',
   },
   {
     name: 'a log that grows',
@@ -51,7 +52,8 @@ export function pressureSpec(name: string, notes: string, image: string, kind: s
   const mounts = [
     { name: 'n', mountPath: '/n' },
     { name: 'd', mountPath: '/d' },
-    { name: 'e', mountPath: '/e' },
+    { name: 'e0', mountPath: '/e0' },
+    { name: 'e1', mountPath: '/e1' },
   ];
   return {
     terminationGracePeriodSeconds: 2,
@@ -60,7 +62,8 @@ export function pressureSpec(name: string, notes: string, image: string, kind: s
     volumes: [
       { name: 'n', hostPath: { path: notes } },
       { name: 'd', emptyDir: {} },
-      { name: 'e', emptyDir: { medium: 'Memory' } },
+      { name: 'e0', emptyDir: { medium: 'Memory' } },
+      { name: 'e1', emptyDir: { medium: 'Memory' } },
     ],
     containers: [
       {
