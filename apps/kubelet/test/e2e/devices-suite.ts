@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CriClient } from '@node-agent/cri-client';
+import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { Containerd, type Found } from '@node-agent/tools-containerd';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { containerId, script, TestNode } from './test-node.ts';
+
+const TIMEOUT_MS = 120_000;
+const LED = 'example.com/led';
+const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
+/** Says what it has been given. */
+const SHOW = 'echo "leds=$LEDS own=$OWN name=$(cat /led/name) $(test -c /dev/led && echo device)"';
+
+/** A device plugin beside a real kubelet on a real containerd: what containers get, and what outlives whom. */
+export function devicesSuite(title: string, found: Found, subnet: string): void {
+  if ('reason' in found) {
+    test(`${title} gives containers devices`, (context) => context.skip(found.reason));
+    return;
+  }
+  describe(`devices on ${title}`, { timeout: TIMEOUT_MS }, () => {
+    let directory = '';
+    let sockets = '';
+    let containerd: Containerd;
+    let node: TestNode;
+    let plugin: FakeDevicePlugin;
+    const leds = (...unwell: readonly string[]) =>
+      ['led0', 'led1'].map((ID) => ({ ID, health: unwell.includes(ID) ? 'Unhealthy' : 'Healthy' }));
+
+    beforeAll(async () => {
+      directory = await mkdtemp('/tmp/na-e2e-');
+      containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
+      await containerd.start();
+      node = new TestNode({ directory, endpoint: containerd.endpoint });
+      sockets = join(node.rootDir, 'device-plugins');
+      await node.start();
+      await writeFile(join(directory, 'name'), 'blinky');
+      await plug();
+    }, TIMEOUT_MS);
+
+    afterAll(async () => {
+      await node?.kill('SIGTERM');
+      plugin?.stop();
+      await containerd?.stop();
+      await rm(directory, { recursive: true, force: true });
+    }, TIMEOUT_MS);
+
+    /** A plugin that has just begun; an earlier one is gone with its socket. */
+    async function plug(): Promise<void> {
+      plugin = new FakeDevicePlugin(
+        {
+          ...{ resource: LED, directory: sockets },
+          allocate: async (ids) => ({
+            envs: { LEDS: ids.toSorted().join(), OWN: 'plugin' },
+            mounts: [{ containerPath: '/led/name', hostPath: join(directory, 'name'), readOnly: true }],
+            devices: [{ containerPath: '/dev/led', hostPath: '/dev/zero', permissions: 'rw' }],
+            annotations: { 'led.example.com/ids': ids.join() },
+          }),
+        },
+        leds(),
+      );
+      await node.until('the socket', async () => (existsSync(join(sockets, 'kubelet.sock')) ? true : undefined));
+      await plugin.start();
+      await node.until('the registration', async () => {
+        await plugin.register();
+        return true;
+      });
+    }
+
+    const wants = (count: number): object => ({
+      resources: { limits: { [LED]: `${count}` }, requests: { [LED]: `${count}` } },
+    });
+    const pod = (count: number, more: object = {}): object => ({
+      containers: [script('c', `${SHOW}; ${FOREVER}`, { ...wants(count), ...more })],
+    });
+    /** What a container has said at its start, attempt by attempt. */
+    async function said(name: string, attempt = 0): Promise<string> {
+      return node.until(`the words of ${name}`, async () => {
+        const folder = (await readdir(node.podLogs)).find((entry) => entry.startsWith(`default_${name}-e2e_`));
+        const text = await readFile(join(node.podLogs, folder ?? '', 'c', `${attempt}.log`), 'utf8');
+        return /leds=.*/.exec(text)?.[0];
+      });
+    }
+    const health = ({ status }: Pod): unknown => status?.containerStatuses?.[0]?.allocatedResourcesStatus;
+
+    test('a container gets variables, a mount and a device node of a plugin; its own variables win', async () => {
+      await node.write({ name: 'one', spec: pod(1, { env: [{ name: 'OWN', value: 'pod' }] }) });
+      const running = await node.running('one');
+      expect(await said('one')).toBe('leds=led0 own=pod name=blinky device');
+      expect(health(running)).toEqual([{ name: LED, resources: [{ resourceID: 'led0', health: 'Healthy' }] }]);
+    });
+
+    test("N1: a pod that asks for more than is free is rejected, in upstream's words", async () => {
+      await node.write({ name: 'greedy', spec: pod(2) });
+      const { status } = await node.podUntil('greedy', ({ status }) => status?.phase === 'Failed');
+      expect(status?.reason).toBe('UnexpectedAdmissionError');
+      expect(status?.message).toBe(
+        `Pod was rejected: Allocate failed due to requested number of devices unavailable for ${LED}. Requested: 2, Available: 1, which is unexpected`,
+      );
+      await node.remove('greedy');
+    });
+
+    test('a device that falls ill shows in the status of its pod', async () => {
+      plugin.setDevices(leds('led0'));
+      const ill = [{ name: LED, resources: [{ resourceID: 'led0', health: 'Unhealthy' }] }];
+      await node.podUntil('one', (one) => JSON.stringify(health(one)) === JSON.stringify(ill));
+      plugin.setDevices(leds());
+      await node.podUntil('one', (one) => JSON.stringify(health(one)).includes('"Healthy"'));
+    });
+
+    test('K1: after a kill -9 a pod has its devices, before its plugin is back and when it is', async () => {
+      const before = await node.running('one');
+      await node.kill('SIGKILL');
+      await node.start();
+      const after = await node.running('one');
+      expect(containerId(after)).toBe(containerId(before));
+      // The plugin has not registered with this kubelet.
+      await node.write({ name: 'early', spec: pod(1) });
+      const { status } = await node.podUntil('early', ({ status }) => status?.phase === 'Failed');
+      expect(status?.message).toContain(`no healthy devices present; cannot allocate unhealthy devices ${LED}`);
+      await node.remove('early');
+      plugin.stop();
+      await plug();
+      await node.write({ name: 'two', spec: pod(1) });
+      await node.running('two');
+      expect(await said('two')).toBe('leds=led1 own=plugin name=blinky device');
+      expect(containerId(await node.running('one'))).toBe(containerId(before));
+    });
+
+    test('a container that is restarted has the same devices, though the plugin is gone', async () => {
+      plugin.stop();
+      const [main] = [...(await node.pods())].filter(({ metadata }) => metadata.name === 'two-e2e');
+      const before = containerId(main as Pod);
+      await using cri = new CriClient({}, { endpoint: containerd.endpoint });
+      await cri.stopContainer({ containerId: before, timeout: 0 });
+      await node.podUntil(
+        'two',
+        ({ status }) => status?.containerStatuses?.[0]?.restartCount === 1 && status.containerStatuses[0].ready,
+      );
+      expect(await said('two', 1)).toBe('leds=led1 own=plugin name=blinky device');
+    });
+
+    test('what a pod had that is gone is free for the next', async () => {
+      await plug();
+      await node.remove('two');
+      await node.write({ name: 'three', spec: pod(1) });
+      await node.running('three');
+      expect(await said('three')).toMatch(/^leds=led1 /);
+      expect(await node.health()).toMatchObject({ ok: true, text: expect.stringContaining('[+]device-plugin ok') });
+      expect(await node.page('/metrics')).toContain(
+        `kubelet_device_plugin_alloc_duration_seconds_count{resource_name="${LED}"} 2`,
+      );
+    });
+  });
+}
