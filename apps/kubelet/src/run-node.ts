@@ -12,6 +12,7 @@ import {
 } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import type { DeviceManager } from '@node-agent/device-manager';
 import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
@@ -34,6 +35,7 @@ import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
 import { adjustOomScore } from './oom-score.ts';
+import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
 import { withImageService } from './runtime-services.ts';
@@ -154,11 +156,21 @@ export async function runNode(
   const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
   const secured = await securedServer(loaded, facts, shown, cluster);
-  const servers = kubeletServers(configuration, shown, secured?.make);
+  let devices: DeviceManager | undefined;
+  const servers = {
+    ...kubeletServers(configuration, shown, secured?.make),
+    podResources: podResourcesServer(
+      { clock, logger, metrics },
+      { rootDir: flags.rootDir, featureGates },
+      () => devices,
+    ),
+  };
   const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
   const found = { machine, identity, resources, userNamespaces };
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
-  const { kubelet, stats } = assembleKubelet(ports, settings);
+  const assembled = assembleKubelet(ports, settings);
+  const { kubelet, stats } = assembled;
+  devices = assembled.devices;
   pages.join(stats);
 
   logger.info(
@@ -182,6 +194,7 @@ export async function runNode(
   if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));
   if (servers.main) group.add((ending) => kubelet.listenAndServe(ending));
   if (servers.readOnly) group.add((ending) => kubelet.listenAndServeReadOnly(ending));
+  group.add((ending) => kubelet.listenAndServePodResources(ending));
   const ownGroups = new ProcessGroups(
     { fs, clock, logger: logger.child({ component: 'cgroups' }), open: () => openGroups({ fs, clock, kill }) },
     { pid: process.pid, kubelet: configuration.kubeletCgroups, system: configuration.systemCgroups },

@@ -111,7 +111,7 @@ export class DeviceManager {
     this.#allocator = new Allocator({
       ...{ clock, metrics: this.#metrics, inventory: this.#inventory, held: this.#held, plugins: this.#plugins },
       undecided: this.#undecided,
-      freeGone: () => this.#freeGone(),
+      freeGone: () => this.freeGone(),
     });
   }
 
@@ -234,9 +234,21 @@ export class DeviceManager {
     return resourcesStatus(held, (resource) => this.#inventory.devices(resource));
   }
 
-  /** What a container holds, by resource. Of pods that are gone nothing is told. */
+  /** What is held by pods that are gone is free again (`UpdateAllocatedDevices`). */
+  freeGone(): void {
+    const { pods } = this.#components;
+    const uids = this.#held.uids();
+    if (uids.length === 0 || !pods.sourcesReady()) return;
+    const active = new Set(pods.active().map(({ metadata }) => metadata.uid));
+    for (const uid of uids) {
+      if (active.has(uid) || this.#undecided.has(uid)) continue;
+      this.#held.remove(uid);
+      this.#logger.info({ podUid: uid }, 'Pod is gone: its devices are free');
+    }
+  }
+
+  /** What a container holds, by resource. */
   devicesOf(podUid: string, container: string): ReadonlyMap<string, DevicesByNuma> {
-    this.#freeGone();
     const grants = [...this.#held.ofContainer(podUid, container)];
     return new Map(grants.map(([resource, { devices }]) => [resource, devices] as const));
   }
@@ -292,19 +304,6 @@ export class DeviceManager {
       this.release(pod);
       const message = `Allocate failed due to ${errorText(err)}, which is unexpected`;
       return { admit: false, reason: 'UnexpectedAdmissionError', message };
-    }
-  }
-
-  /** What is held by pods that are gone is free again (`UpdateAllocatedDevices`). */
-  #freeGone(): void {
-    const { pods } = this.#components;
-    const uids = this.#held.uids();
-    if (uids.length === 0 || !pods.sourcesReady()) return;
-    const active = new Set(pods.active().map(({ metadata }) => metadata.uid));
-    for (const uid of uids) {
-      if (active.has(uid) || this.#undecided.has(uid)) continue;
-      this.#held.remove(uid);
-      this.#logger.info({ podUid: uid }, 'Pod is gone: its devices are free');
     }
   }
 

@@ -93,6 +93,8 @@ export interface KubeletView {
   /** Asks the runtime for its status now, so that {@link readiness} knows it. Never throws for what the runtime did. */
   updateRuntimeUp(signal: AbortSignal): Promise<void>;
   getPods(): readonly Pod[];
+  /** Those that hold resources of the node, with what they were granted (N1). */
+  activePods(): readonly Pod[];
   /** The pod that this node should run under a name, with its newest status; a mirror pod's name is its static pod's. */
   getPodByName(namespace: string, name: string): Pod | undefined;
   /** The UID of the pod that a mirror pod's UID stands for; any other as it is. */

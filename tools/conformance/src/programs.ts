@@ -6,7 +6,7 @@ import { type BuildTarget, buildTargets, KUBERNETES_VERSION, releaseModule } fro
 import { buildCoreDns, COREDNS_VERSION } from './coredns.ts';
 import { run } from './run.ts';
 
-type TargetName = 'e2e.test' | 'e2e_node.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs';
+type TargetName = 'e2e.test' | 'e2e_node.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs' | 'sampledeviceplugin';
 
 /** Programs of the release that suites are run with, beside those of a control plane. */
 const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
@@ -16,6 +16,7 @@ const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   'kube-proxy': { package: 'k8s.io/kubernetes/cmd/kube-proxy' },
   agnhost: { package: 'k8s.io/kubernetes/test/images/agnhost' },
   nonewprivs: { package: 'k8s.io/kubernetes/test/images/nonewprivs' },
+  sampledeviceplugin: { package: 'k8s.io/kubernetes/test/images/sample-device-plugin' },
 };
 
 /** Every program that is needed, and where the release's sources are. */

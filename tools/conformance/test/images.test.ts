@@ -29,6 +29,7 @@ beforeAll(async () => {
       agnhost: await program('agnhost', 'true'),
       pause: await program('pause', 'true'),
       nonewprivs: await program('nonewprivs', 'true'),
+      sampledeviceplugin: await program('sampledeviceplugin', 'true'),
     },
     sources: directory,
     architecture: 'amd64',

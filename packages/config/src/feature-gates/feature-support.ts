@@ -23,7 +23,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'InPlacePodVerticalScalingExclusiveCPUs',
   'InPlacePodVerticalScalingExclusiveMemory',
   'KubeletInUserNamespace',
-  'KubeletPodResourcesListUseActivePods',
   'KubeletRegistrationGetOnExistsOnly',
   'KubeletSeparateDiskGC',
   'KubeletServiceAccountTokenForCredentialProviders',

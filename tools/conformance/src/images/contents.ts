@@ -8,7 +8,7 @@ import { type Blob, blob, type Image, type ImageConfig, image, parseReference } 
 
 /** What the images are made of: programs, and the sources of the release for files that go with them. */
 export interface Ingredients {
-  readonly programs: Readonly<Record<'agnhost' | 'busybox' | 'pause' | 'nonewprivs', string>>;
+  readonly programs: Readonly<Record<'agnhost' | 'busybox' | 'pause' | 'nonewprivs' | 'sampledeviceplugin', string>>;
   /** The release's sources, as its Go module has them. */
   readonly sources: string;
   readonly architecture: string;
@@ -20,7 +20,7 @@ interface Recipe {
   readonly config: ImageConfig;
 }
 
-type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'nginx';
+type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'sampledeviceplugin' | 'nginx';
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -55,6 +55,10 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'registry.k8s.io/e2e-test-images/nonewprivs': {
     layers: ['busybox', 'nonewprivs'],
     config: { Env: [PATH], Cmd: ['nnp'] },
+  },
+  'registry.k8s.io/e2e-test-images/sample-device-plugin': {
+    layers: ['busybox', 'sampledeviceplugin'],
+    config: { Env: [PATH], Entrypoint: ['/sampledeviceplugin', '-alsologtostderr'] },
   },
   'registry.k8s.io/e2e-test-images/ipc-utils': { layers: ['busybox', 'tools'], config: { Env: [PATH], Cmd: ['sh'] } },
   'registry.k8s.io/e2e-test-images/glibc-dns-testing': {
@@ -156,6 +160,7 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
   ],
   pause: async ({ programs }) => [await file('pause', programs.pause)],
   nonewprivs: async ({ programs }) => [await file('usr/local/bin/nnp', programs.nonewprivs, 0o6755)],
+  sampledeviceplugin: async ({ programs }) => [await file('sampledeviceplugin', programs.sampledeviceplugin)],
   nginx: async () => [
     text('docker-entrypoint.sh', '#!/bin/sh\nexec busybox httpd -f -p 80 -h /usr/share/nginx/html\n', 0o755),
     text('usr/share/nginx/html/index.html', '<title>Welcome to nginx!</title>\n'),

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import type { FeatureGates } from '@node-agent/config';
+import type { DeviceManager } from '@node-agent/device-manager';
+import { nodeFileSystem } from '@node-agent/host';
+import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
+import { PodResourcesServer, type PodResourcesServerComponents } from '@node-agent/pod-resources';
+
+type Common = Pick<Required<PodResourcesServerComponents>, 'clock' | 'logger' | 'metrics'>;
+
+/** The socket on which monitoring agents ask what pods hold. @param devices asked when it starts: they are made with the kubelet */
+export function podResourcesServer(
+  { clock, logger, metrics }: Common,
+  { rootDir, featureGates }: { readonly rootDir: string; readonly featureGates: FeatureGates },
+  devices: () => DeviceManager | undefined,
+): (kubelet: KubeletView) => BackgroundService {
+  return (kubelet) => ({
+    name: 'pod resources server',
+    async start(signal) {
+      const server = new PodResourcesServer(
+        {
+          ...{ clock, metrics, logger: logger.child({ component: 'pod-resources' }), fs: nodeFileSystem },
+          pods: {
+            active: () => kubelet.activePods(),
+            all: () => kubelet.getPods(),
+            byName: (namespace, name) => kubelet.getPodByName(namespace, name),
+          },
+          devices: devices(),
+        },
+        {
+          socketPath: join(rootDir, 'pod-resources/kubelet.sock'),
+          listActive: featureGates.enabled('KubeletPodResourcesListUseActivePods'),
+        },
+      );
+      await server.start(signal);
+    },
+  });
+}

@@ -1,0 +1,35 @@
+import type { Init } from '@node-agent/grpc';
+import type { ContainerDevices } from './generated/v1/types.ts';
+
+interface PlacedDevice {
+  readonly resource: string;
+  readonly id: string;
+  readonly numaNodes: readonly number[];
+}
+
+/**
+ * Devices as the API tells them: an entry for each device and NUMA node that it is near to, one for a device that is near to none
+ * (`containerDevicesFromResourceDeviceInstances`, `pkg/kubelet/cm/container_manager.go`). In order, which upstream's are not.
+ */
+export function containerDevices(devices: readonly PlacedDevice[]): readonly Init<ContainerDevices>[] {
+  const key = ({ resource, id }: PlacedDevice): string => `${resource}\0${id}`;
+  return devices
+    .toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
+    .flatMap(({ resource: resourceName, id, numaNodes }) => {
+      const entry = { resourceName, deviceIds: [id] };
+      return numaNodes.length === 0 ? [entry] : numaNodes.map((ID) => ({ ...entry, topology: { nodes: [{ ID }] } }));
+    });
+}
+
+/** What a container holds, as {@link containerDevices} takes it. */
+export function placedDevices(
+  held: ReadonlyMap<string, ReadonlyMap<number, readonly string[]>>,
+): readonly PlacedDevice[] {
+  return [...held].flatMap(([resource, byNuma]) => {
+    const nodes = new Map<string, number[]>();
+    for (const [node, ids] of byNuma) {
+      for (const id of ids) nodes.set(id, [...(nodes.get(id) ?? []), ...(node >= 0 ? [node] : [])]);
+    }
+    return [...nodes].map(([id, numaNodes]) => ({ resource, id, numaNodes }));
+  });
+}

@@ -1,0 +1,6 @@
+export {
+  PodResourcesServer,
+  type PodResourcesServerComponents,
+  type PodResourcesServerOptions,
+} from './pod-resources-server.ts';
+export type { DeviceHoldings, PodProvider } from './ports.ts';

@@ -1,0 +1,174 @@
+import { type Clock, sleep, TokenBucket } from '@node-agent/async';
+import { GrpcError, GrpcServer, type Init, type Service, service } from '@node-agent/grpc';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
+import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { containerDevices, placedDevices } from './device-lists.ts';
+import { podResourcesListerRpcs as v1Rpcs } from './generated/v1/services.ts';
+import type { ContainerDevices, ContainerResources, PodResources } from './generated/v1/types.ts';
+import { podResourcesListerRpcs as v1alpha1Rpcs } from './generated/v1alpha1/services.ts';
+import { type PodResourcesMetrics, podResourcesMetrics } from './metrics.ts';
+import type { DeviceHoldings, PodProvider } from './ports.ts';
+
+/** What a {@link PodResourcesServer} tells of. */
+export interface PodResourcesServerComponents {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  readonly fs: Pick<FileSystem, 'mkdir' | 'lstat' | 'remove'>;
+  readonly pods: PodProvider;
+  /** Absent where the node has none. */
+  readonly devices?: DeviceHoldings | undefined;
+}
+
+/** How it is told. */
+export interface PodResourcesServerOptions {
+  /** `<root>/pod-resources/kubelet.sock`. */
+  readonly socketPath: string;
+  /** Gate KubeletPodResourcesListUseActivePods: v1's List tells of pods that hold something alone; true by default. */
+  readonly listActive?: boolean;
+}
+
+/** `DefaultQPS` and `DefaultBurstTokens` of `pkg/kubelet/apis/podresources/constants.go`. */
+const RATE = { qps: 100, burst: 10 };
+const RETRY_MS = 5_000;
+
+/**
+ * What pods hold, for monitoring agents (`pkg/kubelet/apis/podresources`). CPUs and memory of their own containers have none without the
+ * managers of those: the lists are empty, as upstream's are with their policy `none`.
+ */
+export class PodResourcesServer {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #metrics: PodResourcesMetrics;
+  readonly #fs: PodResourcesServerComponents['fs'];
+  readonly #pods: PodProvider;
+  readonly #devices: DeviceHoldings | undefined;
+  readonly #options: PodResourcesServerOptions;
+  readonly #tokens: TokenBucket;
+
+  constructor(components: PodResourcesServerComponents, options: PodResourcesServerOptions) {
+    const { clock, logger, metrics, fs, pods, devices } = withDefaults(components);
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#metrics = podResourcesMetrics(metrics);
+    this.#fs = fs;
+    this.#pods = pods;
+    this.#devices = devices;
+    this.#options = options;
+    this.#tokens = new TokenBucket({ clock }, RATE);
+  }
+
+  /** Serves until the signal is aborted. Where it cannot listen, that is logged and tried again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { socketPath } = this.#options;
+    while (!signal.aborted) {
+      const server = new GrpcServer({ socketPath, services: [this.#v1(), this.#v1alpha1()] });
+      try {
+        await this.#fs.mkdir(socketPath.slice(0, socketPath.lastIndexOf('/')), { mode: 0o750 });
+        await this.#removeSocket(socketPath);
+        await server.start();
+        this.#logger.info({ socketPath }, 'Starting to serve the podresources API');
+        await sleepUntilAborted(signal);
+      } catch (err) {
+        this.#logger.error({ err }, 'Failed to create listener for podResources endpoint');
+        await sleep(this.#clock, RETRY_MS, signal).catch(() => {});
+      } finally {
+        server.close();
+      }
+    }
+  }
+
+  #v1(): Service {
+    const server_api_version = 'v1';
+    return service(v1Rpcs, {
+      list: this.#limited(async () => {
+        this.#metrics.total.inc({ server_api_version });
+        this.#metrics.list.inc({ server_api_version });
+        const pods = (this.#options.listActive ?? true) ? this.#pods.active() : this.#pods.all();
+        this.#devices?.freeGone();
+        return { podResources: pods.map((pod) => this.#podResources(pod)) };
+      }),
+      getAllocatableResources: this.#limited(async () => {
+        this.#metrics.total.inc({ server_api_version });
+        this.#metrics.getAllocatable.inc({ server_api_version });
+        const devices = [...(this.#devices?.allocatableDevices() ?? [])];
+        return {
+          devices: containerDevices(devices.flatMap(([resource, all]) => all.map((one) => ({ resource, ...one })))),
+        };
+      }),
+      get: this.#limited(async ({ podNamespace, podName }) => {
+        this.#metrics.total.inc({ server_api_version });
+        this.#metrics.get.inc({ server_api_version });
+        const pod = this.#pods.byName(podNamespace, podName);
+        if (pod === undefined) {
+          this.#metrics.getErrors.inc({ server_api_version });
+          throw new GrpcError({ code: 'UNKNOWN', details: `pod ${podName} in namespace ${podNamespace} not found` });
+        }
+        return { podResources: this.#podResources(pod) };
+      }),
+    });
+  }
+
+  #v1alpha1(): Service {
+    return service(v1alpha1Rpcs, {
+      list: this.#limited(async () => {
+        this.#metrics.total.inc({ server_api_version: 'v1alpha1' });
+        const pods = this.#pods.all();
+        this.#devices?.freeGone();
+        return {
+          podResources: pods.map(({ metadata: { name, namespace, uid }, spec }) => ({
+            ...{ name, namespace },
+            containers: spec.containers.map((container) => ({
+              name: container.name,
+              devices: this.#devicesOf(uid, container.name),
+            })),
+          })),
+        };
+      }),
+    });
+  }
+
+  /** Sidecars are told of, init containers that end are not. */
+  #podResources({ metadata: { name, namespace, uid }, spec }: Pod): Init<PodResources> {
+    const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
+    const containers = [...sidecars, ...spec.containers].map(
+      (container): Init<ContainerResources> => ({
+        name: container.name,
+        devices: this.#devicesOf(uid, container.name),
+      }),
+    );
+    return { name, namespace, containers };
+  }
+
+  #devicesOf(podUid: string, container: string): readonly Init<ContainerDevices>[] {
+    return this.#devices === undefined
+      ? []
+      : containerDevices(placedDevices(this.#devices.devicesOf(podUid, container)));
+  }
+
+  /** Whoever asks too often is told so, and costs nothing. */
+  #limited<Req, Res>(handler: (request: Req) => Promise<Res>): (request: Req) => Promise<Res> {
+    return async (request) => {
+      if (!this.#tokens.tryAcquire())
+        throw new GrpcError({ code: 'RESOURCE_EXHAUSTED', details: 'rejected by rate limit' });
+      return await handler(request);
+    };
+  }
+
+  /** What an earlier process has left. */
+  async #removeSocket(path: string): Promise<void> {
+    try {
+      if ((await this.#fs.lstat(path)).kind === 'socket') await this.#fs.remove(path);
+    } catch (err) {
+      if (!isMissing(err)) throw err;
+    }
+  }
+}
+
+async function sleepUntilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,156 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { GrpcClient } from '@node-agent/grpc';
+import { nodeFileSystem } from '@node-agent/host';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { podResourcesListerRpcs as v1 } from '../src/generated/v1/services.ts';
+import { podResourcesListerRpcs as v1alpha1 } from '../src/generated/v1alpha1/services.ts';
+import { type DeviceHoldings, PodResourcesServer } from '../src/index.ts';
+
+const GPU = 'example.com/gpu';
+const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: 'x', ...more });
+const podOf = (name: string, initContainers: readonly Container[] = []): Pod => ({
+  metadata: { name, namespace: 'ns', uid: `uid-${name}` },
+  spec: { containers: [container('main')], initContainers: [...initContainers] },
+});
+const holder = podOf('holder', [container('init'), container('side', { restartPolicy: 'Always' })]);
+const ended = podOf('ended');
+
+let directory: string;
+let stop: AbortController;
+let running: Promise<void>;
+let client: GrpcClient;
+let freed: number;
+const metrics = new MetricsRegistry();
+
+beforeEach(async () => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pod-resources-'));
+  freed = 0;
+  await start();
+});
+
+afterEach(async () => {
+  client.close();
+  stop.abort();
+  await running;
+  fs.rmSync(directory, { recursive: true });
+});
+
+async function start(): Promise<void> {
+  const socketPath = path.join(directory, 'pod-resources/kubelet.sock');
+  const held = new Map([
+    [
+      GPU,
+      new Map([
+        [0, ['b', 'a']],
+        [1, ['a']],
+        [-1, ['c']],
+      ]),
+    ],
+  ]);
+  const devices: DeviceHoldings = {
+    freeGone: () => {
+      freed += 1;
+    },
+    devicesOf: (uid, name) => (uid === 'uid-holder' && name === 'main' ? held : new Map()),
+    allocatableDevices: () =>
+      new Map([
+        [
+          GPU,
+          [
+            { id: 'z', numaNodes: [] },
+            { id: 'a', numaNodes: [0, 1] },
+          ],
+        ],
+      ]),
+  };
+  const pods = {
+    active: () => [holder],
+    all: () => [holder, ended],
+    byName: (namespace: string, name: string) =>
+      [holder, ended].find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+  };
+  stop = new AbortController();
+  // Its bucket of requests never fills again.
+  const server = new PodResourcesServer(
+    { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices },
+    { socketPath },
+  );
+  running = server.start(stop.signal);
+  client = new GrpcClient({}, { socketPath });
+  await client.connect(5_000);
+}
+
+const place = (id: number) => ({ nodes: [{ ID: id }] });
+const heldByMain = [
+  { resourceName: GPU, deviceIds: ['a'], topology: place(0) },
+  { resourceName: GPU, deviceIds: ['a'], topology: place(1) },
+  { resourceName: GPU, deviceIds: ['b'], topology: place(0) },
+  { resourceName: GPU, deviceIds: ['c'], topology: null },
+];
+
+describe('PodResourcesServer', () => {
+  it('lists what pods hold that are active, sidecars too, and frees what is held by those that are gone before', async () => {
+    const { podResources } = await client.unary(v1.list, {});
+    expect(podResources.map(({ name, namespace }) => `${namespace}/${name}`)).toEqual(['ns/holder']);
+    expect(podResources[0]?.containers.map(({ name, devices }) => [name, devices])).toEqual([
+      ['side', []],
+      ['main', heldByMain],
+    ]);
+    expect(freed).toBe(1);
+  });
+
+  it('lists all pods in the first form of the API', async () => {
+    const { podResources } = await client.unary(v1alpha1.list, {});
+    expect(podResources.map(({ name }) => name)).toEqual(['holder', 'ended']);
+    expect(podResources[0]?.containers).toEqual([
+      { name: 'main', devices: ['a', 'a', 'b', 'c'].map((id) => ({ resourceName: GPU, deviceIds: [id] })) },
+    ]);
+  });
+
+  it('tells what there is to hold', async () => {
+    const { devices, cpuIds, memory } = await client.unary(v1.getAllocatableResources, {});
+    expect(devices).toEqual([
+      { resourceName: GPU, deviceIds: ['a'], topology: place(0) },
+      { resourceName: GPU, deviceIds: ['a'], topology: place(1) },
+      { resourceName: GPU, deviceIds: ['z'], topology: null },
+    ]);
+    expect([cpuIds, memory]).toEqual([[], []]);
+  });
+
+  it('tells of one pod, or that there is none', async () => {
+    const { podResources } = await client.unary(v1.get, { podNamespace: 'ns', podName: 'holder' });
+    expect(podResources?.containers[1]?.devices).toEqual(heldByMain);
+    const missing = client.unary(v1.get, { podNamespace: 'ns', podName: 'nobody' });
+    await expect(missing).rejects.toThrow('rpc error: code = Unknown desc = pod nobody in namespace ns not found');
+    expect(metrics.text()).toContain('kubelet_pod_resources_endpoint_errors_get{server_api_version="v1"} 1');
+  });
+
+  it('refuses who asks too often', async () => {
+    const calls = Array.from({ length: 12 }, () => client.unary(v1.getAllocatableResources, {}));
+    const ended = await Promise.allSettled(calls);
+    const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+    expect(reasons).toHaveLength(2);
+    expect(reasons[0]).toContain('rpc error: code = ResourceExhausted desc = rejected by rate limit');
+  });
+
+  it('K1: takes the place of a socket that was left behind', async () => {
+    const left = path.join(directory, 'left.sock');
+    fs.renameSync(path.join(directory, 'pod-resources/kubelet.sock'), left);
+    client.close();
+    stop.abort();
+    await running;
+    fs.mkdirSync(path.join(directory, 'pod-resources'), { recursive: true });
+    const { createServer } = await import('node:net');
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(left.replace('left', 'other'), resolve));
+    fs.renameSync(left.replace('left', 'other'), path.join(directory, 'pod-resources/kubelet.sock'));
+    other.close();
+    await start();
+    expect((await client.unary(v1.list, {})).podResources).toHaveLength(1);
+  });
+});
