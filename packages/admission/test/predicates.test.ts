@@ -220,6 +220,17 @@ describe('where the node may be another by now', () => {
     });
   });
 
+  test('a pod is admitted by what the node has for it alone', async () => {
+    const gpus = (count: number) => ({
+      ...node,
+      status: { allocatable: { pods: '9', 'example.com/gpu': `${count}` } },
+    });
+    const wants = (name: string): Pod => makePod(name, { 'example.com/gpu': '1' });
+    const handler = predicateHandler({ node: ({ metadata: { name } }) => gpus(name === 'holder' ? 1 : 0) });
+    expect(await handler.admit(wants('holder'), [])).toEqual({ admit: true });
+    expect(await handler.admit(wants('other'), [])).toMatchObject({ reason: 'OutOfexample.com/gpu' });
+  });
+
   test('a look that ends with the pod that asked first is taken again for the others', async () => {
     const refresh = vi.fn(async (signal: AbortSignal) => signal.throwIfAborted());
     const handler = predicateHandler({ node: () => node, refresh });

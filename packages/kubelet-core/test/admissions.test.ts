@@ -56,6 +56,25 @@ describe('pods that are asked for', () => {
     expect(admissions.isUndecided('uid-b')).toBe(false);
   });
 
+  test('are told of to all handlers when they are to run, before anybody else is asked for', async () => {
+    const calls: string[] = [];
+    const { handler, answer } = slowHandler();
+    const first: AdmitHandler = {
+      admit: () => ({ admit: true }),
+      admitted: ({ metadata: { name } }) => void calls.push(`${name} admitted`),
+      release: ({ metadata: { name } }) => void calls.push(`${name} released`),
+    };
+    const { admissions, told } = setUp([first, handler]);
+    for (const name of ['a', 'b']) admissions.ask(makePod(name), signal);
+    expect(calls).toEqual([]);
+    await answer('a', { admit: true });
+    expect([calls, told]).toEqual([['a admitted'], ['a admitted']]);
+    await answer('b', full);
+    await answer('b', full);
+    expect(calls.filter((call) => call === 'b admitted')).toEqual([]);
+    expect(calls).toContain('b released');
+  });
+
   test('C7: one that takes its time holds no other up that fits beside it', async () => {
     const onlySlow: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),

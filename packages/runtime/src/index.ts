@@ -50,6 +50,8 @@ export {
   type RuntimeCalls,
 } from './pod-runtime.ts';
 export {
+  type ContainerGrants,
+  type GrantedOptions,
   type ImagePuller,
   type LifecycleHooks,
   type MountContext,

@@ -10,6 +10,16 @@ const condition = (status: PodStatus, type: string): PodCondition | undefined =>
 const running = runtimeStatus(runtimeContainer());
 
 describe('a pod that runs', () => {
+  test('tells how the devices of main containers are, and of no others', () => {
+    const resources = [{ name: 'example.com/led', resources: [{ resourceID: 'led0', health: 'Unhealthy' }] }];
+    const pod = makePod({ initContainers: [{ name: 'init' }] });
+    const status = generateApiPodStatus(pod, runtimeStatus(), makeContext({ resourcesStatus: () => resources }));
+    expect(status.containerStatuses?.map((one) => one.allocatedResourcesStatus)).toEqual([resources]);
+    expect(status.initContainerStatuses?.[0]).not.toHaveProperty('allocatedResourcesStatus');
+    const none = generateApiPodStatus(pod, runtimeStatus(), makeContext({ resourcesStatus: () => [] }));
+    expect(none.containerStatuses?.[0]).not.toHaveProperty('allocatedResourcesStatus');
+  });
+
   const pod = makePod({}, { metadata: { name: 'web', namespace: 'default', uid: 'u1', generation: 3 } });
   const status = generateApiPodStatus(pod, running, makeContext());
 

@@ -1,0 +1,59 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { ContainerGrants, GrantedOptions } from '../src/index.ts';
+import { pod } from './builders.ts';
+import { Machine, sleeper } from './machine.ts';
+
+const granted: GrantedOptions = {
+  envs: [
+    { name: 'LEDS', value: 'led0' },
+    { name: 'OWN', value: 'plugin' },
+  ],
+  mounts: [
+    {
+      ...{ containerPath: '/led', hostPath: '/run/led', readOnly: true },
+      ...{ recursiveReadOnly: false, selinuxRelabel: false, propagation: 'None' },
+    },
+  ],
+  devices: [{ containerPath: '/dev/led', hostPath: '/dev/led7', permissions: 'rw' }],
+  annotations: { 'led.example.com/ids': 'led0', 'io.kubernetes.container.hash': 'not this' },
+  cdiDevices: ['example.com/led=led0'],
+};
+
+/** A machine with grants, and what the runtime is told to make. */
+function machineWith(options: ContainerGrants['options']) {
+  const machine = new Machine({ components: { grants: { options } } });
+  const create = vi.spyOn(machine.cri, 'createContainer');
+  return { machine, configs: () => create.mock.calls.map(([{ config }]) => config) };
+}
+
+describe('what a container is granted', () => {
+  it('is in what the runtime makes it of; its own variables win, and the annotations of the kubelet', async () => {
+    const { machine, configs } = machineWith(async () => granted);
+    const container = { ...sleeper('a'), env: [{ name: 'OWN', value: 'pod' }] };
+    await machine.sync(machine.kubelet(), pod({ containers: [container] }));
+    const [config] = configs();
+    const envs = config?.envs?.map(({ key, value }) => `${key}=${new TextDecoder().decode(value ?? new Uint8Array())}`);
+    expect(envs?.slice(0, 3)).toEqual(['LEDS=led0', 'OWN=plugin', 'OWN=pod']);
+    expect(config?.mounts?.[0]).toMatchObject({ containerPath: '/led', hostPath: '/run/led', readonly: true });
+    expect(config?.devices).toEqual(granted.devices);
+    expect(config?.CDIDevices).toEqual([{ name: 'example.com/led=led0' }]);
+    expect(config?.annotations?.['led.example.com/ids']).toBe('led0');
+    expect(config?.annotations?.['io.kubernetes.container.hash']).not.toBe('not this');
+  });
+
+  it('is asked for before each attempt; where it cannot be had, the container waits for it', async () => {
+    let fails = true;
+    const { machine } = machineWith(async () => {
+      if (fails) throw new Error('no led today');
+      return granted;
+    });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    expect((await machine.sync(kubelet, web)).results.at(-1)).toMatchObject({
+      error: { reason: 'CreateContainerConfigError', message: 'no led today' },
+    });
+    fails = false;
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/0']);
+  });
+});
