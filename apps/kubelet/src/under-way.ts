@@ -4,7 +4,7 @@ import type { TaskStack } from '@node-agent/server';
 /** What this process has under way: what pods wait for, and what of the system Node waits for (sockets, timers, child processes). */
 export function* underWay(kubelet: Parameters<typeof explainNode>[0]): Generator<TaskStack, void, undefined> {
   for (const { waitingFor, pod } of explainNode(kubelet).waiting) {
-    for (const reason of waitingFor) yield [reason, `${pod.namespace}/${pod.name}`, 'pod worker'];
+    for (const { what } of waitingFor) yield [what, `${pod.namespace}/${pod.name}`, 'pod worker'];
   }
   for (const resource of process.getActiveResourcesInfo()) yield [resource, 'event loop'];
 }
