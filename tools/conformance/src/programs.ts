@@ -6,7 +6,14 @@ import { type BuildTarget, buildTargets, KUBERNETES_VERSION, releaseModule } fro
 import { buildCoreDns, COREDNS_VERSION } from './coredns.ts';
 import { run } from './run.ts';
 
-type TargetName = 'e2e.test' | 'e2e_node.test' | 'ginkgo' | 'kube-proxy' | 'agnhost' | 'nonewprivs' | 'sampledeviceplugin';
+type TargetName =
+  | 'e2e.test'
+  | 'e2e_node.test'
+  | 'ginkgo'
+  | 'kube-proxy'
+  | 'agnhost'
+  | 'nonewprivs'
+  | 'sampledeviceplugin';
 
 /** Programs of the release that suites are run with, beside those of a control plane. */
 const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
