@@ -76,6 +76,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       directory: join(flags.rootDir, 'device-plugins'),
       healthStatus: featureGates.enabled('ResourceHealthStatus'),
     },
+    pluginsDirectory: join(flags.rootDir, 'plugins_registry'),
     sources,
     admission: {
       taintComparisons: featureGates.enabled('TaintTolerationComparisonOperators'),

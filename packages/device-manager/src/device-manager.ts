@@ -23,7 +23,7 @@ import { DeviceInventory } from './inventory.ts';
 import { type DeviceMetrics, deviceMetrics } from './metrics.ts';
 import { removeSockets } from './plugin-directory.ts';
 import { PodDevices } from './pod-devices.ts';
-import { Plugins, registrationProblem } from './registration.ts';
+import { foundProblem, Plugins } from './registration.ts';
 import { resourcesStatus } from './resource-status.ts';
 import { UndecidedPods } from './undecided.ts';
 
@@ -265,7 +265,7 @@ export class DeviceManager {
 
   /** Whether a plugin can be taken that was found by its socket; in upstream's words why not. */
   validatePlugin(resource: string, versions: readonly string[]): string | undefined {
-    return registrationProblem(versions, resource);
+    return foundProblem(versions, resource);
   }
 
   /** A plugin was found by its socket. @throws Error in upstream's words */

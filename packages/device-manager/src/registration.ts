@@ -65,7 +65,7 @@ export class Plugins {
     const { version, resourceName: resource, endpoint } = request;
     this.#logger.info({ resource }, 'Got registration request from device plugin with resource');
     try {
-      const problem = registrationProblem([version], resource);
+      const problem = registrationProblem(version, resource);
       if (problem !== undefined) throw new Error(problem);
       const socketPath = path.join(directory, endpoint);
       if (path.dirname(socketPath) !== directory) {
@@ -130,11 +130,23 @@ export class Plugins {
   }
 }
 
-/** Why a plugin cannot be taken; `undefined` where it can. */
-export function registrationProblem(versions: readonly string[], resource: string): string | undefined {
-  if (!versions.includes(VERSION)) {
-    const asked = versions.map((version) => JSON.stringify(version)).join(' ');
-    return `requested API version ${asked} is not supported by kubelet. Supported version is ["${VERSION}"]`;
+/** Why a plugin that registers cannot be taken; `undefined` where it can (`Register`, `server.go`). */
+function registrationProblem(version: string, resource: string): string | undefined {
+  if (version !== VERSION) {
+    return `requested API version ${JSON.stringify(version)} is not supported by kubelet. Supported version is ["${VERSION}"]`;
   }
+  return nameProblem(resource);
+}
+
+/** The same of a plugin that was found (`ValidatePlugin`, `handler.go`). */
+export function foundProblem(versions: readonly string[], resource: string): string | undefined {
+  if (!versions.includes(VERSION)) {
+    return `manager version, ${VERSION}, is not among plugin supported versions [${versions.join(' ')}]`;
+  }
+  const problem = nameProblem(resource);
+  return problem && `invalid name of device plugin socket: ${problem}`;
+}
+
+function nameProblem(resource: string): string | undefined {
   return isExtendedResource(resource) ? undefined : `the ResourceName ${JSON.stringify(resource)} is invalid`;
 }

@@ -192,6 +192,27 @@ describe('plugins', () => {
     await expect.poll(shown, { timeout: 10_000 }).toEqual(['0', '1']);
   });
 
+  it('that were found by their sockets are followed too, until the socket is gone', async () => {
+    await start();
+    expect(manager.validatePlugin(GPU, ['v1beta1', 'v2'])).toBeUndefined();
+    expect(manager.validatePlugin(GPU, ['v2', 'v3'])).toBe(
+      'manager version, v1beta1, is not among plugin supported versions [v2 v3]',
+    );
+    expect(manager.validatePlugin('cpu', ['v1beta1'])).toBe(
+      'invalid name of device plugin socket: the ResourceName "cpu" is invalid',
+    );
+    const plugin = new FakeDevicePlugin({ resource: GPU, directory: root }, healthy('a'));
+    plugins.push(plugin);
+    await plugin.start();
+    await manager.registerPlugin(GPU, plugin.socketPath, signal);
+    await expect.poll(shown).toEqual(['1', '1']);
+    manager.deregisterPlugin(GPU, '/another.sock');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(shown()).toEqual(['1', '1']);
+    manager.deregisterPlugin(GPU, plugin.socketPath);
+    await expect.poll(shown).toEqual(['0', '1']);
+  });
+
   it('leave nothing but their sockets to be removed at the start', async () => {
     fs.mkdirSync(path.join(directory, 'folder'), { recursive: true });
     fs.writeFileSync(path.join(directory, 'kubelet_internal_checkpoint'), 'x');

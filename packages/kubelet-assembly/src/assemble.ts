@@ -31,6 +31,7 @@ import { NodeContainers } from './node-containers.ts';
 import { nodeDevices } from './node-devices.ts';
 import { nodeEviction } from './node-eviction.ts';
 import { NodeImages } from './node-images.ts';
+import { nodePlugins } from './node-plugins.ts';
 import { nodeProber } from './node-prober.ts';
 import { nodeReference } from './node-reference.ts';
 import { nodeStats } from './node-stats.ts';
@@ -128,6 +129,7 @@ export function assembleKubelet<C>(
     onResourcesChanged: () => clusterNode?.statusChanged(),
   });
   if (devices !== undefined) node.joinDevices(devices);
+  const plugins = nodePlugins(child, ports, settings, { devices });
   const oomWatcher =
     ports.kernelLog &&
     new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) });
@@ -264,6 +266,7 @@ export function assembleKubelet<C>(
           start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
         },
         ...(devices ? [{ name: 'device plugins', start: (signal: AbortSignal) => devices.start(signal) }] : []),
+        ...(plugins ? [{ name: 'plugin watcher', start: (signal: AbortSignal) => plugins.start(signal) }] : []),
         { name: 'prober', start: (signal) => prober.start(signal) },
         ...(stats ? [{ name: 'measuring of volumes', start: (signal: AbortSignal) => measured.start(signal) }] : []),
         ...(oomWatcher ? [{ name: 'OOM watcher', start: (signal: AbortSignal) => oomWatcher.start(signal) }] : []),

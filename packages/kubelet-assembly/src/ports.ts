@@ -137,6 +137,8 @@ export interface AssemblySettings<C = unknown> {
   };
   /** Where device plugins are met, and whether the health of devices shows in pods' statuses; absent: the node has no devices. */
   readonly devices?: DeviceManagerOptions & { readonly healthStatus?: boolean };
+  /** Where sockets of plugins are found: `<root>/plugins_registry`; absent: they are not looked for. */
+  readonly pluginsDirectory?: string;
   /** The host's IDs for pods with `hostUsers: false`, or why there are none. Absent: such pods are rejected. */
   readonly userNamespaces?: Omit<UserNamespacesOptions, 'podsDirectory'> | { readonly unavailable: string };
   /** Where the groups of pods are and what they are held to, where there are any. */

@@ -1,0 +1,26 @@
+import type { DeviceManager } from '@node-agent/device-manager';
+import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
+import type { PartComponents } from './cluster-ports.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** Finds plugins by their sockets; nobody where there is no place for them. */
+export function nodePlugins(
+  child: (component: string) => PartComponents,
+  { fs }: Pick<NodePorts, 'fs'>,
+  { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
+  { devices }: { readonly devices: DeviceManager | undefined },
+): PluginWatcher | undefined {
+  if (directory === undefined) return undefined;
+  const handlers = new Map<string, PluginHandler>();
+  if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
+  return new PluginWatcher({ ...child('plugin-watcher'), fs }, { directory, handlers });
+}
+
+/** In the words of `plugin/v1beta1/handler.go`. */
+function deviceHandler(devices: DeviceManager): PluginHandler {
+  return {
+    validate: (resource, _endpoint, versions) => devices.validatePlugin(resource, versions),
+    register: (resource, endpoint, _versions, signal) => devices.registerPlugin(resource, endpoint, signal),
+    deregister: (resource, endpoint) => devices.deregisterPlugin(resource, endpoint),
+  };
+}

@@ -1,0 +1,40 @@
+import { type FileSystem, isMissing } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+
+/** What is in a directory of plugins. */
+export interface FoundSockets {
+  /** By path; the value changes when another socket is in the place of one. */
+  readonly sockets: ReadonlyMap<string, string>;
+  /** All directories, the first one included. */
+  readonly directories: readonly string[];
+}
+
+/** A plugin's socket is not further down, and a link that leads up is not followed. */
+const MAX_DEPTH = 8;
+
+/** Looks through a directory and those in it; what begins with a dot is nobody's (`pkg/kubelet/pluginmanager/pluginwatcher`). */
+export async function findSockets(
+  fs: Pick<FileSystem, 'readdir' | 'lstat'>,
+  root: string,
+  logger: Pick<Logger, 'warn'>,
+): Promise<FoundSockets> {
+  const sockets = new Map<string, string>();
+  const directories: string[] = [];
+  const look = async (directory: string, depth: number): Promise<void> => {
+    directories.push(directory);
+    for (const { name, kind } of await fs.readdir(directory)) {
+      if (name.startsWith('.')) continue;
+      const path = `${directory}/${name}`;
+      try {
+        if (kind === 'directory' && depth < MAX_DEPTH) await look(path, depth + 1);
+        if (kind !== 'socket') continue;
+        const { device, inode, modifiedAtMs } = await fs.lstat(path);
+        sockets.set(path, `${device}:${inode}:${modifiedAtMs}`);
+      } catch (err) {
+        if (!isMissing(err)) logger.warn({ path, reason: errorText(err) }, 'Could not look at a plugin directory');
+      }
+    }
+  };
+  await look(root, 0);
+  return { sockets, directories };
+}

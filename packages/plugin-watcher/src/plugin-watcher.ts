@@ -1,0 +1,183 @@
+import { Backoff, type Clock, type LinkedAbort, linkAbort, sleep } from '@node-agent/async';
+import { GrpcClient } from '@node-agent/grpc';
+import type { FileSystem } from '@node-agent/host';
+import { errorText, type Logger, withDefaults } from '@node-agent/telemetry';
+import { findSockets } from './find-sockets.ts';
+import { registrationRpcs } from './generated/services.ts';
+import type { PluginHandler } from './plugin-handler.ts';
+
+/** What a {@link PluginWatcher} works with. */
+export interface PluginWatcherComponents {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'lstat' | 'watch'>;
+}
+
+/** Where plugins are, and who uses them. */
+export interface PluginWatcherOptions {
+  /** `<root>/plugins_registry`. Absolute, without `/` at the end. */
+  readonly directory: string;
+  /** By the type of the plugins: `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. Those of other types are told that nobody uses them. */
+  readonly handlers: ReadonlyMap<string, PluginHandler>;
+}
+
+/** `dialTimeoutDuration`, the deadline of GetInfo, and `notifyTimeoutDuration` of `operation_generator.go`. */
+const DIAL_MS = 10_000;
+const INFO_MS = 1_000;
+const NOTIFY_MS = 5_000;
+/** Between two attempts with one socket (`goroutinemap/exponentialbackoff`). */
+const BACK_OFF = { initialMs: 500, maxMs: 122_000 };
+/** Hints of the file system may be merged: it looks for itself too. */
+const REPAIR_MS = 10_000;
+
+interface Known {
+  /** Which socket of this path. */
+  readonly identity: string;
+  readonly stop: LinkedAbort;
+}
+
+/**
+ * Finds plugins by their sockets below a directory, asks each what it is, and hands it to the handler of its type
+ * (`pkg/kubelet/pluginmanager`). Each socket is dealt with by itself: one that hangs holds up no other (W6).
+ */
+export class PluginWatcher {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #fs: PluginWatcherComponents['fs'];
+  readonly #options: PluginWatcherOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #watched = new Map<string, LinkedAbort>();
+  #hinted: (() => void) | undefined;
+
+  constructor(components: PluginWatcherComponents, options: PluginWatcherOptions) {
+    const { clock, logger, fs } = withDefaults(components);
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#fs = fs;
+    this.#options = options;
+  }
+
+  /** Follows the directory, which is made where it is not there, until the signal is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const { promise: hint, resolve } = Promise.withResolvers<void>();
+      this.#hinted = resolve;
+      try {
+        await this.#fs.mkdir(this.#options.directory, { mode: 0o750 });
+        await this.#look(signal);
+      } catch (err) {
+        this.#logger.error({ err }, 'Could not look for plugins');
+      }
+      using waiting = linkAbort(signal);
+      await Promise.race([hint, sleep(this.#clock, REPAIR_MS, waiting.signal).catch(() => {})]);
+      waiting.abort();
+    }
+    for (const { stop } of this.#known.values()) stop.abort();
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { sockets, directories } = await findSockets(this.#fs, this.#options.directory, this.#logger);
+    for (const [path, { identity, stop }] of [...this.#known]) {
+      if (sockets.get(path) === identity) continue;
+      this.#known.delete(path);
+      stop.abort(new Error(`the socket ${path} is gone`));
+    }
+    for (const [path, identity] of sockets) {
+      if (this.#known.has(path)) continue;
+      const stop = linkAbort(signal);
+      this.#known.set(path, { identity, stop });
+      void this.#follow(path, stop.signal, signal);
+    }
+    for (const directory of directories) this.#watch(directory, signal);
+  }
+
+  #watch(directory: string, signal: AbortSignal): void {
+    if (this.#watched.has(directory)) return;
+    const stop = linkAbort(signal);
+    this.#watched.set(directory, stop);
+    const hint = (): void => this.#hinted?.();
+    // It begins anew with the next look where the directory was replaced.
+    const watching = this.#fs.watch(directory, hint, stop.signal).catch(() => {});
+    void watching.finally(() => {
+      stop[Symbol.dispose]();
+      this.#watched.delete(directory);
+    });
+  }
+
+  /** Registers the plugin of a socket, again and again until that has succeeded, and takes it back when the socket is gone. */
+  async #follow(path: string, gone: AbortSignal, ending: AbortSignal): Promise<void> {
+    const backOff = new Backoff({ clock: this.#clock }, BACK_OFF);
+    while (!gone.aborted) {
+      try {
+        const { handler, name, endpoint } = await this.#register(path, gone);
+        this.#logger.info({ socketPath: path, name }, 'Plugin is registered');
+        await aborted(gone);
+        // A kubelet that ends leaves its plugins as they are.
+        if (!ending.aborted) handler.deregister(name, endpoint);
+        return;
+      } catch (err) {
+        if (gone.aborted) return;
+        this.#logger.error({ reason: errorText(err) }, 'Registration of a plugin failed');
+        backOff.next(path, this.#clock.now());
+        await sleep(this.#clock, backOff.delayMs(path), gone).catch(() => {});
+      }
+    }
+  }
+
+  /** @throws Error in upstream's words, once the plugin was told */
+  async #register(
+    socketPath: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly handler: PluginHandler; readonly name: string; readonly endpoint: string }> {
+    const at = `at socket ${socketPath}`;
+    const fail = (text: string, cause?: unknown): Error => new Error(`RegisterPlugin error -- ${text}`, { cause });
+    const client = new GrpcClient({ clock: this.#clock }, { socketPath });
+    const notify = async (error: string): Promise<void> => {
+      const status = { pluginRegistered: error === '', error };
+      await client.unary(registrationRpcs.notifyRegistrationStatus, status, { timeoutMs: NOTIFY_MS, signal });
+    };
+    const refuse = async (text: string): Promise<never> => {
+      await notify(`RegisterPlugin error -- ${text}`).catch((err: unknown) => {
+        throw fail(`failed to send error ${at}, err: ${errorText(err)}`, err);
+      });
+      throw fail(text);
+    };
+    try {
+      await client.connect(DIAL_MS, signal).catch((err: unknown) => {
+        throw fail(`dial failed ${at}, err: ${errorText(err)}`, err);
+      });
+      const info = await client
+        .unary(registrationRpcs.getInfo, {}, { timeoutMs: INFO_MS, signal })
+        .catch((err: unknown) => {
+          throw fail(`failed to get plugin info using RPC GetInfo ${at}, err: ${errorText(err)}`, err);
+        });
+      const { type, name, supportedVersions } = info;
+      const endpoint = info.endpoint || socketPath;
+      const handler = this.#options.handlers.get(type);
+      if (handler === undefined) return await refuse(`no handler registered for plugin type: ${type} ${at}`);
+      const problem = handler.validate(name, endpoint, supportedVersions);
+      if (problem !== undefined) return await refuse(`plugin validation failed with err: ${problem}`);
+      try {
+        await handler.register(name, endpoint, supportedVersions, signal);
+      } catch (err) {
+        return await refuse(`plugin registration failed with err: ${errorText(err)}`);
+      }
+      try {
+        await notify('');
+      } catch (err) {
+        handler.deregister(name, endpoint);
+        throw fail(`failed to send registration status ${at}, err: ${errorText(err)}`, err);
+      }
+      return { handler, name, endpoint };
+    } finally {
+      client.close();
+    }
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,129 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { GrpcServer, type Init, service } from '@node-agent/grpc';
+import { nodeFileSystem } from '@node-agent/host';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { registrationRpcs } from '../src/generated/services.ts';
+import type { PluginInfo } from '../src/generated/types.ts';
+import { type PluginHandler, PluginWatcher } from '../src/index.ts';
+
+let directory: string;
+let stop: AbortController;
+let running: Promise<void>;
+let calls: string[];
+let servers: GrpcServer[];
+
+beforeEach(() => {
+  directory = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'plugins-')), 'plugins_registry');
+  calls = [];
+  servers = [];
+});
+
+afterEach(async () => {
+  stop.abort();
+  await running;
+  for (const server of servers) server.close();
+  fs.rmSync(path.dirname(directory), { recursive: true });
+});
+
+const recording: PluginHandler = {
+  validate: (name, _endpoint, versions) => (versions.includes('v1') ? undefined : `${name} has not got v1`),
+  register: async (name, endpoint) => void calls.push(`register ${name} ${path.basename(endpoint)}`),
+  deregister: (name, endpoint) => void calls.push(`deregister ${name} ${path.basename(endpoint)}`),
+};
+
+function start(handler: Partial<PluginHandler> = {}): void {
+  stop = new AbortController();
+  const handlers = new Map([['DevicePlugin', { ...recording, ...handler }]]);
+  running = new PluginWatcher({ fs: nodeFileSystem }, { directory, handlers }).start(stop.signal);
+}
+
+/** A plugin, and what it was told of its registration. */
+async function plugin(name: string, info: Init<PluginInfo> = {}): Promise<{ server: GrpcServer; told: string[] }> {
+  const told: string[] = [];
+  const socketPath = path.join(directory, name);
+  fs.mkdirSync(path.dirname(socketPath), { recursive: true });
+  const server = new GrpcServer({
+    socketPath,
+    services: [
+      service(registrationRpcs, {
+        getInfo: async () => ({ type: 'DevicePlugin', name: 'example.com/led', supportedVersions: ['v1'], ...info }),
+        notifyRegistrationStatus: async ({ pluginRegistered, error }) => {
+          told.push(pluginRegistered ? 'registered' : error);
+          return {};
+        },
+      }),
+    ],
+  });
+  await server.start();
+  servers.push(server);
+  return { server, told };
+}
+
+describe('PluginWatcher', () => {
+  it('registers plugins whose sockets are there, come later, or are in directories', async () => {
+    const first = await plugin('first.sock');
+    start();
+    await expect.poll(() => first.told).toEqual(['registered']);
+    const second = await plugin('vendor/second.sock', { name: 'example.com/fan', endpoint: '/run/fan.sock' });
+    await expect.poll(() => second.told).toEqual(['registered']);
+    expect(calls).toEqual(['register example.com/led first.sock', 'register example.com/fan fan.sock']);
+  });
+
+  it('takes a plugin back whose socket is gone, and takes one anew that has another', async () => {
+    start();
+    const { server, told } = await plugin('p.sock');
+    await expect.poll(() => told).toEqual(['registered']);
+    server.close();
+    await expect.poll(() => calls.at(-1)).toBe('deregister example.com/led p.sock');
+    const again = await plugin('p.sock');
+    await expect.poll(() => again.told).toEqual(['registered']);
+  });
+
+  it.each<[Init<PluginInfo>, string]>([
+    [{ type: 'Toaster' }, 'RegisterPlugin error -- no handler registered for plugin type: Toaster at socket '],
+    [
+      { supportedVersions: ['v0'] },
+      'RegisterPlugin error -- plugin validation failed with err: example.com/led has not got v1',
+    ],
+  ])('tells a plugin why it is not used: %j', async (info, words) => {
+    start();
+    const { told } = await plugin('p.sock', info);
+    await expect.poll(() => told[0]).toContain(words);
+    expect(calls).toEqual([]);
+  });
+
+  it('tries again where a registration fails', async () => {
+    let fails = true;
+    start({
+      register: async () => {
+        if (fails) throw new Error('not now');
+      },
+    });
+    const { told } = await plugin('p.sock');
+    await expect.poll(() => told).toEqual(['RegisterPlugin error -- plugin registration failed with err: not now']);
+    fails = false;
+    await expect.poll(() => told.at(-1), { timeout: 5_000 }).toBe('registered');
+  });
+
+  it('W6: one that hangs holds up no other; what is no socket, or begins with a dot, is left alone', async () => {
+    fs.mkdirSync(directory, { recursive: true });
+    fs.writeFileSync(path.join(directory, 'a-file'), '');
+    const hidden = await plugin('.hidden.sock');
+    start({ register: (name) => (name === 'hangs' ? new Promise(() => {}) : Promise.resolve()) });
+    await plugin('a.sock', { name: 'hangs' });
+    const other = await plugin('b.sock');
+    await expect.poll(() => other.told).toEqual(['registered']);
+    expect(hidden.told).toEqual([]);
+  });
+
+  it('leaves plugins as they are when the kubelet ends', async () => {
+    start();
+    const { told } = await plugin('p.sock');
+    await expect.poll(() => told).toEqual(['registered']);
+    stop.abort();
+    await running;
+    expect(calls).toEqual(['register example.com/led p.sock']);
+  });
+});
