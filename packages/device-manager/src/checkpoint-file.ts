@@ -7,7 +7,7 @@ import { DeviceError } from './errors.ts';
 export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
 
 /** Upstream's name of it (`kubeletDeviceManagerCheckpoint`). */
-export const CHECKPOINT_NAME = 'kubelet_internal_checkpoint';
+const CHECKPOINT_NAME = 'kubelet_internal_checkpoint';
 
 /** No state of a node is as long; what is longer was not written by us. */
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { DevicesByNuma } from './device.ts';
 
 /** Devices that a container holds, as they are written. */
-export interface CheckpointEntry {
+interface CheckpointEntry {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;

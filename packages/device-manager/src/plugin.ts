@@ -98,6 +98,6 @@ export class Plugin {
   }
 }
 
-export function stoppedError(resource: string): Error {
+function stoppedError(resource: string): Error {
   return new Error(`endpoint ${resource} has been stopped`);
 }

@@ -95,7 +95,8 @@ async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal)
 
 /** Makes the images that the suites name, and serves them. @returns where, and those that are there before the first spec asks */
 async function serveImages({ output, programs }: Plan): Promise<{ mirror: string; images: readonly string[] }> {
-  const listed = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
+  const lines = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
+  const listed = [...new Set([...lines, ...(await manifestImages(programs.sources))])];
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const { images, unknown, missing } = await makeImages([...new Set(listed)], {
     programs,
@@ -122,3 +123,9 @@ inside(JSON.parse(await readFile(file, 'utf8')) as Plan, controller.signal).then
     process.exit(1);
   },
 );
+
+/** Images that specs of the node suite have from manifests, and that no list has. */
+async function manifestImages(sources: string): Promise<readonly string[]> {
+  const manifest = join(sources, 'test/e2e/testing-manifests/sample-device-plugin/sample-device-plugin.yaml');
+  return [...(await readFile(manifest, 'utf8')).matchAll(/^ *-? *image: (\S+)$/gm)].map(([, image]) => image ?? '');
+}
