@@ -102,9 +102,7 @@ describe('comparing groups', () => {
 });
 
 test('the pods are of all classes, and their names are told by what the kubelet says', () => {
-  const classes = mixedPods.map(({ name, spec }) =>
-    podQosClass({ spec }),
-  );
+  const classes = mixedPods.map(({ spec }) => podQosClass({ spec }));
   expect(new Set(classes)).toEqual(new Set(['Guaranteed', 'Burstable', 'BestEffort']));
   expect(mixedPods).toHaveLength(10);
   const pod = {

@@ -22,10 +22,9 @@ const TOOLS = [
 
 /** The machine's files: those of an earlier build, or new ones, which takes some minutes. @throws Error saying what is missing */
 export async function machineImage(say: (text: string) => void): Promise<MachineImage> {
-  const recipe = JSON.stringify([REVISION, SUITE, PACKAGES, BOOT_MODULES, MASKED_UNITS, guestFiles(), initProgram]);
-  const hash = createHash('sha256').update(recipe).digest('hex').slice(0, 12);
-  const directory = join(homedir(), '.cache/node-agent', `vm-${hash}`);
-  if (existsSync(join(directory, 'state'))) return { directory };
+  const built = builtImage();
+  if (built !== undefined) return built;
+  const directory = imageDirectory();
   await installTools(say);
   if (process.getuid?.() !== 0) throw new Error('a machine is built by root: its files belong to root');
   say('building a virtual machine from Debian packages, once');
@@ -44,6 +43,18 @@ export async function machineImage(say: (text: string) => void): Promise<Machine
     await rm(building, { recursive: true, force: true });
   }
   return { directory };
+}
+
+/** The machine's files where an earlier build has left them. */
+export function builtImage(): MachineImage | undefined {
+  const directory = imageDirectory();
+  return existsSync(join(directory, 'state')) ? { directory } : undefined;
+}
+
+function imageDirectory(): string {
+  const recipe = JSON.stringify([REVISION, SUITE, PACKAGES, BOOT_MODULES, MASKED_UNITS, guestFiles(), initProgram]);
+  const hash = createHash('sha256').update(recipe).digest('hex').slice(0, 12);
+  return join(homedir(), '.cache/node-agent', `vm-${hash}`);
 }
 
 async function installTools(say: (text: string) => void): Promise<void> {

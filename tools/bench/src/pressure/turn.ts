@@ -189,7 +189,9 @@ class PressureRun {
     const { disk, side, directory } = this.#ports;
     const count = async (): Promise<number> => (await side.client.listImages({})).images.length;
     const ending = new AbortController();
-    const program = join(directory, 'padded');
+    // It is known to itself by its name.
+    const program = join(directory, 'padded/busybox');
+    await mkdir(join(directory, 'padded'), { recursive: true });
     const archive = join(directory, 'image.tar');
     const fill = async (): Promise<void> => {
       for (let index = 0; !ending.signal.aborted && (await disk.availableBytes()) > THRESHOLD_BYTES / 2; index++) {
@@ -206,7 +208,10 @@ class PressureRun {
       }
     };
     let most = 0;
-    const filling = fill();
+    let failure: unknown;
+    const filling = fill().catch((error: unknown) => {
+      failure = error;
+    });
     const fewer = async (): Promise<number | undefined> => {
       const now = await count();
       if (now < most) return Date.now();
@@ -215,10 +220,11 @@ class PressureRun {
     };
     try {
       const { answerMs, leastBytes } = await this.#await(kind, fewer);
+      if (failure !== undefined) throw failure;
       return { answerMs, order: [], suffered: [], oomKills: 0, leastBytes };
     } finally {
       ending.abort();
-      await filling.catch(() => {});
+      await filling;
       for (const path of [program, archive]) await rm(path, { force: true });
     }
   }

@@ -31,6 +31,8 @@ export interface GroupSideOptions {
   readonly configuration?: Readonly<Record<string, unknown>>;
   /** A machine that is emulated takes minutes where another takes seconds. */
   readonly timeoutMs?: number;
+  /** How often it is looked how far things are, in milliseconds; 250 by default. A look takes from such a machine what it looks at. */
+  readonly everyMs?: number;
 }
 
 const ONLINE_CPUS = '/sys/devices/system/cpu/online';
@@ -180,9 +182,9 @@ export class GroupSide {
   }
 
   async #until(what: string, isSo: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
-    const { timeoutMs = 120_000 } = this.#options;
+    const { timeoutMs = 120_000, everyMs = 250 } = this.#options;
     try {
-      await until(what, isSo, signal, { everyMs: 250, timeoutMs });
+      await until(what, isSo, signal, { everyMs, timeoutMs });
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${await this.#kubelet.logTail()}`, {
         cause: error,

@@ -1,0 +1,66 @@
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
+import { findUpstreamKubelet } from '@node-agent/tools-control-plane';
+import { run } from './command.ts';
+import { HOST_SHARE } from './guest.ts';
+
+export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'compare';
+
+/** What can be run in the machine, and what of the host it takes. */
+export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream')[]>> = {
+  groups: [],
+  pressure: [],
+  kubelet: ['kubelet', 'runtime'],
+  compare: ['kubelet', 'runtime', 'upstream'],
+};
+
+const directory = join(import.meta.dirname, '..');
+
+/**
+ * Puts what suites take into a directory that the machine sees.
+ * @throws Error naming what is not there
+ */
+export async function fillShare(
+  share: string,
+  names: readonly SuiteName[],
+  say: (text: string) => void,
+): Promise<void> {
+  const takes = new Set(names.flatMap((name) => SUITES[name]));
+  await run('tsup', [], { cwd: directory });
+  await mkdir(join(share, 'bin'), { recursive: true });
+  await writeFile(join(share, 'package.json'), '{ "type": "module" }\n');
+  await copyFile(process.execPath, join(share, 'bin/node'));
+  for (const name of names) await copyFile(join(directory, '.run/suite', `${name}.js`), join(share, `${name}.js`));
+  if (takes.has('kubelet')) {
+    await rm(join(share, 'kubelet'), { recursive: true, force: true });
+    await run('cp', ['-r', join(directory, '.run/kubelet'), join(share, 'kubelet')]);
+    // It reads its own version there.
+    await writeFile(
+      join(share, 'kubelet/package.json'),
+      await readFile(join(directory, '../../apps/kubelet/package.json')),
+    );
+  }
+  if (takes.has('runtime')) {
+    const found = await findOrBuildContainerd24(say);
+    if ('reason' in found) throw new Error(found.reason);
+    const { containerd, ctr, runc } = found.binaries;
+    const shim = join(dirname(containerd), 'containerd-shim-runc-v2');
+    for (const file of [containerd, shim, ctr, runc]) await run('cp', [file, join(share, 'bin/')]);
+  }
+  if (takes.has('upstream')) {
+    const found = await findUpstreamKubelet({ say });
+    if ('reason' in found) throw new Error(found.reason);
+    await run('cp', [found.binaries.kubelet, join(share, 'bin/')]);
+  }
+}
+
+/** The command that runs suites in the machine: its status is that of the first that fails. */
+export function suiteCommand(names: readonly SuiteName[], args: readonly string[] = []): string {
+  const node = `${HOST_SHARE}/bin/node --disable-warning=ExperimentalWarning`;
+  const lines = names.map((name) => {
+    const flags = name === 'compare' ? '' : '--test-reporter=spec ';
+    return `${node} ${flags}${[`${HOST_SHARE}/${name}.js`, ...args].join(' ')} || status=$?`;
+  });
+  return ['export NO_COLOR=1 NODE_COMPILE_CACHE=/tmp/compiled', 'status=0', ...lines, 'exit $status'].join('\n');
+}

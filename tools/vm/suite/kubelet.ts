@@ -1,0 +1,218 @@
+// The whole kubelet over containerd and runc, as most machines have it: cgroup v2, systemd makes the groups.
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pod } from '@node-agent/pod-spec';
+import { GroupSide, type ManifestPod } from '@node-agent/tools-compare/groups';
+import { binaries, KUBELET } from './guest-binaries.ts';
+import { groupsBelow, propertyOf, run, systemd, textOf, textsOf } from './machine.ts';
+
+const { signal } = new AbortController();
+/** A machine that is emulated on busy CPUs takes minutes for what takes seconds. */
+const TIMEOUT = { timeout: 1_500_000 };
+const IMAGE = 'node-agent.local/busybox:1';
+const MI = 1024 ** 2;
+
+function pod(name: string, script: string, resources: object = {}, more: object = {}): ManifestPod {
+  const container = { name: 'main', image: IMAGE, imagePullPolicy: 'Never', command: ['sh', '-c', script], resources };
+  return {
+    name,
+    spec: {
+      ...{ hostNetwork: true, dnsPolicy: 'Default', terminationGracePeriodSeconds: 1 },
+      containers: [container],
+      ...more,
+    },
+  } as ManifestPod;
+}
+
+const FOREVER = 'trap "exit 0" TERM; while :; do sleep 1 & wait $!; done';
+const both = { cpu: '125m', memory: '64Mi' };
+const guaranteed = pod('guaranteed', FOREVER, { requests: both, limits: both });
+const burstable = pod('burstable', FOREVER, { requests: { cpu: '250m', memory: '32Mi' }, limits: { memory: '128Mi' } });
+const bestEffort = pod('best-effort', FOREVER);
+
+describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
+  let side: GroupSide;
+  const began = performance.now();
+  const say = (text: string): void => console.log(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
+  const uids = new Map<string, string>();
+  const path = (...parts: readonly string[]): string => {
+    let slice = 'here';
+    return parts.reduce((parent, part) => {
+      slice += `-${part.replaceAll('-', '_')}`;
+      return `${parent}/${slice}.slice`;
+    }, '/here.slice');
+  };
+  const PARENT: Readonly<Record<string, readonly string[]>> = {
+    guaranteed: [],
+    burstable: ['burstable'],
+    'best-effort': ['besteffort'],
+  };
+  const groupOf = (name: string): string => path('kubepods', ...(PARENT[name] ?? []), `pod${uids.get(name)}`);
+  const containerOf = (found: Pod | undefined): string =>
+    (found?.status?.containerStatuses?.[0]?.containerID ?? '').replace('containerd://', '');
+  const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 400): Promise<T> => {
+    for (let tries = 0; tries < seconds; tries++) {
+      const answer = await ask();
+      if (answer !== undefined) return answer;
+      await sleep(1000);
+    }
+    assert.fail(`waited in vain: ${what}\n${await side.kubelet.logTail()}`);
+  };
+
+  before(async () => {
+    // The machine's own containerd is not the one that is tested.
+    await run('systemctl', 'stop', 'containerd');
+    side = await GroupSide.start({
+      ...{ name: 'here', program: KUBELET, binaries, driver: 'systemd', systemd },
+      ...{ subnet: '10.199.0.0/24', directory: await mkdtemp('/tmp/k-'), timeoutMs: 900_000, everyMs: 3000 },
+      configuration: {
+        // Told by the runtime: what is configured is not asked for then.
+        cgroupDriver: 'cgroupfs',
+        featureGates: { MemoryQoS: true },
+        memoryReservationPolicy: 'TieredReservation',
+        memoryThrottlingFactor: 0.5,
+        // Pods together may have 600 Mi, and are evicted from 400 Mi on.
+        systemReserved: { memory: `${Math.floor((await memoryTotal()) / MI) - 600}Mi`, cpu: '100m' },
+        evictionHard: { 'memory.available': '200Mi' },
+        evictionPressureTransitionPeriod: '1s',
+      },
+    });
+    say('the runtime and the kubelet are started');
+  });
+  after(async () => {
+    await side?.stop();
+    systemd.close();
+  });
+
+  test('a pod of each class: groups, limits and units', async () => {
+    for (const one of [guaranteed, burstable, bestEffort]) await side.write(one);
+    await side.running(Object.keys(PARENT), signal);
+    say('the pods run');
+    for (const name of Object.keys(PARENT)) uids.set(name, (await side.pod(name))?.metadata.uid ?? '');
+    const files = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.min', 'memory.low', 'pids.max'];
+    const table: readonly (readonly [string, readonly string[]])[] = [
+      [path('kubepods'), ['75', 'max 100000', String(600 * MI), String(96 * MI), '0']],
+      [path('kubepods', 'burstable'), ['10', 'max 100000', 'max', '0', String(32 * MI), 'max']],
+      [path('kubepods', 'besteffort'), ['1', 'max 100000', 'max', '0', '0', 'max']],
+      // A quota of 12.5 % is 13 % to systemd.
+      [groupOf('guaranteed'), ['5', '13000 100000', String(64 * MI), String(64 * MI), '0', '200']],
+      [groupOf('burstable'), ['10', 'max 100000', String(128 * MI), '0', String(32 * MI), '200']],
+      [groupOf('best-effort'), ['1', 'max 100000', 'max', '0', '0', '200']],
+    ];
+    for (const [group, values] of table) {
+      const found = await until(
+        group,
+        async () => {
+          const texts = await textsOf(group, files.slice(0, values.length));
+          // The classes follow their pods.
+          return Object.values(texts).join() === values.join() ? texts : undefined;
+        },
+        20,
+      ).catch(async () => textsOf(group, files.slice(0, values.length)));
+      assert.deepEqual(Object.values(found), values, group);
+      const unit = group.split('/').at(-1) ?? '';
+      assert.equal(await propertyOf(unit, 'ActiveState'), 'active');
+      assert.equal(await propertyOf(unit, 'CPUWeight'), values[0]);
+      assert.equal(await propertyOf(unit, 'MemoryMax'), values[2] === 'max' ? 'infinity' : values[2]);
+      console.log(`${group}: ${files.map((file, index) => `${file}=${values[index]}`).join(' ')}`);
+    }
+    for (const name of Object.keys(PARENT)) {
+      const scope = `cri-containerd-${containerOf(await side.pod(name))}.scope`;
+      assert.equal(await propertyOf(scope, 'ActiveState'), 'active');
+      assert.notEqual(await textOf(`${groupOf(name)}/${scope}`, 'cgroup.procs'), '-');
+    }
+    // memory.high of a container between what it requests and may have: floor(32 + 0.5 * (128 - 32)).
+    const scope = `cri-containerd-${containerOf(await side.pod('burstable'))}.scope`;
+    assert.equal(await textOf(`${groupOf('burstable')}/${scope}`, 'memory.high'), String(80 * MI));
+    assert.equal(await textOf(`${groupOf('burstable')}/${scope}`, 'memory.oom.group'), '1');
+  });
+
+  test('what the pods use and wait for is told of their groups', async () => {
+    const summary = JSON.parse(await side.page('/stats/summary'));
+    const found = summary.pods.find(({ podRef }: { podRef: { name: string } }) => podRef.name === 'burstable-here');
+    assert.ok(found?.memory?.usageBytes > 0, JSON.stringify(found));
+    for (const resource of ['cpu', 'memory', 'io']) assert.ok(found[resource].psi.some.total >= 0, resource);
+    assert.ok(summary.node.memory.psi.full.total >= 0);
+    assert.ok(found.process_stats.process_count >= 1);
+  });
+
+  test('a container that is killed begins again in the same group', async () => {
+    const earlier = containerOf(await side.pod('burstable'));
+    const scope = `${groupOf('burstable')}/cri-containerd-${earlier}.scope`;
+    for (const pid of (await textOf(scope, 'cgroup.procs')).split('\n')) process.kill(Number(pid), 'SIGKILL');
+    const next = await until('another container', async () => {
+      const found = await side.pod('burstable');
+      return found?.status?.containerStatuses?.[0]?.restartCount === 1 && containerOf(found) !== earlier
+        ? found
+        : undefined;
+    });
+    const group = `${groupOf('burstable')}/cri-containerd-${containerOf(next)}.scope`;
+    await until('its processes', async () => ((await textOf(group, 'cgroup.procs')).length > 1 ? true : undefined));
+    assert.equal(await propertyOf(`cri-containerd-${earlier}.scope`, 'LoadState'), 'not-found');
+    say('killed and begun again');
+  });
+
+  test('K1: a kubelet that is killed and comes back goes on with what runs, while systemd starts anew', async () => {
+    const names = Object.keys(PARENT);
+    const before = await Promise.all(names.map(async (name) => containerOf(await side.pod(name))));
+    const files = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.min', 'memory.low', 'pids.max', 'cgroup.controllers'];
+    const all = () =>
+      Promise.all(
+        [path('kubepods'), path('kubepods', 'burstable'), ...names.map(groupOf)].map((group) => textsOf(group, files)),
+      );
+    const limits = await all();
+    await side.kubelet.stop('SIGKILL');
+    await run('systemctl', 'daemon-reload');
+    await side.kubelet.start();
+    await run('systemctl', 'daemon-reexec');
+    await side.running(names, signal);
+    assert.deepEqual(await Promise.all(names.map(async (name) => containerOf(await side.pod(name)))), before);
+    assert.deepEqual(await all(), limits);
+    say('the kubelet is back');
+    // What is asked of the systemd that came anew.
+    await side.write(pod('late', FOREVER, { requests: { cpu: '20m' } }));
+    await side.running(['late'], signal);
+    uids.set('late', (await side.pod('late'))?.metadata.uid ?? '');
+    assert.equal(await textOf(path('kubepods', 'burstable', `pod${uids.get('late')}`), 'cpu.weight'), '1');
+    await side.remove('late');
+  });
+
+  test('a container over its limit: the kernel ends it, and the pod says so', async () => {
+    const limits = { cpu: '200m', memory: '24Mi' };
+    await side.write(
+      pod('hog', 'sleep 2; exec tail /dev/zero', { requests: limits, limits }, { restartPolicy: 'Never' }),
+    );
+    const ended = await until('its end', async () => {
+      const found = await side.pod('hog');
+      return found?.status?.phase === 'Failed' ? found : undefined;
+    });
+    assert.equal(ended.status?.containerStatuses?.[0]?.state?.terminated?.reason, 'OOMKilled');
+    assert.equal((await side.pod('guaranteed'))?.status?.phase, 'Running');
+    await side.remove('hog');
+    say('out of memory');
+  });
+
+  test('pods that end leave no group and no unit', async () => {
+    for (const name of [...Object.keys(PARENT)]) await side.remove(name);
+    await side.empty(signal);
+    assert.deepEqual(
+      (await groupsBelow('/here.slice')).map((group) => group.split('/').at(-1)),
+      ['here-kubepods.slice', 'here-kubepods-besteffort.slice', 'here-kubepods-burstable.slice'],
+    );
+    const units = await run('systemctl', 'list-units', '--all', '--plain', '--no-legend', 'here*', 'cri-containerd*');
+    assert.deepEqual(
+      units
+        .split('\n')
+        .map((line) => line.split(' ')[0])
+        .sort(),
+      ['here-kubepods-besteffort.slice', 'here-kubepods-burstable.slice', 'here-kubepods.slice', 'here.slice'],
+    );
+    say('nothing is left');
+  });
+});
+
+async function memoryTotal(): Promise<number> {
+  return Number(/MemTotal:\s+(\d+)/.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { builtImage } from '../src/disk.ts';
+import { runInMachine } from '../src/machine.ts';
+import { fillShare, suiteCommand } from '../src/share.ts';
+
+/** Half a minute where nothing else runs. */
+const TIMEOUT_MS = 600_000;
+const NAME = 'on cgroup v2 with systemd: memory that runs out, eviction, groups that others have a hand in';
+
+const image = builtImage();
+const hasEmulator = (process.env.PATH ?? '').split(':').some((path) => existsSync(join(path, 'qemu-system-x86_64')));
+const missing = [
+  ...(hasEmulator ? [] : ['no qemu-system-x86_64']),
+  ...(image === undefined ? ['no machine, which `npm run test-v2 -- build` makes'] : []),
+];
+
+if (image === undefined || !hasEmulator) test(NAME, (context) => context.skip(missing.join(', ')));
+else {
+  test(NAME, { timeout: TIMEOUT_MS }, async () => {
+    const share = join(import.meta.dirname, '../.run', `test-${process.pid}`);
+    let said = '';
+    const onOutput = (bytes: Buffer): void => {
+      said += bytes;
+    };
+    await mkdir(share, { recursive: true });
+    try {
+      await fillShare(share, ['pressure'], () => undefined);
+      const status = await runInMachine(image, suiteCommand(['pressure']), { share, timeoutMs: TIMEOUT_MS, onOutput });
+      expect(status, said).toBe(0);
+      expect(said).toMatch(/tests [1-9]\d*\r?\n/);
+      expect(said).toMatch(/fail 0\r?\n/);
+    } finally {
+      await rm(share, { recursive: true, force: true });
+    }
+  });
+}
