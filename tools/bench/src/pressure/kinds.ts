@@ -20,7 +20,7 @@ export const PRESSURE_KINDS: readonly PressureKind[] = [
   {
     name: 'a log that grows',
     runsOut: 'disk',
-    harm: 'dd if=/dev/zero bs=1M count=4 2>/dev/null | tr "\\0" y | fold -w 1000; sleep 0.05',
+    harm: 'dd if=/dev/zero bs=1M count=8 2>/dev/null | tr "\\0" y | fold -w 8000',
   },
   { name: 'a writable layer', runsOut: 'disk', harm: 'dd if=/dev/zero of=/f$i bs=1M count=8 2>/dev/null; sleep 0.05' },
   { name: 'an emptyDir', runsOut: 'disk', harm: 'dd if=/dev/zero of=/d/f$i bs=1M count=8 2>/dev/null; sleep 0.05' },
