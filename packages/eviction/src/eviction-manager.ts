@@ -19,7 +19,7 @@ import { storageViolation } from './local-storage.ts';
 import { evictionMessage } from './messages.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
-import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
+import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
 import { NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
 import { reclaim } from './reclaim.ts';
@@ -33,6 +33,8 @@ export interface EvictionComponents extends Partial<CommonPorts> {
   readonly stats: EvictionStats;
   readonly disks: EvictionDisks;
   readonly reclaim: EvictionReclaim;
+  /** Default: what the statistics say of volumes is taken as it is. */
+  readonly volumes?: EvictionVolumes;
   /** Looked at between two rounds, so that a threshold is noticed when it is crossed; without any of a signal the next round does it. */
   readonly gauges?: readonly Gauge[];
   /** Called when {@link EvictionManager.pressure} is another one. */
@@ -285,8 +287,10 @@ export class EvictionManager {
     let figures = before;
     const isTried = isOfOrAfter(before, threshold, this.#reclaimedAtMs.get(threshold));
     this.#reclaimedAtMs.delete(threshold);
-    if (reclaims.length > 0 && !isTried) {
-      await reclaim(reclaims, { ...this.#components, timeoutMs: this.#options.reclaimTimeoutMs }, signal);
+    const isOfDisk = conditionOf(threshold.signal) === 'DiskPressure';
+    if (!isTried && (reclaims.length > 0 || (isOfDisk && this.#components.volumes !== undefined))) {
+      const removal = reclaim(reclaims, { ...this.#components, timeoutMs: this.#options.reclaimTimeoutMs }, signal);
+      await Promise.all([removal, isOfDisk && this.#measureVolumes(signal)]);
       const reclaimedAtMs = clock.now();
       const after = await this.#statistics.take(signal);
       if (after !== undefined) this.#seeMeanwhile(after);
@@ -344,6 +348,18 @@ export class EvictionManager {
   #isStillShort(threshold: Threshold, observations: Observations): boolean {
     const observed = observations.get(threshold.signal);
     return observed !== undefined && isMet(threshold, observed, true);
+  }
+
+  /** N2: what volumes take was found out up to a minute ago, in which one may have filled the disk. */
+  async #measureVolumes(signal: AbortSignal): Promise<void> {
+    const { volumes, clock, logger } = this.#components;
+    if (volumes === undefined) return;
+    try {
+      await withTimeout(clock, this.#options.statsTimeoutMs, (limit) => volumes.measure(limit), signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      logger.warn({ err }, 'Eviction manager: volumes could not be measured, what was found last counts');
+    }
   }
 
   /** How long until the first grace period under way is over. */

@@ -19,7 +19,14 @@ export { type Observation, type Observations, type Observed, observe } from './o
 export type { EvictionOptions } from './options.ts';
 export { parseThresholds, type ThresholdSettings } from './parse-thresholds.ts';
 export { type StatsOf, statsByUid } from './pod-usage.ts';
-export type { EvictionDisks, EvictionKill, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
+export type {
+  EvictionDisks,
+  EvictionKill,
+  EvictionPods,
+  EvictionReclaim,
+  EvictionStats,
+  EvictionVolumes,
+} from './ports.ts';
 export { NO_PRESSURE, nextPressure, type PressureInput, type PressureState, type PressureStep } from './pressure.ts';
 export { type RankedPod, rankPods } from './rank.ts';
 export {

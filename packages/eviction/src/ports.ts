@@ -35,6 +35,12 @@ export interface EvictionReclaim {
   deleteUnusedImages(signal: AbortSignal): Promise<unknown>;
 }
 
+/** Who measures what volumes of pods take, which takes too long to be a part of all statistics. */
+export interface EvictionVolumes {
+  /** Measures all of them anew; {@link EvictionStats} tell what was found from then on. Asked before pods are ranked by what they take of a disk. */
+  measure(signal: AbortSignal): Promise<unknown>;
+}
+
 /** Who knows on which disks the node has what. Asked until it has answered once. */
 export interface EvictionDisks {
   layout(signal: AbortSignal): Promise<DiskLayout>;

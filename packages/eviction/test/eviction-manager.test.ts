@@ -326,6 +326,60 @@ describe('a node that runs out of disk', () => {
     );
   });
 
+  describe('volumes', () => {
+    const filler = makePod('filler', { volumes: [{ name: 'v', emptyDir: {} }] });
+    const withVolume = (usedBytes: number) =>
+      podStats(filler, { volume: [{ name: 'v', ...files(usedBytes) }], containers: [{ name: 'main' }] });
+    beforeEach(() => {
+      world.pods = [...world.pods, filler];
+      world.stats = [...world.stats, withVolume(0)];
+    });
+    const measured = (): void => {
+      world.log.push('measured');
+      world.stats = world.stats.map((one) => (one.podRef.uid === filler.metadata.uid ? withVolume(400 * MI) : one));
+    };
+
+    test('N2: are measured before pods are ranked by the disk: who filled it since the last time goes', async () => {
+      start(world.manager(DISK, {}, { volumes: { measure: async () => measured() } }));
+      world.disk.available = 90 * MI;
+      await world.clock.advance(20_000);
+      expect(world.log).toContain('measured');
+      expect(world.log.slice(-2)).toEqual(['kill filler', 'gone filler']);
+    });
+
+    test('are measured where nothing is removed, too', async () => {
+      world.layout = { dedicatedImageFs: true, splitContainerFs: false };
+      start(world.manager(DISK, {}, { volumes: { measure: async () => measured() } }));
+      world.disk.available = 90 * MI;
+      await world.clock.advance(10_000);
+      expect(world.log.slice(0, 3)).toEqual(['measured', 'kill filler', 'gone filler']);
+    });
+
+    test('are left alone while memory is short', async () => {
+      start(
+        world.manager(
+          { evictionHard: { 'memory.available': '100Mi' } },
+          {},
+          { volumes: { measure: async () => measured() } },
+        ),
+      );
+      world.memory.available = 50 * MI;
+      await world.clock.advance(10_000);
+      expect(world.log).not.toContain('measured');
+      expect(world.kills.length).toBeGreaterThan(0);
+    });
+
+    test.each([
+      ['fail', () => Promise.reject(new Error('away'))],
+      ['hang', () => new Promise(() => undefined)],
+    ])('that %s to be measured keep nobody from going: what was found last counts', async (_how, measure) => {
+      start(world.manager(DISK, { statsTimeoutMs: 5_000 }, { volumes: { measure } }));
+      world.disk.available = 90 * MI;
+      await world.clock.advance(20_000);
+      expect(world.log.slice(-2)).toEqual(['kill writer', 'gone writer']);
+    });
+  });
+
   test('a removal that fails or hangs keeps nobody from going', async () => {
     const reclaim = {
       deleteUnusedContainers: async () => {

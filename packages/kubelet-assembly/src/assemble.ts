@@ -164,6 +164,7 @@ export function assembleKubelet<C>(
     containerGc: containers.gc,
     images,
     allSourcesReady: () => podConfig.seenAllSources(),
+    volumes: measured,
     onPressureChanged: () => clusterNode?.statusChanged(),
   });
   const admitHandlers = nodeAdmitHandlers(settings, {

@@ -20,7 +20,7 @@ export interface MeasuredVolumesComponents {
 export class MeasuredVolumes {
   readonly #components: MeasuredVolumesComponents;
   readonly #periodMs: number;
-  readonly #underWay = new Set<string>();
+  readonly #underWay = new Map<string, Promise<void>>();
   readonly #figures = new Map<string, readonly VolumeFigures[]>();
   /** The volumes of pods of which not all was counted last, each told of once. */
   readonly #incomplete = new Map<string, ReadonlySet<string>>();
@@ -36,6 +36,19 @@ export class MeasuredVolumes {
     await every(this.#components.clock, this.#periodMs, () => this.#round(signal), signal);
   }
 
+  /** Measures all anew, and resolves when all are: none of what is told then was found before the call. */
+  async measure(signal: AbortSignal): Promise<void> {
+    if (this.#periodMs <= 0) return;
+    await Promise.all(
+      this.#components.pods().map(async (pod) => {
+        await this.#underWay.get(pod.metadata.uid);
+        signal.throwIfAborted();
+        // Another may have begun meanwhile: it is new enough.
+        await (this.#underWay.get(pod.metadata.uid) ?? this.#begin(pod, signal));
+      }),
+    );
+  }
+
   /** As last measured; none of a pod that was not measured yet. */
   of({ uid }: Pick<PodReference, 'uid'>): readonly VolumeFigures[] {
     return this.#figures.get(uid) ?? [];
@@ -46,13 +59,19 @@ export class MeasuredVolumes {
     const known = new Set(pods.map(({ metadata }) => metadata.uid));
     for (const uid of this.#figures.keys()) if (!known.has(uid)) this.#figures.delete(uid);
     for (const uid of this.#incomplete.keys()) if (!known.has(uid)) this.#incomplete.delete(uid);
-    for (const pod of pods) if (!this.#underWay.has(pod.metadata.uid)) void this.#measure(pod, signal);
+    for (const pod of pods) if (!this.#underWay.has(pod.metadata.uid)) void this.#begin(pod, signal);
+  }
+
+  #begin(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { uid } = pod.metadata;
+    const measuring = this.#measure(pod, signal).finally(() => this.#underWay.delete(uid));
+    this.#underWay.set(uid, measuring);
+    return measuring;
   }
 
   async #measure(pod: Pod, signal: AbortSignal): Promise<void> {
     const { volumes, logger } = this.#components;
     const { uid } = pod.metadata;
-    this.#underWay.add(uid);
     try {
       const usages = await volumes.volumeUsage(pod, signal);
       const before = new Map(this.of({ uid }).map((figures) => [figures.name, figures]));
@@ -63,8 +82,6 @@ export class MeasuredVolumes {
       );
     } catch (err) {
       if (!signal.aborted) logger.warn({ err, podUid: uid }, 'Failed to calculate volume metrics');
-    } finally {
-      this.#underWay.delete(uid);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { ContainerGc } from '@node-agent/container-gc';
-import { EvictionManager, type EvictionPods, formatThreshold } from '@node-agent/eviction';
+import { EvictionManager, type EvictionPods, type EvictionVolumes, formatThreshold } from '@node-agent/eviction';
 import { isCriticalPod, type Pod } from '@node-agent/pod-spec';
 import type { PartComponents } from './cluster-ports.ts';
 import { diskLayout } from './disk-layout.ts';
@@ -16,6 +16,7 @@ export interface EvictionParts {
   readonly images: Pick<NodeImages, 'deleteUnused'>;
   readonly allSourcesReady: () => boolean;
   readonly onPressureChanged: () => void;
+  readonly volumes: EvictionVolumes;
 }
 
 /** The eviction of pods, where there is somebody who measures the node. */
@@ -48,6 +49,7 @@ export function nodeEviction(
           ),
         deleteUnusedImages: (signal) => parts.images.deleteUnused(signal),
       },
+      volumes: parts.volumes,
       gauges: gauges ?? [],
       onPressureChanged: parts.onPressureChanged,
     },

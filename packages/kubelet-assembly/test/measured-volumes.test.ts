@@ -10,6 +10,7 @@ const podOf = (uid: string): Pod => ({
   ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: uid, namespace: 'default', uid } },
   spec: { containers: [{ name: 'c', image: 'i' }] },
 });
+const { signal } = new AbortController();
 const fileSystem = { totalBytes: 100, freeBytes: 60, availableBytes: 50, inodes: 10, freeInodes: 4 };
 const usageOf = (usedBytes: number, measuredAtMs: number): VolumeUsage => ({
   ...{ name: 'v', medium: 'disk', usedBytes, inodesUsed: 2, complete: true, fileSystem, measuredAtMs },
@@ -45,6 +46,42 @@ function started(
 }
 
 describe('what volumes take', () => {
+  it('is measured anew when that is asked for, by what begins after it was asked', async () => {
+    const going = Promise.withResolvers<void>();
+    let used = 1;
+    const { clock, asked, measured, end } = started(async () => {
+      const usage = usageOf(used, 5);
+      if (asked.length === 1) await going.promise;
+      return [usage];
+    });
+    await clock.advance(0);
+    used = 2;
+    const measuring = Promise.all([measured.measure(signal), measured.measure(signal)]);
+    expect(asked).toEqual(['a']);
+    going.resolve();
+    await measuring;
+    // Both share the second.
+    expect(asked).toEqual(['a', 'a']);
+    expect(measured.of({ uid: 'a' })[0]?.usedBytes).toBe(2);
+    await end();
+  });
+
+  it('is not measured where nothing is to be, and one that throws at once is tried again', async () => {
+    const off = started(async () => [usageOf(1, 5)], 0);
+    await off.measured.measure(signal);
+    expect(off.asked).toEqual([]);
+    let fails = true;
+    const { measured, end } = started(() => {
+      if (fails) throw new Error('no');
+      return Promise.resolve([usageOf(3, 5)]);
+    });
+    await measured.measure(signal);
+    fails = false;
+    await measured.measure(signal);
+    expect(measured.of({ uid: 'a' })[0]?.usedBytes).toBe(3);
+    await end();
+  });
+
   it('is measured each period, and told as it was last found', async () => {
     let used = 1;
     const { clock, asked, measured, end } = started(async () => [usageOf(used, 5)]);
