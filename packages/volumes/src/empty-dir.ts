@@ -12,7 +12,6 @@ import {
   type ScratchMedium,
   type ScratchPaths,
 } from './scratch-directory.ts';
-import { directoryUsage } from './volume-usage.ts';
 
 /** What {@link EmptyDirPlugin} works with. */
 export interface EmptyDirComponents extends ScratchComponents {
@@ -57,7 +56,7 @@ export class EmptyDirPlugin implements VolumePlugin {
   }
 
   usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
-    return directoryUsage(this.#components, hostPath);
+    return this.#directories.usage(hostPath);
   }
 
   isRemoving(directoryName: string): boolean {

@@ -40,20 +40,6 @@ export async function readMountPoints(fs: Pick<FileSystem, 'readFile'>): Promise
   return new Map([...points].map(([point, fsType]) => [textOfBytes(Buffer.from(point, 'latin1')), fsType]));
 }
 
-/**
- * The type of the file system that is mounted at `directory` itself; `undefined` where none is, or it is not there. What is
- * mounted is not asked, as it may never answer (W6); the mount table, which grows with the pods, is read only where the mount's
- * id tells of a mount.
- */
-export async function mountedType(
-  components: { readonly fs: Pick<FileSystem, 'realpath' | 'mountId'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
-  directory: string,
-): Promise<string | undefined> {
-  if (!(await isMountOfItsOwn(components.fs, directory))) return undefined;
-  const real = await realDirectory(components.fs, directory);
-  return real === undefined ? undefined : (await components.mounter.mountPoints()).get(real);
-}
-
 /** The mount points at `directory` or below it. */
 export async function mountPointsWithin(
   components: { readonly fs: Pick<FileSystem, 'realpath'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
@@ -65,17 +51,8 @@ export async function mountPointsWithin(
   return points.filter((point) => point === real || point.startsWith(`${real}/`));
 }
 
-async function isMountOfItsOwn(fs: Pick<FileSystem, 'mountId'>, directory: string): Promise<boolean> {
-  try {
-    return (await fs.mountId(directory)) !== (await fs.mountId(dirname(directory)));
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
-  }
-}
-
 /** `directory` as the mount table names it: its parent may be reached through links; it itself is taken as it is. */
-async function realDirectory(fs: Pick<FileSystem, 'realpath'>, directory: string): Promise<string | undefined> {
+export async function realDirectory(fs: Pick<FileSystem, 'realpath'>, directory: string): Promise<string | undefined> {
   try {
     return join(await fs.realpath(dirname(directory)), basename(directory));
   } catch (error) {

@@ -11,7 +11,6 @@ import type { PodPaths } from './pod-paths.ts';
 import { type Projection, projectionsOf } from './projections.ts';
 import { isRemovingName, type ScratchComponents, ScratchDirectories, type ScratchPaths } from './scratch-directory.ts';
 import type { ProjectionSources } from './sources.ts';
-import { directoryUsage } from './volume-usage.ts';
 import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
 
 /** What the plugins of {@link projectionPlugins} work with. */
@@ -104,7 +103,7 @@ class ProjectionPlugin implements VolumePlugin {
   }
 
   usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
-    return directoryUsage(this.#components, hostPath);
+    return this.#directories.usage(hostPath);
   }
 
   isRemoving(directoryName: string): boolean {

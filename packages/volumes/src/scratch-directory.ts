@@ -1,6 +1,8 @@
 import { basename, dirname, join } from 'node:path';
-import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
-import { type Mounter, mountedType } from './mounter.ts';
+import { errorCode, type FileSystem, isMissing, type TreeUsage } from '@node-agent/host';
+import { VolumeError } from './errors.ts';
+import { MountedTypes } from './mounted-types.ts';
+import type { Mounter } from './mounter.ts';
 import { readNoswapSupport } from './noswap.ts';
 
 /** What `ScratchDirectories` works with. */
@@ -64,11 +66,13 @@ const GROUP_MODE = 0o2770;
  */
 export class ScratchDirectories {
   readonly #components: ScratchComponents;
+  readonly #mounted: MountedTypes;
   /** Found out when the first of them is in memory. */
   #noswap: Promise<boolean> | undefined;
 
   constructor(components: ScratchComponents) {
     this.#components = components;
+    this.#mounted = new MountedTypes(components);
   }
 
   /** Makes the directory, or leaves it as it is where it is ready. */
@@ -77,7 +81,7 @@ export class ScratchDirectories {
     const { directory, stateDirectory, medium, fsGroup } = spec;
     const ready = join(stateDirectory, 'ready');
     const fileSystem = FILE_SYSTEMS[medium];
-    const isMounted = fileSystem !== undefined && (await mountedType(this.#components, directory)) === fileSystem;
+    const isMounted = fileSystem !== undefined && (await this.#mounted.at(directory)) === fileSystem;
     if (fileSystem === undefined || isMounted) {
       if ((await fs.exists(ready)) && (await fs.exists(directory))) return;
     }
@@ -115,6 +119,18 @@ export class ScratchDirectories {
     // Left by a removal that was cut short; a rename needs its place.
     await fs.removeAll(aside);
     if (await this.#moveAside(directory, aside, signal)) await fs.removeAll(aside);
+    this.#mounted.forget(directory);
+  }
+
+  /**
+   * Measures the directory, or the file system in memory that is mounted there.
+   * @throws VolumeError `Io` where anything else is mounted there: that may never answer (W6)
+   */
+  async usage(directory: string): Promise<TreeUsage> {
+    const type = await this.#mounted.at(directory);
+    if (type === undefined || type === 'tmpfs' || type === 'hugetlbfs')
+      return await this.#components.fs.usage(directory);
+    throw new VolumeError('Io', `${directory} is covered by a mount of type ${type}`);
   }
 
   /**
@@ -131,7 +147,8 @@ export class ScratchDirectories {
       } catch (error) {
         if (isMissing(error)) return false;
         if (errorCode(error) !== 'EBUSY' || mounts >= MAX_MOUNTS) throw error;
-        const fileSystem = await mountedType(this.#components, directory);
+        this.#mounted.forget(directory);
+        const fileSystem = await this.#mounted.at(directory);
         if (fileSystem === undefined || !Object.values(FILE_SYSTEMS).includes(fileSystem)) throw error;
         await mounter.unmount(directory, signal);
       }

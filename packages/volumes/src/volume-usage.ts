@@ -1,9 +1,7 @@
 import { abortable, type Clock, Semaphore } from '@node-agent/async';
-import type { FileSystem, TreeUsage } from '@node-agent/host';
+import type { TreeUsage } from '@node-agent/host';
 import { type Pod, parseQuantity, type Volume } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
-import { VolumeError } from './errors.ts';
-import { type Mounter, mountedType } from './mounter.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 
 /** What a volume of a pod takes. */
@@ -84,22 +82,6 @@ export class VolumeUsages {
     this.#underWay.set(place.hostPath, usage);
     return usage;
   }
-}
-
-/** What {@link directoryUsage} works with. */
-export interface DirectoryUsageComponents {
-  readonly fs: Pick<FileSystem, 'usage' | 'realpath' | 'mountId'>;
-  readonly mounter: Pick<Mounter, 'mountPoints'>;
-}
-
-/**
- * Measures a directory of the kubelet's own, or the file system in memory that is mounted there.
- * @throws VolumeError `Io` where anything else is mounted there: that may never answer (W6)
- */
-export async function directoryUsage(components: DirectoryUsageComponents, directory: string): Promise<TreeUsage> {
-  const type = await mountedType(components, directory);
-  if (type === undefined || type === 'tmpfs' || type === 'hugetlbfs') return await components.fs.usage(directory);
-  throw new VolumeError('Io', `${directory} is covered by a mount of type ${type}`);
 }
 
 /** What counts as local ephemeral storage is on the disk (`IsLocalEphemeralVolume` of `pkg/volume/util`). */

@@ -1,5 +1,5 @@
 import type { Pod } from '@node-agent/pod-spec';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { EMPTY_DIRS, podOf, ROOT, setUp } from './helpers.ts';
 
 const VOLUMES = `${ROOT}/pods/u1/volumes`;
@@ -27,6 +27,18 @@ describe('volumeUsage', () => {
     expect(memory).not.toHaveProperty('limitBytes');
     expect(info).toMatchObject({ name: 'info', medium: 'memory', usedBytes: 4096 });
     expect(others).toEqual([]);
+  });
+
+  it('reads the mount table once for a mount, and again where another is in its place', async () => {
+    const { mounter, usage } = await ready();
+    const memory = `${VOLUMES}/kubernetes.io~empty-dir/memory`;
+    await usage();
+    const reads = vi.spyOn(mounter, 'mountPoints');
+    expect(await usage()).toHaveLength(3);
+    expect(reads).not.toHaveBeenCalled();
+    await mounter.mount('x', memory, 'fuse.hang', []);
+    expect((await usage()).map(({ name }) => name)).toEqual(['disk', 'info']);
+    expect(reads).toHaveBeenCalledOnce();
   });
 
   it('has none of a pod whose volumes are not ready', async () => {
