@@ -1,4 +1,4 @@
-import { cgroupfsPath, kubepodsName, parseCgroupfsPath, readHierarchy } from '@node-agent/cm-cgroups';
+import { cgroupfsPath, kubepodsName, parseCgroupfsPath, readHierarchy, systemdPath } from '@node-agent/cm-cgroups';
 import type { KubeletConfiguration } from '@node-agent/config';
 import { cgroupMemoryGauge, type Gauge, nodeMemoryGauge, nodeProcessGauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
@@ -14,6 +14,12 @@ export async function nodeGauges(
   const hierarchy = await readHierarchy(fs);
   const mount = hierarchy.version === 1 ? hierarchy.mounts.get('memory') : hierarchy.mount;
   if (mount === undefined) return gauges;
-  const group = cgroupfsPath(kubepodsName(parseCgroupfsPath(cgroupRoot || '/')));
-  return [...gauges, cgroupMemoryGauge(fs, `${mount}${group}`, hierarchy.version)];
+  const kubepods = kubepodsName(parseCgroupfsPath(cgroupRoot || '/'));
+  const [gauge, other] = [cgroupfsPath(kubepods), systemdPath(kubepods)].map((group) =>
+    cgroupMemoryGauge(fs, `${mount}${group}`, hierarchy.version),
+  ) as [Gauge, Gauge];
+  // Which driver there is the runtime says, later.
+  const available = (signal: AbortSignal): Promise<number> =>
+    other.available(signal).catch(() => gauge.available(signal));
+  return [...gauges, { ...gauge, available }];
 }

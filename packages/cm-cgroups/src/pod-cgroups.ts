@@ -142,6 +142,11 @@ export class PodCgroups {
     return this.#manager?.path(name) ?? cgroupfsPath(name);
   }
 
+  /** The path of the group that all pods are in, as {@link podCgroupParent} has its own. */
+  kubepodsPath(): string {
+    return this.#manager?.path(this.#qos.Guaranteed) ?? cgroupfsPath(this.#qos.Guaranteed);
+  }
+
   /** Whether the pod's group is there in all hierarchies that count. */
   async exists(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { manager } = await this.#ready(signal);

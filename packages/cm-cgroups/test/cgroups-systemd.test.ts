@@ -48,6 +48,13 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await kernel.text(`${at('cpu', PATH)}/${quota}`)).toBe(version === 1 ? '13000' : '13000 100000');
   });
 
+  test('the group of all pods is told as the driver names it, once that is known', async () => {
+    const groups = new PodCgroups({ open }, { cgroupRoot: '/' });
+    expect(groups.kubepodsPath()).toBe('/kubepods');
+    await groups.ensure(bestEffort('e'), signal);
+    expect(groups.kubepodsPath()).toBe('/kubepods.slice');
+  });
+
   test('what systemd has no word for is in the files', async () => {
     await cgroups.create(POD, { hugePageLimits: new Map([['2MB', 4096n]]), oomGroup: true });
     const file = version === 1 ? 'hugetlb.2MB.limit_in_bytes' : 'hugetlb.2MB.max';

@@ -156,7 +156,7 @@ export function assembleKubelet<C>(
     { ...child('volumes'), volumes, pods: () => podManager.getPods() },
     { periodMs: settings.stats?.volumePeriodMs ?? VOLUME_PERIOD_MS },
   );
-  const stats = nodeStats(child, ports, settings, (pod) => measured.of(pod));
+  const stats = nodeStats(child, ports, settings, (pod) => measured.of(pod), cgroups);
   const statistics = ports.statistics ?? stats;
   const eviction = nodeEviction(child, { ...ports, ...(statistics && { statistics }) }, settings, {
     pods,

@@ -1,4 +1,4 @@
-import { cgroupfsPath, kubepodsName, parseCgroupfsPath } from '@node-agent/cm-cgroups';
+import { cgroupfsPath, kubepodsName, type PodCgroups, parseCgroupfsPath } from '@node-agent/cm-cgroups';
 import { type StatsComponents, StatsProvider } from '@node-agent/stats';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
@@ -9,6 +9,7 @@ export function nodeStats(
   { cri, fs, stats: files }: Pick<NodePorts, 'cri' | 'fs' | 'stats'>,
   settings: Pick<AssemblySettings, 'nodeName' | 'rootDirectory' | 'node' | 'cgroups' | 'stats'>,
   volumeUsage: NonNullable<StatsComponents['volumeUsage']>,
+  cgroups: Pick<PodCgroups, 'kubepodsPath'> | undefined,
 ): StatsProvider | undefined {
   if (files === undefined) return undefined;
   const { volumePeriodMs: _period, ...groups } = settings.stats ?? {};
@@ -20,7 +21,8 @@ export function nodeStats(
       nodeName: settings.nodeName,
       rootDirectory: settings.rootDirectory,
       podLogsDirectory: settings.node.podLogsDirectory,
-      kubepods: cgroupfsPath(kubepodsName(root)),
+      // Which driver there is the runtime says: what a group is called is known when groups were made.
+      kubepods: () => cgroups?.kubepodsPath() ?? cgroupfsPath(kubepodsName(root)),
     },
   );
 }

@@ -62,7 +62,7 @@ export async function collectGroups(
   const { kubepods = '/kubepods' } = options;
   const [system, podGroups, stat, meminfo] = await Promise.all([
     systemGroups(fs, reader, options),
-    readPodGroups(reader, kubepods),
+    readPodGroups(reader, typeof kubepods === 'string' ? kubepods : kubepods()),
     textOf(fs, '/proc/stat'),
     textOf(fs, '/proc/meminfo'),
   ]);
@@ -155,7 +155,12 @@ async function systemGroups(
   { kubeletCgroups, runtimeCgroups, systemCgroups, kubepods = '/kubepods' }: StatsOptions,
 ): Promise<readonly SystemGroup[]> {
   const kubelet = kubeletCgroups || groupOfProcess(await textOf(fs, '/proc/self/cgroup'), reader.tree.version);
-  const named = { kubelet, runtime: runtimeCgroups, misc: systemCgroups, pods: kubepods };
+  const named = {
+    kubelet,
+    runtime: runtimeCgroups,
+    misc: systemCgroups,
+    pods: typeof kubepods === 'string' ? kubepods : kubepods(),
+  };
   return Object.entries(named).flatMap(([name, path]) =>
     path ? [{ name: name as SystemGroup['name'], path: path.startsWith('/') ? path : `/${path}` }] : [],
   );

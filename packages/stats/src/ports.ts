@@ -65,8 +65,8 @@ export interface StatsOptions {
   readonly rootDirectory: string;
   /** `/var/log/pods`. */
   readonly podLogsDirectory: string;
-  /** The group that all pods are in, as the cgroup driver names it. Default: `/kubepods`. */
-  readonly kubepods?: string;
+  /** The group that all pods are in, as the cgroup driver names it: asked each time where that is not known from the start. Default: `/kubepods`. */
+  readonly kubepods?: string | (() => string);
   /** The group of the kubelet itself; by default the one that this process is in. */
   readonly kubeletCgroups?: string;
   /** The group of the container runtime. Default: not shown. */

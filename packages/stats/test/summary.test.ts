@@ -125,7 +125,10 @@ describe('a summary', () => {
       await world.writeGroup(path, main);
     }
     await world.writeGroup(`${slice}/cri-containerd-${CONTAINER}.scope`, main);
-    const provider = new StatsProvider(world.components, { ...options, kubepods: '/kubepods.slice' });
+    // The runtime says which driver there is, after the provider was made.
+    let kubepods = '/kubepods';
+    const provider = new StatsProvider(world.components, { ...options, kubepods: () => kubepods });
+    kubepods = '/kubepods.slice';
     const [pod] = (await provider.summary({}, signal)).pods;
     expect(pod?.cpu?.usageCoreNanoSeconds).toBe(5_000_000_000);
     expect(pod?.containers[0]?.cpu?.usageCoreNanoSeconds).toBe(5_000_000_000);

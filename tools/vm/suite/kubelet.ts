@@ -74,7 +74,7 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         memoryReservationPolicy: 'TieredReservation',
         memoryThrottlingFactor: 0.5,
         // Pods together may have 600 Mi, and are evicted from 400 Mi on.
-        systemReserved: { memory: `${Math.floor((await memoryTotal()) / MI) - 600}Mi`, cpu: '100m' },
+        systemReserved: { memory: String((await memoryTotal()) - 600 * MI), cpu: '100m' },
         evictionHard: { 'memory.available': '200Mi' },
         evictionPressureTransitionPeriod: '1s',
       },
