@@ -16,8 +16,9 @@ const LAST_WORD_MS = 1000;
 
 /**
  * Hands on what comes from each of two connections to the other, byte for byte, no faster than it is taken, until both have
- * ended (W2): an end of one is handed on while the other has more to say; a break of one breaks the other off. Resolves when
- * both are closed. When `signal` ends it, the client gets a last word between two frames, and none in the midst of one.
+ * ended (W2): an end of one is handed on while the other has more to say; a break of one breaks the other off, when that has
+ * been handed what was said before. Resolves when both are closed. When `signal` ends it, the client gets a last word between
+ * two frames, and none in the midst of one.
  */
 export function splice(
   client: Duplex,
@@ -70,23 +71,28 @@ export function splice(
       if (to.writable && !to.write(chunk)) from.pause();
     });
     to.on('drain', () => from.resume());
-    from.on('end', () => {
-      if (isOver) return;
+    const linger = (): void => {
       isEnding = true;
       lastMs = clock.monotonic();
-      to.end();
       watch();
+    };
+    from.on('end', () => {
+      if (isOver) return;
+      to.end();
+      linger();
     });
-    from.on('error', () => to.destroy());
+    from.on('error', () => {});
     from.on('close', () => {
-      // What it said before is handed on still; that it heard the rest cannot be.
       if (isOver && from === runtime) {
         close();
         return;
       }
-      if (from.readableEnded && to.writable) to.end(() => to.destroy());
-      else if (from.readableEnded && !to.writableFinished) to.once('finish', () => to.destroy());
+      // What it said before it ended or broke off is handed on still, as by Go's proxy, which writes before it reads on; that it
+      // heard the rest cannot be.
+      if (to.writable) to.end(() => to.destroy());
+      else if (!to.writableFinished) to.once('finish', () => to.destroy());
       else to.destroy();
+      if (!to.destroyed) linger();
       close();
     });
   };

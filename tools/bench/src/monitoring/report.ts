@@ -18,7 +18,7 @@ export interface Findings {
 }
 
 /** What promtool says of a page. */
-export interface CheckedPage {
+interface CheckedPage {
   readonly path: string;
   readonly said: readonly string[];
   /** What it does not say of the same page of the Go kubelet. */

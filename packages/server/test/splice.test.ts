@@ -1,0 +1,67 @@
+import { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { FakeClock } from '@node-agent/async/testing';
+import { expect, test } from 'vitest';
+import { splice } from '../src/splice.ts';
+
+/** An end that takes what is written when it is told to, one piece at a time. */
+class SlowEnd extends Duplex {
+  readonly taken: string[] = [];
+  #next: (() => void) | undefined;
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#next = () => {
+      this.taken.push(chunk.toString());
+      done();
+    };
+  }
+
+  async takeAll(): Promise<void> {
+    for (let idle = 0; idle < 3; idle++) {
+      const next = this.#next;
+      this.#next = undefined;
+      if (next !== undefined && !this.destroyed) {
+        next();
+        idle = 0;
+      }
+      await turn();
+    }
+  }
+}
+
+function spliced(): { client: SlowEnd; runtime: SlowEnd; clock: FakeClock; ended: Promise<void> } {
+  const [client, runtime, clock] = [new SlowEnd(), new SlowEnd(), new FakeClock()];
+  for (const end of [client, runtime]) end.on('error', () => {});
+  const options = { idleMs: 60_000, lingerMs: 10_000 };
+  return { client, runtime, clock, ended: splice(client, runtime, clock, options, new AbortController().signal) };
+}
+
+test.each([
+  ['breaks off', new Error('read ECONNRESET')],
+  ['is closed', undefined],
+])('W2: what the runtime said before it %s reaches the client, and then the stream ends', async (_, error) => {
+  const { client, runtime, ended } = spliced();
+  for (const piece of ['the output', ' of a command', ' and its exit code']) runtime.push(piece);
+  await turn();
+  runtime.destroy(error);
+  await turn();
+  await client.takeAll();
+  await ended;
+  expect(client.taken.join('')).toBe('the output of a command and its exit code');
+  expect(client.destroyed).toBe(true);
+});
+
+test('W2: a client that takes nothing is let go of all the same when the runtime has broken off', async () => {
+  const { client, runtime, clock, ended } = spliced();
+  runtime.push('some');
+  runtime.push(' more');
+  await turn();
+  runtime.destroy(new Error('read ECONNRESET'));
+  await turn();
+  expect(client.destroyed).toBe(false);
+  await clock.advance(10_000);
+  await ended;
+  expect(client.destroyed).toBe(true);
+});
