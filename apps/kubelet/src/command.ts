@@ -11,6 +11,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@node-agent/telemetry';
 import { endingLogger } from './ending-logger.ts';
 import { readMachine } from './machine.ts';
+import { nameProcess } from './process-name.ts';
 import { runNode } from './run-node.ts';
 import { KUBELET_VERSION, rawVersion } from './version.ts';
 
@@ -55,6 +56,14 @@ async function runWith(argv: readonly string[]): Promise<number> {
   const logger = endingLogger(
     await createLogger({ format, level: levels, now: () => systemClock.now() }),
     controller.signal,
+  );
+  await nameProcess(
+    nodeFileSystem,
+    argv,
+    (title) => {
+      process.title = title;
+    },
+    logger,
   );
   sayWhatWasLoaded(loaded, logger);
 

@@ -203,3 +203,12 @@ test('its version is the release of Kubernetes that it follows, and its own as t
       `Platform:"linux/${process.arch === 'x64' ? 'amd64' : process.arch}"}`,
   );
 });
+
+test('it is found as `kubelet`, by its name and by its command line, with its arguments', async () => {
+  const { lines } = await start({});
+  await lines.next();
+  const of = (file: string): Promise<string> => readFile(`/proc/${kubelet?.pid}/${file}`, 'utf8');
+  expect(await of('comm')).toBe('kubelet\n');
+  const [shown = ''] = (await of('cmdline')).split('\0');
+  expect(shown).toMatch(/^kubelet --config=\S+kubelet\.yaml --root-dir=\S+ --cert-dir=\S+$/);
+});

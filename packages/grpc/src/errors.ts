@@ -1,7 +1,26 @@
 import { brand, hasBrand } from '@node-agent/async';
 
+/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
+export type GrpcCode =
+  | 'CANCELLED'
+  | 'UNKNOWN'
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'OUT_OF_RANGE'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'DATA_LOSS'
+  | 'UNAUTHENTICATED';
+
 /** The codes of gRPC (`google.golang.org/grpc/codes`) in the order of their numbers, from 1: 0 is OK. */
-const CODES = [
+const CODES: readonly GrpcCode[] = [
   'CANCELLED',
   'UNKNOWN',
   'INVALID_ARGUMENT',
@@ -18,10 +37,7 @@ const CODES = [
   'UNAVAILABLE',
   'DATA_LOSS',
   'UNAUTHENTICATED',
-] as const;
-
-/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
-export type GrpcCode = (typeof CODES)[number];
+];
 
 /** The name of a gRPC status code; `UNKNOWN` for a number that has none, and for OK. */
 export function grpcCode(status: number): GrpcCode {

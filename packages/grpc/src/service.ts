@@ -49,12 +49,12 @@ export type Handlers<Rpcs> = {
       : never;
 };
 
-type AnyHandler = (request: never, signal: AbortSignal) => Promise<object> | AsyncIterable<object>;
-
 /** A service with its handlers, for a `GrpcServer`. */
 export interface Service {
   readonly rpcs: RpcTable;
-  readonly handlers: Readonly<Record<string, AnyHandler>>;
+  readonly handlers: Readonly<
+    Record<string, (request: never, signal: AbortSignal) => Promise<object> | AsyncIterable<object>>
+  >;
 }
 
 /** Joins RPCs and handlers, so that the types of both are seen to fit. */

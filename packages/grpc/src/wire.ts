@@ -48,18 +48,14 @@ export interface StreamRpc<Req, Res> extends Omit<UnaryRpc<Req, Res>, 'stream'> 
   readonly stream: true;
 }
 
-type Encode<M> = (message: Init<M>, writer: Writer) => void;
-type Decode<M> = (reader: Reader, end: number, into?: M) => M;
-type Create<M> = (message: Init<M>) => M;
-
 /** Encoding is synchronous and messages contain no messages of other encoders: one writer does for all. */
 const writer = new Writer();
 
 export function messageType<M>(
   name: string,
-  encode: Encode<M>,
-  decode: Decode<M>,
-  create: Create<M>,
+  encode: (message: Init<M>, writer: Writer) => void,
+  decode: (reader: Reader, end: number, into?: M) => M,
+  create: (message: Init<M>) => M,
   ReaderClass: typeof Reader = Reader,
 ): MessageType<M> {
   return {
@@ -82,9 +78,9 @@ export function messageType<M>(
 /** As {@link messageType}; texts that are no UTF-8 are refused, as Go's decoder refuses them. */
 export function strictMessageType<M>(
   name: string,
-  encode: Encode<M>,
-  decode: Decode<M>,
-  create: Create<M>,
+  encode: (message: Init<M>, writer: Writer) => void,
+  decode: (reader: Reader, end: number, into?: M) => M,
+  create: (message: Init<M>) => M,
 ): MessageType<M> {
   return messageType(name, encode, decode, create, StrictReader);
 }
@@ -186,7 +182,7 @@ export function putMessage<M>(
   w: Writer,
   tag: number,
   message: Init<M> | Absent,
-  encode: Encode<M>,
+  encode: (message: Init<M>, writer: Writer) => void,
   field: string,
 ): void {
   if (message === undefined || message === null) return;
@@ -200,7 +196,7 @@ export function putMessages<M>(
   w: Writer,
   tag: number,
   items: readonly (Init<M> | Absent)[] | Absent,
-  encode: Encode<M>,
+  encode: (message: Init<M>, writer: Writer) => void,
   field: string,
 ): void {
   for (const message of list(items, field)) {
@@ -213,7 +209,7 @@ export function putMessages<M>(
 
 export const noBytes: Uint8Array = new Uint8Array(0);
 
-export function readMessage<M>(r: Reader, decode: Decode<M>, into?: M | null): M {
+export function readMessage<M>(r: Reader, decode: (reader: Reader, end: number, into?: M) => M, into?: M | null): M {
   const end = r.endOfNext();
   const message = decode(r, end, into ?? undefined);
   checkEnd(r, end);

@@ -2,7 +2,7 @@ export type { ApiFacts } from './facts/api-facts.ts';
 export type { Facts } from './facts/facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
-export type { ResourceFacts } from './facts/resource-facts.ts';
+export type { Lack, ResourceFacts } from './facts/resource-facts.ts';
 export type { WantedPods } from './facts/wanted-pods.ts';
 export { allInvariants } from './invariants/all.ts';
 export {

@@ -6,7 +6,8 @@ async function processesWith(argument: string): Promise<readonly number[]> {
   const pids: number[] = [];
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
-    const args = (await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    // A kubelet shows its arguments as one text.
+    const args = (await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')).split(/[\0 ]/);
     if (args.includes(argument)) pids.push(Number(name));
   }
   return pids;

@@ -20,7 +20,7 @@ interface Recipe {
   readonly config: ImageConfig;
 }
 
-type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'sampledeviceplugin' | 'nginx';
+type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'sampledeviceplugin' | 'nginx' | 'kitten';
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -68,6 +68,11 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'registry.k8s.io/e2e-test-images/nginx': {
     layers: ['busybox', 'nginx'],
     config: { Env: [PATH], Entrypoint: ['/docker-entrypoint.sh'], Cmd: ['nginx'], ExposedPorts: ports('80') },
+  },
+  // What specs of image volumes mount.
+  'registry.k8s.io/e2e-test-images/kitten': {
+    layers: ['busybox', 'tools', 'agnhost', 'kitten'],
+    config: { Env: [PATH], Entrypoint: ['/agnhost'], Cmd: ['test-webserver'] },
   },
 };
 
@@ -165,6 +170,12 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
     text('docker-entrypoint.sh', '#!/bin/sh\nexec busybox httpd -f -p 80 -h /usr/share/nginx/html\n', 0o755),
     text('usr/share/nginx/html/index.html', '<title>Welcome to nginx!</title>\n'),
     { path: 'usr/sbin/nginx', mode: 0o777, link: '/docker-entrypoint.sh' },
+  ],
+  kitten: async ({ sources }) => [
+    await file('data.json', join(sources, 'test/images/kitten/html/data.json'), 0o644),
+    await file('kitten.jpg', join(sources, 'test/images/kitten/html/kitten.jpg'), 0o644),
+    // They know by this name what it is made of.
+    text('etc/os-release', 'NAME="a stand-in for Alpine Linux"\n'),
   ],
 };
 
