@@ -73,6 +73,11 @@ export class FakeClock implements Clock {
   /** Moves time to the next pending timer and fires it; `false` where none is pending. */
   async advanceToNext(): Promise<boolean> {
     await this.settle();
+    return await this.fireNext();
+  }
+
+  /** As {@link advanceToNext}, for a caller who has let everything settle and has done nothing since. */
+  async fireNext(): Promise<boolean> {
     const next = this.#next();
     if (next === undefined) return false;
     await this.#fire(next);

@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import type { InjectedFault } from '@node-agent/fake-cri';
 import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { describe } from './describe.ts';
@@ -11,6 +10,7 @@ import type { ClusterLook, Happening, LastLook, Observation } from './observatio
 import { endFaults, perform } from './perform.ts';
 import type { Action, Scenario } from './scenario/actions.ts';
 import { Statuses } from './statuses.ts';
+import { TraceHash } from './trace-hash.ts';
 import { containersText } from './world/cluster-api.ts';
 import { mountedObjects } from './world/mounted-objects.ts';
 import { volumesOf } from './world/volumes-of.ts';
@@ -80,7 +80,7 @@ class Run {
   readonly #watches: readonly OneWatch[];
   /** Who looks at observations of a kind: most of them are calls that nobody judges. */
   readonly #watchesOf = new Map<Observation['kind'], OneWatch[]>();
-  readonly #hash: Hash = createHash('sha1');
+  readonly #hash = new TraceHash();
   readonly #history: string[] = [];
   readonly #faults = new Map<string, number>();
   readonly #statuses = new Statuses();
@@ -108,8 +108,7 @@ class Run {
       scenario.node,
       (kind, life) => tell({ kind, life }),
       (request) => {
-        const shown =
-          request.uid === undefined ? undefined : this.#world.api?.pods().find(({ uid }) => uid === request.uid);
+        const shown = request.uid === undefined ? undefined : this.#world.api?.podOf(request.uid);
         const paths = request.verb === 'delete' ? this.#world.fs.paths() : [];
         tell({ kind: 'apiRequest', request, shown, paths, groups: this.#world.cgroups?.podUids ?? [] });
       },
@@ -143,7 +142,7 @@ class Run {
     });
     this.#node.start();
     await clock.settle();
-    while (!over && this.#violation === undefined && (await clock.advanceToNext())) {
+    while (!over && this.#violation === undefined && (await clock.fireNext())) {
       this.#afterStep();
       this.#countStep();
       if (!lookDue) continue;
@@ -160,7 +159,7 @@ class Run {
       violation: this.#violation,
       faults: this.#faults,
       checks: this.#checks(),
-      traceHash: this.#hash.digest('hex'),
+      traceHash: this.#hash.digest(),
       elapsedMs,
     };
   }
@@ -213,7 +212,7 @@ class Run {
       phase: status.phase,
       containers: containersText(status),
     }));
-    const mounted = await mountedObjects(fs, fs.paths());
+    const mounted = await mountedObjects(fs);
     return { registered: api.registered, memoryPressure: api.memoryPressure, shown: api.pods(), said, mounted };
   }
 
@@ -227,10 +226,15 @@ class Run {
     const { fs, mounter } = this.#world;
     const [truth, mountPoints] = await Promise.all([this.#world.truth(), mounter.mountPoints()]);
     const kubelet = this.#node.kubelet;
+    let paths: readonly string[] | undefined;
     return {
       ...truth,
       groups: this.#world.cgroups?.podUids ?? [],
-      paths: fs.paths(),
+      // Few looks ask for them, and there may be thousands.
+      get paths() {
+        paths ??= fs.paths();
+        return paths;
+      },
       mountPoints: [...mountPoints.keys()],
       kubeletTimers: this.#node.pendingTimers,
       cluster: await this.#clusterLook(),
@@ -243,7 +247,7 @@ class Run {
     const observation: Observation = { ...happening, atMs: this.#world.clock.monotonic(), kubelet: this.#node.lives };
     const text = describe(observation);
     if (text !== undefined) {
-      this.#hash.update(text);
+      this.#hash.add(text);
       this.#history.push(text);
       if (this.#history.length > HISTORY) this.#history.shift();
       this.#options.onObservation?.(text);

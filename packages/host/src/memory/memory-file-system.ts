@@ -26,7 +26,7 @@ import {
   statOfNode,
   usedBytes,
 } from './nodes.ts';
-import type { Resolved } from './resolve.ts';
+import { isTooLong, type Resolved } from './resolve.ts';
 import { type Found, MemoryTree, UMASK } from './tree.ts';
 
 /** Limits of a {@link MemoryFileSystem}. */
@@ -79,6 +79,15 @@ export class MemoryFileSystem implements FileSystem {
   /** Every path below the root, sorted: what a test compares as a whole. */
   paths(): string[] {
     return this.#pathsWhere(() => true).sort();
+  }
+
+  /** The names in a directory, sorted, whatever faults there are; none where there is no directory at the path. */
+  names(path: string): string[] {
+    let node: MemoryNode | undefined = this.#tree.root;
+    for (const name of path.split('/')) {
+      if (name !== '') node = node?.kind === 'directory' ? node.entries.get(name) : undefined;
+    }
+    return node?.kind === 'directory' ? [...node.entries.keys()].sort() : [];
   }
 
   /** How many calls of `watch` are under way: a leak check for tests. */
@@ -229,17 +238,15 @@ export class MemoryFileSystem implements FileSystem {
     if (this.#faults.hangs) await this.#faults.released('mkdir', path);
     this.#faults.check('mkdir', path);
     const names = path.split('/').filter((name) => name !== '');
-    for (const index of names.keys()) {
-      const at = `/${names.slice(0, index + 1).join('/')}`;
+    /** Where the names so far have led. */
+    let parent = this.#tree.root;
+    for (const [index, name] of names.entries()) {
       const isLast = index === names.length - 1;
-      const found = this.#tree.lookUp(at, true, 'mkdir');
-      if (found.node === undefined) {
-        const free = this.#tree.lookUp(at, false, 'mkdir');
-        // A link that leads nowhere has the name: Node then says that its target is missing.
-        if (free.node !== undefined) throw systemError('ENOENT', 'mkdir', path);
-        const mode = options?.mode;
-        this.#tree.createDirectory(free, isLast || mode === undefined ? mode : mode & ~UMASK);
-      } else if (found.node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', path);
+      const mode = isLast || options?.mode === undefined ? options?.mode : options.mode & ~UMASK;
+      const node = name === '.' || name === '..' || isTooLong(name) ? 'walk' : parent.entries.get(name);
+      if (node === undefined) parent = this.#tree.createDirectoryIn(parent, name, mode ?? 0o777 & ~UMASK);
+      else if (node !== 'walk' && node.kind === 'directory') parent = node;
+      else parent = this.#directoryAt(`/${names.slice(0, index + 1).join('/')}`, path, isLast);
     }
   }
 
@@ -362,6 +369,17 @@ export class MemoryFileSystem implements FileSystem {
     await this.remove(path);
   }
 
+  /** The directory at a path that is walked, links and all, for `mkdir`. @throws what Node says where none is there */
+  #directoryAt(at: string, whole: string, isLast: boolean): DirectoryNode {
+    const { node } = this.#tree.lookUp(at, true, 'mkdir');
+    if (node === undefined) {
+      // A link that leads nowhere has the name: Node then says that its target is missing.
+      throw systemError('ENOENT', 'mkdir', whole);
+    }
+    if (node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', whole);
+    return node;
+  }
+
   #walkRules(root: Found, links: MemoryWalkRules['links']): MemoryWalkRules {
     const isMountPoint = (parent: DirectoryNode, name: string): boolean => this.#tree.isMountPoint(parent, name);
     return { links, isMountPoint, realDirectory: root.realPath };
@@ -372,8 +390,9 @@ export class MemoryFileSystem implements FileSystem {
     const visit = (node: MemoryNode, path: string): void => {
       if (node.kind !== 'directory') return;
       for (const [name, child] of node.entries) {
-        if (isWanted(node, name)) found.push(`${path}/${name}`);
-        visit(child, `${path}/${name}`);
+        const at = `${path}/${name}`;
+        if (isWanted(node, name)) found.push(at);
+        visit(child, at);
       }
     };
     visit(this.#tree.root, '');

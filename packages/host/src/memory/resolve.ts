@@ -27,62 +27,83 @@ interface Step {
  * @throws ENOENT for a missing directory on the way, ENOTDIR, ELOOP after 40 links, ENAMETOOLONG
  */
 export function resolvePath(root: DirectoryNode, path: string, followLast: boolean, syscall: string): Resolved {
-  const fail = (code: string): Error => systemError(code, syscall, path);
-  if (path === '') throw fail('ENOENT');
-  const pending = split(path).reverse();
+  if (path === '') throw systemError('ENOENT', syscall, path);
   const mustBeDirectory = endsAsDirectory(path);
+  let names = split(path);
+  let next = 0;
   let stack: Step[] = [];
+  let parent = root;
   let links = 0;
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    const parent = stack.at(-1)?.directory ?? root;
+  while (next < names.length) {
+    const name = names[next++] ?? '';
     if (name === '.') continue;
     if (name === '..') {
       stack.pop();
+      parent = stack.at(-1)?.directory ?? root;
       continue;
     }
-    // No unit of a text takes more than three bytes.
-    if (name.length * 3 > MAX_NAME_BYTES && bytesOfText(name).length > MAX_NAME_BYTES) throw fail('ENAMETOOLONG');
+    if (isTooLong(name)) throw systemError('ENAMETOOLONG', syscall, path);
     const node = parent.entries.get(name);
-    const isLast = pending.length === 0 || pending.every((rest) => rest === '.');
+    const isLast = next === names.length || names.every((rest, index) => index < next || rest === '.');
     if (node?.kind === 'symlink' && (!isLast || followLast || mustBeDirectory)) {
-      if (++links > MAX_LINKS) throw fail('ELOOP');
+      if (++links > MAX_LINKS) throw systemError('ELOOP', syscall, path);
       if (node.target.startsWith('/')) stack = [];
-      pending.push(...split(node.target).reverse());
+      parent = stack.at(-1)?.directory ?? root;
+      names = [...split(node.target), ...names.slice(next)];
+      next = 0;
       continue;
     }
     if (isLast) {
-      if (mustBeDirectory && node !== undefined && node.kind !== 'directory') throw fail('ENOTDIR');
-      return resolved(root, parent, name, node, stack);
+      if (mustBeDirectory && node !== undefined && node.kind !== 'directory') {
+        throw systemError('ENOTDIR', syscall, path);
+      }
+      return new Place(root, parent, name, node, stack);
     }
-    if (node === undefined) throw fail('ENOENT');
-    if (node.kind !== 'directory') throw fail('ENOTDIR');
+    if (node === undefined) throw systemError('ENOENT', syscall, path);
+    if (node.kind !== 'directory') throw systemError('ENOTDIR', syscall, path);
     stack.push({ name, directory: node });
+    parent = node;
   }
   // The path ended in the root, or in `..`: the directory on top of the stack is what it names.
   const last = stack.pop();
-  const parent = stack.at(-1)?.directory ?? root;
-  return resolved(root, parent, last?.name ?? '', last?.directory ?? root, stack);
+  return new Place(root, stack.at(-1)?.directory ?? root, last?.name ?? '', last?.directory ?? root, stack);
+}
+
+/** Whether a name is longer than the kernel lets it be. */
+export function isTooLong(name: string): boolean {
+  // No unit of a text takes more than three bytes.
+  return name.length * 3 > MAX_NAME_BYTES && bytesOfText(name).length > MAX_NAME_BYTES;
 }
 
 /** What few ask for is put together when they do. */
-function resolved(
-  root: DirectoryNode,
-  parent: DirectoryNode,
-  name: string,
-  node: MemoryNode | undefined,
-  stack: readonly Step[],
-): Resolved {
-  return {
-    parent,
-    name,
-    node,
-    get realPath() {
-      return name === '' ? '/' : join(stack, name);
-    },
-    get ancestors() {
-      return [root, ...stack.map((step) => step.directory)];
-    },
-  };
+class Place implements Resolved {
+  readonly parent: DirectoryNode;
+  readonly name: string;
+  readonly node: MemoryNode | undefined;
+  readonly #root: DirectoryNode;
+  readonly #stack: readonly Step[];
+
+  constructor(
+    root: DirectoryNode,
+    parent: DirectoryNode,
+    name: string,
+    node: MemoryNode | undefined,
+    stack: readonly Step[],
+  ) {
+    this.parent = parent;
+    this.name = name;
+    this.node = node;
+    this.#root = root;
+    this.#stack = stack;
+  }
+
+  get realPath(): string {
+    return this.name === '' ? '/' : join(this.#stack, this.name);
+  }
+
+  get ancestors(): readonly DirectoryNode[] {
+    return [this.#root, ...this.#stack.map((step) => step.directory)];
+  }
 }
 
 /** Whether a path ends in `/`, `/.` or `/..`. */

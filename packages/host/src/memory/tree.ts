@@ -60,10 +60,6 @@ export class MemoryTree {
     return file;
   }
 
-  createDirectory({ parent, name }: Resolved, mode: number | undefined): void {
-    this.createDirectoryIn(parent, name, mode ?? 0o777 & ~UMASK);
-  }
-
   createDirectoryIn(parent: DirectoryNode, name: string, mode: number): DirectoryNode {
     const directory = this.#newDirectory(parent.device, mode);
     this.link(parent, name, directory);

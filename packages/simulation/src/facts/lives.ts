@@ -16,7 +16,9 @@ export class Lives {
 
   /** The processes of a pod that run. */
   runningOf(uid: string): readonly Life[] {
-    return this.running.filter((life) => life.podUid === uid);
+    const of: Life[] = [];
+    for (const life of this.#running.values()) if (life.podUid === uid) of.push(life);
+    return of;
   }
 
   /** The run of a container. */

@@ -219,18 +219,17 @@ export class ClusterApi {
 
   /** The pods of the node, as the server has them. */
   pods(): readonly ShownPod[] {
-    return this.server.objects('pods').map((object) => {
-      const pod = object as unknown as StoredPod;
-      const { name, uid, annotations = {} } = pod.metadata;
-      const mirror = 'kubernetes.io/config.mirror' in annotations;
-      const { phase, conditions = [] } = pod.status ?? {};
-      return {
-        ...{ name, uid, mirror, phase, containers: containersText(pod.status) },
-        resize: resizeOf(conditions),
-        cpu: cpuOf(pod),
-        conditions: Object.fromEntries(conditions.map(({ type, status }) => [type, status])),
-      };
-    });
+    return this.#stored().map(shownPod);
+  }
+
+  /** The pod of a UID, as the server has it. */
+  podOf(uid: string): ShownPod | undefined {
+    const pod = this.#stored().find(({ metadata }) => metadata.uid === uid);
+    return pod && shownPod(pod);
+  }
+
+  #stored(): readonly StoredPod[] {
+    return this.server.objects('pods') as unknown as readonly StoredPod[];
   }
 
   /** What comes of a cache that is behind: a read that names a version is never older, and one that names none is new. */
@@ -245,7 +244,7 @@ export class ClusterApi {
   }
 
   #rememberUids(): void {
-    for (const { name, uid } of this.pods()) this.#uids.set(name, uid);
+    for (const { metadata } of this.#stored()) this.#uids.set(metadata.name, metadata.uid);
   }
 }
 
@@ -282,6 +281,18 @@ interface ContainerStatusLike extends Asking {
   readonly containerID?: string;
   readonly restartCount: number;
   readonly state?: object;
+}
+
+function shownPod(pod: StoredPod): ShownPod {
+  const { name, uid, annotations = {} } = pod.metadata;
+  const mirror = 'kubernetes.io/config.mirror' in annotations;
+  const { phase, conditions = [] } = pod.status ?? {};
+  return {
+    ...{ name, uid, mirror, phase, containers: containersText(pod.status) },
+    resize: resizeOf(conditions),
+    cpu: cpuOf(pod),
+    conditions: Object.fromEntries(conditions.map(({ type, status }) => [type, status])),
+  };
 }
 
 function resizeOf(conditions: readonly ConditionLike[]): ShownPod['resize'] {

@@ -1,9 +1,13 @@
 import { type FileSystem, isMissing } from '@node-agent/host';
+import type { MemoryFileSystem } from '@node-agent/host/testing';
 import { OBJECT_FILES } from '../scenario/manifest.ts';
 import type { ObjectPlan } from '../scenario/plans.ts';
 import { ROOT_DIRECTORY } from './world.ts';
 
-const VOLUME = new RegExp(`^${ROOT_DIRECTORY}/pods/([^/]+)/volumes/kubernetes\\.io~(secret|configmap)/([a-z][0-9])$`);
+/** The directories of a pod's volumes, by the kind of object that fills them. */
+const DIRECTORIES = { secret: 'volumes/kubernetes.io~secret', configMap: 'volumes/kubernetes.io~configmap' } as const;
+/** Those of one object alone. */
+const OBJECT_NAME = /^[a-z][0-9]$/;
 
 /** A volume of a pod that is filled from an object of the API, as a container sees it. */
 export interface MountedObject {
@@ -15,22 +19,36 @@ export interface MountedObject {
 
 /** All volumes that are filled from secrets and config maps; those that a fault hides are left out. */
 export async function mountedObjects(
-  fs: Pick<FileSystem, 'readFile'>,
-  paths: readonly string[],
+  fs: Pick<MemoryFileSystem, 'readFile' | 'names'>,
 ): Promise<readonly MountedObject[]> {
   const mounted: MountedObject[] = [];
-  for (const path of paths) {
-    const [, podUid, plugin, name] = VOLUME.exec(path) ?? [];
-    if (podUid === undefined || name === undefined) continue;
+  for (const object of volumesOfObjects(fs)) {
     try {
       const contents: (string | undefined)[] = [];
-      for (const file of OBJECT_FILES) contents.push(await textOf(fs, `${path}/${file}`));
-      mounted.push({ podUid, object: { kind: plugin === 'secret' ? 'secret' : 'configMap', name }, contents });
+      for (const file of OBJECT_FILES) contents.push(await textOf(fs, `${object.path}/${file}`));
+      mounted.push({ podUid: object.podUid, object: { kind: object.kind, name: object.name }, contents });
     } catch {
       // The disk is out of order just now.
     }
   }
   return mounted;
+}
+
+interface VolumeOfObject extends Pick<ObjectPlan, 'kind' | 'name'> {
+  readonly podUid: string;
+  readonly path: string;
+}
+
+function* volumesOfObjects(fs: Pick<MemoryFileSystem, 'names'>): Generator<VolumeOfObject> {
+  const pods = `${ROOT_DIRECTORY}/pods`;
+  for (const podUid of fs.names(pods)) {
+    for (const kind of ['configMap', 'secret'] as const) {
+      const directory = `${pods}/${podUid}/${DIRECTORIES[kind]}`;
+      for (const name of fs.names(directory)) {
+        if (OBJECT_NAME.test(name)) yield { podUid, kind, name, path: `${directory}/${name}` };
+      }
+    }
+  }
 }
 
 async function textOf(fs: Pick<FileSystem, 'readFile'>, path: string): Promise<string | undefined> {
