@@ -12,8 +12,8 @@ import { root } from '../bootstrap/toolchain.mjs';
 import { linkTo, packAll, repack } from './packed.mjs';
 
 const TIMEOUT_MS = 60_000;
-/** Whose values nobody passes on: they join the others, or stand in their place in tests. */
-const ENDS = new Set(['kubelet', 'kubelet-assembly', 'simulation']);
+/** Whose values nobody passes on: they join the others, stand in their place in tests, or are what their generated code is made of. */
+const ENDS = new Set(['kubelet', 'kubelet-assembly', 'simulation', 'grpc']);
 /**
  * A class as whoever declares a port for it sees it. Where a member is an object of a class in turn, it is picked from too.
  */
@@ -68,8 +68,8 @@ function entriesOf({ name, folder, manifest }) {
 /** One line of TypeScript for each export: the other version's is taken for this one's. */
 function linesOfTypes(entries) {
   return entries.flatMap(({ alias, declarations }) =>
-    exportsOf(declarations).flatMap(({ name, exported, file }) => {
-      const { kind, parameters } = declarationOf(file, name);
+    exportsOf(declarations).flatMap(({ name, exported, isType, file }) => {
+      const { kind, parameters } = declarationOf(file, name, isType);
       const of = (side, what = '') => `${side}.${alias}.${exported}${what}`;
       const anything = parameters === 0 ? '' : `<${Array(parameters).fill('any').join(', ')}>`;
       const fits = (make) => `{ const value: ${make('one')} = null! as ${make('other')}; void value; }`;
@@ -88,26 +88,28 @@ function linesOfTypes(entries) {
 /** What an entry exports, with the text of the declarations that it comes from. Entries list their exports by name. */
 function exportsOf(declarations) {
   const text = fs.readFileSync(declarations, 'utf8');
-  const lists = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from '(\.[^']+)';/gm)];
-  return lists.flatMap(([, names, from]) => {
+  const lists = [...text.matchAll(/^export (type )?\{([^}]*)\} from '(\.[^']+)';/gm)];
+  return lists.flatMap(([, ofTypes, names, from]) => {
     const file = fs.readFileSync(path.join(path.dirname(declarations), from.replace(/\.ts$/, '.d.ts')), 'utf8');
     return names
       .split(',')
-      .map((one) => one.trim().replace(/^type /, ''))
+      .map((one) => one.trim())
       .filter(Boolean)
-      .map((one) => one.split(' as '))
-      .map(([name, exported = name]) => ({ name, exported, file }));
+      .map((one) => {
+        const [name, exported = name] = one.replace(/^type /, '').split(' as ');
+        return { name, exported, isType: ofTypes !== undefined || one.startsWith('type '), file };
+      });
   });
 }
 
 /** What kind of declaration a name has, and how many type parameters. */
-function declarationOf(text, name) {
+function declarationOf(text, name, isType) {
   const found = new RegExp(
     `^export (?:declare )?(?:abstract )?(class|interface|type|function|const) ${name}\\b(<)?`,
     'm',
   ).exec(text);
-  // What another file declares, and this one passes on, is a type.
-  if (found === null) return { kind: 'type', parameters: 0 };
+  // What another file declares, and this one passes on.
+  if (found === null) return { kind: isType ? 'type' : 'const', parameters: 0 };
   return { kind: found[1], parameters: found[2] ? parametersAt(text, found.index + found[0].length) : 0 };
 }
 

@@ -50,7 +50,7 @@ export interface Dependencies {
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
   /** Keeps what happens to each pod, for {@link KubeletView.explain}; one of its own where absent, which others cannot write to. */
-  readonly journal?: PodJournal;
+  readonly journal?: Pick<PodJournal, keyof PodJournal>;
   /** Absent: pods have what their specs ask, and are not resized. */
   readonly allocation?: AllocationPort;
   /** Absent: the runtime chooses where pods are. */

@@ -37,7 +37,10 @@ const RESIZE_CHECK_MS = 30_000;
  * itself is to pass things on; what it is made of comes as {@link Dependencies}.
  */
 export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
-  readonly #deps: Dependencies & { readonly allocation: AllocationPort; readonly journal: PodJournal };
+  readonly #deps: Dependencies & {
+    readonly allocation: AllocationPort;
+    readonly journal: Pick<PodJournal, keyof PodJournal>;
+  };
   readonly #options: Required<KubeletOptions<C>>;
   readonly #runtimeState: RuntimeState;
   readonly #workers: PodWorkersPort;

@@ -45,7 +45,7 @@ export interface PodStep {
   readonly endedAtMs?: number;
   /** How it ended. `cancelled`: there was more urgent news of the pod. */
   readonly outcome?: 'done' | 'failed' | 'cancelled';
-  /** Why it failed, or what is to be said of it; at most {@link MAX_MESSAGE} characters. */
+  /** Why it failed, or what is to be said of it; at most 500 characters. */
   readonly message?: string;
   /** Since when it has failed each time that it was tried; absent where the last try went well, or is the first. */
   readonly failingSinceMs?: number;

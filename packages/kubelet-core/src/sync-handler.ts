@@ -45,7 +45,7 @@ type Components = Pick<
   | 'userNamespaces'
 > & {
   readonly allocation: AllocationPort;
-  readonly journal: PodJournal;
+  readonly journal: Pick<PodJournal, keyof PodJournal>;
   readonly workers: PodWorkersPort;
   readonly groups: Pick<PodGroups, 'removeOrphans'>;
 };
