@@ -15,17 +15,17 @@ import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
 import { gracePeriodSeconds, IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
 import { type Gauge, HeadroomWatch } from './headroom.ts';
-import { storageViolation } from './local-storage.ts';
+import { hasStorageLimit, storageViolation } from './local-storage.ts';
 import { evictionMessage } from './messages.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
-import { NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
+import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
 import { reclaim } from './reclaim.ts';
 import { conditionOf, type PressureCondition, resourceOf } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
-import { formatThreshold, isMet, type Threshold } from './threshold.ts';
+import { formatThreshold, type Threshold } from './threshold.ts';
 
 /** What an {@link EvictionManager} works with. */
 export interface EvictionComponents extends Partial<CommonPorts> {
@@ -157,6 +157,7 @@ export class EvictionManager {
   async #round(signal: AbortSignal): Promise<boolean> {
     this.#evictor.look();
     const layout = await this.#disks(signal);
+    if (this.#looksAtNodeAlone() && !(await this.#isShort(signal))) return false;
     const readings = await this.#watch.read(signal);
     const figures = await this.#statistics.take(signal);
     if (figures === undefined) return false;
@@ -166,12 +167,32 @@ export class EvictionManager {
     let newest = figures;
     for (const threshold of actionable) {
       // What helped against one may have helped against the other.
-      if (newest !== figures && !this.#isStillShort(threshold, newest.observations)) continue;
+      if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
       const { outcome, after } = await this.#relieve(threshold, newest, layout ?? ONE_DISK, signal);
       this.#isWaitingForFigures ||= outcome === 'unknown';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
       newest = after;
     }
+    return false;
+  }
+
+  /** Most of the time nobody has to be chosen or measured: then it is not found out what each pod takes. */
+  #looksAtNodeAlone(): boolean {
+    if (!this.#statistics.hasNodeAlone) return false;
+    return !this.#options.localStorageCapacityIsolation || !this.#components.pods.active().some(hasStorageLimit);
+  }
+
+  /** Whether pods are to be looked at, by the node's own figures. */
+  async #isShort(signal: AbortSignal): Promise<boolean> {
+    const readings = await this.#watch.read(signal);
+    const figures = await this.#statistics.take(signal, 'node');
+    if (figures === undefined) return false;
+    const { observations } = figures;
+    const isAnyMet = this.#thresholds.some((threshold) => isMetBy(threshold, observations, false));
+    // Those that count are the figures by which pods are chosen: these would make them old news.
+    if (this.#state.pressing.length > 0 || isAnyMet) return true;
+    this.#watch.mark(readings, this.#thresholds, observations);
+    this.#see(figures);
     return false;
   }
 
@@ -301,7 +322,7 @@ export class EvictionManager {
         return { outcome: 'unknown', after: before };
       }
       figures = after;
-      if (!this.#isStillShort(threshold, after.observations)) {
+      if (!isMetBy(threshold, after.observations, true)) {
         logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
         this.#decisions.add({ ...told(after), outcome: 'reclaimed', ranked: [] });
         return { outcome: 'reclaimed', after };
@@ -342,12 +363,6 @@ export class EvictionManager {
   #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {
     if (this.#components.pods.isCritical(pod)) return 'critical';
     return this.#evictor.isEnding(pod) ? 'still ending' : undefined;
-  }
-
-  /** Whether a threshold is met, with what is to be reclaimed. */
-  #isStillShort(threshold: Threshold, observations: Observations): boolean {
-    const observed = observations.get(threshold.signal);
-    return observed !== undefined && isMet(threshold, observed, true);
   }
 
   /** N2: what volumes take was found out up to a minute ago, in which one may have filled the disk. */

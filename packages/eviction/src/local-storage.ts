@@ -18,6 +18,16 @@ export function storageViolation(pod: Pod, stats: PodStats, layout: DiskLayout):
   return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats, layout);
 }
 
+/** Whether {@link storageViolation} could ever say something of a pod. */
+export function hasStorageLimit(pod: Pod): boolean {
+  const { volumes = [], containers } = pod.spec;
+  return (
+    volumes.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ||
+    containers.some(({ resources }) => resources?.limits?.['ephemeral-storage'] !== undefined) ||
+    podLimits(pod).has('ephemeral-storage')
+  );
+}
+
 function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: PodStats): StorageViolation | undefined {
   for (const { name, emptyDir } of spec.volumes ?? []) {
     const text = emptyDir?.sizeLimit;

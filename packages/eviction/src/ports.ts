@@ -26,6 +26,11 @@ export interface EvictionPods {
 export interface EvictionStats {
   /** Measured now, as far as that can be. Figures say themselves of which instant they are. */
   summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
+  /**
+   * The same of the node alone, asked for while it is short of nothing and no pod has a limit of local storage: most of the time.
+   * {@link summary} is asked for instead where absent.
+   */
+  nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
 }
 
 /** Who removes what nobody needs. What rejects is logged, and the figures decide. */

@@ -84,7 +84,8 @@ export function seenMeanwhile(
   return { ...state, conditionSeenAt: new Map([...state.conditionSeenAt, ...seen]) };
 }
 
-function isMetBy(threshold: Threshold, observations: Observations, withMinReclaim: boolean): boolean {
+/** Whether a threshold is met by what is known. @param withMinReclaim with what is to be reclaimed beside */
+export function isMetBy(threshold: Threshold, observations: Observations, withMinReclaim: boolean): boolean {
   const observed = observations.get(threshold.signal);
   return observed !== undefined && isMet(threshold, observed, withMinReclaim);
 }

@@ -3,6 +3,7 @@ import type { Logger } from '@node-agent/telemetry';
 import { type Observations, observe } from './observations.ts';
 import { type StatsOf, statsByUid } from './pod-usage.ts';
 import type { EvictionStats } from './ports.ts';
+import type { NodeSummary } from './summary.ts';
 
 /** What is believed of one answer of the statistics. */
 export interface Figures {
@@ -36,11 +37,25 @@ export class Statistics {
     return this.#problem;
   }
 
-  /** @returns `undefined` where there is nothing to go by; {@link problem} says why then. @throws the signal's reason */
-  async take(signal: AbortSignal): Promise<Figures | undefined> {
+  /** Whether the node can be asked about without its pods. */
+  get hasNodeAlone(): boolean {
+    return this.#stats.nodeSummary !== undefined;
+  }
+
+  /**
+   * @param of without the pods where `node` and that is known
+   * @returns `undefined` where there is nothing to go by; {@link problem} says why then. @throws the signal's reason
+   */
+  async take(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<Figures | undefined> {
     const askedAtMs = this.#clock.now();
     try {
-      const ask = (limit: AbortSignal) => this.#stats.summary({ fresh: true }, limit);
+      const ask = (limit: AbortSignal): Promise<NodeSummary> => {
+        const { nodeSummary } = this.#stats;
+        const wanted = { fresh: true } as const;
+        return of === 'node' && nodeSummary !== undefined
+          ? nodeSummary.call(this.#stats, wanted, limit)
+          : this.#stats.summary(wanted, limit);
+      };
       const summary = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
       const { observations, faults } = observe(summary);
       const times = [...observations.values()].flatMap(({ atMs }) => atMs ?? []);

@@ -38,6 +38,46 @@ function threePods(): void {
 
 const events = (name: string) => world.events.eventsOf({ kind: 'Pod', namespace: 'default', name, uid: `uid-${name}` });
 
+describe('a node that is short of nothing', () => {
+  const nodeAlone = () => {
+    const asked: string[] = [];
+    const stats = {
+      summary: async () => {
+        asked.push('pods');
+        return world.truth();
+      },
+      nodeSummary: async () => {
+        asked.push('node');
+        return { ...world.truth(), pods: [] };
+      },
+    };
+    return { asked, stats };
+  };
+
+  test('is measured without its pods, until a threshold is crossed', async () => {
+    threePods();
+    const { asked, stats } = nodeAlone();
+    start(world.manager(HARD, {}, { stats }));
+    await world.clock.advance(35_000);
+    expect(asked).toEqual(['node', 'node', 'node', 'node']);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(asked.slice(4, 6)).toEqual(['node', 'pods']);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test('is measured with its pods where one of them has a limit of local storage', async () => {
+    const { asked, stats } = nodeAlone();
+    start(world.manager(HARD, {}, { stats }));
+    world.pods = [makePod('limited', { volumes: [{ name: 'scratch', emptyDir: { sizeLimit: '10Mi' } }] })];
+    const volume = [{ name: 'scratch', ...files(20 * MI) }];
+    world.stats = world.pods.map((pod) => podStats(pod, { volume }));
+    await world.clock.advance(15_000);
+    expect(asked).toContain('pods');
+    expect(world.log).toEqual(['kill limited', 'gone limited']);
+  });
+});
+
 describe('a node that runs out of memory', () => {
   test('evicts the pod that is furthest above its request, and tells all about it', async () => {
     threePods();

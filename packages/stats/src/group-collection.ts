@@ -43,6 +43,12 @@ export interface PodCollection {
   readonly images: ReadonlyMap<string, string>;
 }
 
+/** What is there where pods are not looked at. */
+const NO_PODS: { readonly groups: PodGroups; readonly listing: PodCollection } = {
+  groups: { parents: [], pods: new Map() },
+  listing: { pods: [], containers: new Map(), sandboxes: undefined, images: new Map() },
+};
+
 interface Parts {
   readonly fs: StatsComponents['fs'];
   readonly reader: GroupReader;
@@ -62,11 +68,13 @@ export async function collectGroups(
   const { kubepods = '/kubepods' } = options;
   const [system, podGroups, stat, meminfo] = await Promise.all([
     systemGroups(fs, reader, options),
-    readPodGroups(reader, typeof kubepods === 'string' ? kubepods : kubepods()),
+    detail === 'node' ? NO_PODS.groups : readPodGroups(reader, typeof kubepods === 'string' ? kubepods : kubepods()),
     textOf(fs, '/proc/stat'),
     textOf(fs, '/proc/meminfo'),
   ]);
-  const [pods] = await Promise.allSettled([listed(runtime, podGroups, options, detail, signal)]);
+  const [pods] = await Promise.allSettled([
+    detail === 'node' ? NO_PODS.listing : listed(runtime, podGroups, options, detail, signal),
+  ]);
   signal.throwIfAborted();
   rates.cpus = [...(stat ?? '').matchAll(/^cpu\d+ /gm)].length || Number.POSITIVE_INFINITY;
   const paths = wantedPaths(podGroups, system, pods, detail);

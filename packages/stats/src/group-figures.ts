@@ -3,9 +3,9 @@ import type { PsiStats } from './summary.ts';
 
 /**
  * How much is read of groups: `resource` is CPU time and memory alone, `summary` what `/stats/summary` shows, `full` what
- * `/metrics/cadvisor` does.
+ * `/metrics/cadvisor` does; `node` is `summary` without pods, nor the runtime asked for them.
  */
-export type Detail = 'resource' | 'summary' | 'full';
+export type Detail = 'resource' | 'node' | 'summary' | 'full';
 
 /** What the kernel counts of one group of processes, at one instant. What it did not tell is absent. */
 export interface GroupFigures {

@@ -14,7 +14,7 @@ const v1 = (controller: string, ...names: readonly string[]): readonly GroupFile
   names.map((name) => ({ controller, name }));
 const v2 = (...names: readonly string[]): readonly GroupFile[] => names.map((name) => ({ controller: '', name }));
 
-const FILES: Readonly<Record<1 | 2, Readonly<Record<Detail, readonly GroupFile[]>>>> = {
+const FILES: Readonly<Record<1 | 2, Readonly<Record<Exclude<Detail, 'node'>, readonly GroupFile[]>>>> = {
   1: {
     resource: [
       ...v1('cpuacct', 'cpuacct.usage'),
@@ -45,5 +45,5 @@ const FILES: Readonly<Record<1 | 2, Readonly<Record<Detail, readonly GroupFile[]
 export function groupFiles(version: 1 | 2, detail: Detail): readonly GroupFile[] {
   const { resource, summary, full } = FILES[version];
   if (detail === 'resource') return resource;
-  return detail === 'summary' ? [...resource, ...summary] : [...resource, ...summary, ...full];
+  return detail === 'full' ? [...resource, ...summary, ...full] : [...resource, ...summary];
 }

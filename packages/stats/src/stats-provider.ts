@@ -34,7 +34,7 @@ export class StatsProvider {
   readonly #rates: CpuRates;
   readonly #startedAtMs: number;
   readonly #groups: Readonly<Record<Detail, SharedCollection<GroupCollection>>>;
-  readonly #summaries: SharedCollection<NodeSummary>;
+  readonly #summaries: Readonly<Record<'node' | 'summary', SharedCollection<NodeSummary>>>;
   #reader: Promise<Readers> | undefined;
   #machine: Promise<MachineFigures> | undefined;
 
@@ -59,14 +59,15 @@ export class StatsProvider {
           isWhole: ({ pods }) => pods.status === 'fulfilled',
         },
       );
-    this.#groups = { resource: groups('resource'), summary: groups('summary'), full: groups('full') };
-    this.#summaries = new SharedCollection(
-      { clock },
-      { maxAgeMs, deadlineMs: 2 * deadlineMs },
-      {
-        collect: (signal) => this.#summarise(signal),
-      },
-    );
+    const ofPods = { summary: groups('summary'), full: groups('full') };
+    this.#groups = { resource: groups('resource'), node: groups('node'), ...ofPods };
+    const summaries = (detail: 'node' | 'summary'): SharedCollection<NodeSummary> =>
+      new SharedCollection(
+        { clock },
+        { maxAgeMs, deadlineMs: 2 * deadlineMs },
+        { collect: (signal) => this.#summarise(detail, signal) },
+      );
+    this.#summaries = { node: summaries('node'), summary: summaries('summary') };
   }
 
   /**
@@ -74,7 +75,12 @@ export class StatsProvider {
    * @throws StatsError `Unavailable` where a part is missing that there is no summary without; AsyncError `Timeout`
    */
   async summary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
-    return await this.#summaries.get(wanted, signal);
+    return await this.#summaries.summary.get(wanted, signal);
+  }
+
+  /** The same of the node alone, without its pods: it costs the same however many there are. @throws as {@link summary} */
+  async nodeSummary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
+    return await this.#summaries.node.get(wanted, signal);
   }
 
   /** The same with CPU and memory alone, which takes much less. @throws as {@link summary} */
@@ -113,9 +119,9 @@ export class StatsProvider {
     return podMetrics(summary?.pods ?? []);
   }
 
-  async #summarise(signal: AbortSignal): Promise<NodeSummary> {
+  async #summarise(detail: 'node' | 'summary', signal: AbortSignal): Promise<NodeSummary> {
     // Its own age is what counts: those who want a fresh one have been told apart by then.
-    const groups = await this.#groups.summary.get({ fresh: true }, signal);
+    const groups = await this.#groups[detail].get({ fresh: true }, signal);
     const pods = groups.pods.status === 'fulfilled' ? groups.pods.value : undefined;
     const places = new Set(
       [...(pods?.containers.values() ?? [])].flatMap(({ writableLayer }) => writableLayer?.fsId?.mountpoint ?? []),

@@ -45,6 +45,16 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(pod?.process_stats).toEqual({ process_count: 2 });
   });
 
+  it('is of the node alone where that is asked for, and asks the runtime for no pod', async () => {
+    const { world, provider } = await node(version);
+    const { node: whole } = await provider.summary({}, signal);
+    world.calls.length = 0;
+    const { node: own, pods } = await provider.nodeSummary({ fresh: true }, signal);
+    expect(world.calls).toEqual(['imageFsInfo']);
+    expect(pods).toEqual([]);
+    expect({ ...own, cpu: undefined }).toEqual({ ...whole, cpu: undefined });
+  });
+
   it('tells what all pods together use, and have left', async () => {
     const { provider } = await node(version);
     const { systemContainers } = (await provider.summary({}, signal)).node;
