@@ -13,18 +13,19 @@ import { Decisions, type EvictionDecision, observationView, rankedView } from '.
 import { type DiskLayout, reclaimsOf, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
-import { gracePeriodSeconds, IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
+import { gracePeriodSeconds } from './grace-period.ts';
 import { type Gauge, HeadroomWatch } from './headroom.ts';
-import { hasStorageLimit, storageViolation } from './local-storage.ts';
+import { hasStorageLimit } from './local-storage.ts';
 import { evictionMessage } from './messages.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
 import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
-import { reclaim } from './reclaim.ts';
+import { measureVolumes, reclaim } from './reclaim.ts';
 import { conditionOf, type PressureCondition, resourceOf } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
+import { keepStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
 
 /** What an {@link EvictionManager} works with. */
@@ -163,7 +164,10 @@ export class EvictionManager {
     if (figures === undefined) return false;
     this.#watch.mark(readings, this.#thresholds, figures.observations);
     const actionable = this.#see(figures);
-    if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, signal))) return true;
+    if (layout !== undefined && this.#options.localStorageCapacityIsolation) {
+      const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
+      if (await keepStorageLimits(parts, figures, layout, signal)) return true;
+    }
     let newest = figures;
     for (const threshold of actionable) {
       // What helped against one may have helped against the other.
@@ -251,37 +255,6 @@ export class EvictionManager {
     return this.#layout;
   }
 
-  /** Ends the pods that are over a limit of their own, then waits for all of them together. @returns whether there were any */
-  async #keepStorageLimits({ statsOf }: Figures, layout: DiskLayout, signal: AbortSignal): Promise<boolean> {
-    if (!this.#options.localStorageCapacityIsolation) return false;
-    const { pods, logger } = this.#components;
-    const evicted: Pod[] = [];
-    for (const pod of pods.active()) {
-      const stats = statsOf(pod);
-      const violation = stats && storageViolation(pod, stats, layout);
-      if (violation === undefined || this.#evictor.isEnding(pod)) continue;
-      if (pods.isCritical(pod)) {
-        logger.warn({ podUid: pod.metadata.uid, ...violation }, 'Eviction manager: cannot evict a critical pod');
-        continue;
-      }
-      const { signal: cause, message } = violation;
-      const decision = {
-        cause,
-        outcome: 'evicted',
-        reclaims: [],
-        ranked: [],
-        evicted: pod.metadata.uid,
-        message,
-      } as const;
-      this.#decisions.add({ ...decision, atMs: this.#components.clock.now() });
-      const how = { isDisruption: false, gracePeriodSeconds: IMMEDIATE_GRACE_SECONDS };
-      await this.#evictor.end(pod, { signal: cause, message, ...how }, signal);
-      evicted.push(pod);
-    }
-    await this.#evictor.gone(evicted, signal);
-    return evicted.length > 0;
-  }
-
   /** Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod. */
   async #relieve(
     threshold: Threshold,
@@ -310,8 +283,11 @@ export class EvictionManager {
     this.#reclaimedAtMs.delete(threshold);
     const isOfDisk = conditionOf(threshold.signal) === 'DiskPressure';
     if (!isTried && (reclaims.length > 0 || (isOfDisk && this.#components.volumes !== undefined))) {
-      const removal = reclaim(reclaims, { ...this.#components, timeoutMs: this.#options.reclaimTimeoutMs }, signal);
-      await Promise.all([removal, isOfDisk && this.#measureVolumes(signal)]);
+      const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
+      await Promise.all([
+        reclaim(reclaims, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
+        isOfDisk && measureVolumes({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
+      ]);
       const reclaimedAtMs = clock.now();
       const after = await this.#statistics.take(signal);
       if (after !== undefined) this.#seeMeanwhile(after);
@@ -363,18 +339,6 @@ export class EvictionManager {
   #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {
     if (this.#components.pods.isCritical(pod)) return 'critical';
     return this.#evictor.isEnding(pod) ? 'still ending' : undefined;
-  }
-
-  /** N2: what volumes take was found out up to a minute ago, in which one may have filled the disk. */
-  async #measureVolumes(signal: AbortSignal): Promise<void> {
-    const { volumes, clock, logger } = this.#components;
-    if (volumes === undefined) return;
-    try {
-      await withTimeout(clock, this.#options.statsTimeoutMs, (limit) => volumes.measure(limit), signal);
-    } catch (err) {
-      signal.throwIfAborted();
-      logger.warn({ err }, 'Eviction manager: volumes could not be measured, what was found last counts');
-    }
   }
 
   /** How long until the first grace period under way is over. */

@@ -1,7 +1,7 @@
 import { type Clock, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { Reclaim } from './disk-layout.ts';
-import type { EvictionReclaim } from './ports.ts';
+import type { EvictionReclaim, EvictionVolumes } from './ports.ts';
 
 /** Removes what nobody needs, one kind after another; what fails is logged, and the others go on. @throws the signal's reason */
 export async function reclaim(
@@ -27,5 +27,26 @@ export async function reclaim(
       signal.throwIfAborted();
       logger.warn({ err, what }, 'Eviction manager: unexpected error when attempting to reduce resource pressure');
     }
+  }
+}
+
+/** N2: what volumes take was found out up to a minute ago, in which one may have filled the disk. @throws the signal's reason */
+export async function measureVolumes(
+  components: {
+    readonly volumes?: EvictionVolumes;
+    readonly clock: Pick<Clock, 'setTimer'>;
+    readonly logger: Logger;
+    /** What it may take. */
+    readonly timeoutMs: number;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { volumes, clock, logger, timeoutMs } = components;
+  if (volumes === undefined) return;
+  try {
+    await withTimeout(clock, timeoutMs, (limit) => volumes.measure(limit), signal);
+  } catch (err) {
+    signal.throwIfAborted();
+    logger.warn({ err }, 'Eviction manager: volumes could not be measured, what was found last counts');
   }
 }
