@@ -95,8 +95,8 @@ export class Allocator {
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
       if (choice.kind === 'granted') return undefined;
       if (choice.kind === 'refused') {
-        const mayBeFreed = choice.short === true && undecided.anyBefore(pod.metadata.uid);
-        if (!mayBeFreed) throw new DeviceError('Refused', choice.message);
+        if (choice.short !== true || !this.#mayBeFreed(pod.metadata.uid, resource))
+          throw new DeviceError('Refused', choice.message);
         await undecided.change(signal);
         continue;
       }
@@ -104,7 +104,7 @@ export class Allocator {
       const plugin = plugins.get(resource);
       if (needed === 0 || preferred !== undefined || !plugin?.hasPreferences) {
         const ids = [...taken, ...fillChoice(needed, available, preferred ?? [])];
-        return { ids, release: this.#reservations.take(resource, ids) };
+        return { ids, release: this.#reservations.take(resource, pod.metadata.uid, ids) };
       }
       try {
         preferred = await plugin.preferred([...taken, ...available], taken, required, signal);
@@ -113,6 +113,18 @@ export class Allocator {
         throw new DeviceError('Refused', message, { cause });
       }
     }
+  }
+
+  /** Whether an older pod has got some of it, or is about to, and may not keep them: one that waits for something else holds up nobody (W6). */
+  #mayBeFreed(podUid: string, resource: string): boolean {
+    const { held, undecided } = this.#parts;
+    return undecided.anyBefore(podUid, (uid, before) => {
+      if (this.#reservations.has(resource, uid)) return true;
+      const had = new Set(before.map((grant) => `${grant.container}\0${grant.resource}`));
+      return held
+        .ofPod(uid)
+        .some((grant) => grant.resource === resource && !had.has(`${grant.container}\0${grant.resource}`));
+    });
   }
 
   #demand(pod: Pod, container: string, resource: string, required: number): DeviceDemand {

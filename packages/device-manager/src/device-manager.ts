@@ -345,13 +345,21 @@ export class DeviceManager {
       this.#hadCheckpoint = stored !== undefined;
       const nowMs = this.#clock.monotonic();
       for (const resource of stored?.registered.keys() ?? []) this.#inventory.restored(resource, nowMs);
-      for (const { response, ...entry } of stored?.entries ?? []) {
-        this.#held.set({ ...entry, response: messages.ContainerAllocateResponse.decode(response) });
-      }
+      for (const entry of stored?.entries ?? []) this.#restore(entry);
     } catch (err) {
       this.#hadCheckpoint = true;
       const message = 'Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date';
       this.#logger.error({ err }, message);
+    }
+  }
+
+  /** One whose plugin's answer cannot be read holds nothing; the others do (`fromCheckpointData`). */
+  #restore({ response, ...entry }: DeviceCheckpoint['entries'][number]): void {
+    try {
+      this.#held.set({ ...entry, response: messages.ContainerAllocateResponse.decode(response) });
+    } catch (err) {
+      const { podUid, container, resource } = entry;
+      this.#logger.error({ err, podUid, container, resource }, "Can't unmarshal allocResp");
     }
   }
 }

@@ -32,10 +32,10 @@ export class UndecidedPods {
     return before;
   }
 
-  /** Whether anybody is undecided who came before this pod. */
-  anyBefore(uid: string): boolean {
+  /** Whether anybody is undecided who came before this pod, and of whom this holds. @param before what that pod held before */
+  anyBefore(uid: string, holds: (uid: string, before: readonly HeldGrant[]) => boolean): boolean {
     const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;
-    return [...this.#pods.values()].some(({ turn }) => turn < own);
+    return [...this.#pods].some(([other, { turn, before }]) => turn < own && holds(other, before));
   }
 
   /** Resolves when something was decided. @throws the signal's reason */

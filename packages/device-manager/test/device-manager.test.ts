@@ -7,6 +7,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { formatResourceList, type Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { encodeCheckpoint } from '../src/checkpoint-format.ts';
 import { registrationRpcs } from '../src/generated/services.ts';
 import { DeviceManager, type DeviceManagerComponents } from '../src/index.ts';
 import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
@@ -308,6 +309,48 @@ describe('admission', () => {
     expect(manager.devicesOf('hangs', 'main').size).toBe(0);
   });
 
+  it('W6: a pod is refused at once for what others hold, though a plugin of another resource hangs with an older pod', async () => {
+    const FPGA = 'example.com/fpga';
+    await start();
+    await plug(['a'], { allocate: () => new Promise(() => {}) });
+    await plug(['x'], { resource: FPGA });
+    const ofFpga = (uid: string): Pod => podOf(uid, [containerOf('main', { [FPGA]: '1' })]);
+    expect(await admit(ofFpga('holder'))).toEqual({ admit: true });
+    const ending = new AbortController();
+    const hanging = Promise.resolve(manager.admit(onePod('hangs'), [], ending.signal));
+    let message: string | undefined;
+    const refused = admit(ofFpga('younger')).then((verdict) => {
+      message = verdict.message;
+    });
+    try {
+      await expect.poll(() => message).toContain(`unavailable for ${FPGA}. Requested: 1, Available: 0`);
+    } finally {
+      ending.abort(new Error('the pod is gone'));
+      await Promise.all([hanging, refused]);
+    }
+  });
+
+  it('waits for an older pod whose devices its plugin is being asked for', async () => {
+    await start();
+    let fail: (err: Error) => void = () => {};
+    let asked = 0;
+    await plug(['a'], {
+      allocate: () =>
+        ++asked > 1
+          ? Promise.resolve({})
+          : new Promise((_, reject) => {
+              fail = reject;
+            }),
+    });
+    const older = admit(onePod('older'));
+    await expect.poll(() => asked).toBe(1);
+    const younger = admit(onePod('younger'));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    fail(new Error('broken'));
+    expect((await older).admit).toBe(false);
+    expect(await younger).toEqual({ admit: true });
+  });
+
   it('passes on why a plugin fails, and keeps nothing of the pod', async () => {
     await start();
     const plugin = await plug(['a', 'b'], {
@@ -421,6 +464,19 @@ describe('a kubelet that is killed', () => {
     const [pod] = active;
     if (pod === undefined) throw new Error('no pod');
     expect(await devicesOf(pod)).toBe('a');
+  });
+
+  it('K1: keeps what the others hold where the answer of one cannot be read', async () => {
+    fs.mkdirSync(directory, { recursive: true });
+    const entry = (podUid: string, response: Uint8Array) => ({
+      ...{ podUid, container: 'main', resource: GPU, response },
+      devices: new Map([[-1, [podUid]]]),
+    });
+    const entries = [entry('broken', Uint8Array.of(0xff)), entry('whole', new Uint8Array())];
+    const text = encodeCheckpoint({ entries, registered: new Map([[GPU, []]]) });
+    fs.writeFileSync(path.join(directory, 'kubelet_internal_checkpoint'), text);
+    await start();
+    expect([manager.devicesOf('broken', 'main').size, manager.devicesOf('whole', 'main').size]).toEqual([0, 1]);
   });
 
   it('lets nothing start whose devices could not be written', async () => {
