@@ -65,7 +65,8 @@ export function splice(
   };
   const handOn = (from: Duplex, to: Duplex): void => {
     from.on('data', (chunk: Buffer) => {
-      if (isOver) return;
+      // What is said to nobody keeps nothing open.
+      if (isOver || to.destroyed) return;
       lastMs = clock.monotonic();
       if (from === runtime) lastWord?.see(chunk);
       if (to.writable && !to.write(chunk)) from.pause();

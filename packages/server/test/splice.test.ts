@@ -65,3 +65,19 @@ test('W2: a client that takes nothing is let go of all the same when the runtime
   await ended;
   expect(client.destroyed).toBe(true);
 });
+
+test('W2: a client that takes nothing is let go of when the runtime has broken off, though it goes on to say something', async () => {
+  const { client, runtime, clock, ended } = spliced();
+  runtime.push('some');
+  runtime.push(' more');
+  await turn();
+  runtime.destroy(new Error('read ECONNRESET'));
+  await turn();
+  for (let seconds = 0; seconds < 12; seconds++) {
+    client.push('input');
+    await turn();
+    await clock.advance(1000);
+  }
+  expect(client.destroyed).toBe(true);
+  await ended;
+});
