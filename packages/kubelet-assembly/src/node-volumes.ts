@@ -36,7 +36,7 @@ export function nodeVolumes(
     : node.resources.memoryCapacityBytes;
   const sources = { ...parts.objects?.volumeSources, nodeAllocatable: () => parts.node.allocatable() };
   const plugins = [
-    new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes }),
+    new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),
     new HostPathPlugin({ foreignFiles }),
     new ImageVolumePlugin(),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),

@@ -1,20 +1,29 @@
 import { dirname } from 'node:path';
+import type { Clock } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Mounter, realDirectory } from './mounter.ts';
 
 /** What {@link MountedTypes} works with. */
 export interface MountedTypesComponents {
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly fs: Pick<FileSystem, 'realpath' | 'mountId'>;
   readonly mounter: Pick<Mounter, 'mountPoints'>;
 }
 
+/** For how long what was read of the mount table counts: volumes are looked at one after another. */
+const TABLE_MS = 1000;
+
 /**
  * Which file systems are mounted at directories of the kubelet's own. What is mounted is not asked, as it may never answer (W6), and
- * the mount table, which grows with the pods, is read once for a mount: the mount's id tells whether it is still the same.
+ * the mount table, which grows with the pods, is read once for all that are looked at within a second. Within it a mount's id tells
+ * whether it is still the same; no longer, as the kernel gives the id of a mount that is gone to the next one.
  */
 export class MountedTypes {
   readonly #components: MountedTypesComponents;
   readonly #known = new Map<string, { readonly mountId: string; readonly type: string }>();
+  #table: { readonly readAtMs: number; readonly types: ReadonlyMap<string, string> } | undefined;
+  /** What is read meanwhile may be of before the last one. */
+  #changes = 0;
 
   constructor(components: MountedTypesComponents) {
     this.#components = components;
@@ -23,19 +32,33 @@ export class MountedTypes {
   /** The type of what is mounted at `directory` itself; `undefined` where nothing is, or it is not there. */
   async at(directory: string): Promise<string | undefined> {
     const mountId = await this.#ownMountId(directory);
+    if (this.#table !== undefined && this.#components.clock.monotonic() - this.#table.readAtMs >= TABLE_MS)
+      this.forget();
     const known = this.#known.get(directory);
     if (mountId !== undefined && known?.mountId === mountId) return known.type;
     this.#known.delete(directory);
     if (mountId === undefined) return undefined;
     const real = await realDirectory(this.#components.fs, directory);
-    const type = real === undefined ? undefined : (await this.#components.mounter.mountPoints()).get(real);
-    if (type !== undefined) this.#known.set(directory, { mountId, type });
+    if (real === undefined) return undefined;
+    // One that is not in the table, or was another, may be newer than that.
+    const type = (known === undefined ? this.#table?.types.get(real) : undefined) ?? (await this.#read()).get(real);
+    if (type !== undefined && this.#table !== undefined) this.#known.set(directory, { mountId, type });
     return type;
   }
 
-  /** The mount table is read when it is asked next: the directory goes, or its mounts change. */
-  forget(directory: string): void {
-    this.#known.delete(directory);
+  /** The mount table is read when it is asked next: a directory goes, or its mounts change. */
+  forget(): void {
+    this.#known.clear();
+    this.#table = undefined;
+    this.#changes += 1;
+  }
+
+  async #read(): Promise<ReadonlyMap<string, string>> {
+    const readAtMs = this.#components.clock.monotonic();
+    const changes = this.#changes;
+    const types = await this.#components.mounter.mountPoints();
+    if (changes === this.#changes) this.#table = { readAtMs, types };
+    return types;
   }
 
   async #ownMountId(directory: string): Promise<string | undefined> {

@@ -14,7 +14,9 @@ import type { ProjectionSources } from './sources.ts';
 import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
 
 /** What the plugins of {@link projectionPlugins} work with. */
-export interface ProjectionComponents extends ScratchComponents, Omit<AtomicWriterComponents, 'clock' | 'random'> {
+export interface ProjectionComponents
+  extends Omit<ScratchComponents, 'clock'>,
+    Omit<AtomicWriterComponents, 'clock' | 'random'> {
   /** The machine's own where absent. */
   readonly clock?: AtomicWriterComponents['clock'];
   /** The machine's own where absent. */

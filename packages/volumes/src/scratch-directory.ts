@@ -1,5 +1,7 @@
 import { basename, dirname, join } from 'node:path';
+import type { Clock } from '@node-agent/async';
 import { errorCode, type FileSystem, isMissing, type TreeUsage } from '@node-agent/host';
+import { withDefaults } from '@node-agent/telemetry';
 import { VolumeError } from './errors.ts';
 import { MountedTypes } from './mounted-types.ts';
 import type { Mounter } from './mounter.ts';
@@ -7,6 +9,7 @@ import { readNoswapSupport } from './noswap.ts';
 
 /** What `ScratchDirectories` works with. */
 export interface ScratchComponents {
+  readonly clock?: Pick<Clock, 'monotonic'>;
   readonly fs: Pick<
     FileSystem,
     | 'mkdir'
@@ -72,7 +75,7 @@ export class ScratchDirectories {
 
   constructor(components: ScratchComponents) {
     this.#components = components;
-    this.#mounted = new MountedTypes(components);
+    this.#mounted = new MountedTypes(withDefaults(components));
   }
 
   /** Makes the directory, or leaves it as it is where it is ready. */
@@ -119,7 +122,7 @@ export class ScratchDirectories {
     // Left by a removal that was cut short; a rename needs its place.
     await fs.removeAll(aside);
     if (await this.#moveAside(directory, aside, signal)) await fs.removeAll(aside);
-    this.#mounted.forget(directory);
+    this.#mounted.forget();
   }
 
   /**
@@ -147,7 +150,7 @@ export class ScratchDirectories {
       } catch (error) {
         if (isMissing(error)) return false;
         if (errorCode(error) !== 'EBUSY' || mounts >= MAX_MOUNTS) throw error;
-        this.#mounted.forget(directory);
+        this.#mounted.forget();
         const fileSystem = await this.#mounted.at(directory);
         if (fileSystem === undefined || !Object.values(FILE_SYSTEMS).includes(fileSystem)) throw error;
         await mounter.unmount(directory, signal);

@@ -87,7 +87,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
         mounter,
         paths,
         plugins: [
-          new EmptyDirPlugin({ fs, mounter, paths }, { allocatableMemoryBytes: 1 << 30 }),
+          new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
           new ImageVolumePlugin(),
           ...projectionPlugins(

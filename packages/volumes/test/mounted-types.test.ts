@@ -1,0 +1,63 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { MountedTypes } from '../src/mounted-types.ts';
+
+let clock: FakeClock;
+let ids: Map<string, string>;
+let points: Map<string, string>;
+let reads: number;
+let types: MountedTypes;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  ids = new Map([
+    ['/pods', '1'],
+    ['/pods/a', '205'],
+    ['/pods/b', '206'],
+  ]);
+  points = new Map([
+    ['/pods/a', 'tmpfs'],
+    ['/pods/b', 'hugetlbfs'],
+  ]);
+  reads = 0;
+  types = new MountedTypes({
+    clock,
+    fs: { realpath: async (path) => path, mountId: async (path) => ids.get(path) ?? '1' },
+    mounter: {
+      mountPoints: async () => {
+        reads += 1;
+        return new Map(points);
+      },
+    },
+  });
+});
+
+describe('MountedTypes', () => {
+  it('W6: sees what has taken the place of a mount, though the kernel has given it the id of that one', async () => {
+    expect(await types.at('/pods/a')).toBe('tmpfs');
+    points.set('/pods/a', 'fuse.hang');
+    await clock.advance(1000);
+    expect(await types.at('/pods/a')).toBe('fuse.hang');
+  });
+
+  it('sees another mount at once by its id, and one that is newer than the table', async () => {
+    expect(await types.at('/pods/a')).toBe('tmpfs');
+    ids.set('/pods/a', '207').set('/pods/c', '208');
+    points.set('/pods/a', 'fuse.hang').set('/pods/c', 'tmpfs');
+    expect(await types.at('/pods/a')).toBe('fuse.hang');
+    expect(await types.at('/pods/c')).toBe('tmpfs');
+    expect(await types.at('/pods/d')).toBeUndefined();
+  });
+
+  it('reads the mount table once for all that are looked at within a second, and not where nothing is mounted', async () => {
+    expect(await types.at('/pods/d')).toBeUndefined();
+    expect(reads).toBe(0);
+    for (let round = 0; round < 3; round++) {
+      expect([await types.at('/pods/a'), await types.at('/pods/b')]).toEqual(['tmpfs', 'hugetlbfs']);
+    }
+    expect(reads).toBe(1);
+    types.forget();
+    expect(await types.at('/pods/a')).toBe('tmpfs');
+    expect(reads).toBe(2);
+  });
+});
