@@ -48,6 +48,12 @@ export type AdmitResize = (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
 /** How long waiting resizes are let be, where nothing happens that may have made room. */
 const RETRY_MS = 180_000;
 
+/** What came of ending others for a pod. */
+interface Recovered {
+  readonly uid: string;
+  readonly verdict: ResizeVerdict;
+}
+
 interface Components {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly logger: Logger;
@@ -105,11 +111,11 @@ export class WaitingResizes {
     return this.#retry(trigger);
   }
 
-  /** @param recovered what came of ending others for a pod: nobody else is ended for it this time */
-  #retry(
-    trigger: RetryTrigger,
-    recovered?: { readonly uid: string; readonly verdict: ResizeVerdict },
-  ): readonly string[] {
+  /**
+   * @param recovered what came of ending others for a pod: nobody else is ended this time, for it or for another, as two for whom that
+   *   is in vain would have each other tried again without end
+   */
+  #retry(trigger: RetryTrigger, recovered?: Recovered): readonly string[] {
     const { pods, clock, conditions, metrics } = this.#components;
     if (this.#waiting.size === 0 || !pods.sourcesReady()) return [];
     this.#retriedAtMs = clock.monotonic();
@@ -117,7 +123,7 @@ export class WaitingResizes {
     for (const pod of this.#inOrder()) {
       const { uid } = pod.metadata;
       const before = conditions.get(uid);
-      const granted = this.#try(pod, uid === recovered?.uid ? recovered.verdict : undefined);
+      const granted = this.#try(pod, recovered);
       const after = conditions.get(uid);
       if (after.pending?.reason !== 'Deferred' && !this.#recovering.has(uid)) this.#waiting.delete(uid);
       if (granted && before.pending?.reason === 'Deferred') metrics.acceptedLate.inc({ retry_trigger: trigger });
@@ -153,7 +159,7 @@ export class WaitingResizes {
   }
 
   /** @returns whether the pod has now what it asks for, and had not before */
-  #try(pod: Pod, recovered: ResizeVerdict | undefined): boolean {
+  #try(pod: Pod, recovered: Recovered | undefined): boolean {
     const { pods, conditions, grants, metrics, admit, node } = this.#components;
     const { uid } = pod.metadata;
     const granted = grants.allocated(pod);
@@ -173,7 +179,9 @@ export class WaitingResizes {
       // While it is seen to, it is not said to wait: upstream's kubelet stands still meanwhile.
       if (this.#recovering.has(uid)) return false;
       if (recovered === undefined && verdict.recover !== undefined) void this.#recover(pod, verdict.recover);
-      else this.#putOff(pod, recovered?.admit === false ? recovered : verdict);
+      else if (recovered?.uid === uid) this.#putOff(pod, recovered.verdict.admit ? verdict : recovered.verdict);
+      // What was said when others were to be ended for it stands until that is tried again.
+      else if (verdict.recover === undefined || conditions.get(uid).pending === undefined) this.#putOff(pod, verdict);
       return false;
     }
     this.#grant(pod);

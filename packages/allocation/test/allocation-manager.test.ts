@@ -269,6 +269,24 @@ describe('a resize that others are ended for', () => {
     expect([cpuOf(larger), reasons('uid-a'), decided, asked]).toEqual(['1', ['Deferred'], ['uid-a'], 1]);
   });
 
+  test('two for whom nobody can be ended ask once each, and not each other on for ever', async () => {
+    const { add, ask, reasons, messages, manager, node } = setUp();
+    const pods = ['a', 'b'].map((name) => add(makePod(name, exactly('1', '1Gi'))));
+    let asked = 0;
+    node.recover = async () => {
+      // Where they go on, the loop would never turn again.
+      if (++asked > 20) node.cpuMilli = 100_000n;
+      return { admit: false, reason: 'UnexpectedAdmissionError', message: 'nobody' };
+    };
+    for (const pod of pods) ask(asking(pod, exactly('9', '1Gi')));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([asked, reasons('uid-a'), reasons('uid-b')]).toEqual([2, ['Deferred'], ['Deferred']]);
+    manager.retry('pods_removed');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(4);
+    for (const pod of pods) expect(messages(pod)).toHaveLength(1);
+  });
+
   test('says why nobody could be ended', async () => {
     const { add, ask, messages, manager, node } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
