@@ -46,11 +46,12 @@ export function connect(asked: {
   }
   const cluster = config.getCurrentCluster();
   if (cluster == null) throw new WhyError('the kubeconfig names no cluster: set a context, or give --context');
+  const server = serverOf(cluster.server);
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
   return {
     namespace,
     async get(path, accept) {
-      const url = new URL(cluster.server);
+      const url = server;
       const base = url.pathname.replace(/\/$/, '');
       const options: RequestOptions = { headers: { accept, 'user-agent': 'kubectl-why' }, timeout: timeoutMs };
       try {
@@ -62,6 +63,15 @@ export function connect(asked: {
       return await fetched(new URL(`${url.origin}${base}${path}`), options, timeoutMs);
     },
   };
+}
+
+/** @throws WhyError where it is none that can be asked */
+function serverOf(text: unknown): URL {
+  const url = URL.parse(String(text));
+  if (url !== null && ['http:', 'https:'].includes(url.protocol)) return url;
+  throw new WhyError(
+    `the kubeconfig's cluster has the server ${JSON.stringify(text) ?? 'undefined'}, which is no http or https URL`,
+  );
 }
 
 function fetched(url: URL, options: RequestOptions, timeoutMs: number): Promise<Answer> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiServer, connect } from './api-server.ts';
 import { WhyError } from './errors.ts';
 import { HELP, type Options, parseOptions, UsageError } from './options.ts';
+import { printable } from './printable.ts';
 import { explain } from './why.ts';
 
 /** Where a command writes, and what ends it. */
@@ -30,8 +31,9 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
     return 0;
   } catch (error) {
     if (terminal.signal.aborted) return 0;
-    if (error instanceof UsageError) err.write(`error: ${error.message}\nSee 'kubectl why --help' for usage.\n`);
-    else if (error instanceof WhyError) err.write(`error: ${error.message}\n`);
+    if (error instanceof UsageError)
+      err.write(`error: ${printable(error.message)}\nSee 'kubectl why --help' for usage.\n`);
+    else if (error instanceof WhyError) err.write(`error: ${printable(error.message)}\n`);
     else throw error;
     return 1;
   }
@@ -54,7 +56,7 @@ async function watch(api: ApiServer, options: Options, { out, err, signal }: Ter
       // What was never there is a mistake; what went away for a while may come back.
       if (!(error instanceof WhyError) || shownKey === undefined || error.message.startsWith('there is no pod'))
         throw error;
-      if (error.message !== shownProblem) err.write(`error: ${error.message}\n`);
+      if (error.message !== shownProblem) err.write(`error: ${printable(error.message)}\n`);
       shownProblem = error.message;
     }
     await sleep(options.intervalMs, undefined, { signal }).catch(() => undefined);

@@ -54,7 +54,8 @@ export function parseOptions(argv: readonly string[]): Asked {
   if (output !== 'text' && output !== 'json')
     throw new UsageError(`--output: want text or json, got ${JSON.stringify(output)}`);
   return {
-    ...{ namespace: values.namespace, context: values.context, kubeconfig: values.kubeconfig },
+    namespace: values.namespace === undefined ? undefined : nameOf(values.namespace, '--namespace'),
+    ...{ context: values.context, kubeconfig: values.kubeconfig },
     ...{ output, watch: values.watch ?? false },
     intervalMs: milliseconds('interval', values.interval, 2_000),
     timeoutMs: milliseconds('request-timeout', values['request-timeout'], 30_000),

@@ -1,6 +1,7 @@
 import type { Answer, ApiServer } from './api-server.ts';
 import { WhyError } from './errors.ts';
 import type { Options } from './options.ts';
+import { printable, printableJson } from './printable.ts';
 import { nodeRefusal, podRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled, unscheduledText } from './unscheduled.ts';
 
@@ -25,7 +26,8 @@ export async function explain(
   const pod = parsed(answer) as ApiPod;
   if (!pod.spec?.nodeName) {
     const explanation = explainUnscheduled(pod, nowMs());
-    const shown = output === 'json' ? `${JSON.stringify(explanation)}\n` : printable(unscheduledText(explanation));
+    const shown =
+      output === 'json' ? `${printableJson(JSON.stringify(explanation))}\n` : printable(unscheduledText(explanation));
     return { shown, key: keyOf(explanation) };
   }
   const path = `/${encodeURIComponent(namespace)}/${subject.pod}`;
@@ -48,7 +50,7 @@ async function fromNode(
   };
   const json = watch || output === 'json' ? await ask('json') : undefined;
   const key = json === undefined ? '' : keyOf(parsed(json));
-  if (json !== undefined && output === 'json') return { shown: json.body, key };
+  if (json !== undefined && output === 'json') return { shown: printableJson(json.body), key };
   const { body } = await ask('text');
   return {
     shown: printable(path === '' ? `Node ${node}: ${body}` : body.replace('\n', `, on the node ${node}\n`)),
@@ -83,9 +85,4 @@ function keyOf(value: unknown): string {
     ? waiting.map((one) => [one?.pod, one?.phase, words(one?.waitingFor)])
     : undefined;
   return JSON.stringify([phase, reason, message, words(waitingFor), next, steps, problems, pods]);
-}
-
-/** Nothing of what a node says may draw on the terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, '\uFFFD');
 }

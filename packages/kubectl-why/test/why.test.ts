@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { apiStatus, ScriptedApi, sink } from './api.ts';
 
@@ -44,6 +47,26 @@ describe('kubectl why POD', () => {
     expect((await api.why('evil')).out).toBe('Pod, on the node n1\nfine \uFFFD[2J\uFFFD\uFFFDhidden\n');
   });
 
+  it('lets no error that a node answers draw on the terminal', async () => {
+    api.pod('evil', { nodeName: 'n1' });
+    for (const status of [404, 418, 500, 503]) {
+      api.says(page('/default/evil', 'text'), 'bad\x1b[2J\u009b31m\u202Ehidden', status);
+      const { code, err } = await api.why('evil');
+      expect([code, /[^\P{Cc}\n]|\p{Cf}/u.test(err)]).toEqual([1, false]);
+    }
+    api.says(page('/default/evil', 'json'), '\x1b]0;title\x07 is no JSON');
+    expect((await api.why('evil', '-o', 'json')).err).toMatch(/no JSON: \uFFFD]0;title\uFFFD/);
+  });
+
+  it('lets nothing in the JSON of a node draw on the terminal, and it is the same value', async () => {
+    api.pod('evil', { nodeName: 'n1' });
+    const said = { message: '\u009b2J \x7f \u202E \u{E0041} ok' };
+    api.says(page('/default/evil', 'json'), `{\r\n\t"message": ${JSON.stringify(said.message)}\n}\n`);
+    const { out } = await api.why('evil', '-o', 'json');
+    expect(JSON.parse(out)).toEqual(said);
+    expect(out).not.toMatch(/[^\P{Cc}\n\r\t]|\p{Cf}/u);
+  });
+
   it('says why a pod has no node, from its conditions and its gates', async () => {
     const scheduled = { type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const condition = {
@@ -69,6 +92,27 @@ describe('kubectl why POD', () => {
 });
 
 describe('errors say what is wrong, and what to do', () => {
+  it.each(['not a url', '', 'ftp://example.com', 7])('a kubeconfig whose server is %j', async (server) => {
+    const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
+    const kubeconfig = join(directory, 'config');
+    const config = {
+      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'main' },
+      clusters: [{ name: 'c', cluster: { server } }],
+      contexts: [{ name: 'main', context: { cluster: 'c', user: 'u' } }],
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const { code, err } = await api.why('x', '--kubeconfig', kubeconfig);
+    await rm(directory, { recursive: true });
+    expect([code, err]).toEqual([1, expect.stringMatching(/^error: the kubeconfig.* server|^error: .*kubeconfig/)]);
+  });
+
+  it.each(['..', '.', 'a/b', ''])('a namespace %j, which would ask for another path', async (namespace) => {
+    const asked = api.asked.length;
+    const { code, err } = await api.why('x', '-n', namespace);
+    expect([code, err]).toEqual([1, expect.stringContaining('--namespace: ')]);
+    expect(api.asked.length).toBe(asked);
+  });
+
   const forbidden = (what: string) => apiStatus(403, 'Forbidden', `${what} is forbidden: User "jane" cannot get it`);
 
   it.each<[string, () => void, string[], string | RegExp]>([
