@@ -45,6 +45,8 @@ export class LogFilter {
   /** Whether the next bytes begin a line of the file. */
   #startsLine = true;
   #hasHeader = false;
+  /** Whether a line that comes in pieces has had any content. */
+  #hasContent = false;
   /** The time of a line that comes in pieces. */
   #timeText = '';
   #remaining: number;
@@ -135,7 +137,11 @@ export class LogFilter {
     const to = header.partial && endsLine && end > from && bytes[end - 1] === NEWLINE ? end - 1 : end;
     if (timestamps && startsLine && !endsLine) this.#timeText = timestampAt(bytes, start, header.timeEnd);
     if (timestamps && this.#atLineStart) this.#timestamp(bytes, startsLine ? start : -1);
-    this.#atLineStart = to === from || bytes[to - 1] === NEWLINE;
+    if (startsLine) this.#hasContent = false;
+    if (to > from) this.#hasContent = true;
+    // A piece without content, such as a partial line's end alone, leaves things as they are; a line without any ends one.
+    if (to > from) this.#atLineStart = bytes[to - 1] === NEWLINE;
+    else if (!this.#hasContent) this.#atLineStart = endsLine;
     this.#write(bytes, from, to);
   }
 

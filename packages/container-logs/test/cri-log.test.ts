@@ -84,7 +84,11 @@ describe('LogFilter', () => {
   });
 
   it('gives the same, however the bytes come', () => {
-    const line = fc.constantFrom(...lines.split(/(?<=\n)/), 'x'.repeat(70), '\n', ' ');
+    // Pieces end wherever they may: right before the end of a line, too, and right behind its header.
+    const tagged = fc
+      .tuple(fc.constantFrom('F', 'P', 'P:x'), fc.integer({ min: 0, max: 60 }), fc.constantFrom('\n', '\r\n', ''))
+      .map(([tag, length, end]) => `2026-01-01T00:00:02.000000000Z stdout ${tag} ${'y'.repeat(length)}${end}`);
+    const line = fc.oneof(fc.constantFrom(...lines.split(/(?<=\n)/), 'x'.repeat(70), '\n', ' '), tagged);
     const options = fc.record(
       {
         sinceMs: fc.constantFrom(Date.UTC(2026, 0, 1, 0, 0, 1), Date.UTC(2026, 0, 1, 0, 0, 3)),
@@ -120,6 +124,14 @@ describe('LogFilter', () => {
         if (file.length < 40) expect(pieces.length).toBeLessThanOrEqual(2);
       }),
     );
+  });
+
+  it('gives no time in the midst of a partial line, though a piece ended right before its end', () => {
+    const begun = `2026-01-01T00:00:01.000000000Z stdout P ${'x'.repeat(60)}`;
+    const filter = new LogFilter({ timestamps: true, maxPieceBytes: 60 });
+    const pieces = [begun, '\n', '2026-01-01T00:00:02.000000000Z stdout F rest\n'].map(encode);
+    const output = text(pieces.flatMap((piece) => filter.push(piece)));
+    expect(output).toBe(`2026-01-01T00:00:01.000000000Z ${'x'.repeat(60)}rest\n`);
   });
 
   it('keeps what it gave: later output is not written into it', () => {

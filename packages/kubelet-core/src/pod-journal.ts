@@ -131,7 +131,7 @@ export class PodJournal implements PodJournalPort {
     this.#put(uid, {
       ...{ step, startedAtMs: atMs, endedAtMs: atMs, outcome },
       ...(target !== undefined && { target }),
-      ...(message !== undefined && message !== '' && { message: message.slice(0, MAX_MESSAGE) }),
+      ...(message !== undefined && message !== '' && { message: shortened(message) }),
     });
   }
 
@@ -141,7 +141,7 @@ export class PodJournal implements PodJournalPort {
     const begun = this.#put(uid, {
       ...{ step, startedAtMs: this.#clock.now() },
       ...(target !== undefined && { target }),
-      ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
+      ...(message !== undefined && { message: shortened(message) }),
       ...(failingSinceMs !== undefined && { failingSinceMs }),
     });
     if (begun === undefined) return () => undefined;
@@ -155,7 +155,7 @@ export class PodJournal implements PodJournalPort {
         return;
       }
       const outcome = failure === undefined ? 'done' : failure.cancelled ? 'cancelled' : 'failed';
-      const said = outcome === 'failed' ? errorText(failure?.error).slice(0, MAX_MESSAGE) : begun.step.message;
+      const said = outcome === 'failed' ? shortened(errorText(failure?.error)) : begun.step.message;
       const { failingSinceMs: _before, ...rest } = begun.step;
       const since = outcome === 'failed' ? (failingSinceMs ?? begun.step.startedAtMs) : undefined;
       steps.set(keyOf(step, target), {
@@ -220,6 +220,11 @@ export const noJournal: PodJournalPort = {
   begin: () => () => undefined,
   during: (_uid, _step, _detail, work) => work(),
 };
+
+/** A copy: a part of a text keeps all of it in memory. */
+function shortened(text: string): string {
+  return text.length <= MAX_MESSAGE ? text : Buffer.from(text.slice(0, MAX_MESSAGE)).toString();
+}
 
 function keyOf(step: PodStepName, target = ''): string {
   return `${step} ${target}`;

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -95,6 +97,20 @@ describe('PodJournal', () => {
     expect(journal.steps('u')).toEqual([]);
   });
 
+  it('K4: of a message of any length no more is kept than is told of it', () => {
+    journal.known('u');
+    const collect = collector();
+    const before = collect();
+    for (let index = 0; index < 60; index++) {
+      const long = Buffer.alloc(1e6, 'x').toString() + index;
+      journal.begin('u', 'Image', { target: `failed${index}` })({ error: new Error(long) });
+      journal.mark('u', 'Probe', { target: `marked${index}`, message: long });
+      journal.begin('u', 'Stop', { target: `begun${index}`, message: long });
+    }
+    expect(collect() - before).toBeLessThan(10e6);
+    expect(journal.steps('u').every(({ message = '' }) => message.length <= 500)).toBe(true);
+  });
+
   it('K4: whatever happens to a pod, what is kept of it has a bound', () => {
     const names: PodStepName[] = ['Image', 'CreateContainer', 'StartContainer', 'PostStart', 'Stop'];
     const step = fc.record({ name: fc.constantFrom(...names), target: fc.nat(400), ends: fc.boolean() });
@@ -114,3 +130,13 @@ describe('PodJournal', () => {
     );
   });
 });
+
+/** Frees what nobody holds, and says how many bytes are held. */
+function collector(): () => number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  return () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+}
