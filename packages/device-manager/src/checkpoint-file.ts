@@ -17,15 +17,20 @@ export class CheckpointFile {
   readonly #fs: CheckpointFiles;
   readonly #directory: string;
   readonly #content: () => DeviceCheckpoint;
+  readonly #maxBytes: number;
   #underWay: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #written: string | undefined;
 
-  /** @param content asked when a write begins */
-  constructor(fs: CheckpointFiles, directory: string, content: () => DeviceCheckpoint) {
+  /**
+   * @param content asked when a write begins
+   * @param maxBytes what is longer is neither read nor written
+   */
+  constructor(fs: CheckpointFiles, directory: string, content: () => DeviceCheckpoint, maxBytes: number = MAX_BYTES) {
     this.#fs = fs;
     this.#directory = directory;
     this.#content = content;
+    this.#maxBytes = maxBytes;
   }
 
   get path(): string {
@@ -37,7 +42,7 @@ export class CheckpointFile {
     await this.#removeLeftovers();
     let bytes: Uint8Array;
     try {
-      bytes = await readFileBounded(this.#fs, this.path, MAX_BYTES);
+      bytes = await readFileBounded(this.#fs, this.path, this.#maxBytes);
     } catch (err) {
       if (isMissing(err)) return undefined;
       throw err;
@@ -60,10 +65,15 @@ export class CheckpointFile {
     // Whoever changes something from here on needs another write.
     this.#underWay = this.#next;
     this.#next = undefined;
-    const text = encodeCheckpoint(this.#content());
-    if (text === this.#written) return;
-    this.#written = undefined;
+    const content = this.#content();
     try {
+      // What the next process could not read would cost it everybody's devices; the file there stays.
+      const answersBytes = content.entries.reduce((sum, { response }) => sum + response.length, 0);
+      if (answersBytes > this.#maxBytes) throw this.#tooLarge();
+      const text = encodeCheckpoint(content);
+      if (text === this.#written) return;
+      if (Buffer.byteLength(text) > this.#maxBytes) throw this.#tooLarge();
+      this.#written = undefined;
       await this.#fs.mkdir(this.#directory, { mode: 0o750 });
       await this.#fs.writeFileAtomic(this.path, text, { mode: 0o600 });
       this.#written = text;
@@ -71,6 +81,10 @@ export class CheckpointFile {
       const message = `failed to write checkpoint file ${JSON.stringify(CHECKPOINT_NAME)}: ${errorText(cause)}`;
       throw new DeviceError('CheckpointNotWritten', message, { cause });
     }
+  }
+
+  #tooLarge(): Error {
+    return new Error(`it would have more than ${this.#maxBytes} bytes`);
   }
 
   /** What a process that was killed has left half written. */

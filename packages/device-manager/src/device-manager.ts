@@ -103,6 +103,7 @@ export class DeviceManager {
     this.#plugins = new Plugins(
       { clock, logger },
       {
+        asked: (resource) => this.#metrics.registrations.inc({ resource_name: resource }),
         plugged: (resource) => this.#inventory.plugged(resource),
         told: (resource, devices) => this.#told(resource, devices),
         unplugged: (resource) => this.#changing(() => this.#inventory.unplugged(resource, clock.monotonic())),
@@ -282,7 +283,6 @@ export class DeviceManager {
   #registration(): Service {
     return service(registrationRpcs, {
       register: async (request, signal) => {
-        this.#metrics.registrations.inc({ resource_name: request.resourceName });
         await this.#plugins.register(this.#directory, request, signal);
         return {};
       },

@@ -25,9 +25,15 @@ export function readDevices(sent: readonly PluginDevice[]): DeviceList {
   const duplicates = new Set<string>();
   for (const { ID: id, health, topology } of sent) {
     if (devices.has(id)) duplicates.add(id);
-    devices.set(id, { id, healthy: health === HEALTHY, numaNodes: (topology?.nodes ?? []).map((node) => node.ID) });
+    devices.set(id, { id, healthy: health === HEALTHY, numaNodes: numaNodesOf(topology?.nodes ?? []) });
   }
   return { devices, duplicates: [...duplicates] };
+}
+
+/** Each once. */
+function numaNodesOf(nodes: readonly { readonly ID: number }[]): readonly number[] {
+  const ids = nodes.map(({ ID }) => ID);
+  return ids.length > 1 ? [...new Set(ids)] : ids;
 }
 
 /** Devices by their NUMA nodes; -1 for those that have none. One that is near to several is there several times, as upstream writes it. */

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Clock } from '@node-agent/async';
+import { type Clock, sleep } from '@node-agent/async';
 import { GrpcError } from '@node-agent/grpc';
 import { isExtendedResource } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
@@ -9,9 +9,16 @@ import { Plugin } from './plugin.ts';
 
 /** `SupportedVersions`. */
 const VERSION = 'v1beta1';
+/** No name of a resource is longer. */
+const MAX_SHOWN = 317;
+/** How far apart lists of one plugin are taken, and how many devices are taken in a second: one that tells without end holds up nobody. */
+const MIN_PAUSE_MS = 100;
+const DEVICES_PER_SECOND = 100_000;
 
 /** What becomes of plugins. */
 interface PluginEvents {
+  /** Somebody wants to register for it. */
+  asked(resource: string): void;
   /** It can be asked for devices; what an earlier one of its resource told holds until it tells more. */
   plugged(resource: string): void;
   told(resource: string, devices: ReadonlyMap<string, Device>): void;
@@ -63,17 +70,21 @@ export class Plugins {
    */
   async register(directory: string, request: RegisterRequest, signal: AbortSignal): Promise<void> {
     const { version, resourceName: resource, endpoint } = request;
-    this.#logger.info({ resource }, 'Got registration request from device plugin with resource');
+    const problem = registrationProblem(version, resource);
+    this.#logger.info({ resource: shown(resource) }, 'Got registration request from device plugin with resource');
     try {
-      const problem = registrationProblem(version, resource);
       if (problem !== undefined) throw new Error(problem);
+      this.#events.asked(resource);
       const socketPath = path.join(directory, endpoint);
       if (path.dirname(socketPath) !== directory) {
-        throw new Error(`the endpoint ${JSON.stringify(endpoint)} is no name of a socket in ${directory}`);
+        throw new Error(`the endpoint ${JSON.stringify(shown(endpoint))} is no name of a socket in ${directory}`);
       }
       await this.connect(resource, socketPath, signal);
     } catch (err) {
-      this.#logger.error({ resource, err }, 'Bad registration request from device plugin with resource');
+      this.#logger.error(
+        { resource: shown(resource), err },
+        'Bad registration request from device plugin with resource',
+      );
       throw new GrpcError({ code: 'UNKNOWN', details: errorText(err), cause: err });
     }
   }
@@ -110,8 +121,12 @@ export class Plugins {
   async #follow(plugin: Plugin): Promise<void> {
     const { resource } = plugin;
     let reason = 'EOF';
+    let nextMs = this.#clock.monotonic();
     try {
       for await (const sent of plugin.devices(this.#ending)) {
+        const pauseMs = nextMs - this.#clock.monotonic();
+        if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#ending);
+        nextMs = this.#clock.monotonic() + Math.max(MIN_PAUSE_MS, (sent.length / DEVICES_PER_SECOND) * 1000);
         if (this.get(resource) !== plugin) return;
         const { devices, duplicates } = readDevices(sent);
         if (duplicates.length > 0) {
@@ -133,7 +148,7 @@ export class Plugins {
 /** Why a plugin that registers cannot be taken; `undefined` where it can (`Register`, `server.go`). */
 function registrationProblem(version: string, resource: string): string | undefined {
   if (version !== VERSION) {
-    return `requested API version ${JSON.stringify(version)} is not supported by kubelet. Supported version is ["${VERSION}"]`;
+    return `requested API version ${JSON.stringify(shown(version))} is not supported by kubelet. Supported version is ["${VERSION}"]`;
   }
   return nameProblem(resource);
 }
@@ -148,5 +163,10 @@ export function foundProblem(versions: readonly string[], resource: string): str
 }
 
 function nameProblem(resource: string): string | undefined {
-  return isExtendedResource(resource) ? undefined : `the ResourceName ${JSON.stringify(resource)} is invalid`;
+  return isExtendedResource(resource) ? undefined : `the ResourceName ${JSON.stringify(shown(resource))} is invalid`;
+}
+
+/** What a plugin sends may be of megabytes: neither the log nor the plugin, which is told of it, needs all of that. */
+function shown(text: string): string {
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}...`;
 }

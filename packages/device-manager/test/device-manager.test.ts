@@ -494,6 +494,45 @@ describe('a kubelet that is killed', () => {
   });
 });
 
+describe('hostile plugins', () => {
+  it('W6: lists without end are taken one after another, with time between them for everybody else', async () => {
+    await start({ clock });
+    const plugin = await plug(['a']);
+    for (let count = 2; count < 12; count++) {
+      plugin.setDevices(healthy(...Array.from({ length: count }, (_, index) => `d${index}`)));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect([changes, shown()]).toEqual([1, ['1', '1']]);
+    for (let lists = 0; lists < 12; lists++) {
+      await clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(changes).toBeLessThanOrEqual(lists + 2);
+    }
+    expect(shown()).toEqual(['11', '11']);
+  });
+
+  it('that want to register for what is no resource leave no series, and are told of it shortly', async () => {
+    const metrics = new MetricsRegistry();
+    await start({ metrics });
+    const client = new GrpcClient({}, { socketPath: `${directory}/kubelet.sock` });
+    const register = (request: object) => client.unary(registrationRpcs.register, { version: 'v1beta1', ...request });
+    try {
+      for (const resourceName of ['x'.repeat(1e6), 'cpu', '__proto__', 'a/b/c']) {
+        await expect(register({ resourceName, endpoint: 'x.sock' })).rejects.toThrow(
+          /^rpc error: .{0,400} is invalid$/,
+        );
+      }
+      const endpoint = `../${'x'.repeat(1e6)}`;
+      await expect(register({ resourceName: GPU, endpoint })).rejects.toThrow(/the endpoint .{0,400} is no name/);
+    } finally {
+      client.close();
+    }
+    expect(metrics.text().match(/^kubelet_device_plugin_registration_total.*$/gm)).toEqual([
+      `kubelet_device_plugin_registration_total{resource_name="${GPU}"} 1`,
+    ]);
+  });
+});
+
 describe('what is told', () => {
   it('of a device that falls ill: the pod’s status, and that it is to be looked at', async () => {
     await start();

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Device } from '../src/device.ts';
+import { type Device, devicesByNuma, readDevices } from '../src/device.ts';
 import { DeviceInventory } from '../src/inventory.ts';
 import { GPU } from './builders.ts';
 
@@ -61,5 +61,17 @@ describe('DeviceInventory', () => {
   it('tells which devices came or changed', () => {
     inventory.update(GPU, devices('a', 'b'));
     expect(inventory.update(GPU, devices('a', 'b!', 'c'))).toEqual(new Set(['b', 'c']));
+  });
+});
+
+describe('readDevices', () => {
+  it('takes each NUMA node of a device once, so that none holds it twice', () => {
+    const nodes = [1, 0, 1, 1].map((ID) => ({ ID }));
+    const { devices } = readDevices([{ ID: 'a', health: 'Healthy', topology: { nodes } }]);
+    expect(devices.get('a')?.numaNodes).toEqual([1, 0]);
+    expect([...devicesByNuma(['a'], devices)]).toEqual([
+      [1, ['a']],
+      [0, ['a']],
+    ]);
   });
 });

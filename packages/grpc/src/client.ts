@@ -94,12 +94,13 @@ export class GrpcClient {
   ): AsyncGenerator<Res, void, undefined> {
     const bytes = encode(rpc, request);
     const { client } = await this.#open(signal);
-    const call = client.makeServerStreamRequest(rpc.path, asIs, rpc.response.decode, bytes);
+    // Messages are read ahead: they are made when they are taken, or a peer that sends many large ones would hold up everybody.
+    const call = client.makeServerStreamRequest(rpc.path, asIs, asIs, bytes);
     // Cancelling a call that nobody iterates any longer emits an error: it has been dealt with.
     call.on('error', () => {});
     const ending = this.#ending(signal ? { signal } : {}, () => call.cancel());
     try {
-      yield* call as AsyncIterable<Res>;
+      for await (const message of call as AsyncIterable<Buffer>) yield decode(rpc, message);
     } catch (error) {
       throw ending.explain(error);
     } finally {
@@ -183,6 +184,16 @@ function encode<Req>(rpc: { readonly request: { encode(m: Init<Req>): Buffer } }
     return rpc.request.encode(request);
   } catch (cause) {
     throw new GrpcError({ code: 'INVALID_ARGUMENT', details: GrpcError.from(cause).details, cause });
+  }
+}
+
+/** What is thrown is what grpc-js has for it. */
+function decode<Res>(rpc: { readonly response: { decode(bytes: Uint8Array): Res } }, message: Buffer): Res {
+  try {
+    return rpc.response.decode(message);
+  } catch (cause) {
+    const details = `Response message parsing error: ${GrpcError.from(cause).details}`;
+    throw new GrpcError({ code: 'INTERNAL', details, cause });
   }
 }
 

@@ -82,8 +82,13 @@ function streaming(handler: Handler): handleServerStreamingCall<object, object> 
         if (ending.signal.aborted) return;
         if (call.write(message)) continue;
         await new Promise<void>((resolve) => {
-          call.once('drain', resolve);
-          ending.signal.addEventListener('abort', () => resolve(), { once: true });
+          const goOn = (): void => {
+            call.off('drain', goOn);
+            ending.signal.removeEventListener('abort', goOn);
+            resolve();
+          };
+          call.on('drain', goOn);
+          ending.signal.addEventListener('abort', goOn);
         });
       }
     };

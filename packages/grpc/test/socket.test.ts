@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -88,6 +89,47 @@ describe('GrpcClient and GrpcServer', () => {
     const seen: string[] = [];
     for await (const { text } of caller.stream(rpcs.count, { text: '300' })) seen.push(text);
     expect(seen).toEqual(Array.from({ length: 300 }, (_, i) => String(i)));
+  });
+
+  it('make no more of a stream than is taken, however much was sent', async () => {
+    let made = 0;
+    const decode = (bytes: Uint8Array): Text => {
+      made += 1;
+      return Text.decode(bytes);
+    };
+    const counted = { ...Text, decode };
+    const stream = (await serve()).stream({ ...rpcs.count, response: counted }, { text: '100' });
+    expect((await stream.next()).value).toEqual({ text: '0' });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(made).toBe(1);
+    await stream.return();
+  });
+
+  it('say what is wrong with a message of a stream, as grpc-js does', async () => {
+    const broken: MessageType<Text> = {
+      ...Text,
+      decode() {
+        throw new RangeError('no message');
+      },
+    };
+    const stream = (await serve()).stream({ ...rpcs.count, response: broken }, { text: '1' });
+    expect(await errorOf(stream.next())).toMatchObject({
+      ...{ code: 'INTERNAL', details: 'Response message parsing error: no message' },
+    });
+  });
+
+  it('leave no listener for each time that a stream waits for its reader', async () => {
+    let listeners = 0;
+    const caller = await serve({
+      async *count(_request, signal) {
+        for (let i = 0; i < 100; i++) {
+          yield { text: 'x'.repeat(100_000) };
+          listeners = getEventListeners(signal, 'abort').length;
+        }
+      },
+    });
+    for await (const _ of caller.stream(rpcs.count, {})) await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(listeners).toBeLessThan(3);
   });
 
   it('pass on how a handler fails', async () => {

@@ -28,7 +28,11 @@ export function placedDevices(
   return [...held].flatMap(([resource, byNuma]) => {
     const nodes = new Map<string, number[]>();
     for (const [node, ids] of byNuma) {
-      for (const id of ids) nodes.set(id, [...(nodes.get(id) ?? []), ...(node >= 0 ? [node] : [])]);
+      for (const id of ids) {
+        const known = nodes.get(id) ?? [];
+        nodes.set(id, known);
+        if (node >= 0) known.push(node);
+      }
     }
     return [...nodes].map(([id, numaNodes]) => ({ resource, id, numaNodes }));
   });

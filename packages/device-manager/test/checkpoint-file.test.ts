@@ -1,0 +1,39 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { nodeFileSystem } from '@node-agent/host';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CheckpointFile } from '../src/checkpoint-file.ts';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'checkpoint-'));
+});
+
+afterEach(() => {
+  fs.rmSync(directory, { recursive: true });
+});
+
+describe('CheckpointFile', () => {
+  it.each([200, 2_000])(
+    'K1: writes nothing that the next process could not read: an answer of %d bytes',
+    async (bytes) => {
+      let response = Buffer.from('small');
+      const devices = new Map([[-1, ['a']]]);
+      const entry = { podUid: 'u', container: 'main', resource: 'example.com/gpu', devices };
+      const content = () => ({ entries: [{ ...entry, response }], registered: new Map() });
+      const file = new CheckpointFile(nodeFileSystem, directory, content, 400);
+      await file.write();
+      response = Buffer.alloc(bytes);
+      await expect(file.write()).rejects.toThrow(
+        /^failed to write checkpoint file .*: it would have more than 400 bytes$/,
+      );
+      expect((await file.read())?.entries[0]?.response).toEqual(Buffer.from('small'));
+      // As small as before again, it is written again.
+      response = Buffer.from('other');
+      await file.write();
+      expect((await file.read())?.entries[0]?.response).toEqual(Buffer.from('other'));
+    },
+  );
+});
