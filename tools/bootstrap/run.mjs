@@ -1,5 +1,5 @@
 // What `npm start`, `npm test` and their like run: brings the tools, builds what changed, and hands over.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { prepare, root, run, say } from './toolchain.mjs';
 
@@ -30,6 +30,9 @@ const commands = {
   shell: { build: [], shell: true },
 };
 
+/** They have no options. */
+const WITHOUT_HELP = ['test', 'release', 'build', 'api', 'docs', 'pack', 'shell'];
+
 const chosen = commands[command];
 if (!chosen) {
   say(`unknown command ${JSON.stringify(command)}; there are ${Object.keys(commands).join(', ')}`);
@@ -37,6 +40,23 @@ if (!chosen) {
 }
 
 const env = prepare();
+const program = chosen.program && [
+  '--conditions=@node-agent/source',
+  '--disable-warning=ExperimentalWarning',
+  path.join(root, chosen.program),
+  ...(chosen.args ?? []),
+  ...args,
+];
+
+// What it says of its options needs no build. In a fresh checkout it does: the sources that are generated are not there.
+if (!WITHOUT_HELP.includes(command) && args.some((word) => word === '--help' || word === '-h')) {
+  const told = spawnSync('node', program, { env, encoding: 'utf8' });
+  if (told.status === 0) {
+    process.stdout.write(told.stdout);
+    process.exit(0);
+  }
+}
+
 const nx = (...nxArgs) => run(env, 'nx', [...nxArgs, '--output-style=static', '--parallel=2']);
 
 if (chosen.build === 'all' || chosen.build.length > 0) {
@@ -60,23 +80,10 @@ if (
 }
 
 if (chosen.shell) process.exit(run(env, env.SHELL ?? 'sh', args));
-if (!chosen.program) process.exit(0);
+if (!program) process.exit(0);
 
 // The program gets the terminal and the signals: Ctrl-C reaches it by the process group, SIGTERM through us.
-const child = spawn(
-  'node',
-  [
-    '--conditions=@node-agent/source',
-    '--disable-warning=ExperimentalWarning',
-    path.join(root, chosen.program),
-    ...(chosen.args ?? []),
-    ...args,
-  ],
-  {
-    env,
-    stdio: 'inherit',
-  },
-);
+const child = spawn('node', program, { env, stdio: 'inherit' });
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
 process.on('SIGINT', () => {});
 child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));

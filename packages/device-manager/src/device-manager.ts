@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { type Clock, sleep } from '@node-agent/async';
 import { GrpcServer, type Service, service } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
@@ -50,7 +51,7 @@ export interface DeviceManagerComponents {
 
 /** Where a {@link DeviceManager} meets its plugins. */
 export interface DeviceManagerOptions {
-  /** Where the sockets are, and the checkpoint: `<root>/device-plugins`. Absolute, without `/` at the end. */
+  /** Where the sockets are, and the checkpoint: `<root>/device-plugins`. An absolute path. */
   readonly directory: string;
 }
 
@@ -92,7 +93,13 @@ export class DeviceManager {
   #hadCheckpoint: boolean | undefined;
   #lastError: string | undefined;
 
-  constructor(components: DeviceManagerComponents, { directory }: DeviceManagerOptions) {
+  /** @throws Error where the directory is no absolute path */
+  constructor(components: DeviceManagerComponents, options: DeviceManagerOptions) {
+    if (!posix.isAbsolute(options.directory)) {
+      throw new Error(`directory: want an absolute path, got ${JSON.stringify(options.directory)}`);
+    }
+    // Endpoints are compared with it: without a slash at the end, or a way back.
+    const directory = posix.resolve(options.directory);
     const { clock, logger, metrics } = withDefaults(components);
     this.#clock = clock;
     this.#logger = logger;

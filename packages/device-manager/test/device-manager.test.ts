@@ -575,4 +575,20 @@ describe('what is told', () => {
     await clock.advance(5_000);
     await expect.poll(() => manager.health()).toBeUndefined();
   });
+
+  it('W3: a directory that is no absolute path is refused; with a slash at its end plugins register all the same', async () => {
+    const components = { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } };
+    expect(() => new DeviceManager(components, { directory: 'plugins' })).toThrow(
+      'directory: want an absolute path, got "plugins"',
+    );
+    const plain = directory;
+    directory = `${plain}/`;
+    await start();
+    directory = plain;
+    const plugin = new FakeDevicePlugin({ resource: GPU, directory }, healthy('a'));
+    plugins.push(plugin);
+    await plugin.start();
+    await plugin.register();
+    await expect.poll(() => changes).toBeGreaterThan(0);
+  });
 });

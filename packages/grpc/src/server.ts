@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { handleServerStreamingCall, handleUnaryCall, Server, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { GrpcError, grpcStatus } from './errors.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
@@ -5,7 +7,7 @@ import { socketPathProblem } from './socket-path.ts';
 
 /** What a {@link GrpcServer} serves, and where. */
 export interface GrpcServerOptions {
-  /** The absolute path of a unix socket. What an ended process has left there is the caller's to remove. */
+  /** The absolute path of a unix socket, in a directory that is there. What an ended process has left there is the caller's to remove. */
   readonly socketPath: string;
   readonly services: readonly Service[];
   /** The largest request that is taken; 4 MiB by default, as gRPC has it. */
@@ -39,7 +41,7 @@ export class GrpcServer {
     await new Promise<void>((resolve, reject) => {
       server.bindAsync(`unix:${socketPath}`, grpc.ServerCredentials.createInsecure(), (error) => {
         if (error === null) resolve();
-        else reject(new Error(`listen ${socketPath}: ${error.message}`, { cause: error }));
+        else reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
       });
     });
     this.#server = server;
@@ -50,6 +52,12 @@ export class GrpcServer {
     this.#server?.forceShutdown();
     this.#server = undefined;
   }
+}
+
+/** A directory that is not there is EACCES in the words of libuv. */
+function whyNot(socketPath: string, error: Error): string {
+  const directory = dirname(socketPath);
+  return existsSync(directory) ? error.message : `there is no directory ${directory}`;
 }
 
 function implementation(rpcs: RpcTable, handlers: Service['handlers']): UntypedServiceImplementation {

@@ -219,4 +219,10 @@ describe('GrpcClient and GrpcServer', () => {
       await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/a socket's path/);
     },
   );
+
+  it('a server whose directory is not there says so', async () => {
+    const socketPath = path.join(directory, 'none/s.sock');
+    const starting = new GrpcServer({ socketPath, services: [] }).start();
+    await expect(starting).rejects.toThrow(`listen ${socketPath}: there is no directory ${path.dirname(socketPath)}`);
+  });
 });

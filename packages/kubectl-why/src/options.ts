@@ -30,7 +30,7 @@ Usage:
 Flags:
   -n, --namespace NAME       the pod's namespace; that of the context by default
       --node NODE            which pods of a node wait, and for what
-  -w, --watch                asks again and again, and shows what changed, until it is interrupted
+  -w, --watch                asks again and again, and shows what changed, until the pod is gone or you interrupt it
       --interval SECONDS     how often --watch asks; 2 by default
   -o, --output text|json     text by default
       --context NAME         of the kubeconfig; the current one by default

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { Backoff, type Clock, type LinkedAbort, linkAbort, sleep } from '@node-agent/async';
 import { GrpcClient } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
@@ -15,7 +16,7 @@ export interface PluginWatcherComponents {
 
 /** Where plugins are, and who uses them. */
 export interface PluginWatcherOptions {
-  /** `<root>/plugins_registry`. Absolute, without `/` at the end. */
+  /** `<root>/plugins_registry`. An absolute path. */
   readonly directory: string;
   /** By the type of the plugins: `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. Those of other types are told that nobody uses them. */
   readonly handlers: ReadonlyMap<string, PluginHandler>;
@@ -49,12 +50,16 @@ export class PluginWatcher {
   readonly #watched = new Map<string, LinkedAbort>();
   #hinted: (() => void) | undefined;
 
+  /** @throws Error where the directory is no absolute path */
   constructor(components: PluginWatcherComponents, options: PluginWatcherOptions) {
+    if (!posix.isAbsolute(options.directory)) {
+      throw new Error(`directory: want an absolute path, got ${JSON.stringify(options.directory)}`);
+    }
     const { clock, logger, fs } = withDefaults(components);
     this.#clock = clock;
     this.#logger = logger;
     this.#fs = fs;
-    this.#options = options;
+    this.#options = { ...options, directory: posix.resolve(options.directory) };
   }
 
   /** Follows the directory, which is made where it is not there, until the signal is aborted. */

@@ -126,4 +126,19 @@ describe('PluginWatcher', () => {
     await running;
     expect(calls).toEqual(['register example.com/led p.sock']);
   });
+
+  it('W3: refuses a directory that is no absolute path, and takes one with a slash at the end', async () => {
+    const handlers = new Map([['DevicePlugin', recording]]);
+    const components = { fs: nodeFileSystem };
+    expect(() => new PluginWatcher(components, { directory: 'plugins', handlers })).toThrow(
+      'directory: want an absolute path, got "plugins"',
+    );
+    stop = new AbortController();
+    const endpoints: string[] = [];
+    const handler: PluginHandler = { ...recording, register: async (_name, endpoint) => void endpoints.push(endpoint) };
+    const options = { directory: `${directory}/`, handlers: new Map([['DevicePlugin', handler]]) };
+    running = new PluginWatcher(components, options).start(stop.signal);
+    await plugin('p.sock');
+    await expect.poll(() => endpoints).toEqual([path.join(directory, 'p.sock')]);
+  });
 });

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { type Clock, sleep, TokenBucket } from '@node-agent/async';
 import { GrpcError, GrpcServer, type Init, type Service, service } from '@node-agent/grpc';
 import { type FileSystem, isMissing } from '@node-agent/host';
@@ -23,7 +24,7 @@ export interface PodResourcesServerComponents {
 
 /** How it is told. */
 export interface PodResourcesServerOptions {
-  /** `<root>/pod-resources/kubelet.sock`. */
+  /** `<root>/pod-resources/kubelet.sock`. An absolute path of at most 107 bytes; the directory is made where it is not there. */
   readonly socketPath: string;
   /** Gate KubeletPodResourcesListUseActivePods: v1's List tells of pods that hold something alone; true by default. */
   readonly listActive?: boolean;
@@ -47,7 +48,11 @@ export class PodResourcesServer {
   readonly #options: PodResourcesServerOptions;
   readonly #tokens: TokenBucket;
 
+  /** @throws Error where the socket's path is not absolute */
   constructor(components: PodResourcesServerComponents, options: PodResourcesServerOptions) {
+    if (!posix.isAbsolute(options.socketPath)) {
+      throw new Error(`socketPath: want an absolute path, got ${JSON.stringify(options.socketPath)}`);
+    }
     const { clock, logger, metrics, fs, pods, devices } = withDefaults(components);
     this.#clock = clock;
     this.#logger = logger;

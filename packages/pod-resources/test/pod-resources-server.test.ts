@@ -153,4 +153,11 @@ describe('PodResourcesServer', () => {
     await start();
     expect((await client.unary(v1.list, {})).podResources).toHaveLength(1);
   });
+
+  it('W3: refuses the path of a socket that is not absolute', () => {
+    const pods = { active: () => [], all: () => [], byName: () => undefined };
+    expect(() => new PodResourcesServer({ fs: nodeFileSystem, pods }, { socketPath: 'kubelet.sock' })).toThrow(
+      'socketPath: want an absolute path, got "kubelet.sock"',
+    );
+  });
 });

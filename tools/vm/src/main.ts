@@ -1,14 +1,11 @@
-// `npm run test-v2`: what takes cgroup v2 and systemd, in a virtual machine.
-//   test [SUITE ...]     builds the machine where there is none, and runs suites in it: groups, pressure, kubelet (all by default), compare
-//   build                builds it alone
-//   run 'COMMAND'        runs a command as root in a machine that is thrown away; --share DIRECTORY is /mnt/host there
+// `npm run test-v2`: what takes cgroup v2 and systemd, in a virtual machine. `--help` says what it can be asked for.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { machineImage } from './disk.ts';
 import { runInMachine } from './machine.ts';
-import { fillShare, SUITES, type SuiteName, suiteCommand } from './share.ts';
+import { type Asked, HELP, parseOptions } from './options.ts';
+import { fillShare, type SuiteName, suiteCommand } from './share.ts';
 
 const directory = join(import.meta.dirname, '..');
 const say = (text: string): void => {
@@ -20,17 +17,24 @@ const onOutput = (bytes: Buffer): void => {
 /** All of them take some minutes on two idle CPUs. */
 const TIMEOUT_MS = 1_800_000;
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { share: { type: 'string' } } });
-const [what = 'test', ...words] = positionals;
-const [command = ''] = words;
-if (what === 'build') await machineImage(say);
-else if (what === 'run') {
-  const share = values.share ?? (await mkdtemp(join(tmpdir(), 'node-agent-share-')));
-  process.exitCode = await runInMachine(await machineImage(say), command, { share, timeoutMs: TIMEOUT_MS, onOutput });
-} else if (what === 'test') process.exitCode = await testInMachine(suitesOf(words));
-else {
-  say(`unknown command ${JSON.stringify(what)}; there are test, build and run`);
-  process.exitCode = 2;
+const asked = understood();
+if (asked?.what === 'help') process.stdout.write(HELP);
+else if (asked?.what === 'build') await machineImage(say);
+else if (asked?.what === 'run') {
+  const share = asked.share ?? (await mkdtemp(join(tmpdir(), 'node-agent-share-')));
+  const image = await machineImage(say);
+  process.exitCode = await runInMachine(image, asked.command, { share, timeoutMs: TIMEOUT_MS, onOutput });
+} else if (asked?.what === 'test') process.exitCode = await testInMachine(asked.suites);
+
+/** A slip of the caller's is told by a line, not by a stack. */
+function understood(): Asked | undefined {
+  try {
+    return parseOptions(process.argv.slice(2));
+  } catch (err) {
+    say(`${err instanceof Error ? err.message : err}\n\n${HELP}`);
+    process.exitCode = 2;
+    return undefined;
+  }
 }
 
 async function testInMachine(names: readonly SuiteName[]): Promise<number> {
@@ -43,12 +47,4 @@ async function testInMachine(names: readonly SuiteName[]): Promise<number> {
   } finally {
     await rm(share, { recursive: true, force: true });
   }
-}
-
-function suitesOf(words: readonly string[]): readonly SuiteName[] {
-  const unknown = words.find((word) => !Object.hasOwn(SUITES, word));
-  if (unknown !== undefined)
-    throw new Error(`no suite ${JSON.stringify(unknown)}; there are ${Object.keys(SUITES).join(', ')}`);
-  // Beside the Go kubelet only where that is asked for: it takes minutes more.
-  return words.length === 0 ? ['groups', 'pressure', 'kubelet'] : (words as readonly SuiteName[]);
 }
