@@ -55,7 +55,7 @@ export async function fillShare(
   }
 }
 
-/** The command that runs suites in the machine: its status is that of the first that fails. */
+/** The command that runs suites in the machine: its status is that of the last that fails. */
 export function suiteCommand(names: readonly SuiteName[], args: readonly string[] = []): string {
   const node = `${HOST_SHARE}/bin/node --disable-warning=ExperimentalWarning`;
   const lines = names.map((name) => {
