@@ -30,6 +30,8 @@ const NOTIFY_MS = 5_000;
 const BACK_OFF = { initialMs: 500, maxMs: 122_000 };
 /** Hints of the file system may be merged: it looks for itself too. */
 const REPAIR_MS = 10_000;
+/** How far apart two looks are: a directory in which things come and go without end holds up nobody. */
+const MIN_PAUSE_MS = 50;
 
 interface Known {
   /** Which socket of this path. */
@@ -73,6 +75,7 @@ export class PluginWatcher {
       } catch (err) {
         this.#logger.error({ err }, 'Could not look for plugins');
       }
+      await sleep(this.#clock, MIN_PAUSE_MS, signal).catch(() => {});
       using waiting = linkAbort(signal);
       await Promise.race([hint, sleep(this.#clock, REPAIR_MS, waiting.signal).catch(() => {})]);
       waiting.abort();
@@ -114,7 +117,7 @@ export class PluginWatcher {
     const backOff = new Backoff({ clock: this.#clock }, BACK_OFF);
     while (!gone.aborted) {
       try {
-        const { handler, name, endpoint } = await this.#register(path, gone);
+        const { handler, name, endpoint } = await this.#register(path, gone, ending);
         this.#logger.info({ socketPath: path, name }, 'Plugin is registered');
         await aborted(gone);
         // A kubelet that ends leaves its plugins as they are.
@@ -133,6 +136,7 @@ export class PluginWatcher {
   async #register(
     socketPath: string,
     signal: AbortSignal,
+    ending: AbortSignal,
   ): Promise<{ readonly handler: PluginHandler; readonly name: string; readonly endpoint: string }> {
     const at = `at socket ${socketPath}`;
     const fail = (text: string, cause?: unknown): Error => new Error(`RegisterPlugin error -- ${text}`, { cause });
@@ -170,7 +174,7 @@ export class PluginWatcher {
       try {
         await notify('');
       } catch (err) {
-        handler.deregister(name, endpoint);
+        if (!ending.aborted) handler.deregister(name, endpoint);
         throw fail(`failed to send registration status ${at}, err: ${errorText(err)}`, err);
       }
       return { handler, name, endpoint };

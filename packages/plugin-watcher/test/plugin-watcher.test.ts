@@ -6,7 +6,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { registrationRpcs } from '../src/generated/services.ts';
 import type { PluginInfo } from '../src/generated/types.ts';
-import { type PluginHandler, PluginWatcher } from '../src/index.ts';
+import { type PluginHandler, PluginWatcher, type PluginWatcherComponents } from '../src/index.ts';
 
 let directory: string;
 let stop: AbortController;
@@ -40,7 +40,11 @@ function start(handler: Partial<PluginHandler> = {}): void {
 }
 
 /** A plugin, and what it was told of its registration. */
-async function plugin(name: string, info: Init<PluginInfo> = {}): Promise<{ server: GrpcServer; told: string[] }> {
+async function plugin(
+  name: string,
+  info: Init<PluginInfo> = {},
+  answer = async () => ({}),
+): Promise<{ server: GrpcServer; told: string[] }> {
   const told: string[] = [];
   const socketPath = path.join(directory, name);
   fs.mkdirSync(path.dirname(socketPath), { recursive: true });
@@ -51,7 +55,7 @@ async function plugin(name: string, info: Init<PluginInfo> = {}): Promise<{ serv
         getInfo: async () => ({ type: 'DevicePlugin', name: 'example.com/led', supportedVersions: ['v1'], ...info }),
         notifyRegistrationStatus: async ({ pluginRegistered, error }) => {
           told.push(pluginRegistered ? 'registered' : error);
-          return {};
+          return await answer();
         },
       }),
     ],
@@ -140,5 +144,40 @@ describe('PluginWatcher', () => {
     running = new PluginWatcher(components, options).start(stop.signal);
     await plugin('p.sock');
     await expect.poll(() => endpoints).toEqual([path.join(directory, 'p.sock')]);
+  });
+
+  it('leaves plugins as they are when the kubelet ends while one is being told that it is registered', async () => {
+    start();
+    let isTold = false;
+    await plugin('p.sock', {}, () => {
+      isTold = true;
+      return new Promise(() => {});
+    });
+    await expect.poll(() => isTold).toBe(true);
+    stop.abort();
+    await running;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(calls).toEqual(['register example.com/led p.sock']);
+  });
+
+  it('W6: a directory that changes without end is not looked at without end', async () => {
+    let looks = 0;
+    stop = new AbortController();
+    const hinting: PluginWatcherComponents['fs'] = {
+      ...nodeFileSystem,
+      readdir: (path) => {
+        looks += 1;
+        return nodeFileSystem.readdir(path);
+      },
+      watch: async (path, onChange, signal) => {
+        const churn = setInterval(() => onChange(path, 'entry'), 1);
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        clearInterval(churn);
+      },
+    };
+    running = new PluginWatcher({ fs: hinting }, { directory, handlers: new Map() }).start(stop.signal);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(looks).toBeGreaterThan(1);
+    expect(looks).toBeLessThan(15);
   });
 });
