@@ -380,3 +380,20 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     expect(await top('negative', bytes, '-raw')).toContain(String(-5 * 2 ** 40));
   });
 });
+
+describe('InspectorProfiler', () => {
+  it('samples the heap no more once it was stopped, though an allocation profile was under way', async () => {
+    const profiler = new InspectorProfiler();
+    const stop = new AbortController();
+    const running = profiler.start(stop.signal);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const asked = new AbortController();
+    const profile = profiler.allocations(60_000, asked.signal).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    stop.abort();
+    await running;
+    asked.abort();
+    await profile;
+    await expect(profiler.heap()).rejects.toThrow('the heap is not sampled');
+  });
+});

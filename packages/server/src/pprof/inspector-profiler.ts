@@ -25,6 +25,8 @@ export class InspectorProfiler implements Profiler {
   readonly #busy = new Set<string>();
   /** Samples the heap for as long as this lasts. */
   #heap: Session | undefined;
+  /** Whether the heap is to be sampled: what is under way when it no longer is does not begin that anew. */
+  #samples = false;
 
   constructor(components: InspectorProfilerComponents = {}) {
     this.#components = withDefaults(components);
@@ -33,6 +35,7 @@ export class InspectorProfiler implements Profiler {
   /** Samples the heap until `signal` is aborted: profiles of it hold what was asked for since. Where that cannot be, the log says why. */
   async start(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
+    this.#samples = true;
     try {
       await this.#sampleHeap();
     } catch (err) {
@@ -42,6 +45,7 @@ export class InspectorProfiler implements Profiler {
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), { once: true });
     });
+    this.#samples = false;
     this.#heap?.disconnect();
     this.#heap = undefined;
   }
@@ -134,7 +138,8 @@ export class InspectorProfiler implements Profiler {
   async #sampleHeap(): Promise<void> {
     const session = await connected();
     await post(session, 'HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES });
-    this.#heap = session;
+    if (this.#samples) this.#heap = session;
+    else session.disconnect();
   }
 }
 
