@@ -62,7 +62,7 @@ export class FileSource {
   readonly #wakeUp: WakeUp;
   readonly #memory: LastGoodMemory;
   #files = new Map<string, FileVersion>();
-  readonly #remade = new RemadeNames();
+  readonly #remade: RemadeNames;
   /** The names that hints named since the last look; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
   #isDirectory = false;
@@ -74,6 +74,7 @@ export class FileSource {
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options, path: options.path.replace(/(?<=.)\/+$/, '') };
     this.#log = new ProblemLog(components.logger);
+    this.#remade = new RemadeNames(components.clock);
     this.#wakeUp = new WakeUp(components.clock);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
   }

@@ -11,23 +11,40 @@ export function wasRemade(hints: readonly Hint[]): boolean {
   return hints.filter((hint) => hint === 'entry').length >= 2 && hints.includes('content', last);
 }
 
+/** A hint, and when it came, by the monotonic clock. */
+interface TimedHint {
+  readonly what: Hint;
+  readonly atMs: number;
+}
+
+/** A removal, what is made in its place and what is written to that are hinted of within this time. */
+const TOGETHER_MS = 500;
+
 /** What was hinted of each name since the look before the last: of two hints that belong together a look may come between. */
 export class RemadeNames {
-  #before = new Map<string, readonly Hint[]>();
-  #now = new Map<string, Hint[]>();
+  readonly #clock: { monotonic(): number };
+  #before = new Map<string, readonly TimedHint[]>();
+  #now = new Map<string, TimedHint[]>();
+
+  constructor(clock: { monotonic(): number }) {
+    this.#clock = clock;
+  }
 
   hint(name: string, what: Hint): void {
+    const hint = { what, atMs: this.#clock.monotonic() };
     const hints = this.#now.get(name);
-    if (hints === undefined) this.#now.set(name, [what]);
+    if (hints === undefined) this.#now.set(name, [hint]);
     // More is no news, and a busy name shall not grow.
-    else if (hints.length < 16) hints.push(what);
+    else if (hints.length < 16) hints.push(hint);
   }
 
   /** The names of files that were made anew; each is told once. */
   take(): ReadonlySet<string> {
     const remade = new Set<string>();
     for (const [name, hints] of this.#now) {
-      if (wasRemade([...(this.#before.get(name) ?? []), ...hints])) remade.add(name);
+      const sinceMs = (hints[0]?.atMs ?? 0) - TOGETHER_MS;
+      const before = (this.#before.get(name) ?? []).filter(({ atMs }) => atMs >= sinceMs);
+      if (wasRemade([...before, ...hints].map(({ what }) => what))) remade.add(name);
     }
     this.#before = new Map([...this.#now].filter(([name]) => !remade.has(name)));
     this.#now = new Map();

@@ -1,3 +1,4 @@
+import { FakeClock } from '@node-agent/async/testing';
 import { expect, test } from 'vitest';
 import { type Hint, RemadeNames, wasRemade } from '../src/remade-names.ts';
 
@@ -16,7 +17,7 @@ test.each<[string, readonly Hint[], boolean]>([
 });
 
 test('a look may come between the hints of one removal, and each is told once', () => {
-  const names = new RemadeNames();
+  const names = new RemadeNames(new FakeClock());
   names.hint('a', 'entry');
   expect([...names.take()]).toEqual([]);
   names.hint('a', 'entry');
@@ -28,11 +29,22 @@ test('a look may come between the hints of one removal, and each is told once', 
 });
 
 test('hints that are older than the look before the last are of another matter', () => {
-  const names = new RemadeNames();
+  const names = new RemadeNames(new FakeClock());
   names.hint('a', 'entry');
   names.take();
   names.take();
   names.hint('a', 'entry');
+  names.hint('a', 'content');
+  expect([...names.take()]).toEqual([]);
+});
+
+test('F2: a file that was replaced twice, and is written to a second later, was not removed', async () => {
+  const clock = new FakeClock();
+  const names = new RemadeNames(clock);
+  names.hint('a', 'entry');
+  names.hint('a', 'entry');
+  expect([...names.take()]).toEqual([]);
+  await clock.advance(900);
   names.hint('a', 'content');
   expect([...names.take()]).toEqual([]);
 });
