@@ -150,7 +150,7 @@ await withCluster(
         'stty size; for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.5; stty size; done';
       const kubectlExec = `${it.programs.kubectl} --kubeconfig=${it.plane.adminKubeconfig} exec -it talks -c main -- sh -c '${inside}'`;
       // The size of the terminal changes behind kubectl's back, as that of a window does.
-      const resize = '(sleep 4; stty -F "$(tty)" cols 120 rows 40) &';
+      const resize = 'terminal=$(tty); (sleep 4; stty -F "$terminal" cols 120 rows 40) &';
       const { stdout } = await exec('script', ['-qec', `stty cols 99 rows 33; ${resize} ${kubectlExec}`, '/dev/null'], {
         timeout: 60_000,
       });
