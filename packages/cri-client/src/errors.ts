@@ -1,5 +1,5 @@
 import { brand, hasBrand } from '@node-agent/async';
-import { type GrpcCode, goCodeName, grpcCode } from '@node-agent/grpc';
+import { type GrpcCode, GrpcError, goCodeName } from '@node-agent/grpc';
 
 export { grpcStatus } from '@node-agent/grpc';
 
@@ -47,18 +47,12 @@ export class CriError extends Error {
   }
 
   /**
-   * Any thrown value as a `CriError`: one that is one stays itself; a gRPC status error keeps its code and details; an
-   * `AbortError` is `CANCELLED`; anything else is `UNKNOWN`.
+   * Any thrown value as a `CriError`: one that is one stays itself; of anything else the code and the details are those of
+   * `GrpcError.from`.
    */
   static from(error: unknown, rpc: string = ''): CriError {
     if (CriError.is(error)) return error;
-    if (!(error instanceof Error)) return new CriError({ rpc, code: 'UNKNOWN', details: String(error), cause: error });
-    if ('code' in error && typeof error.code === 'number' && 'details' in error && typeof error.details === 'string') {
-      // grpc-js ends some details with the beginning of a note that it then has nothing to say in.
-      const details = error.details.replace(/\.? Resolution note: $/, '');
-      return new CriError({ rpc, code: grpcCode(error.code), details, cause: error });
-    }
-    const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
-    return new CriError({ rpc, code, details: error.message, cause: error });
+    const { code, details } = GrpcError.from(error);
+    return new CriError({ rpc, code, details, cause: error });
   }
 }

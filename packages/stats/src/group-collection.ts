@@ -65,10 +65,11 @@ export async function collectGroups(
   signal: AbortSignal,
 ): Promise<GroupCollection> {
   processes.begin();
-  const { kubepods = '/kubepods' } = options;
+  const { kubepods: given = '/kubepods' } = options;
+  const kubepods = typeof given === 'string' ? given : given();
   const [system, podGroups, stat, meminfo] = await Promise.all([
-    systemGroups(fs, reader, options),
-    detail === 'node' ? NO_PODS.groups : readPodGroups(reader, typeof kubepods === 'string' ? kubepods : kubepods()),
+    systemGroups(fs, reader, { ...options, kubepods }),
+    detail === 'node' ? NO_PODS.groups : readPodGroups(reader, kubepods),
     textOf(fs, '/proc/stat'),
     textOf(fs, '/proc/meminfo'),
   ]);
@@ -160,15 +161,10 @@ function wantedPaths(
 async function systemGroups(
   fs: StatsComponents['fs'],
   reader: GroupReader,
-  { kubeletCgroups, runtimeCgroups, systemCgroups, kubepods = '/kubepods' }: StatsOptions,
+  { kubeletCgroups, runtimeCgroups, systemCgroups, kubepods }: StatsOptions & { readonly kubepods: string },
 ): Promise<readonly SystemGroup[]> {
   const kubelet = kubeletCgroups || groupOfProcess(await textOf(fs, '/proc/self/cgroup'), reader.tree.version);
-  const named = {
-    kubelet,
-    runtime: runtimeCgroups,
-    misc: systemCgroups,
-    pods: typeof kubepods === 'string' ? kubepods : kubepods(),
-  };
+  const named = { kubelet, runtime: runtimeCgroups, misc: systemCgroups, pods: kubepods };
   return Object.entries(named).flatMap(([name, path]) =>
     path ? [{ name: name as SystemGroup['name'], path: path.startsWith('/') ? path : `/${path}` }] : [],
   );
