@@ -66,6 +66,18 @@ describe('a node that is short of nothing', () => {
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
+  test('N2: is measured with its pods until what is to be reclaimed is there, though no threshold is met any more', async () => {
+    world.pods = ['a', 'b', 'c'].map((name) => makePod(name));
+    world.stats = world.pods.map((pod) => usingMemory(pod, 50 * MI));
+    const { stats } = nodeAlone();
+    const withMinimum = { ...HARD, evictionMinimumReclaim: { 'memory.available': '80Mi' } };
+    start(world.manager(withMinimum, {}, { stats }));
+    world.memory.available = 90 * MI;
+    await world.clock.advance(40_000);
+    // 140 Mi are more than the threshold, and less than that with what is to be reclaimed.
+    expect(world.log).toEqual(['kill a', 'gone a', 'kill b', 'gone b']);
+  });
+
   test('is measured with its pods where one of them has a limit of local storage', async () => {
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
