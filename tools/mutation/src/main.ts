@@ -48,9 +48,7 @@ async function main(argv: readonly string[]): Promise<number> {
       directory,
       files,
       workers: Number(values.workers),
-      onOutcome: (_outcome, done, all) => {
-        if (done % 50 === 0 || done === all) process.stderr.write(`${name}: ${done} of ${all}\n`);
-      },
+      say: (text) => process.stderr.write(`${name}: ${text}\n`),
     });
     const ofPackage = explained.filter(({ file }) => file.startsWith(`packages/${name}/`));
     const inRepo = outcomes.map(({ mutant, fate }) => ({

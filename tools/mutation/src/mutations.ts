@@ -22,14 +22,14 @@ const OPERATORS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Calls that may be another one. */
-const METHODS: Readonly<Record<string, string>> = {
-  some: 'every',
-  every: 'some',
-  min: 'max',
-  max: 'min',
-  startsWith: 'endsWith',
-  endsWith: 'startsWith',
-};
+const METHODS: ReadonlyMap<string, string> = new Map([
+  ['some', 'every'],
+  ['every', 'some'],
+  ['min', 'max'],
+  ['max', 'min'],
+  ['startsWith', 'endsWith'],
+  ['endsWith', 'startsWith'],
+]);
 
 /** Calls that may be left out: what they are called on is what they give. */
 const STEPS: ReadonlySet<string> = new Set(['filter', 'toSorted', 'sort', 'toReversed', 'reverse', 'slice', 'trim']);
@@ -79,7 +79,7 @@ function call(node: SyntaxNode, code: string): readonly Replacement[] {
   const [object, property] = [childOf(callee, 'object'), childOf(callee, 'property')];
   if (object === undefined || property === undefined) return [];
   const name = code.slice(property.start, property.end);
-  const other = METHODS[name];
+  const other = METHODS.get(name);
   if (other !== undefined) {
     return [`${code.slice(node.start, property.start)}${other}${code.slice(property.end, node.end)}`];
   }

@@ -24,6 +24,7 @@ describe('mutants', () => {
     ['a default', 'const c = a ?? b;', ['1: a ?? b -> (a)', '1: a ?? b -> (b)']],
     ['a call with an opposite', 'const c = list.some(f);', ['1: list.some(f) -> list.every(f)']],
     ['a call that may be left out', 'const c = list.filter(f);', ['1: list.filter(f) -> (list)']],
+    ['a call of a name that every object has', 'const c = a.toString();', []],
     ['a link of an optional chain, which brackets would end', 'const c = list?.filter(f).map(g);', []],
     ['texts that are joined', "const c = 'a' + b;", ["1: 'a' -> ''"]],
     [
