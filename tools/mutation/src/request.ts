@@ -10,7 +10,7 @@ export type Request =
   | { readonly kind: 'each'; readonly tests: Readonly<Record<string, TestPlan>> };
 
 /** What one test is repeated with. */
-export interface TestPlan {
+interface TestPlan {
   readonly mutants: readonly number[];
   /** How often it may ask the switch. */
   readonly limit: number;
