@@ -49,6 +49,12 @@ async function main(args: readonly string[]): Promise<number> {
   if (workers < 1) throw new TypeError('--workers needs one at least');
   const options = { events, cluster: values.cluster, scarce: values.scarce, shrink: !values['no-shrink'] };
   const totals = new Totals();
+  const exitCode = (): number => (totals.failed === 0 ? 0 : 1);
+  // Whoever reads may have read enough (`| head`): nobody is left to tell the rest to.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(exitCode());
+  });
   const onReport = (report: SeedReport): void => {
     totals.add(report);
     for (const line of report.lines) say(line);
@@ -62,7 +68,7 @@ async function main(args: readonly string[]): Promise<number> {
     for (let seed = from; seed < from + seeds; seed++) onReport(await runSeed(seed, options, listener));
   }
   for (const line of totals.lines()) say(line);
-  return totals.failed === 0 ? 0 : 1;
+  return exitCode();
 }
 
 function say(line: string): void {

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -22,6 +23,16 @@ test('many workers come to what one comes to', async () => {
   expect(one.stdout).toMatch(/^seeds run: 6, of which 0 broke an invariant/);
   expect(more).toEqual(one);
 }, 120_000);
+
+test('it ends quietly when nobody reads on', async () => {
+  const args = ['--conditions=@node-agent/source', cli, '--seeds', '500', '--verbose'];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+  const errors: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+  child.stdout.once('data', () => child.stdout.destroy());
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(Buffer.concat(errors).toString()).toBe('');
+}, 60_000);
 
 test('an option that makes no sense is told with the usage, and the exit code is 2', async () => {
   expect(await simulated('--workers', 'x')).toEqual({ stdout: '', code: 2 });
