@@ -38,6 +38,8 @@ export interface HostLogOptions {
 const CHUNK_BYTES = 64 * 1024;
 /** What says that there is nothing to be seen there. */
 const NOT_THERE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENXIO', 'ENAMETOOLONG']);
+/** No name of a file has one. */
+const NUL = '\0';
 const PLAIN = { 'X-Content-Type-Options': 'nosniff' };
 
 /** `/logs/` of a {@link SecuredServer}: the host's own logs, file by file, as `http.FileServer` shows them upstream, and by query (W3). */
@@ -59,10 +61,15 @@ export function hostLogEndpoints(files: HostLogFiles, given: HostLogOptions = {}
 function serviceAnswer({ headers }: Call, stream: AsyncGenerator<Uint8Array>): Answer {
   const type = { 'Content-Type': 'text/plain;charset=UTF-8', Vary: 'Accept-Encoding', ...PLAIN };
   if (!takesGzip(headers['accept-encoding'])) return { status: 200, headers: type, stream };
+  return { status: 200, headers: { ...type, 'Content-Encoding': 'gzip' }, stream: zipped(stream) };
+}
+
+/** Begins when it is first read: of what nobody reads, as with `HEAD`, nothing is made. */
+async function* zipped(stream: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: zlib.Z_BEST_SPEED });
   // What breaks on the way in comes out at the end.
   pipeline(Readable.from(stream), gzip, () => {});
-  return { status: 200, headers: { ...type, 'Content-Encoding': 'gzip' }, stream: gzip };
+  yield* gzip;
 }
 
 /** A file that a query names. What is not there is the query's fault, as upstream has it. */
@@ -75,9 +82,8 @@ async function queriedFile(
   // As upstream's documentation writes it, which its code has not taken since it opens files below a root.
   const path = name.replace(/^\/+/, '').replace(/\/+$/, '').split('/');
   const refused = (why: string): Reply => text(406, `query: Invalid value: ${JSON.stringify([name])}: ${why}\n`);
-  if (path.some((part) => part === '..' || part.includes('\0'))) {
-    return refused(`statat ${name}: path escapes from parent`);
-  }
+  if (path.includes('..')) return refused(`statat ${name}: path escapes from parent`);
+  if (name.includes(NUL)) return refused(`statat ${name}: invalid argument`);
   try {
     return await show(
       files,
@@ -99,11 +105,12 @@ async function shown(
   rest: readonly string[],
   signal: AbortSignal,
 ): Promise<Answer> {
+  if (rest.some((part) => part.includes(NUL))) return notFound();
   try {
     return await show(files, directory, rest, signal);
   } catch (error) {
     const code = codeOf(error);
-    if (NOT_THERE.has(code)) return text(404, '404 page not found\n');
+    if (NOT_THERE.has(code)) return notFound();
     if (code === 'EACCES') return text(403, '403 Forbidden\n');
     throw error;
   }
@@ -171,9 +178,13 @@ async function* content(file: HostLogFile, sizeBytes: number, close: () => Promi
 /** Its names alone are shown, and only while it is the directory that it says to be. */
 async function subdirectory(files: HostLogFiles, directory: string, rest: readonly string[]): Promise<Reply> {
   const path = [await files.realpath(directory), ...rest].join('/');
-  if ((await files.realpath(path)) !== path) return text(404, '404 page not found\n');
+  if ((await files.realpath(path)) !== path) return notFound();
   const entries = await files.readdir(path);
-  return (await files.realpath(path)) === path ? directoryPage(entries) : text(404, '404 page not found\n');
+  return (await files.realpath(path)) === path ? directoryPage(entries) : notFound();
+}
+
+function notFound(): Reply {
+  return text(404, '404 page not found\n');
 }
 
 function codeOf(error: unknown): unknown {

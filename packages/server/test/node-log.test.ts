@@ -220,6 +220,16 @@ describe('/logs/', () => {
     expect((await ask(call, fakeJournal('kubelet.service'))).body).toBe('journal --unit=kubelet\n');
   });
 
+  it('asks the journal nothing for who wants the head alone', async () => {
+    for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+      const journal = fakeJournal('kubelet.service');
+      const call = { ...callOf('query=kubelet', [], headers), method: 'HEAD' };
+      const answer = await hostLogEndpoints(nodeFileSystem, { directory, journal }).logs?.(call);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect([answer?.status, journal.asked]).toEqual([200, []]);
+    }
+  });
+
   it.each([
     ['plain', 'plain\n'],
     ['withsuffix', 'with a suffix\n'],
@@ -238,6 +248,16 @@ describe('/logs/', () => {
     expect(await ask(callOf('query=../plain'))).toMatchObject({
       status: 406,
       body: 'query: Invalid value: ["../plain"]: statat ../plain: path escapes from parent\n',
+    });
+  });
+
+  it('W3: a name with a NUL is of nothing that is there, and no path of the host is told', async () => {
+    for (const rest of [['\0'], ['plain\0'], ['below', 'x\0.log']]) {
+      expect(await ask(callOf('', rest)), rest.join('/')).toMatchObject({ status: 404, body: '404 page not found\n' });
+    }
+    expect(await ask(callOf('query=/plain%00'))).toMatchObject({
+      status: 406,
+      body: 'query: Invalid value: ["/plain\\u0000"]: statat /plain\0: invalid argument\n',
     });
   });
 
