@@ -43,6 +43,8 @@ export class LogFileWalk {
   #watch: Promise<void> | undefined;
   #current: FileHandle | undefined;
   #containerEnded = false;
+  /** Whether the file that is read is shorter than what was read of it. */
+  #cutShort = false;
   /** Whether there may be another file in the place of the one that is read. */
   #mayBeReplaced = true;
 
@@ -83,7 +85,9 @@ export class LogFileWalk {
 
     for (let position = offset; ; position = 0) {
       if (sequence.current) {
+        this.#cutShort = false;
         yield this.#followed(sequence.current, position);
+        if (this.#cutShort) continue;
         if (this.#containerEnded && !(await this.#hasSuccessor())) return;
       }
       this.#mayBeReplaced = true;
@@ -175,7 +179,11 @@ export class LogFileWalk {
     }
   }
 
-  /** The current file, until another has taken its place or its container has ended, and it is read to its end. */
+  /**
+   * The current file, until another has taken its place or its container has ended, and it is read to its end; or until it is
+   * emptied in place (`copytruncate`), of which upstream's reader takes no note: it is silent until the file has outgrown
+   * its old length.
+   */
   async *#followed(file: FileHandle, from: number): AsyncGenerator<Uint8Array, void, undefined> {
     let isLastPass = false;
     let length = CHUNK_BYTES;
@@ -188,6 +196,11 @@ export class LogFileWalk {
       // What is written while somebody follows comes in a few lines at a time.
       length = isMore ? CHUNK_BYTES : FOLLOWED_BYTES;
       if (isMore) continue;
+      if (chunk.length === 0 && (await file.stat()).sizeBytes < at) {
+        this.#components.logger.info({ path: this.#log.path }, 'A followed log was truncated; read from its beginning');
+        this.#cutShort = true;
+        return;
+      }
       if (isLastPass && chunk.length === 0) return;
       if (isLastPass) continue;
       // The runtime may have written between the last read and its change to a new file: one more pass.

@@ -384,6 +384,39 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
+  it('reads on from the beginning of a log that is emptied in place', async () => {
+    const lines = await runtime.write(3);
+    const { chunks, controller, ended } = follow();
+    await runtime.clock.settle();
+    await runtime.fs.writeFile(LOG, '');
+    await runtime.clock.settle();
+    lines.push(...(await runtime.write(1)));
+    await runtime.clock.settle();
+    expect(text(chunks)).toBe(output(lines));
+    // The beginning of a line that lost its rest is no part of what comes after it.
+    await runtime.writeRaw(`${runtime.time()} stdout F cut`);
+    await runtime.clock.settle();
+    await runtime.fs.writeFile(LOG, '');
+    lines.push(...(await runtime.write(1)));
+    await runtime.clock.settle();
+    expect(text(chunks)).toBe(`${output(lines.slice(0, 4))}cut${output(lines.slice(4))}`);
+    controller.abort();
+    await ended;
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('reads what is left of a log that was emptied when its container ended', async () => {
+    const lines = await runtime.write(3);
+    const { chunks, ended } = follow();
+    await runtime.clock.settle();
+    runtime.state = ContainerState.CONTAINER_EXITED;
+    await runtime.fs.writeFile(LOG, '');
+    lines.push(...(await runtime.write(1)));
+    await runtime.clock.advance(2000);
+    expect(await ended).toBe('end of log');
+    expect(text(chunks)).toBe(output(lines));
+  });
+
   it('takes up the last lines first, and puts times where lines begin', async () => {
     await writeRotated();
     const { chunks, controller, ended } = follow({ tailLines: 7, timestamps: true });
