@@ -92,7 +92,7 @@ export class MeasuredVolumes {
       if (told?.has(volume)) continue;
       this.#components.logger.warn(
         { podUid, volume },
-        'A volume has more in it than can be counted: it takes more than is told',
+        'A volume has more in it than can be counted: what it takes is told to eviction alone, as far as it is known',
       );
     }
     if (names.length > 0) this.#incomplete.set(podUid, new Set(names));
@@ -100,15 +100,21 @@ export class MeasuredVolumes {
   }
 }
 
-/** @param before what was told of it last: where not all was counted now, it does not take less than that by what was not */
+/**
+ * @param before what was told of it last: where not all was counted now, it does not take less than that by what was not. What
+ * was told when all was counted is told on until there is known to be more, as while upstream goes on counting.
+ */
 function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): VolumeFigures {
   const { name, medium, fileSystem, measuredAtMs, complete } = usage;
   const atLeast = (now: number, then = 0): number => (complete ? now : Math.max(now, then));
   const usedBytes = atLeast(usage.usedBytes, before?.usedBytes);
   const inodesUsed = atLeast(usage.inodesUsed, before?.inodesUsed);
+  const isAsBefore = before !== undefined && usedBytes === before.usedBytes && inodesUsed === before.inodesUsed;
+  const isLowerBound = !complete && (before?.isLowerBound === true || !isAsBefore);
   return {
     ...{ name, usedBytes, inodesUsed, observedAtMs: measuredAtMs, isLocalEphemeral: medium === 'disk' },
     ...{ availableBytes: fileSystem.availableBytes, capacityBytes: fileSystem.totalBytes },
     ...{ inodesFree: fileSystem.freeInodes, inodes: fileSystem.inodes },
+    ...(isLowerBound && { isLowerBound }),
   };
 }

@@ -149,6 +149,24 @@ describe('what volumes take', () => {
     await end();
   });
 
+  it('W5: is a lower bound where counting was cut off, until all is counted', async () => {
+    let usage = { ...usageOf(20, 5), complete: false };
+    const { clock, measured, end } = started(async () => [usage]);
+    const next = async (usedBytes: number, complete: boolean) => {
+      usage = { ...usageOf(usedBytes, 5), complete };
+      await clock.advance(60_000);
+      return measured.of({ uid: 'a' }).map((figures) => [figures.usedBytes, figures.isLowerBound ?? false]);
+    };
+    await clock.advance(0);
+    expect(await next(20, false)).toEqual([[20, true]]);
+    expect(await next(10, false)).toEqual([[20, true]]);
+    expect(await next(70, true)).toEqual([[70, false]]);
+    // Nothing says that it takes more than when all was counted.
+    expect(await next(50, false)).toEqual([[70, false]]);
+    expect(await next(80, false)).toEqual([[80, true]]);
+    await end();
+  });
+
   it('is not measured where that is switched off', async () => {
     const { clock, asked, end } = started(async () => [], -1);
     await clock.advance(600_000);

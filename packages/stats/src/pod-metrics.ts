@@ -1,7 +1,7 @@
 import type { MetricFamily, Sample } from './exposition.ts';
 import type { PodStats, VolumeStats } from './summary.ts';
 
-type Figure = Exclude<keyof VolumeStats, 'name' | 'time' | 'pvcRef' | 'volumeHealthStats'>;
+type Figure = Exclude<keyof VolumeStats, 'name' | 'time' | 'pvcRef' | 'volumeHealthStats' | 'isLowerBound'>;
 
 const VOLUMES: readonly (readonly [name: string, figure: Figure, help: string])[] = [
   ['capacity_bytes', 'capacityBytes', 'Capacity in bytes of the volume'],
@@ -40,7 +40,9 @@ export function podMetrics(pods: readonly PodStats[]): readonly MetricFamily[] {
       name: `kubelet_volume_stats_${name}`,
       type: 'gauge' as const,
       help: `[ALPHA] ${help}`,
-      samples: ofClaims.map(({ labels, volume }) => ({ labels, value: volume[figure] ?? 0 })),
+      samples: ofClaims
+        .filter(({ volume }) => !(volume.isLowerBound && (figure === 'usedBytes' || figure === 'inodesUsed')))
+        .map(({ labels, volume }) => ({ labels, value: volume[figure] ?? 0 })),
     })),
     {
       name: 'kubelet_volume_stats_health_status_abnormal',

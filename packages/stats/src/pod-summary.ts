@@ -144,7 +144,7 @@ function ephemeralStorage(
 }
 
 /** What is not known of a volume is 0 to upstream, too (`parsePodVolumeStats`). */
-function volumeStats({ name, observedAtMs, claim, abnormal, ...figures }: VolumeFigures): VolumeStats {
+function volumeStats({ name, observedAtMs, claim, abnormal, isLowerBound, ...figures }: VolumeFigures): VolumeStats {
   return {
     time: apiTime(observedAtMs),
     availableBytes: figures.availableBytes ?? 0,
@@ -156,6 +156,7 @@ function volumeStats({ name, observedAtMs, claim, abnormal, ...figures }: Volume
     name,
     ...(claim && { pvcRef: claim }),
     ...(abnormal !== undefined && { volumeHealthStats: { abnormal } }),
+    ...(isLowerBound && { isLowerBound }),
   };
 }
 

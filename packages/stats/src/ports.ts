@@ -34,6 +34,11 @@ export interface VolumeFigures {
   readonly inodesFree?: number;
   readonly inodes?: number;
   readonly inodesUsed?: number;
+  /**
+   * Whether counting what it uses was cut off: it uses no less than `usedBytes` and `inodesUsed`. Eviction goes by them;
+   * `/stats/summary` and the metrics have neither, since nobody there could tell them from what it uses.
+   */
+  readonly isLowerBound?: boolean;
   /** Whether its driver says that something is wrong with it; absent where it does not say. */
   readonly abnormal?: boolean;
 }

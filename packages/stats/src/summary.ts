@@ -156,6 +156,8 @@ export interface VolumeStats extends FsStats {
   readonly name: string;
   readonly pvcRef?: { readonly name: string; readonly namespace: string };
   readonly volumeHealthStats?: { readonly abnormal: boolean };
+  /** Whether it uses more than `usedBytes` and `inodesUsed`, which are not on the wire then; nor is this. */
+  readonly isLowerBound?: true;
 }
 
 /** A time of the wall clock as the API has it. @param ms since the Unix epoch; 0 and less: unknown */
@@ -174,8 +176,16 @@ const MAX_TIME_MS = 253_402_300_799_999;
 export function summaryJson(summary: NodeSummary): string {
   return JSON.stringify(summary, (key, value: unknown) => {
     if (typeof value === 'number') return isReadable(value) ? value : undefined;
+    if (key === 'volume' && Array.isArray(value)) return value.map(knownOfVolume);
     return (key === 'time' || key === 'startTime') && typeof value === 'string' ? `${value.slice(0, 19)}Z` : value;
   });
+}
+
+/** Without what is known in part. */
+function knownOfVolume(volume: VolumeStats): VolumeStats {
+  if (!volume.isLowerBound) return volume;
+  const { usedBytes: _bytes, inodesUsed: _inodes, isLowerBound, ...known } = volume;
+  return known;
 }
 
 /** What is below 0 or has more than 63 bits is a counter of somebody's that went below 0. */

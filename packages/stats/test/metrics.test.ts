@@ -198,6 +198,10 @@ describe('metrics', () => {
     const claims = text.split('\n').filter((line) => line.startsWith('kubelet_volume_stats_'));
     expect(claims).toContain('kubelet_volume_stats_used_bytes{namespace="ns",persistentvolumeclaim="claim"} 3');
     expect(claims).toHaveLength(6);
+    const partly = { ...pod, volume: [{ ...volume, isLowerBound: true as const }] };
+    expect(expositionText(podMetrics([partly])).match(/^kubelet_volume_stats_\w+/gm)).toEqual(
+      ['available_bytes', 'capacity_bytes', 'inodes', 'inodes_free'].map((name) => `kubelet_volume_stats_${name}`),
+    );
   });
 
   it('escape what containers are called', () => {

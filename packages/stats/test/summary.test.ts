@@ -210,6 +210,17 @@ describe('a summary', () => {
     expect(pod?.['ephemeral-storage']?.usedBytes).toBe(4096 + 100);
   });
 
+  it('tells nobody but eviction what a volume uses of which not all could be counted', async () => {
+    const { world } = await node(2);
+    const counted = { usedBytes: 100, inodesUsed: 2, capacityBytes: 9, isLowerBound: true };
+    const volumeUsage = () => [{ name: 'scratch', observedAtMs: START_MS, isLocalEphemeral: true, ...counted }];
+    const summary = await new StatsProvider({ ...world.components, volumeUsage }, options).summary({}, signal);
+    expect(summary.pods[0]?.volume).toMatchObject([{ usedBytes: 100, inodesUsed: 2 }]);
+    expect(JSON.parse(summaryJson(summary)).pods[0].volume).toEqual([
+      { time: '2026-03-01T12:00:00Z', availableBytes: 0, capacityBytes: 9, inodesFree: 0, inodes: 0, name: 'scratch' },
+    ]);
+  });
+
   it('has whole seconds on the wire', async () => {
     const { provider } = await node(2);
     const text = summaryJson(await provider.summary({}, signal));
