@@ -32,8 +32,8 @@ export function connect(asked: {
     if (asked.kubeconfig === undefined) config.loadFromDefault();
     else config.loadFromFile(asked.kubeconfig);
   } catch (error) {
-    const where = asked.kubeconfig ?? process.env.KUBECONFIG ?? '~/.kube/config';
-    throw new WhyError(`the kubeconfig ${where} cannot be read: ${text(error)}`, { cause: error });
+    const named = asked.kubeconfig === undefined ? '' : ` ${asked.kubeconfig}`;
+    throw new WhyError(`the kubeconfig${named} cannot be read: ${text(error)}`, { cause: error });
   }
   if (asked.context !== undefined) {
     if (config.getContextObject(asked.context) == null) {
