@@ -1,7 +1,7 @@
 import { systemClock } from '@node-agent/async';
-import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
+import type { CallOptions, Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
-import { type CallOptions, Channel } from './channel.ts';
+import { Channel } from './channel.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';

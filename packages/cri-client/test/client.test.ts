@@ -426,8 +426,11 @@ describe('close', () => {
     const call = failure(runtime.pullImage({}));
     await started.promise;
     await runtime.close();
-    expect(await call).toMatchObject({ code: 'CANCELLED', details: 'the client is closed' });
-    expect(await failure(runtime.version({}))).toMatchObject({ code: 'CANCELLED', details: 'the client is closed' });
+    expect(await call).toMatchObject({ code: 'CANCELLED', details: 'grpc: the client connection is closing' });
+    expect(await failure(runtime.version({}))).toMatchObject({
+      code: 'CANCELLED',
+      details: 'grpc: the client connection is closing',
+    });
   });
 });
 

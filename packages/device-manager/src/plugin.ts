@@ -52,7 +52,7 @@ export class Plugin {
 
   /** Each list of all devices, until the plugin is gone or closed. @throws GrpcError */
   async *devices(signal: AbortSignal): AsyncGenerator<readonly Device[], void, undefined> {
-    for await (const { devices } of this.#client.stream(devicePluginRpcs.listAndWatch, {}, signal)) yield devices;
+    for await (const { devices } of this.#client.stream(devicePluginRpcs.listAndWatch, {}, { signal })) yield devices;
   }
 
   /** @throws GrpcError, Error */

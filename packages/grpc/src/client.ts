@@ -1,5 +1,5 @@
-import type { Client } from '@grpc/grpc-js';
-import { abortable, type Clock, systemClock } from '@node-agent/async';
+import type { Client, Metadata } from '@grpc/grpc-js';
+import { type Clock, systemClock } from '@node-agent/async';
 import { GrpcError } from './errors.ts';
 import { socketPathProblem } from './socket-path.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
@@ -8,55 +8,81 @@ import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 export interface GrpcClientComponents {
   /** The machine's own by default. */
   readonly clock?: Clock;
+  /** Told when there is a connection, and when it is lost. Where absent, nobody watches for that. */
+  readonly onConnectivity?: (isConnected: boolean) => void;
 }
 
-/** Whom {@link GrpcClient} speaks with. */
+/** Whom {@link GrpcClient} speaks with: one of `socketPath` and `target`. */
 export interface GrpcClientOptions {
   /** The absolute path of a unix socket. */
-  readonly socketPath: string;
+  readonly socketPath?: string;
+  /** Whoever gRPC has by this name: `dns:127.0.0.1:3735`. */
+  readonly target?: string;
   /** The largest answer that is taken; 4 MiB by default, as gRPC has it. */
   readonly maxMessageBytes?: number;
 }
 
 /** How one call goes. */
-export interface UnaryOptions {
+export interface CallOptions {
   /** No deadline where absent. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Waits for a connection where there is none, instead of failing with `UNAVAILABLE`. Default: `false`. */
+  readonly waitForReady?: boolean;
+  /** What goes with the request: texts of printable ASCII, by names in lower case. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 type Grpc = typeof import('@grpc/grpc-js');
 
+interface Connection {
+  readonly grpc: Grpc;
+  readonly client: Client;
+}
+
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
+/** Back-off between two attempts to connect, in milliseconds (`k8s.io/cri-client/pkg/remote_runtime.go`). */
+const INITIAL_BACK_OFF_MS = 100;
+const MAX_BACK_OFF_MS = 3_000;
+
 /**
- * A client of one service on one unix socket. A call is sent at most once. Deadlines run on the clock that was given, so that a
- * jump of the wall clock ends no call; what a peer answers late, or never, is waited for no longer than the deadline and the
- * signal say.
+ * A client of one peer. Its connection is made at the first call and made again, with back-off, whenever a call needs it. A call is
+ * sent at most once. Deadlines run on the clock that was given, so that a jump of the wall clock ends no call; what a peer
+ * answers late, or never, is waited for no longer than the deadline and the signal say.
  */
 export class GrpcClient {
   readonly #clock: Clock;
-  readonly #options: GrpcClientOptions;
+  readonly #onConnectivity: GrpcClientComponents['onConnectivity'];
+  readonly #target: string;
+  readonly #maxMessageBytes: number;
   readonly #underWay = new Set<() => void>();
-  #connection: Promise<{ readonly grpc: Grpc; readonly client: Client }> | undefined;
-  #closed = false;
+  #connection: Promise<Connection> | undefined;
+  #closing: Promise<void> | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
+  #isConnected = false;
 
   /** @throws GrpcError `INVALID_ARGUMENT` where the path is none of a socket */
-  constructor({ clock = systemClock }: GrpcClientComponents, options: GrpcClientOptions) {
-    const problem = socketPathProblem(options.socketPath);
+  constructor(
+    { clock = systemClock, onConnectivity }: GrpcClientComponents,
+    { socketPath, target, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES }: GrpcClientOptions,
+  ) {
+    const problem = target === undefined ? socketPathProblem(socketPath ?? '') : undefined;
     if (problem !== undefined) throw new GrpcError({ code: 'INVALID_ARGUMENT', details: problem });
     this.#clock = clock;
-    this.#options = options;
+    this.#onConnectivity = onConnectivity;
+    this.#target = target ?? `unix:${socketPath}`;
+    this.#maxMessageBytes = maxMessageBytes;
   }
 
   /** Resolves once there is a connection. @throws GrpcError `DEADLINE_EXCEEDED`, `CANCELLED` */
   async connect(timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    const { client } = await this.#open();
+    const { client } = await this.#open(signal);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     client.waitForReady(Number.POSITIVE_INFINITY, (error) => (error ? reject(error) : resolve()));
     // It is settled by the close at the latest, when nobody waits for it any more.
     promise.catch(() => {});
-    const ending = this.#ending({ timeoutMs, ...(signal && { signal }) }, () => {
+    const ending = this.#ending({ timeoutMs, signal }, () => {
       reject(new Error('the connection is waited for no longer'));
     });
     try {
@@ -69,11 +95,12 @@ export class GrpcClient {
   }
 
   /** @throws GrpcError */
-  async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: UnaryOptions = {}): Promise<Res> {
+  async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions = {}): Promise<Res> {
     const bytes = encode(rpc, request);
-    const { client } = await this.#open(options.signal);
+    const { grpc, client } = await this.#open(options.signal);
     const { promise, resolve, reject } = Promise.withResolvers<Res>();
-    const call = client.makeUnaryRequest(rpc.path, asIs, rpc.response.decode, bytes, (error, value) =>
+    const metadata = metadataOf(grpc, options);
+    const call = client.makeUnaryRequest(rpc.path, asIs, rpc.response.decode, bytes, metadata, (error, value) =>
       error === null ? resolve(value as Res) : reject(error),
     );
     const ending = this.#ending(options, () => call.cancel());
@@ -90,15 +117,15 @@ export class GrpcClient {
   async *stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,
-    signal?: AbortSignal,
+    options: CallOptions = {},
   ): AsyncGenerator<Res, void, undefined> {
     const bytes = encode(rpc, request);
-    const { client } = await this.#open(signal);
+    const { grpc, client } = await this.#open(options.signal);
     // Messages are read ahead: they are made when they are taken, or a peer that sends many large ones would hold up everybody.
-    const call = client.makeServerStreamRequest(rpc.path, asIs, asIs, bytes);
+    const call = client.makeServerStreamRequest(rpc.path, asIs, asIs, bytes, metadataOf(grpc, options));
     // Cancelling a call that nobody iterates any longer emits an error: it has been dealt with.
     call.on('error', () => {});
-    const ending = this.#ending(signal ? { signal } : {}, () => call.cancel());
+    const ending = this.#ending(options, () => call.cancel());
     try {
       for await (const message of call as AsyncIterable<Buffer>) yield decode(rpc, message);
     } catch (error) {
@@ -111,45 +138,70 @@ export class GrpcClient {
 
   /** Cancels what is under way, and refuses what comes after. */
   close(): void {
-    this.#closed = true;
-    for (const cancel of [...this.#underWay]) cancel();
+    if (this.#closing !== undefined) return;
     const connection = this.#connection;
-    this.#connection = undefined;
-    connection?.then(
-      ({ client }) => client.close(),
-      () => {},
-    );
+    this.#closing = (async () => (await connection)?.client.close())().catch(() => {});
+    for (const cancel of [...this.#underWay]) cancel();
   }
 
-  async #open(signal?: AbortSignal): Promise<{ readonly grpc: Grpc; readonly client: Client }> {
-    if (this.#closed) throw closedError();
-    if (signal?.aborted) throw abortedError(signal);
+  /** {@link close}, and waits until what is under way has ended, too: a stream does when its reader has seen its end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    if (this.#underWay.size > 0) {
+      this.#idle ??= Promise.withResolvers();
+      await this.#idle.promise;
+    }
+    await this.#closing;
+  }
+
+  async #open(signal: AbortSignal | undefined): Promise<Connection> {
+    this.#check(signal);
     this.#connection ??= this.#connect();
-    const connection = await (signal ? abortable(this.#connection, signal) : this.#connection);
-    if (this.#closed) throw closedError();
+    const connection = await this.#connection;
+    this.#check(signal);
     return connection;
   }
 
-  async #connect(): Promise<{ readonly grpc: Grpc; readonly client: Client }> {
+  #check(signal: AbortSignal | undefined): void {
+    if (this.#closing !== undefined) throw closedError();
+    if (signal?.aborted) throw abortedError(signal);
+  }
+
+  async #connect(): Promise<Connection> {
     // Loaded here, because what imports this package for its types alone should not pay for it.
     const grpc = await import('@grpc/grpc-js');
-    const client = new grpc.Client(`unix:${this.#options.socketPath}`, grpc.credentials.createInsecure(), {
+    const client = new grpc.Client(this.#target, grpc.credentials.createInsecure(), {
       'grpc.default_authority': 'localhost',
-      'grpc.max_receive_message_length': this.#options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
-      'grpc.initial_reconnect_backoff_ms': 100,
-      'grpc.max_reconnect_backoff_ms': 3_000,
+      'grpc.max_receive_message_length': this.#maxMessageBytes,
+      'grpc.initial_reconnect_backoff_ms': INITIAL_BACK_OFF_MS,
+      'grpc.max_reconnect_backoff_ms': MAX_BACK_OFF_MS,
       'grpc.enable_retries': 0,
       'grpc.enable_http_proxy': 0,
       'grpc.enable_channelz': 0,
       'grpc.use_local_subchannel_pool': 1,
       'grpc.service_config_disable_resolution': 1,
     });
+    if (this.#onConnectivity !== undefined) this.#watch({ grpc, client }, this.#onConnectivity);
     return { grpc, client };
+  }
+
+  #watch({ grpc, client }: Connection, onConnectivity: (isConnected: boolean) => void): void {
+    const channel = client.getChannel();
+    const state = channel.getConnectivityState(false);
+    const isConnected = state === grpc.connectivityState.READY;
+    if (isConnected !== this.#isConnected) {
+      this.#isConnected = isConnected;
+      onConnectivity(isConnected);
+    }
+    if (state === grpc.connectivityState.SHUTDOWN) return;
+    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () =>
+      this.#watch({ grpc, client }, onConnectivity),
+    );
   }
 
   /** Ends what is under way at its deadline, when its signal is aborted, and when the client closes; knows afterwards which. */
   #ending(
-    { timeoutMs, signal }: UnaryOptions,
+    { timeoutMs, signal }: CallOptions,
     cancel: () => void,
   ): { explain(error: unknown): GrpcError; release(): void } {
     let expired = false;
@@ -162,18 +214,18 @@ export class GrpcClient {
             cancel();
           });
     signal?.addEventListener('abort', cancel, { once: true });
-    if (signal?.aborted) cancel();
     return {
       explain: (error) => {
         if (expired)
           return new GrpcError({ code: 'DEADLINE_EXCEEDED', details: 'context deadline exceeded', cause: error });
         if (signal?.aborted) return abortedError(signal);
-        return this.#closed ? closedError() : GrpcError.from(error);
+        return this.#closing === undefined ? GrpcError.from(error) : closedError();
       },
       release: () => {
         timer?.cancel();
         signal?.removeEventListener('abort', cancel);
         this.#underWay.delete(cancel);
+        if (this.#underWay.size === 0) this.#idle?.resolve();
       },
     };
   }
@@ -199,6 +251,12 @@ function decode<Res>(rpc: { readonly response: { decode(bytes: Uint8Array): Res 
 
 function asIs(bytes: Buffer): Buffer {
   return bytes;
+}
+
+function metadataOf(grpc: Grpc, { waitForReady = false, metadata = {} }: CallOptions): Metadata {
+  const result = new grpc.Metadata({ waitForReady });
+  for (const [key, value] of Object.entries(metadata)) result.set(key, value);
+  return result;
 }
 
 function abortedError(signal: AbortSignal): GrpcError {

@@ -1,4 +1,4 @@
-export { GrpcClient, type GrpcClientComponents, type GrpcClientOptions, type UnaryOptions } from './client.ts';
+export { type CallOptions, GrpcClient, type GrpcClientComponents, type GrpcClientOptions } from './client.ts';
 export { type GrpcCode, GrpcError, type GrpcErrorOptions, goCodeName, grpcCode, grpcStatus } from './errors.ts';
 export { GrpcServer, type GrpcServerOptions } from './server.ts';
 export {

@@ -187,6 +187,43 @@ describe('GrpcClient and GrpcServer', () => {
     expect(await errorOf(caller.unary(rpcs.echo, {}))).toMatchObject({ code: 'CANCELLED' });
   });
 
+  it('wait for whoever is not there yet where that is asked for, and tell when it came and went', async () => {
+    const socketPath = path.join(directory, 's.sock');
+    const told: boolean[] = [];
+    const onConnectivity = (isConnected: boolean): void => void told.push(isConnected);
+    client = new GrpcClient({ onConnectivity }, { target: `unix:${socketPath}` });
+    const call = client.unary(rpcs.echo, { text: 'late' }, { waitForReady: true });
+    expect(await errorOf(client.unary(rpcs.echo, {}))).toMatchObject({ code: 'UNAVAILABLE' });
+    server = new GrpcServer({ socketPath, services: [service(rpcs, standard)] });
+    await server.start();
+    expect(await call).toEqual({ text: 'late' });
+    expect(told).toEqual([true]);
+    server.close();
+    await expect.poll(() => told).toEqual([true, false]);
+  });
+
+  it('have ended all that was under way when the client is disposed of', async () => {
+    const caller = await serve({ echo: () => never });
+    const ended: string[] = [];
+    await caller.connect(5_000);
+    for (const name of ['a', 'b']) void errorOf(caller.unary(rpcs.echo, {})).then(() => ended.push(name));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await Promise.all([caller[Symbol.asyncDispose](), caller[Symbol.asyncDispose]()]);
+    expect(ended).toEqual(['a', 'b']);
+    await caller[Symbol.asyncDispose]();
+  });
+
+  it('fail with a GrpcError when their signal is aborted before anything is sent', async () => {
+    const caller = await serve();
+    const stop = new AbortController();
+    const { signal } = stop;
+    const calls = [caller.unary(rpcs.echo, {}, { signal }), caller.connect(5_000, signal)];
+    stop.abort(new Error('enough'));
+    for (const call of calls) {
+      await expect(call).rejects.toMatchObject({ code: 'CANCELLED', details: 'enough', name: 'GrpcError' });
+    }
+  });
+
   it('W3: refuse a text that is no UTF-8, as Go does', () => {
     expect(() => Text.decode(Buffer.from([10, 2, 0xc3, 0x28]))).toThrow(RangeError);
     expect(Text.decode(Buffer.from([10, 2, 0xc3, 0xa9]))).toEqual({ text: 'é' });
