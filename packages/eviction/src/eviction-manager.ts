@@ -1,29 +1,19 @@
 import { withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import {
-  type CommonPorts,
-  errorText,
-  eventReasons,
-  type Histogram,
-  type WithDefaults,
-  withDefaults,
-} from '@node-agent/telemetry';
+import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
-import { Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
-import { type DiskLayout, reclaimsOf, withContainerFs } from './disk-layout.ts';
+import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
+import { type DiskLayout, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
-import { gracePeriodSeconds } from './grace-period.ts';
 import { type Gauge, HeadroomWatch } from './headroom.ts';
 import { hasStorageLimit } from './local-storage.ts';
-import { evictionMessage } from './messages.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
 import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
-import { type RankedPod, rankPods } from './rank.ts';
-import { measureVolumes, reclaim } from './reclaim.ts';
-import { conditionOf, type PressureCondition, resourceOf } from './signals.ts';
+import { Relief } from './relief.ts';
+import { conditionOf, type PressureCondition } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
 import { keepStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
@@ -58,7 +48,7 @@ export class EvictionManager {
   readonly #evictor: Evictor;
   readonly #watch: HeadroomWatch;
   readonly #decisions = new Decisions();
-  readonly #age: Histogram<'eviction_signal'>;
+  readonly #relief: Relief;
   #layout: DiskLayout | undefined;
   #layoutProblem: string | undefined;
   #thresholds: readonly Threshold[];
@@ -69,8 +59,6 @@ export class EvictionManager {
   #isWaitingForFigures = false;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
   #staleUntilMs = 0;
-  /** Since which instant of the wall clock what nobody needs is gone, where no figures have told yet what came of that. */
-  readonly #reclaimedAtMs = new Map<Threshold, number>();
 
   /** @throws EvictionError `InvalidOption`, naming the field */
   constructor(given: EvictionComponents, options: EvictionOptions) {
@@ -84,11 +72,9 @@ export class EvictionManager {
     this.#statistics = new Statistics(components, { timeoutMs: statsTimeoutMs });
     this.#evictor = new Evictor(components, { goneTimeoutMs: podCleanupTimeoutMs });
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
-    this.#age = components.metrics.histogram({
-      name: 'kubelet_eviction_stats_age_seconds',
-      help: 'How old the statistics were that a pod was evicted for, by signal.',
-      labels: ['eviction_signal'],
-    });
+    const seen = (figures: Figures): void => this.#seeMeanwhile(figures);
+    const parts = { statistics: this.#statistics, evictor: this.#evictor, decisions: this.#decisions, seen };
+    this.#relief = new Relief({ ...components, ...parts }, this.#options);
   }
 
   /** Watches the node until `signal` is aborted. */
@@ -172,7 +158,7 @@ export class EvictionManager {
     for (const threshold of actionable) {
       // What helped against one may have helped against the other.
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
-      const { outcome, after } = await this.#relieve(threshold, newest, layout ?? ONE_DISK, signal);
+      const { outcome, after } = await this.#relief.relieve(threshold, newest, layout ?? ONE_DISK, signal);
       this.#isWaitingForFigures ||= outcome === 'unknown';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
       newest = after;
@@ -255,102 +241,10 @@ export class EvictionManager {
     return this.#layout;
   }
 
-  /** Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod. */
-  async #relieve(
-    threshold: Threshold,
-    before: Figures,
-    layout: DiskLayout,
-    signal: AbortSignal,
-  ): Promise<{ readonly outcome: EvictionDecision['outcome']; readonly after: Figures }> {
-    const { recorder, clock, logger } = this.#components;
-    const resource = resourceOf(threshold.signal);
-    logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
-    recorder.event(
-      this.#options.nodeRef,
-      'Warning',
-      eventReasons.evictionThresholdMet,
-      `Attempting to reclaim ${resource}`,
-    );
-    const reclaims = reclaimsOf(threshold.signal, layout);
-    const told = (
-      figures: Figures,
-    ): Pick<EvictionDecision, 'cause' | 'reclaims' | 'atMs' | 'available' | 'capacity'> => ({
-      ...{ atMs: clock.now(), cause: formatThreshold(threshold), reclaims },
-      ...observationView(figures.observations.get(threshold.signal)),
-    });
-    let figures = before;
-    const isTried = isOfOrAfter(before, threshold, this.#reclaimedAtMs.get(threshold));
-    this.#reclaimedAtMs.delete(threshold);
-    const isOfDisk = conditionOf(threshold.signal) === 'DiskPressure';
-    if (!isTried && (reclaims.length > 0 || (isOfDisk && this.#components.volumes !== undefined))) {
-      const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
-      await Promise.all([
-        reclaim(reclaims, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
-        isOfDisk && measureVolumes({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
-      ]);
-      const reclaimedAtMs = clock.now();
-      const after = await this.#statistics.take(signal);
-      if (after !== undefined) this.#seeMeanwhile(after);
-      if (after === undefined || !isOfOrAfter(after, threshold, reclaimedAtMs)) {
-        // Nothing is known of what is left: pods stay until it is.
-        this.#reclaimedAtMs.set(threshold, reclaimedAtMs);
-        this.#decisions.add({ ...told(before), outcome: 'unknown', ranked: [] });
-        return { outcome: 'unknown', after: before };
-      }
-      figures = after;
-      if (!isMetBy(threshold, after.observations, true)) {
-        logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
-        this.#decisions.add({ ...told(after), outcome: 'reclaimed', ranked: [] });
-        return { outcome: 'reclaimed', after };
-      }
-    }
-    const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
-    const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
-    const victim = ranked.find(({ pod }) => this.#whyNot(pod) === undefined);
-    if (victim === undefined) {
-      logger.error({ resource }, 'Eviction manager: unable to evict any pods from the node');
-      this.#decisions.add({ ...told(figures), outcome: 'nobody', ranked: places });
-      return { outcome: 'nobody', after: figures };
-    }
-    await this.#evict(victim, threshold, figures, { ...told(figures), outcome: 'evicted', ranked: places }, signal);
-    return { outcome: 'evicted', after: figures };
-  }
-
-  async #evict(
-    { pod }: RankedPod,
-    threshold: Threshold,
-    { observations, statsOf }: Figures,
-    decision: EvictionDecision,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const explained = evictionMessage(pod, statsOf(pod), threshold, observations);
-    const { atMs } = observations.get(threshold.signal) ?? {};
-    if (atMs !== undefined) {
-      const ageMs = Math.max(0, this.#components.clock.now() - atMs);
-      this.#age.observe({ eviction_signal: threshold.signal }, ageMs / 1000);
-    }
-    this.#decisions.add({ ...decision, evicted: pod.metadata.uid, message: explained.message });
-    const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
-    const cause = { ...explained, signal: threshold.signal, ...how };
-    await this.#evictor.end(pod, cause, signal);
-    await this.#evictor.gone([pod], signal);
-  }
-
-  #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {
-    if (this.#components.pods.isCritical(pod)) return 'critical';
-    return this.#evictor.isEnding(pod) ? 'still ending' : undefined;
-  }
-
   /** How long until the first grace period under way is over. */
   #graceEndsInMs(): number {
     const nowMs = this.#components.clock.monotonic();
     const rest = [...this.#state.firstMetAt].map(([{ gracePeriodMs }, sinceMs]) => sinceMs + gracePeriodMs - nowMs);
     return Math.min(...rest.filter((ms) => ms > 0));
   }
-}
-
-/** Whether figures can know of what was done at an instant of the wall clock. */
-function isOfOrAfter({ observations }: Figures, { signal }: Threshold, doneAtMs: number | undefined): boolean {
-  const { atMs } = observations.get(signal) ?? {};
-  return atMs !== undefined && doneAtMs !== undefined && atMs >= doneAtMs;
 }

@@ -1,0 +1,178 @@
+import type { Clock } from '@node-agent/async';
+import type { Pod } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons, type Histogram, type Logger, type Metrics } from '@node-agent/telemetry';
+import { type Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
+import { type DiskLayout, type Reclaim, reclaimsOf } from './disk-layout.ts';
+import type { Evictor } from './evictor.ts';
+import { gracePeriodSeconds } from './grace-period.ts';
+import { evictionMessage } from './messages.ts';
+import type { EvictionOptions } from './options.ts';
+import type { EvictionPods, EvictionReclaim, EvictionVolumes } from './ports.ts';
+import { isMetBy } from './pressure.ts';
+import { type RankedPod, rankPods } from './rank.ts';
+import { measureVolumes, reclaim } from './reclaim.ts';
+import { conditionOf, resourceOf } from './signals.ts';
+import type { Figures, Statistics } from './statistics.ts';
+import { formatThreshold, type Threshold } from './threshold.ts';
+
+interface Components {
+  readonly pods: EvictionPods;
+  readonly reclaim: EvictionReclaim;
+  readonly volumes?: EvictionVolumes;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  readonly statistics: Pick<Statistics, 'take'>;
+  readonly evictor: Evictor;
+  readonly decisions: Decisions;
+  /** Told of the figures that are asked for on the way. */
+  readonly seen: (figures: Figures) => void;
+}
+
+type Options = Pick<
+  Required<EvictionOptions>,
+  'nodeRef' | 'maxPodGracePeriodSeconds' | 'reclaimTimeoutMs' | 'statsTimeoutMs'
+>;
+
+/** What came of it, and the newest figures of the node then. */
+export interface Relieved {
+  readonly outcome: EvictionDecision['outcome'];
+  readonly after: Figures;
+}
+
+/**
+ * Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod (N2;
+ * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`).
+ * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
+ */
+export class Relief {
+  readonly #components: Components;
+  readonly #options: Options;
+  readonly #age: Histogram<'eviction_signal'>;
+  /** Since which instant of the wall clock what nobody needs is gone, where no figures have told yet what came of that. */
+  readonly #reclaimedAtMs = new Map<Threshold, number>();
+
+  constructor(components: Components, options: Options) {
+    this.#components = components;
+    this.#options = options;
+    this.#age = components.metrics.histogram({
+      name: 'kubelet_eviction_stats_age_seconds',
+      help: 'How old the statistics were that a pod was evicted for, by signal.',
+      labels: ['eviction_signal'],
+    });
+  }
+
+  /** @throws the signal's reason */
+  async relieve(threshold: Threshold, before: Figures, layout: DiskLayout, signal: AbortSignal): Promise<Relieved> {
+    const { recorder, logger, decisions } = this.#components;
+    const resource = resourceOf(threshold.signal);
+    logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
+    const text = `Attempting to reclaim ${resource}`;
+    recorder.event(this.#options.nodeRef, 'Warning', eventReasons.evictionThresholdMet, text);
+    const reclaims = reclaimsOf(threshold.signal, layout);
+    let figures = before;
+    if (this.#isToReclaim(threshold, before, reclaims)) {
+      const after = await this.#reclaim(threshold, reclaims, signal);
+      if (after === undefined) {
+        // Nothing is known of what is left: pods stay until it is.
+        decisions.add({ ...this.#facts(threshold, reclaims, before), outcome: 'unknown', ranked: [] });
+        return { outcome: 'unknown', after: before };
+      }
+      if (!isMetBy(threshold, after.observations, true)) {
+        logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
+        decisions.add({ ...this.#facts(threshold, reclaims, after), outcome: 'reclaimed', ranked: [] });
+        return { outcome: 'reclaimed', after };
+      }
+      figures = after;
+    }
+    const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
+    const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
+    const victim = ranked.find(({ pod }) => this.#whyNot(pod) === undefined);
+    const decision = { ...this.#facts(threshold, reclaims, figures), ranked: places };
+    if (victim === undefined) {
+      logger.error({ resource }, 'Eviction manager: unable to evict any pods from the node');
+      decisions.add({ ...decision, outcome: 'nobody' });
+      return { outcome: 'nobody', after: figures };
+    }
+    await this.#evict(victim, threshold, figures, { ...decision, outcome: 'evicted' }, signal);
+    return { outcome: 'evicted', after: figures };
+  }
+
+  /** Not again where the figures are those that were missing after the last time. */
+  #isToReclaim(threshold: Threshold, figures: Figures, reclaims: readonly Reclaim[]): boolean {
+    const isTried = isOfOrAfter(figures, threshold, this.#reclaimedAtMs.get(threshold));
+    this.#reclaimedAtMs.delete(threshold);
+    const hasVolumes = isOfDisk(threshold) && this.#components.volumes !== undefined;
+    return !isTried && (reclaims.length > 0 || hasVolumes);
+  }
+
+  /** @returns figures of what is left; `undefined` where there are none yet */
+  async #reclaim(
+    threshold: Threshold,
+    reclaims: readonly Reclaim[],
+    signal: AbortSignal,
+  ): Promise<Figures | undefined> {
+    const { clock, statistics, seen } = this.#components;
+    const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
+    await Promise.all([
+      reclaim(reclaims, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
+      isOfDisk(threshold) && measureVolumes({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
+    ]);
+    const reclaimedAtMs = clock.now();
+    const after = await statistics.take(signal);
+    if (after !== undefined) seen(after);
+    if (after !== undefined && isOfOrAfter(after, threshold, reclaimedAtMs)) return after;
+    this.#reclaimedAtMs.set(threshold, reclaimedAtMs);
+    return undefined;
+  }
+
+  #facts(
+    threshold: Threshold,
+    reclaims: readonly Reclaim[],
+    { observations }: Figures,
+  ): Pick<EvictionDecision, 'cause' | 'reclaims' | 'atMs' | 'available' | 'capacity'> {
+    const atMs = this.#components.clock.now();
+    return {
+      atMs,
+      cause: formatThreshold(threshold),
+      reclaims,
+      ...observationView(observations.get(threshold.signal)),
+    };
+  }
+
+  async #evict(
+    { pod }: RankedPod,
+    threshold: Threshold,
+    { observations, statsOf }: Figures,
+    decision: EvictionDecision,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, decisions, evictor } = this.#components;
+    const explained = evictionMessage(pod, statsOf(pod), threshold, observations);
+    const { atMs } = observations.get(threshold.signal) ?? {};
+    if (atMs !== undefined) {
+      const ageMs = Math.max(0, clock.now() - atMs);
+      this.#age.observe({ eviction_signal: threshold.signal }, ageMs / 1000);
+    }
+    decisions.add({ ...decision, evicted: pod.metadata.uid, message: explained.message });
+    const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
+    await evictor.end(pod, { ...explained, signal: threshold.signal, ...how }, signal);
+    await evictor.gone([pod], signal);
+  }
+
+  #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {
+    if (this.#components.pods.isCritical(pod)) return 'critical';
+    return this.#components.evictor.isEnding(pod) ? 'still ending' : undefined;
+  }
+}
+
+function isOfDisk({ signal }: Threshold): boolean {
+  return conditionOf(signal) === 'DiskPressure';
+}
+
+/** Whether figures can know of what was done at an instant of the wall clock. */
+function isOfOrAfter({ observations }: Figures, { signal }: Threshold, doneAtMs: number | undefined): boolean {
+  const { atMs } = observations.get(signal) ?? {};
+  return atMs !== undefined && doneAtMs !== undefined && atMs >= doneAtMs;
+}
