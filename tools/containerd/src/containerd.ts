@@ -16,7 +16,7 @@ import {
   removeMasquerade,
   unmountBelow,
 } from './leftovers.ts';
-import { attempt, run } from './run.ts';
+import { attempt, eachOf, run } from './run.ts';
 import { snapshotterFor } from './snapshotter.ts';
 
 /** The image that a private containerd has, and uses for its pause containers. */
@@ -31,6 +31,8 @@ export interface ContainerdOptions {
   readonly subnet?: string;
   /** How long it may take until it answers, in milliseconds; 30 s by default. */
   readonly startTimeoutMs?: number;
+  /** How long it may take to end once it is told to, in milliseconds, before it is killed; 10 s by default. */
+  readonly endTimeoutMs?: number;
   /** Where its output goes, beside the directory if it is to outlive `stop`; `containerd.txt` in it by default. */
   readonly logFile?: string;
   /** Whether pods reach what the machine reaches, which takes iptables; they do not by default. */
@@ -57,6 +59,8 @@ export class Containerd {
   #snapshotter: 'overlayfs' | 'native' = 'overlayfs';
   #child: ChildProcess | undefined;
   #exit: Promise<string> = Promise.resolve('it was not started');
+  #hasAnswered = false;
+  #stopping: Promise<void> | undefined;
 
   constructor(options: ContainerdOptions) {
     this.#options = options;
@@ -107,6 +111,7 @@ export class Containerd {
     });
     closeSync(log);
     this.#child = child;
+    this.#hasAnswered = false;
     this.#exit = new Promise<string>((resolve) => {
       const end = (how: string): void => {
         if (this.#child === child) this.#child = undefined;
@@ -119,6 +124,7 @@ export class Containerd {
     try {
       const problem = await Promise.race([this.#exit, answers(client, startTimeoutMs, () => this.#child === child)]);
       if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
+      this.#hasAnswered = true;
     } finally {
       await client.close();
     }
@@ -129,14 +135,15 @@ export class Containerd {
     return this.#exit;
   }
 
-  /** Ends the process alone; containers run on under their shims. */
+  /** Ends the process alone, and waits for its end, whoever has told it to; containers run on under their shims. */
   async killProcess(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
-    this.#child = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.on('exit', resolve));
+    if (child === undefined) return;
+    const { endTimeoutMs = 10_000 } = this.#options;
     child.kill(signal);
-    await ended;
+    const timer = setTimeout(() => child.kill('SIGKILL'), endTimeoutMs);
+    await this.#exit;
+    clearTimeout(timer);
   }
 
   /** Imports an image archive for pods, and waits until CRI knows the image that is `tag`. */
@@ -144,9 +151,10 @@ export class Containerd {
     const { ctr } = this.#options.binaries;
     await importImage({ ctr, socket: this.#socket, archive, snapshotter: this.#snapshotter });
     const client = new CriClient({}, { endpoint: this.endpoint });
+    const ending = this.#ending();
     try {
       for (let tries = 0; tries < 200; tries++) {
-        if ((await client.imageStatus({ image: { image: tag } })).image !== null) return;
+        if ((await client.imageStatus({ image: { image: tag } }, ending)).image !== null) return;
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       throw new Error(`${tag} was imported, and the runtime does not show it`);
@@ -155,11 +163,12 @@ export class Containerd {
     }
   }
 
-  /** Removes every pod, ends the process and its shims, and takes away what it made. */
+  /** Removes every pod, ends the process and its shims, and takes away what it made. Whoever stops it meanwhile waits for that. */
   async stop(): Promise<void> {
-    if (this.#child !== undefined) await this.#removePods().catch(() => {});
-    await this.killProcess('SIGTERM');
-    await this.#takeAway();
+    this.#stopping ??= this.#stop().finally(() => {
+      this.#stopping = undefined;
+    });
+    await this.#stopping;
   }
 
   /**
@@ -175,6 +184,19 @@ export class Containerd {
     return true;
   }
 
+  async #stop(): Promise<void> {
+    if (this.#hasAnswered) await this.#removePods().catch(() => {});
+    await this.killProcess('SIGTERM');
+    await this.#takeAway();
+  }
+
+  /** Aborted when the process that runs now has ended, as it may at any time: a signal to its group is for it, too. */
+  #ending(): AbortSignal {
+    const ending = new AbortController();
+    void this.#exit.then((how) => ending.abort(new Error(`containerd: ${how}`)));
+    return ending.signal;
+  }
+
   async #takeAway(): Promise<void> {
     const { directory } = this.#options;
     // A containerd has the configuration among its arguments, a shim the socket.
@@ -182,13 +204,16 @@ export class Containerd {
     // Containers outlive their shims. Those without a parent of their own are in the runtime's.
     const ids = await containerIds(join(directory, 'state'));
     const cgroups = [basename(this.cgroupParent), ...ids.map((id) => join('k8s.io', id))];
-    for (const cgroup of cgroups) await killCgroup(cgroup);
-    await unmountBelow(directory);
-    await attempt('ip', ['link', 'delete', this.#bridge]);
-    await removeMasquerade(this.#bridge);
-    for (const cgroup of cgroups) await removeCgroup(cgroup);
-    await removeCgroupIfEmpty('k8s.io');
-    await rm(directory, { recursive: true, force: true });
+    await eachOf([
+      ...cgroups.map((cgroup) => () => killCgroup(cgroup)),
+      () => unmountBelow(directory),
+      () => attempt('ip', ['link', 'delete', this.#bridge]),
+      () => removeMasquerade(this.#bridge),
+      ...cgroups.map((cgroup) => () => removeCgroup(cgroup)),
+      () => removeCgroupIfEmpty('k8s.io'),
+      // What was unmounted may be busy for a moment yet.
+      () => rm(directory, { recursive: true, force: true, maxRetries: 10 }),
+    ]);
   }
 
   get #socket(): string {
@@ -261,9 +286,10 @@ export class Containerd {
 
   async #removePods(): Promise<void> {
     const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs: 20_000 });
+    const ending = this.#ending();
     try {
-      const { items } = await client.listPodSandbox({});
-      for (const { id } of items) await client.removePodSandbox({ podSandboxId: id });
+      const { items } = await client.listPodSandbox({}, ending);
+      for (const { id } of items) await client.removePodSandbox({ podSandboxId: id }, ending);
     } finally {
       await client.close();
     }

@@ -30,3 +30,10 @@ export async function run(file: string, args: readonly string[], options: { cwd?
   if (ended.exitCode === 0) return ended.stdout;
   throw new Error(`${file} ${args.join(' ')} ended with ${ended.exitCode}: ${ended.stderr || ended.stdout}`);
 }
+
+/** Does one thing after another, whether or not those before have succeeded. @throws the first failure, when all are done */
+export async function eachOf(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
