@@ -22,17 +22,27 @@ export interface BenchNodePlan {
   readonly directory: string;
   readonly subnet: string;
   readonly profiles?: string | undefined;
+  /** Fields of its configuration beside those that all have; where absent, those by which its server lets {@link BenchNode.caller} in. */
+  readonly configuration?: Readonly<Record<string, unknown>>;
 }
 
 /** A node in a private cluster whose server lets in who has a certificate of the cluster: a runtime, a kubelet, and pods. */
 export class BenchNode implements AsyncDisposable {
+  readonly side: RuntimeSide;
   readonly kubelet: ClusterKubelet;
   readonly pods: ClusterPods;
   readonly #plan: BenchNodePlan;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(plan: BenchNodePlan, kubelet: ClusterKubelet, pods: ClusterPods, stack: AsyncDisposableStack) {
+  private constructor(
+    plan: BenchNodePlan,
+    side: RuntimeSide,
+    kubelet: ClusterKubelet,
+    pods: ClusterPods,
+    stack: AsyncDisposableStack,
+  ) {
     this.#plan = plan;
+    this.side = side;
     this.kubelet = kubelet;
     this.pods = pods;
     this.#stack = stack;
@@ -48,7 +58,7 @@ export class BenchNode implements AsyncDisposable {
     const kubelet = new ClusterKubelet({
       ...{ program, nodeName, kubeconfig: await controlPlane.nodeKubeconfig(nodeName), endpoint: side.endpoint },
       ...{ cgroupRoot: side.cgroupRoot, directory: join(directory, 'k'), profiles },
-      configuration: {
+      configuration: plan.configuration ?? {
         authentication: {
           ...{ anonymous: { enabled: false }, webhook: { enabled: false } },
           x509: { clientCAFile: controlPlane.caFile },
@@ -68,7 +78,7 @@ export class BenchNode implements AsyncDisposable {
         () => {},
       ),
     );
-    const pods = new ClusterPods(clients.requests, nodeName);
+    const pods = new ClusterPods(clients.requests, nodeName, signal);
     const watching = new AbortController();
     const watch = pods.start(watching.signal);
     stack.defer(async () => {
@@ -83,7 +93,7 @@ export class BenchNode implements AsyncDisposable {
       return conditionHolds(node, 'Ready');
     };
     await until(`${nodeName} is ready`, isReady, signal);
-    return new BenchNode(plan, kubelet, pods, stack.move());
+    return new BenchNode(plan, side, kubelet, pods, stack.move());
   }
 
   get port(): number {
@@ -100,6 +110,7 @@ export class BenchNode implements AsyncDisposable {
   async addPods(count: number, signal: AbortSignal, spec?: PodSpec, prefix = 'pod'): Promise<readonly string[]> {
     const names = Array.from({ length: count }, (_, index) => `${this.#plan.nodeName}-${prefix}-${index}`);
     const ready = Promise.all(names.map((name) => this.pods.ready(name)));
+    ready.catch(() => {});
     await Promise.all(names.map((name) => this.pods.create(name, spec)));
     let areReady = false;
     const waiting = ready.then(() => {

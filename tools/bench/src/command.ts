@@ -28,17 +28,22 @@ export function onEndingSignal(listener: (name: NodeJS.Signals) => void): void {
 
 /**
  * Does work with nodes in a directory of its own, which is taken away with all that is mounted in it when the work has ended.
- * @param work its signal is aborted when the program is told to end
+ * @param work its signal is aborted when the program is told to end, and when something fails that nobody waits for: a program that
+ * died of that would leave runtimes, networks and groups. @throws what has aborted it
  */
 export async function inDirectoryOfItsOwn<T>(
   prefix: string,
   work: (directory: string, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  onEndingSignal((name) => controller.abort(new Error(`ended by ${name}`)));
+  const abort = (reason: unknown): void => controller.abort(reason);
+  onEndingSignal((name) => abort(new Error(`ended by ${name}`)));
+  for (const fault of ['uncaughtException', 'unhandledRejection'] as const) process.on(fault, abort);
   const directory = await mkdtemp(join(tmpdir(), prefix));
   try {
-    return await work(directory, controller.signal);
+    const result = await work(directory, controller.signal);
+    controller.signal.throwIfAborted();
+    return result;
   } finally {
     // Volumes in memory of pods that a kubelet had no time to take away.
     await unmountBelow(directory);

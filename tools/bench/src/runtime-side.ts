@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CgroupManager, cgroupfsPath, openCgroups } from '@node-agent/cm-cgroups';
+import { cgroupfsPath, openCgroups } from '@node-agent/cm-cgroups';
 import { CriClient, CriError } from '@node-agent/cri-client';
 import { nodeFileSystem } from '@node-agent/host';
 import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
 import { readUsage } from './proc.ts';
+
+/** How long it may take until no process is left in the group of the pods' groups. */
+const GROUP_TIMEOUT_MS = 30_000;
 
 /**
  * A private containerd for one side of the comparison, and a group for the groups of its pods. Each side has its own: a kubelet would remove the pods that it
@@ -16,39 +19,37 @@ export class RuntimeSide {
   readonly client: CriClient;
   /** Whether the runtime tells what happens; containerd 1.6 does not. */
   readonly hasEvents: boolean;
-  readonly #cgroups: CgroupManager;
   readonly #group: readonly string[];
+  readonly #stack: AsyncDisposableStack;
 
   private constructor(
     containerd: Containerd,
     client: CriClient,
     hasEvents: boolean,
-    cgroups: CgroupManager,
     group: readonly string[],
+    stack: AsyncDisposableStack,
   ) {
     this.#containerd = containerd;
     this.client = client;
     this.hasEvents = hasEvents;
-    this.#cgroups = cgroups;
     this.#group = group;
+    this.#stack = stack;
   }
 
   /** Starts one. What it made is taken away by {@link stop}, and where this throws, by itself. */
   static async start(binaries: ContainerdBinaries, directory: string, subnet: string): Promise<RuntimeSide> {
     await mkdir(directory, { recursive: true });
     const containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet });
-    try {
-      await containerd.start();
-      const client = new CriClient({}, { endpoint: containerd.endpoint });
-      const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
-      const group = [`na-bench-${randomUUID()}`];
-      const events = await hasEvents(client);
-      await cgroups.create(group, {});
-      return new RuntimeSide(containerd, client, events, cgroups, group);
-    } catch (error) {
-      await containerd.stop();
-      throw error;
-    }
+    await using stack = new AsyncDisposableStack();
+    const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
+    const group = [`na-bench-${randomUUID()}`];
+    // The last thing that goes: what the runtime has not ended is ended with it.
+    stack.defer(() => cgroups.destroy(group, AbortSignal.timeout(GROUP_TIMEOUT_MS)));
+    await cgroups.create(group, {});
+    stack.defer(() => containerd.stop());
+    await containerd.start();
+    const client = stack.use(new CriClient({}, { endpoint: containerd.endpoint }));
+    return new RuntimeSide(containerd, client, await hasEvents(client), group, stack.move());
   }
 
   get endpoint(): string {
@@ -71,10 +72,9 @@ export class RuntimeSide {
     return pid === undefined ? 0 : (await readUsage(pid)).cpuWithChildrenSeconds;
   }
 
+  /** Ends it and takes away what it made, all of it though some of that fails. */
   async stop(): Promise<void> {
-    await this.client.close();
-    await this.#containerd.stop();
-    await this.#cgroups.destroy(this.#group, AbortSignal.timeout(10_000));
+    await this.#stack.disposeAsync();
   }
 }
 

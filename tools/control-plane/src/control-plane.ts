@@ -111,7 +111,14 @@ export class ControlPlane {
 
   /** Ends every process, whoever has started it with this directory, and takes away what was made. */
   async stop(): Promise<void> {
-    for (const name of [...PROCESS_NAMES].reverse()) await this.#process(name, []).end('SIGTERM');
+    const failures: unknown[] = [];
+    for (const name of [...PROCESS_NAMES].reverse()) {
+      await this.#process(name, [])
+        .end('SIGTERM')
+        .catch((error: unknown) => failures.push(error));
+    }
+    // What cannot be ended has its files there.
+    if (failures.length > 0) throw failures[0];
     const layout = this.#layout ?? (await this.#savedLayout());
     if (layout !== undefined && layout.apiAddress !== layout.address) await removeAddress(layout.apiAddress);
     await rm(this.#options.directory, { recursive: true, force: true });

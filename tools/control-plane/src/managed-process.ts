@@ -58,9 +58,9 @@ export class ManagedProcess {
     const pid = await this.pid();
     if (pid !== undefined) {
       const startedAt = await startTime(pid);
-      process.kill(pid, signal);
+      kill(pid, signal);
       for (let waitedMs = 0; startedAt !== undefined && (await startTime(pid)) === startedAt; waitedMs += POLL_MS) {
-        if (waitedMs === TERM_MS) process.kill(pid, 'SIGKILL');
+        if (waitedMs === TERM_MS) kill(pid, 'SIGKILL');
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     }
@@ -76,6 +76,15 @@ export class ManagedProcess {
   async #isOurs(pid: number): Promise<boolean> {
     const cmdline = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
     return cmdline.includes(this.#options.mark);
+  }
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // It has ended by itself meanwhile.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 

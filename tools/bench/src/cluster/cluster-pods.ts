@@ -22,9 +22,12 @@ export class ClusterPods {
   readonly #nodeName: string;
   readonly #reflector: Reflector<Pod>;
   readonly #waiting = new Set<() => void>();
+  readonly #signal: AbortSignal;
 
-  constructor(client: KubeClients['requests'], nodeName: string) {
+  /** @param signal ends every wait for a pod, with its reason: a node that is being ended may never be as it is waited for */
+  constructor(client: KubeClients['requests'], nodeName: string, signal: AbortSignal) {
     this.#client = client;
+    this.#signal = signal;
     this.#nodeName = nodeName;
     this.#reflector = new Reflector(
       { client, clock: systemClock, random: systemRandom, logger: silentLogger },
@@ -98,14 +101,24 @@ export class ClusterPods {
   }
 
   #seen(name: string, holds: (pod: Pod | undefined) => boolean): Promise<number> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        this.#waiting.delete(look);
+        this.#signal.removeEventListener('abort', fail);
+      };
+      const fail = (): void => {
+        end();
+        reject(this.#signal.reason);
+      };
       const look = (): void => {
         if (!holds(this.#reflector.objects.get(`${NAMESPACE}/${name}`))) return;
-        this.#waiting.delete(look);
+        end();
         resolve(performance.now());
       };
       this.#waiting.add(look);
-      look();
+      this.#signal.addEventListener('abort', fail, { once: true });
+      if (this.#signal.aborted) fail();
+      else look();
     });
   }
 }

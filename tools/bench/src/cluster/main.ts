@@ -91,6 +91,7 @@ async function turns(
   await controlPlane.start();
   try {
     for (let round = 0; round < options.rounds; round++) {
+      signal.throwIfAborted();
       const common = { options, controlPlane, binaries, say };
       const place = (name: string) => ({ nodeName: `${name}-${round}`, directory: join(directory, `${name}${round}`) });
       bare.push(await takeBareTurn({ ...common, ...place('bare'), subnet: subnets.ours }, signal));

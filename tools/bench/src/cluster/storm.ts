@@ -45,55 +45,52 @@ const SERVER = fileURLToPath(new URL('./storm-server.ts', import.meta.url));
 export async function measureStorm(plan: StormPlan, signal: AbortSignal): Promise<Storm> {
   const { directory, nodeName, program, profiles, say } = plan;
   await mkdir(directory, { recursive: true });
+  await using stack = new AsyncDisposableStack();
   const server = fork(SERVER, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  stack.defer(() => {
+    if (server.connected) server.disconnect();
+  });
   const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
-  const stop = new AbortController();
-  let kubelet: ClusterKubelet | undefined;
-  try {
-    const { url } = await newsOf(server, 'url');
-    const kubeconfig = join(directory, 'kubeconfig');
-    await writeFile(kubeconfig, kubeconfigOf(url));
-    const [readOnlyPort = 0] = await freePorts(1);
-    kubelet = new ClusterKubelet({
-      ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
-      directory: join(directory, 'k'),
-      // The server in memory speaks JSON alone.
-      configuration: { readOnlyPort, contentType: 'application/json' },
-    });
-    await using clients = new KubeClients(
+  stack.defer(() => side.stop());
+  const { url } = await newsOf(server, 'url', signal);
+  const kubeconfig = join(directory, 'kubeconfig');
+  await writeFile(kubeconfig, kubeconfigOf(url));
+  const [readOnlyPort = 0] = await freePorts(1);
+  const kubelet = new ClusterKubelet({
+    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
+    directory: join(directory, 'k'),
+    // The server in memory speaks JSON alone.
+    configuration: { readOnlyPort, contentType: 'application/json' },
+  });
+  const clients = stack.use(
+    new KubeClients(
       { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
       { connection: { cluster: { server: url }, user: {} }, requests: { qps: 0, burst: 1 } },
-    );
-    const { requests } = clients;
-    await kubelet.start();
-    say(`${nodeName}: waiting for the node`);
-    const look = async () =>
-      conditionHolds(await requests.get(resources.nodes, { name: nodeName }).catch(() => undefined), 'Ready');
-    await until('the node is ready', look, signal);
-    const { metadata } = await requests.create(resources.pods, stormyPod(nodeName));
-    const pod = new PodWatch(requests, { namespace: NAMESPACE, name: NAME });
-    const watching = pod.run(stop.signal);
-    await until('the pod is ready', () => conditionHolds(pod.newest, 'Ready'), signal);
-    const file = join(
-      kubelet.rootDirectory,
-      'pods',
-      metadata.uid,
-      'volumes/kubernetes.io~downward-api',
-      VOLUME,
-      'value',
-    );
-    const storm = await storming(plan, { kubelet, server, pod, file, readOnlyPort }, signal);
-    await requests.delete(resources.pods, { namespace: NAMESPACE, name: NAME });
-    await until('the pod is gone', () => pod.newest === undefined, signal);
+    ),
+  );
+  const { requests } = clients;
+  stack.defer(() => kubelet.stop());
+  await kubelet.start();
+  say(`${nodeName}: waiting for the node`);
+  const look = async () =>
+    conditionHolds(await requests.get(resources.nodes, { name: nodeName }).catch(() => undefined), 'Ready');
+  await until('the node is ready', look, signal);
+  const { metadata } = await requests.create(resources.pods, stormyPod(nodeName));
+  const pod = new PodWatch(requests, { namespace: NAMESPACE, name: NAME });
+  const stop = new AbortController();
+  const watching = pod.run(stop.signal);
+  stack.defer(async () => {
     stop.abort();
-    await watching;
-    return storm;
-  } finally {
-    stop.abort();
-    await kubelet?.stop();
-    await side.stop();
-    server.disconnect();
-  }
+    await watching.catch(() => {});
+  });
+  await until('the pod is ready', () => conditionHolds(pod.newest, 'Ready'), signal);
+  const file = join(kubelet.rootDirectory, 'pods', metadata.uid, 'volumes/kubernetes.io~downward-api', VOLUME, 'value');
+  const storm = await storming(plan, { kubelet, server, pod, file, readOnlyPort }, signal);
+  await requests.delete(resources.pods, { namespace: NAMESPACE, name: NAME });
+  await until('the pod is gone', () => pod.newest === undefined, signal);
+  stop.abort();
+  await watching;
+  return storm;
 }
 
 interface Scene {
@@ -116,7 +113,7 @@ async function storming({ seconds, nodeName, say }: StormPlan, scene: Scene, sig
   };
   pod.count();
   server.send(order);
-  const ended = newsOf(server, 'made');
+  const ended = newsOf(server, 'made', signal);
   const thirdsRssBytes: number[] = [];
   for (let third = 1; third <= 3; third++) {
     if (third === 3) await ended;
@@ -202,18 +199,19 @@ function kubeconfigOf(server: string): string {
   });
 }
 
-/** The next thing of its kind that the server says. @throws where it ends instead */
+/** The next thing of its kind that the server says. @throws where it ends instead; AbortError */
 async function newsOf<K extends 'url' | 'made'>(
   server: ChildProcess,
   kind: K,
+  signal: AbortSignal,
 ): Promise<Extract<StormNews, Record<K, unknown>>> {
-  const ended = once(server, 'exit').then(([code]) => {
+  const ended = once(server, 'exit', { signal }).then(([code]) => {
     throw new Error(`the API server in memory has ended with ${code}`);
   });
   // Whoever is not waited for any more may end as it likes.
   ended.catch(() => {});
   for (;;) {
-    const [news] = (await Promise.race([once(server, 'message'), ended])) as [StormNews];
+    const [news] = (await Promise.race([once(server, 'message', { signal }), ended])) as [StormNews];
     if (kind in news) return news as Extract<StormNews, Record<K, unknown>>;
   }
 }

@@ -1,16 +1,10 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { systemClock } from '@node-agent/async';
-import { nodeFileSystem } from '@node-agent/host';
-import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { BenchNode } from '../bench-node.ts';
 import { killContainer } from '../containers.ts';
-import { RuntimeSide } from '../runtime-side.ts';
-import { sleep, until } from '../waiting.ts';
-import { ClusterKubelet } from './cluster-kubelet.ts';
-import { ClusterPods } from './cluster-pods.ts';
+import { sleep } from '../waiting.ts';
+import type { ClusterKubelet } from './cluster-kubelet.ts';
+import type { ClusterPods } from './cluster-pods.ts';
 import type { Changes, Turn } from './figures.ts';
 import type { ClusterBenchOptions } from './options.ts';
 
@@ -34,41 +28,14 @@ const WRITERS = 16;
 
 /** Starts a kubelet with a runtime of its own, measures it, and takes both away again. */
 export async function takeTurn(plan: TurnPlan, signal: AbortSignal): Promise<Turn> {
-  const { controlPlane, nodeName, directory, program, say, profiles } = plan;
-  await mkdir(directory, { recursive: true });
-  const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
-  const kubeconfig = await controlPlane.nodeKubeconfig(nodeName);
-  const kubelet = new ClusterKubelet({
-    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, cgroupRoot: side.cgroupRoot, profiles },
-    directory: join(directory, 'k'),
-  });
-  const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
-  await using clients = new KubeClients(
-    { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
-    { connection, requests: { qps: 0, burst: 1 } },
-  );
-  const pods = new ClusterPods(clients.requests, nodeName);
-  const watching = new AbortController();
-  const watch = pods.start(watching.signal);
-  try {
-    await kubelet.start();
-    say(`${nodeName}: waiting for the node`);
-    await until('the node is ready', () => nodeIsReady(clients, nodeName, kubelet), signal);
-    return await measure(plan, kubelet, pods, side, signal);
-  } finally {
-    watching.abort();
-    await watch.catch(() => {});
-    await kubelet.stop();
-    await clients.requests.delete(resources.nodes, { name: nodeName }).catch(() => {});
-    await side.stop();
-  }
+  plan.say(`${plan.nodeName}: waiting for the node`);
+  await using node = await BenchNode.start({ ...plan, configuration: {} }, signal);
+  return await measure(plan, node, signal);
 }
 
 async function measure(
   { options, nodeName, say }: TurnPlan,
-  kubelet: ClusterKubelet,
-  pods: ClusterPods,
-  side: RuntimeSide,
+  { kubelet, pods, side }: BenchNode,
   signal: AbortSignal,
 ): Promise<Turn> {
   await sleep(SETTLE_MS, signal);
@@ -100,6 +67,8 @@ async function measure(
   const before = (await kubelet.usage()).cpuSeconds;
   const startMs = performance.now();
   const ready = Promise.all(names.map((name) => pods.ready(name)));
+  // What fails first is what is told.
+  ready.catch(() => {});
   await Promise.all(names.map((name) => pods.create(name)));
   const batchReadyMs = (await ready).map((atMs) => atMs - startMs);
   const batchCpuSeconds = (await kubelet.usage()).cpuSeconds - before;
@@ -154,10 +123,4 @@ async function changesPerSecond(
   };
   await Promise.all(Array.from({ length: writers }, worker));
   return (done * 1000) / (performance.now() - startMs);
-}
-
-async function nodeIsReady(clients: KubeClients, name: string, kubelet: ClusterKubelet): Promise<boolean> {
-  await kubelet.usage();
-  const node = await clients.requests.get(resources.nodes, { name }).catch(() => undefined);
-  return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }

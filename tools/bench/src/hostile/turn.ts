@@ -1,15 +1,7 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { systemClock } from '@node-agent/async';
-import { nodeFileSystem } from '@node-agent/host';
-import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
-import { ClusterKubelet } from '../cluster/cluster-kubelet.ts';
-import { ClusterPods, conditionHolds } from '../cluster/cluster-pods.ts';
-import { RuntimeSide } from '../runtime-side.ts';
-import { sleep, until } from '../waiting.ts';
+import { BenchNode } from '../bench-node.ts';
+import { sleep } from '../waiting.ts';
 import { type HostileKind, hostileSpec } from './kinds.ts';
 
 /** What a turn is taken with. */
@@ -41,50 +33,20 @@ const SETTLE_MS = 5000;
 
 /** Has a kubelet bear pods of each kind, one kind after another, with a runtime of its own. */
 export async function takeHostileTurn(plan: HostilePlan, signal: AbortSignal): Promise<ReadonlyMap<string, Harm>> {
-  const { controlPlane, nodeName, directory, program, say } = plan;
-  await mkdir(directory, { recursive: true });
-  const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
-  const kubeconfig = await controlPlane.nodeKubeconfig(nodeName);
-  const kubelet = new ClusterKubelet({
-    ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, cgroupRoot: side.cgroupRoot },
-    directory: join(directory, 'k'),
-  });
-  const connection = await loadKubeconfig({ fs: nodeFileSystem }, controlPlane.adminKubeconfig);
-  await using clients = new KubeClients(
-    { clock: systemClock, logger: silentLogger, metrics: noMetrics, environment: {} },
-    { connection, requests: { qps: 0, burst: 1 } },
-  );
-  const pods = new ClusterPods(clients.requests, nodeName);
-  const watching = new AbortController();
-  const watch = pods.start(watching.signal);
+  const { nodeName, say } = plan;
+  await using node = await BenchNode.start({ ...plan, configuration: {} }, signal);
   const harm = new Map<string, Harm>();
-  try {
-    await kubelet.start();
-    const isReady = async (): Promise<boolean> => {
-      await kubelet.usage();
-      const node = await clients.requests.get(resources.nodes, { name: nodeName }).catch(() => undefined);
-      return conditionHolds(node, 'Ready');
-    };
-    await until(`${nodeName} is ready`, isReady, signal);
-    for (const kind of plan.kinds) {
-      say(`${nodeName}: ${kind.name}`);
-      harm.set(kind.name, await bear(kind, nodeName, kubelet, pods, signal));
-    }
-    return harm;
-  } finally {
-    watching.abort();
-    await watch.catch(() => {});
-    await kubelet.stop();
-    await clients.requests.delete(resources.nodes, { name: nodeName }).catch(() => {});
-    await side.stop();
+  for (const kind of plan.kinds) {
+    say(`${nodeName}: ${kind.name}`);
+    harm.set(kind.name, await bear(kind, nodeName, node, signal));
   }
+  return harm;
 }
 
 async function bear(
   kind: HostileKind,
   nodeName: string,
-  kubelet: ClusterKubelet,
-  pods: ClusterPods,
+  { kubelet, pods }: BenchNode,
   signal: AbortSignal,
 ): Promise<Harm> {
   const id = kind.name.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');

@@ -82,7 +82,7 @@ export async function takePressureTurn(
       { connection, requests: { qps: 0, burst: 1 } },
     ),
   );
-  const pods = new ClusterPods(clients.requests, nodeName);
+  const pods = new ClusterPods(clients.requests, nodeName, signal);
   const watching = new AbortController();
   const watch = pods.start(watching.signal);
   stack.defer(async () => {

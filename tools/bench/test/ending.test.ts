@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ClusterPods } from '../src/cluster/cluster-pods.ts';
+
+const COMMAND = new URL('../src/command.ts', import.meta.url);
+
+/** A program whose work is this, in a directory of its own, which it tells first. */
+async function ended(
+  work: string,
+  signal?: NodeJS.Signals,
+): Promise<{ code: unknown; directory: string; error: string }> {
+  const program = `
+    import { inDirectoryOfItsOwn, runCommand } from ${JSON.stringify(COMMAND.href)};
+    const work = (directory, signal) => new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => setTimeout(() => reject(signal.reason), 50));
+      setTimeout(() => {}, 60_000).unref();
+      const alive = setInterval(() => {}, 1000);
+      signal.addEventListener('abort', () => clearInterval(alive));
+      process.stdout.write(directory + '\\n');
+      ${work}
+    });
+    runCommand(() => inDirectoryOfItsOwn('na-test-', work), (text) => process.stderr.write(text));`;
+  const args = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', '--input-type=module'];
+  const child = spawn(process.execPath, [...args, '-e', program], { timeout: 30_000 });
+  let directory = '';
+  let error = '';
+  child.stdout.on('data', (text: Buffer) => {
+    directory += text;
+    if (signal !== undefined) child.kill(signal);
+  });
+  child.stderr.on('data', (text: Buffer) => {
+    error += text;
+  });
+  const [code] = await once(child, 'close');
+  return { code, directory: directory.trim(), error };
+}
+
+test.each([
+  ['a rejection', "Promise.reject(new Error('nobody waits'));"],
+  ['an error of a stream', "setImmediate(() => process.stderr.emit('error', new Error('nobody waits')));"],
+])('%s that nobody waits for ends the work, and what it made is taken away', async (_what, work) => {
+  const { code, directory, error } = await ended(work);
+  expect(directory).toContain('na-test-');
+  expect([code, error, existsSync(directory)]).toEqual([1, 'nobody waits', false]);
+});
+
+test('what a program made is taken away when it is told to end', async () => {
+  const { code, directory, error } = await ended('', 'SIGTERM');
+  expect([code, error, existsSync(directory)]).toEqual([1, 'ended by SIGTERM', false]);
+});
+
+test('nobody waits for a pod of a node that is being ended', async () => {
+  const ending = new AbortController();
+  const client = {} as ConstructorParameters<typeof ClusterPods>[0];
+  const pods = new ClusterPods(client, 'n', ending.signal);
+  const waits = [pods.ready('a'), pods.restarted('a')];
+  ending.abort(new Error('ended by SIGTERM'));
+  for (const wait of [...waits, pods.ready('b')]) await expect(wait).rejects.toThrow('ended by SIGTERM');
+});
