@@ -1,5 +1,5 @@
 import type { ContainerConfig, PodSandboxConfig } from '@node-agent/cri-client';
-import type { Program } from './process/process.ts';
+import type { PortService, Program } from './process/process.ts';
 
 /** A line that a scripted container prints. */
 export interface ScriptedOutput {
@@ -20,6 +20,9 @@ export interface ExecResult {
   /** How long it runs, in milliseconds; 0 by default. */
   readonly durationMs?: number;
 }
+
+/** What a port of a scripted container does: says what it hears, or says `reply` to whoever has said something, or what a function does. */
+export type PortBehaviour = 'echo' | { readonly reply: string } | PortService;
 
 /** What a container does. Everything may be left out: such a container runs until it is told to stop. */
 export interface Behaviour {
@@ -44,6 +47,8 @@ export interface Behaviour {
   readonly killDelayMs?: number;
   /** Answers of commands run in it: a function of the command, or by the command line joined with spaces. */
   readonly exec?: Readonly<Record<string, ExecResult>> | ((command: readonly string[]) => ExecResult | undefined);
+  /** The ports that it serves in its pod's network, by number; another that serves one of them ends with 1. */
+  readonly ports?: Readonly<Record<string, PortBehaviour>>;
   /** What stats show while it runs. */
   readonly usage?: { readonly cpuNanoCores?: number; readonly memoryBytes?: number };
   /** The whole program, in place of all that is scripted above about its running. */
@@ -101,6 +106,7 @@ function fieldProblem(field: string, value: unknown): string | undefined {
   if (field === 'startError') return typeof value === 'string' ? undefined : 'expected a string';
   if (field === 'output') return outputProblem(value);
   if (field === 'exec') return execProblem(value);
+  if (field === 'ports') return portsProblem(value);
   if (field === 'usage') {
     return isRecord(value) && Object.entries(value).every(([key, n]) => isUsage(key, n))
       ? undefined
@@ -130,6 +136,17 @@ function execProblem(value: unknown): string | undefined {
       if (type === undefined) return `${JSON.stringify(command)}.${field}: unknown field`;
       if (typeof given !== type) return `${JSON.stringify(command)}.${field}: expected a ${type}`;
     }
+  }
+  return undefined;
+}
+
+function portsProblem(value: unknown): string | undefined {
+  if (!isRecord(value)) return 'expected an object of ports';
+  for (const [port, does] of Object.entries(value)) {
+    if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
+      return `${JSON.stringify(port)}: not a port`;
+    const isReply = isRecord(does) && typeof does.reply === 'string' && Object.keys(does).length === 1;
+    if (does !== 'echo' && !isReply) return `${JSON.stringify(port)}: expected "echo" or { reply }`;
   }
   return undefined;
 }

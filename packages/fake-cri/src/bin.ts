@@ -6,10 +6,12 @@ import { busyboxImage } from './core/image-store.ts';
 import { typicalLatencies } from './core/state.ts';
 import { FakeRuntime } from './fake-runtime.ts';
 import { FakeCriServer } from './fake-server.ts';
+import { FakeStreamingServer } from './streaming/streaming-server.ts';
 
 const USAGE = `Usage: fake-cri --listen ENDPOINT [--image NAME]... [--pod-cidr CIDR]... [--instant]
 
 A container runtime in memory that speaks CRI v1 over gRPC. Its containers run a small shell; their logs are real files.
+Exec, attach and port-forward are served on a free port of the loopback.
 
   --listen ENDPOINT   unix:///path/of/socket or tcp://host:port
   --image NAME        a local image with busybox's well-known commands (any other can be pulled)
@@ -44,6 +46,8 @@ async function main(args: readonly string[]): Promise<number> {
       },
     );
     const server = new FakeCriServer({ runtime }, { endpoint: values.listen });
+    const streaming = new FakeStreamingServer({ runtime });
+    await streaming.start();
     await server.start();
     process.stdout.write(`fake-cri listens at ${server.endpoint}\n`);
     await new Promise<void>((resolve) => {
@@ -51,6 +55,7 @@ async function main(args: readonly string[]): Promise<number> {
       process.once('SIGTERM', () => resolve());
     });
     await server.close();
+    await streaming.close();
     return 0;
   } catch (error) {
     process.stderr.write(`fake-cri: ${error instanceof Error ? error.message : String(error)}\n`);

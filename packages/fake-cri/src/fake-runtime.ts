@@ -14,6 +14,7 @@ import { IpPool } from './core/ip-pool.ts';
 import { toContainerStatus, toPodSandboxStatus } from './core/messages.ts';
 import type { RpcName } from './core/rpcs.ts';
 import { runtimeRpcs } from './core/runtime-rpcs.ts';
+import { RuntimeStreams } from './core/runtime-streams.ts';
 import { SANDBOX_IMAGE, sandboxRpcs, sandboxStopped } from './core/sandbox-rpcs.ts';
 import {
   containerState,
@@ -24,6 +25,7 @@ import {
   sandboxOf,
 } from './core/state.ts';
 import { statsRpcs } from './core/stats-rpcs.ts';
+import { StreamRequests } from './core/stream-requests.ts';
 import { FaultInjector } from './faults/injector.ts';
 import type { FakeCriFileSystem } from './process/container-files.ts';
 
@@ -55,7 +57,7 @@ export interface FakeRuntimeOptions {
   readonly unimplemented?: readonly RpcName[];
   /** How many items one message of a streaming list holds; 5000 by default, as in containerd. */
   readonly streamBatchSize?: number;
-  /** Where the URLs of exec, attach and port-forward point; `http://127.0.0.1:10350` by default. */
+  /** Where the URLs of exec, attach and port-forward point before a {@link FakeStreamingServer} is started; `http://127.0.0.1:10350` by default. */
   readonly streamingUrl?: string;
   /** `cgroupfs` by default. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
@@ -100,6 +102,8 @@ const PAUSE_IMAGE: FakeImage = { tags: [SANDBOX_IMAGE], sizeBytes: 320_000, pinn
 export class FakeRuntime extends DispatchedService {
   /** What goes wrong. */
   readonly faults: FaultInjector = new FaultInjector();
+  /** What a {@link FakeStreamingServer} serves of it. */
+  readonly streams: RuntimeStreams;
   readonly #state: RuntimeState;
   readonly #events: EventHub;
   readonly #dispatcher: Dispatcher;
@@ -137,6 +141,8 @@ export class FakeRuntime extends DispatchedService {
         ['NetworkReady', { status: true, reason: '', message: '' }],
       ]),
       streamBatchSize: options.streamBatchSize ?? 5000,
+      streamRequests: new StreamRequests(clock, random),
+      hostPorts: new Map(),
       streamingUrl: options.streamingUrl ?? 'http://127.0.0.1:10350',
       cgroupDriver: options.cgroupDriver ?? 'cgroupfs',
       version: options.version ?? '1.0.0',
@@ -150,6 +156,7 @@ export class FakeRuntime extends DispatchedService {
       },
       emit: (type, containerId, sandboxId) => this.#emit(type, containerId, sandboxId),
     };
+    this.streams = new RuntimeStreams(this.#state);
     const handlers = {
       ...runtimeRpcs(this.#state, this.#events),
       ...sandboxRpcs(this.#state),
@@ -178,6 +185,7 @@ export class FakeRuntime extends DispatchedService {
   crash(): void {
     this.#crashedAtNs = this.#state.stampNs();
     this.#dispatcher.crash();
+    this.streams.crash();
     this.#events.crash(failure('UNAVAILABLE', 'error reading from server: EOF'));
   }
 

@@ -1,9 +1,11 @@
 import { ContainerEventType, ContainerState, NamespaceMode } from '@node-agent/cri-client';
+import { portService } from '../process/behaviour-program.ts';
+import { Console, type Sink } from '../process/console.ts';
 import { FakeProcess, type ProcessSurroundings, type Program } from '../process/process.ts';
 import { signalNumber, signals } from '../process/signals.ts';
 import { failure } from './failure.ts';
 import type { Call } from './rpcs.ts';
-import { type ContainerRecord, containerState, type RuntimeState, stateName } from './state.ts';
+import { type ContainerRecord, containerState, portsOf, type RuntimeState, sandboxOf, stateName } from './state.ts';
 
 const SIGKILL = signals.SIGKILL ?? 9;
 /** The process ids that containers see; any number but 1 for one that is not the first of its namespace. */
@@ -12,21 +14,24 @@ const EXEC_PID = 20;
 
 /** Starts the container's first process and watches over it to its end. */
 export function startProcess(state: RuntimeState, container: ContainerRecord, program: Program): void {
-  const process = spawn(
-    state,
-    container,
-    program,
-    ownsPidNamespace(container) ? 1 : SHARED_NAMESPACE_PID,
-    (stream, data) => {
-      const to = container.config.tty ? 'stdout' : stream;
-      return container.log?.write(to, data) ?? Promise.resolve();
-    },
-  );
+  const { tty, stdin } = container.config;
+  const console = new Console({ tty, signal: (signal) => container.process?.signal(signal) });
+  console.listen((stream, data) => container.log?.write(stream, data) ?? Promise.resolve());
+  const pid = ownsPidNamespace(container) ? 1 : SHARED_NAMESPACE_PID;
+  const process = spawn(state, container, program, { pid, stdin, console });
   container.process = process;
+  container.console = console;
   container.startedAtNs = state.stampNs();
   container.startedMonotonicMs = state.clock.monotonic();
   state.emit(ContainerEventType.CONTAINER_STARTED_EVENT, container.id, container.sandboxId);
   void process.exited.then((exitCode) => ended(state, container, exitCode));
+  try {
+    for (const [port, does] of Object.entries(container.behaviour.ports ?? {})) {
+      process.listen(Number(port), portService(does));
+    }
+  } catch {
+    process.end(1);
+  }
 }
 
 /** Starts a further process in a running container. */
@@ -34,21 +39,23 @@ export function spawnExec(
   state: RuntimeState,
   container: ContainerRecord,
   program: Program,
-  write: ProcessSurroundings['write'],
-): FakeProcess {
-  const process = spawn(state, container, program, EXEC_PID, write);
+  { tty, stdin, sink }: { readonly tty: boolean; readonly stdin: boolean; readonly sink: Sink },
+): { readonly process: FakeProcess; readonly console: Console } {
+  const console = new Console({ tty, signal: (signal) => process.signal(signal) });
+  console.listen(sink);
+  const process = spawn(state, container, program, { pid: EXEC_PID, stdin, console });
   container.execs.add(process);
   void process.exited.then(() => container.execs.delete(process));
-  return process;
+  return { process, console };
 }
 
 function spawn(
   state: RuntimeState,
   container: ContainerRecord,
   program: Program,
-  pid: number,
-  write: ProcessSurroundings['write'],
+  { pid, stdin, console }: { readonly pid: number; readonly stdin: boolean; readonly console: Console },
 ): FakeProcess {
+  const ports = portsOf(state, sandboxOf(state, container.sandboxId, 'sandbox not found'));
   const surroundings: ProcessSurroundings = {
     clock: state.clock,
     env: container.environment,
@@ -57,8 +64,15 @@ function spawn(
     gid: container.gid,
     hostname: container.environment.get('HOSTNAME') ?? '',
     files: container.files,
-    stdin: container.config.stdin,
-    write,
+    stdin,
+    input: console.input,
+    ...(console.terminal === undefined ? {} : { terminal: console.terminal }),
+    write: (stream, data) => console.write(stream, data),
+    listen: (port, serve) => {
+      if (ports.has(port)) throw new Error(`port ${port}: address already in use`);
+      ports.set(port, serve);
+      return () => void ports.delete(port);
+    },
     signalInit: (signal) => container.process?.pid === 1 && container.process.signal(signal, true),
   };
   return new FakeProcess(surroundings, program, pid);

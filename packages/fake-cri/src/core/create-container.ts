@@ -112,6 +112,7 @@ function newRecord(state: RuntimeState, made: NewContainer): ContainerRecord {
     message: '',
     resources: updatedResources(null, config.linux?.resources ?? null),
     process: undefined,
+    console: undefined,
     log: undefined,
     starting: false,
     taskLeaked: false,

@@ -3,10 +3,10 @@ import type { OutputStream } from '../process/process.ts';
 import { signals } from '../process/signals.ts';
 import { spawnExec } from './container-life.ts';
 import { failure } from './failure.ts';
-import { newId } from './names.ts';
 import { chooseExecProgram } from './program.ts';
 import type { Handlers } from './rpcs.ts';
 import { type ContainerRecord, containerOf, containerState, type RuntimeState, sandboxOf, stateName } from './state.ts';
+import type { StreamRequest } from './stream-requests.ts';
 
 /** What ExecSync keeps of each stream, as containerd. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
@@ -21,8 +21,10 @@ export function execRpcs(state: RuntimeState): ExecHandlers {
       const program = chooseExecProgram(container, cmd);
       await call.sleep(state.latencies.execMs);
       const output: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };
-      const process = spawnExec(state, container, program, async (stream, data) => {
-        output[stream].push(data);
+      const { process } = spawnExec(state, container, program, {
+        tty: false,
+        stdin: false,
+        sink: async (stream, data) => void output[stream].push(data),
       });
       const timer = new AbortController();
       const kill = (): void => process.signal(signals.SIGKILL ?? 9);
@@ -51,22 +53,22 @@ export function execRpcs(state: RuntimeState): ExecHandlers {
       }
     },
 
-    async exec({ containerId, tty, stdin, stdout, stderr }) {
-      running(state, containerId, 'failed to find container in store');
-      checkStreams({ tty, stdin, stdout, stderr });
-      return { url: streamingUrl(state, 'exec') };
+    async exec(request) {
+      running(state, request.containerId, 'failed to find container in store');
+      checkStreams(request);
+      return { url: urlOf(state, { kind: 'exec', request }) };
     },
 
-    async attach({ containerId, tty, stdin, stdout, stderr }) {
-      running(state, containerId, 'failed to find container in store');
-      checkStreams({ tty, stdin, stdout, stderr });
-      return { url: streamingUrl(state, 'attach') };
+    async attach(request) {
+      running(state, request.containerId, 'failed to find container in store');
+      checkStreams(request);
+      return { url: urlOf(state, { kind: 'attach', request }) };
     },
 
-    async portForward({ podSandboxId }) {
-      const sandbox = sandboxOf(state, podSandboxId, 'failed to find sandbox');
+    async portForward(request) {
+      const sandbox = sandboxOf(state, request.podSandboxId, 'failed to find sandbox');
       if (!sandbox.ready) throw failure('UNKNOWN', `sandbox container "${sandbox.id}" is not running`);
-      return { url: streamingUrl(state, 'portforward') };
+      return { url: urlOf(state, { kind: 'portforward', request }) };
     },
   };
 }
@@ -87,8 +89,8 @@ function checkStreams(streams: { tty: boolean; stdin: boolean; stdout: boolean; 
   }
 }
 
-function streamingUrl(state: RuntimeState, kind: 'exec' | 'attach' | 'portforward'): string {
-  return `${state.streamingUrl}/${kind}/${newId(state.random).slice(0, 8)}`;
+function urlOf(state: RuntimeState, asked: StreamRequest): string {
+  return `${state.streamingUrl}/${asked.kind}/${state.streamRequests.insert(asked)}`;
 }
 
 function capped(pieces: readonly Uint8Array[]): Uint8Array {

@@ -70,6 +70,7 @@ export function sandboxRpcs(state: RuntimeState): SandboxHandlers {
         createdAtNs,
         ips,
         ready: true,
+        ports: new Map(),
         overhead: null,
         resources: null,
       });

@@ -9,13 +9,15 @@ import {
   type PodSandboxMetadata,
 } from '@node-agent/cri-client';
 import type { Behaviour, Script } from '../behaviour.ts';
+import type { Console } from '../process/console.ts';
 import type { ContainerFiles, FakeCriFileSystem } from '../process/container-files.ts';
-import type { FakeProcess } from '../process/process.ts';
+import type { FakeProcess, PortService } from '../process/process.ts';
 import { failure } from './failure.ts';
 import type { ImageStore } from './image-store.ts';
 import type { IpPool } from './ip-pool.ts';
 import type { LogFile } from './log-file.ts';
 import { findById } from './names.ts';
+import type { StreamRequests } from './stream-requests.ts';
 
 /** How long what takes, in milliseconds of the runtime's clock. */
 export interface Latencies {
@@ -64,6 +66,8 @@ export interface SandboxRecord {
   ready: boolean;
   /** Emptied when the network is torn down. */
   ips: readonly string[];
+  /** What its processes serve, by port; those of the host's network are the host's. */
+  readonly ports: Map<number, PortService>;
   overhead: LinuxContainerResources | null;
   resources: LinuxContainerResources | null;
 }
@@ -98,6 +102,8 @@ export interface ContainerRecord {
   message: string;
   resources: LinuxContainerResources | null;
   process: FakeProcess | undefined;
+  /** From its start on. */
+  console: Console | undefined;
   log: LogFile | undefined;
   starting: boolean;
   removing: boolean;
@@ -126,7 +132,10 @@ export interface RuntimeState {
   readonly containerNames: Map<string, string>;
   readonly conditions: Map<string, { status: boolean; reason: string; message: string }>;
   readonly streamBatchSize: number;
-  readonly streamingUrl: string;
+  readonly streamRequests: StreamRequests;
+  readonly hostPorts: Map<number, PortService>;
+  /** Where streams are served. */
+  streamingUrl: string;
   readonly cgroupDriver: 'systemd' | 'cgroupfs';
   readonly version: string;
   readonly leaksBrokenStart: () => boolean;
@@ -166,4 +175,9 @@ export function stateName(state: ContainerState): string {
 
 export function usesHostNetwork(config: PodSandboxConfig): boolean {
   return config.linux?.securityContext?.namespaceOptions?.network === NamespaceMode.NODE;
+}
+
+/** What is served in the network of a sandbox. */
+export function portsOf(state: RuntimeState, sandbox: SandboxRecord): Map<number, PortService> {
+  return usesHostNetwork(sandbox.config) ? state.hostPorts : sandbox.ports;
 }

@@ -1,5 +1,6 @@
-import type { Behaviour, ExecResult } from '../behaviour.ts';
-import type { OutputStream, ProcessContext, Program } from './process.ts';
+import type { Behaviour, ExecResult, PortBehaviour } from '../behaviour.ts';
+import { echoService } from '../shell/input-commands.ts';
+import type { OutputStream, PortService, ProcessContext, Program } from './process.ts';
 import { signals } from './signals.ts';
 
 /** The program of a scripted container: prints, waits for its end or for SIGTERM. */
@@ -58,6 +59,16 @@ export function scriptedExec(behaviour: Behaviour, command: readonly string[]): 
   const { exec } = behaviour;
   const result = typeof exec === 'function' ? exec(command) : exec?.[command.join(' ')];
   return result && execProgram(result);
+}
+
+/** What a scripted port does with each connection. */
+export function portService(does: PortBehaviour): PortService {
+  if (does === 'echo') return echoService;
+  if (typeof does === 'function') return does;
+  return (connection) => {
+    connection.on('error', () => {});
+    connection.once('data', () => connection.end(does.reply));
+  };
 }
 
 function execProgram(result: ExecResult): Program {

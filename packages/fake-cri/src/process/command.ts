@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { builtins } from '../shell/builtins.ts';
-import { Shell } from '../shell/shell.ts';
+import { interactiveShell } from '../shell/interactive.ts';
+import { bytesOf, type Output, Shell } from '../shell/shell.ts';
 import type { ProcessContext, Program } from './process.ts';
 
 const SHELLS = new Set(['sh', 'ash', 'bash']);
@@ -16,7 +17,7 @@ export function commandProgram(argv: readonly string[]): Program | undefined {
   if (SHELLS.has(name)) return shellProgram(args);
   const command = builtins.get(name);
   // What only a shell can do is not a program.
-  if (command === undefined || ['exit', 'cd', 'break', 'continue', 'trap', 'wait', ':'].includes(name))
+  if (command === undefined || ['exit', 'cd', 'break', 'continue', 'trap', 'wait', 'read', ':'].includes(name))
     return undefined;
   return async (process) => {
     const shell = new Shell(process);
@@ -34,10 +35,7 @@ function shellProgram(args: readonly string[]): Program {
       return 2;
     }
     const script = rest[0];
-    if (script === undefined) {
-      // An interactive shell reads its input until that is closed; nothing is ever typed here.
-      return process.stdin ? process.forever() : 0;
-    }
+    if (script === undefined) return interactiveShell(new Shell(process), output);
     const isText = flags.includes('c');
     const shell = new Shell(process, isText ? rest.slice(1) : rest);
     shell.exitOnError = flags.includes('e');
@@ -51,6 +49,6 @@ function shellProgram(args: readonly string[]): Program {
   };
 }
 
-function writer(process: ProcessContext): (stream: 'stdout' | 'stderr', text: string) => Promise<void> {
-  return (stream, text) => process.write(stream, new TextEncoder().encode(text));
+function writer(process: ProcessContext): Output {
+  return (stream, text) => process.write(stream, bytesOf(text));
 }

@@ -1,6 +1,9 @@
+import type { Duplex } from 'node:stream';
 import { type Clock, sleep } from '@node-agent/async';
 import type { FilesOfContainer } from './container-files.ts';
+import { Pipe } from './pipe.ts';
 import { signals } from './signals.ts';
+import type { TerminalSize } from './terminal.ts';
 
 /** Where a process writes to. */
 export type OutputStream = 'stdout' | 'stderr';
@@ -16,14 +19,23 @@ export interface ProcessSurroundings {
   readonly files: FilesOfContainer;
   /** Whether standard input is open: a shell without a script waits on it. */
   readonly stdin: boolean;
+  /** What comes in; nothing ever does where absent. */
+  readonly input?: Pipe;
+  /** Its terminal's size, as it is now; absent where it has no terminal. */
+  readonly terminal?: { readonly size: TerminalSize };
+  /** Serves a port of the pod; the function that it returns ends that. @throws where another process serves it */
+  listen?(port: number, serve: PortService): () => void;
   /** Takes output; resolves when it is written, so that a chatty program is held back. */
   write(stream: OutputStream, data: Uint8Array): Promise<void>;
   /** Sends a signal to the container's first process, as `kill -TERM 1` inside of it does. */
   signalInit(signal: number): void;
 }
 
+/** What a connection to a port of a fake pod meets: it reads what is said, answers, and ends or destroys it. */
+export type PortService = (connection: Duplex) => void;
+
 /** What a {@link Program} may use. */
-export interface ProcessContext extends ProcessSurroundings {
+export interface ProcessContext extends Omit<ProcessSurroundings, 'input' | 'listen'> {
   /** 1 for the container's first process. */
   readonly pid: number;
   /** Lets time pass. @throws when the process is killed meanwhile; do not catch it */
@@ -34,6 +46,12 @@ export interface ProcessContext extends ProcessSurroundings {
   pause(): Promise<void>;
   /** From now on the signal is ignored, handled (see `takeSignal`) or has its default action. */
   setDisposition(signal: number, disposition: 'ignore' | 'handle' | 'default'): void;
+  /** What came in on standard input, as soon as there is something; `undefined` at its end. @throws as `sleep` */
+  readInput(): Promise<Uint8Array | undefined>;
+  /** Gives back what was read and not used. */
+  unreadInput(rest: Uint8Array): void;
+  /** Serves a port of the pod until the process ends. @throws Error where another process serves it */
+  listen(port: number, serve: PortService): void;
   /** The oldest handled signal that has not been taken yet. */
   takeSignal(): number | undefined;
 }
@@ -59,12 +77,15 @@ export class FakeProcess implements ProcessContext {
   readonly hostname: string;
   readonly files: FilesOfContainer;
   readonly stdin: boolean;
+  readonly terminal?: { readonly size: TerminalSize };
   readonly #surroundings: ProcessSurroundings;
+  readonly #input: Pipe;
   readonly #death = new AbortController();
   readonly #exit = Promise.withResolvers<number>();
   readonly #dispositions = new Map<number, 'ignore' | 'handle'>();
   readonly #pending: number[] = [];
   readonly #waiters = new Set<() => void>();
+  readonly #listening: (() => void)[] = [];
 
   /**
    * @param pid 1 makes it the first process of its PID namespace
@@ -80,6 +101,9 @@ export class FakeProcess implements ProcessContext {
     this.hostname = surroundings.hostname;
     this.files = surroundings.files;
     this.stdin = surroundings.stdin;
+    if (surroundings.terminal !== undefined) this.terminal = surroundings.terminal;
+    this.#input = surroundings.input ?? new Pipe();
+    if (!this.stdin) this.#input.end();
     this.#run(program);
   }
 
@@ -101,7 +125,8 @@ export class FakeProcess implements ProcessContext {
       return;
     }
     const disposition = this.#dispositions.get(signal);
-    if (disposition === 'ignore' || signal === 0 || signal === signals.SIGWINCH) return;
+    if (disposition === 'ignore' || signal === 0) return;
+    if (disposition === undefined && signal === signals.SIGWINCH) return;
     if (disposition === 'handle') {
       this.#pending.push(signal);
       for (const wake of [...this.#waiters]) wake();
@@ -112,6 +137,8 @@ export class FakeProcess implements ProcessContext {
   end(exitCode: number): void {
     if (!this.alive) return;
     this.#death.abort(new Killed());
+    this.#input.close();
+    for (const stop of this.#listening.splice(0)) stop();
     this.#exit.resolve(exitCode);
   }
 
@@ -122,6 +149,20 @@ export class FakeProcess implements ProcessContext {
 
   signalInit(signal: number): void {
     this.#surroundings.signalInit(signal);
+  }
+
+  readInput(): Promise<Uint8Array | undefined> {
+    return this.#input.read(this.#death.signal);
+  }
+
+  unreadInput(rest: Uint8Array): void {
+    this.#input.unread(rest);
+  }
+
+  listen(port: number, serve: PortService): void {
+    this.#death.signal.throwIfAborted();
+    const stop = this.#surroundings.listen?.(port, serve);
+    if (stop !== undefined) this.#listening.push(stop);
   }
 
   sleep(ms: number): Promise<void> {

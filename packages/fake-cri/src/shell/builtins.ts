@@ -1,6 +1,7 @@
 import { signalNumber } from '../process/signals.ts';
 import { LoopJump, ShellExit } from './control.ts';
 import { fileCommands } from './file-commands.ts';
+import { inputCommands } from './input-commands.ts';
 import type { Output, Shell } from './shell.ts';
 import { testCommand } from './test-command.ts';
 
@@ -220,4 +221,5 @@ export const builtins: ReadonlyMap<string, ShellCommand> = new Map<string, Shell
   ['test', testCommand],
   ['[', testCommand],
   ...fileCommands,
+  ...inputCommands,
 ]);

@@ -2,9 +2,15 @@ import type { ShellCommand } from './builtins.ts';
 
 const cat: ShellCommand = async (args, { shell, output }) => {
   let status = 0;
-  for (const path of args) {
+  for (const path of args.length === 0 ? ['-'] : args) {
+    if (path === '-') {
+      for (let data = await shell.process.readInput(); data !== undefined; data = await shell.process.readInput()) {
+        await output('stdout', data);
+      }
+      continue;
+    }
     try {
-      await output('stdout', new TextDecoder().decode(await shell.process.files.read(shell.resolve(path))));
+      await output('stdout', await shell.process.files.read(shell.resolve(path)));
     } catch (error) {
       await output('stderr', complaint('cat', path, error));
       status = 1;

@@ -7,7 +7,7 @@ import { parseShell } from './parser.ts';
 import { type Command, type Redirect, ShellSyntaxError, type Word } from './syntax.ts';
 
 /** Where a command of the shell writes. */
-export type Output = (stream: OutputStream, text: string) => Promise<void>;
+export type Output = (stream: OutputStream, text: string | Uint8Array) => Promise<void>;
 
 /** What a command costs, and after how many of them the time passes: a loop without `sleep` must not stop the clock. */
 const COMMAND_COST_MS = 0.1;
@@ -220,7 +220,7 @@ export class Shell {
   }
 
   async #redirected(redirects: readonly Redirect[], output: Output): Promise<Output> {
-    let targets: Record<OutputStream, (text: string) => Promise<void>> = {
+    let targets: Record<OutputStream, (text: string | Uint8Array) => Promise<void>> = {
       stdout: (text) => output('stdout', text),
       stderr: (text) => output('stderr', text),
     };
@@ -236,8 +236,7 @@ export class Shell {
       }
       // The file is there, and empty, even where nothing is written.
       await this.process.files.write(path, new Uint8Array(), to.append);
-      const write = (text: string): Promise<void> =>
-        this.process.files.write(path, new TextEncoder().encode(text), true);
+      const write = (text: string | Uint8Array): Promise<void> => this.process.files.write(path, bytesOf(text), true);
       targets = { ...targets, [from]: write };
     }
     return (stream, text) => targets[stream](text);
@@ -269,12 +268,12 @@ export class Shell {
   }
 
   async #capture(body: Command): Promise<string> {
-    let captured = '';
+    const captured: Uint8Array[] = [];
     this.status = await this.#subshell(body, async (stream, text) => {
-      if (stream === 'stdout') captured += text;
-      else await this.process.write('stderr', new TextEncoder().encode(text));
+      if (stream === 'stdout') captured.push(bytesOf(text));
+      else await this.process.write('stderr', bytesOf(text));
     });
-    return captured.replace(/\n+$/, '');
+    return new TextDecoder().decode(Buffer.concat(captured)).replace(/\n+$/, '');
   }
 
   #parameter(name: string): string {
@@ -287,4 +286,9 @@ export class Shell {
     if (name === 'PWD') return this.workingDir;
     return this.variables.get(name) ?? '';
   }
+}
+
+/** What is written, as bytes. */
+export function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === 'string' ? new TextEncoder().encode(text) : text;
 }

@@ -1,22 +1,28 @@
 import { systemClock, systemRandom } from '@node-agent/async';
 import { busyboxImage, FakeCriServer, FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
+import { FakeStreamingServer } from '@node-agent/fake-cri/streaming';
 import { nodeFileSystem } from '@node-agent/host';
 import type { NodeRuntime } from './node-runtime.ts';
 
 const IMAGE = 'node-agent.local/busybox:1';
 
-/** A runtime in this process' memory, over a real socket: its containers run a small shell, and log to real files. */
+/** A runtime in this process' memory, over a real socket: its containers run a small shell, log to real files, and can be entered. */
 export async function startFakeRuntime(socket: string): Promise<NodeRuntime> {
   const runtime = new FakeRuntime(
     { clock: systemClock, random: systemRandom, fs: nodeFileSystem },
     { images: [busyboxImage(IMAGE)], latencies: typicalLatencies },
   );
   const server = new FakeCriServer({ runtime }, { endpoint: `unix://${socket}` });
+  const streaming = new FakeStreamingServer({ runtime });
+  await streaming.start();
   await server.start();
   return {
     endpoint: server.endpoint,
     image: { name: IMAGE, pullPolicy: 'Never' },
     lookAround: [],
-    end: () => server.close(),
+    end: async () => {
+      await server.close();
+      await streaming.close();
+    },
   };
 }

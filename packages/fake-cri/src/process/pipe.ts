@@ -1,0 +1,75 @@
+/** What a pipe of Linux holds. */
+const CAPACITY_BYTES = 64 * 1024;
+
+/** Bytes from one end to the other, as through a pipe: whoever writes waits while it is full. */
+export class Pipe {
+  readonly #pieces: Uint8Array[] = [];
+  readonly #readers: (() => void)[] = [];
+  readonly #writers: (() => void)[] = [];
+  #size = 0;
+  #ended = false;
+  #closed = false;
+
+  /** Resolves when there is room for more; what is written after the end, or to nobody, is dropped. */
+  write(data: Uint8Array): Promise<void> {
+    if (this.#ended || this.#closed || data.length === 0) return Promise.resolve();
+    this.#pieces.push(data);
+    this.#size += data.length;
+    wake(this.#readers);
+    if (this.#size < CAPACITY_BYTES) return Promise.resolve();
+    return new Promise((resolve) => void this.#writers.push(resolve));
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    this.#ended = true;
+    wake(this.#readers);
+    wake(this.#writers);
+  }
+
+  /** Nobody reads any more. */
+  close(): void {
+    this.#closed = true;
+    this.#pieces.length = 0;
+    this.#size = 0;
+    wake(this.#writers);
+    wake(this.#readers);
+  }
+
+  /** What there is, as soon as there is something; `undefined` at the end. @throws the signal's reason */
+  async read(signal: AbortSignal): Promise<Uint8Array | undefined> {
+    for (;;) {
+      signal.throwIfAborted();
+      const piece = this.#pieces.shift();
+      if (piece !== undefined) {
+        this.#size -= piece.length;
+        if (this.#size < CAPACITY_BYTES) wake(this.#writers);
+        return piece;
+      }
+      if (this.#ended || this.#closed) return undefined;
+      await this.#something(signal);
+    }
+  }
+
+  /** Gives back what was read and not used. */
+  unread(rest: Uint8Array): void {
+    if (rest.length === 0 || this.#closed) return;
+    this.#pieces.unshift(rest);
+    this.#size += rest.length;
+  }
+
+  #something(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        signal.removeEventListener('abort', settle);
+        resolve();
+      };
+      signal.addEventListener('abort', settle, { once: true });
+      this.#readers.push(settle);
+    });
+  }
+}
+
+function wake(waiting: (() => void)[]): void {
+  for (const each of waiting.splice(0)) each();
+}

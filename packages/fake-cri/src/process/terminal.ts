@@ -1,0 +1,84 @@
+import type { Pipe } from './pipe.ts';
+import { signals } from './signals.ts';
+
+/** Columns and rows of a terminal. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** What a terminal is between. */
+export interface TerminalEnds {
+  /** What the process reads. */
+  readonly input: Pipe;
+  /** What is shown. */
+  show(data: Uint8Array): Promise<void>;
+  /** To the processes in the foreground. */
+  signal(signal: number): void;
+}
+
+const CONTROL: Readonly<Record<number, string>> = { 3: 'SIGINT', 28: 'SIGQUIT' };
+const [BACKSPACE, DELETE, END_OF_INPUT, RETURN, NEWLINE] = [8, 127, 4, 13, 10];
+
+/** A terminal in canonical mode, as Linux makes one: it shows what is typed, hands it on line by line, and ends lines with CR LF. */
+export class Terminal {
+  readonly #ends: TerminalEnds;
+  #line: number[] = [];
+  #size: TerminalSize = { columns: 0, rows: 0 };
+
+  constructor(ends: TerminalEnds) {
+    this.#ends = ends;
+  }
+
+  /** 0 by 0 before it is told. */
+  get size(): TerminalSize {
+    return this.#size;
+  }
+
+  /** Sizes without an extent are not taken, as by containerd. */
+  resize(size: TerminalSize): void {
+    if (size.columns < 1 || size.rows < 1) return;
+    const isAnother = size.columns !== this.#size.columns || size.rows !== this.#size.rows;
+    this.#size = size;
+    if (isAnother) this.#ends.signal(signals.SIGWINCH ?? 28);
+  }
+
+  /** What is typed. */
+  async type(data: Uint8Array): Promise<void> {
+    for (const typed of data) {
+      const key = typed === RETURN ? NEWLINE : typed;
+      const signal = CONTROL[key];
+      if (signal !== undefined) {
+        this.#line = [];
+        await this.show(Buffer.from(`^${String.fromCharCode(key + 64)}`));
+        this.#ends.signal(signals[signal] ?? 2);
+      } else if (key === END_OF_INPUT) {
+        if (this.#line.length === 0) this.#ends.input.end();
+        else await this.#handOn();
+      } else if (key === BACKSPACE || key === DELETE) {
+        if (this.#line.pop() !== undefined) await this.show(Buffer.from('\b \b'));
+      } else {
+        this.#line.push(key);
+        await this.show(Buffer.of(key));
+        if (key === NEWLINE) await this.#handOn();
+      }
+    }
+  }
+
+  /** What is written to it. */
+  show(data: Uint8Array): Promise<void> {
+    if (!data.includes(NEWLINE)) return this.#ends.show(data);
+    const shown: number[] = [];
+    for (const byte of data) {
+      if (byte === NEWLINE) shown.push(RETURN);
+      shown.push(byte);
+    }
+    return this.#ends.show(Uint8Array.from(shown));
+  }
+
+  #handOn(): Promise<void> {
+    const line = Uint8Array.from(this.#line);
+    this.#line = [];
+    return this.#ends.input.write(line);
+  }
+}

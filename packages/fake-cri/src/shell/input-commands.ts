@@ -1,0 +1,81 @@
+import type { Duplex } from 'node:stream';
+import type { ShellCommand } from './builtins.ts';
+import type { Shell } from './shell.ts';
+
+/** A line of standard input without its newline; `undefined` where there is none. What comes after it stays there. */
+export async function readLine({ process }: Shell): Promise<string | undefined> {
+  const pieces: Uint8Array[] = [];
+  for (;;) {
+    const piece = await process.readInput();
+    if (piece === undefined) return pieces.length === 0 ? undefined : Buffer.concat(pieces).toString();
+    const end = piece.indexOf(10);
+    if (end < 0) {
+      pieces.push(piece);
+      continue;
+    }
+    process.unreadInput(piece.subarray(end + 1));
+    return Buffer.concat([...pieces, piece.subarray(0, end)]).toString();
+  }
+}
+
+const read: ShellCommand = async (args, { shell }) => {
+  const names = args.filter((arg) => arg !== '-r');
+  const line = await readLine(shell);
+  const values = (line ?? '').split(/\s+/).filter((value) => value !== '');
+  for (const [index, name] of names.entries()) {
+    const isLast = index === names.length - 1;
+    shell.variables.set(name, isLast ? values.slice(index).join(' ') : (values[index] ?? ''));
+  }
+  return line === undefined ? 1 : 0;
+};
+
+const stty: ShellCommand = async (args, { shell, output }) => {
+  const { terminal } = shell.process;
+  if (terminal === undefined) {
+    await output('stderr', 'stty: standard input: Inappropriate ioctl for device\n');
+    return 1;
+  }
+  if (args[0] !== 'size') {
+    await output('stderr', `stty: ${args.join(' ')}: only "size" is there\n`);
+    return 1;
+  }
+  await output('stdout', `${terminal.size.rows} ${terminal.size.columns}\n`);
+  return 0;
+};
+
+const tty: ShellCommand = async (_args, { shell, output }) => {
+  const has = shell.process.terminal !== undefined;
+  await output('stdout', has ? '/dev/pts/0\n' : 'not a tty\n');
+  return has ? 0 : 1;
+};
+
+/** `nc -ll -p PORT -e cat`, as busybox has it: says to each connection what it has heard from it. */
+const netcat: ShellCommand = async (args, { shell, output }) => {
+  const [mode, flag, port, execute, program, ...more] = args;
+  const asked = `${mode} ${flag} ${execute} ${program}`;
+  if (asked !== '-ll -p -e cat' || !/^\d{1,5}$/.test(port ?? '') || more.length > 0) {
+    await output('stderr', 'nc: only "nc -ll -p PORT -e cat" is there\n');
+    return 1;
+  }
+  try {
+    shell.process.listen(Number(port), echoService);
+  } catch {
+    await output('stderr', 'nc: bind: Address already in use\n');
+    return 1;
+  }
+  return shell.process.forever();
+};
+
+/** Says what it hears, and ends when it has heard the end. */
+export function echoService(connection: Duplex): void {
+  connection.on('error', () => {});
+  connection.pipe(connection);
+}
+
+/** The commands that read standard input, look at the terminal or serve a port. */
+export const inputCommands: readonly (readonly [string, ShellCommand])[] = [
+  ['read', read],
+  ['stty', stty],
+  ['tty', tty],
+  ['nc', netcat],
+];

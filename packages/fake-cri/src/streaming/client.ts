@@ -1,0 +1,201 @@
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { type RequestOptions, request as secureRequest } from 'node:https';
+import type { Duplex, Readable, Writable } from 'node:stream';
+import { WebSocket } from 'ws';
+import type { TerminalSize } from '../process/terminal.ts';
+import { SpdyConnection } from '../spdy/connection.ts';
+import { Channels } from './channels.ts';
+import {
+  COMMAND_CHANNELS,
+  channels as numbers,
+  PROTOCOL_HEADER,
+  streamHeaders,
+  tellsExitCode,
+  tellsSize,
+} from './protocols.ts';
+import type { StreamStatus } from './stream-status.ts';
+
+/** Whoever was asked did not change the protocol. */
+export class StreamRefused extends Error {
+  override readonly name = 'StreamRefused';
+  readonly status: number;
+  readonly body: string;
+
+  constructor(status: number, body: string) {
+    super(`refused with ${status}: ${body}`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** How a client asks, beside the URL. */
+export interface StreamClientOptions extends Pick<RequestOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'> {
+  /** The best first. */
+  readonly protocols: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Which streams of a command there are. */
+export interface CommandStreamsWanted {
+  readonly stdin?: boolean;
+  readonly stdout?: boolean;
+  readonly stderr?: boolean;
+  readonly tty?: boolean;
+}
+
+/** A command that runs elsewhere. */
+export interface RemoteCommand {
+  /** The protocol that was agreed on. */
+  readonly protocol: string;
+  readonly stdin: Writable | undefined;
+  readonly stdout: Readable | undefined;
+  readonly stderr: Readable | undefined;
+  resize(size: TerminalSize): void;
+  /** How it ended; words without a status are a failure's. @throws where the connection ended before that was told */
+  readonly outcome: Promise<StreamStatus>;
+  /** Resolves when the connection is gone. */
+  readonly closed: Promise<void>;
+  /** Breaks off. */
+  destroy(): void;
+}
+
+/** A connection to a port, and what is said to be wrong with it. */
+export interface RemotePort {
+  readonly data: Duplex;
+  readonly error: Readable;
+}
+
+/** Ports that are served elsewhere, over one connection. */
+export interface RemotePorts {
+  connect(port: number): Promise<RemotePort>;
+  readonly closed: Promise<void>;
+  destroy(): void;
+}
+
+/** Runs or joins a command over SPDY/3.1, as the API server and older clients do. @throws StreamRefused; what broke the connection */
+export async function commandOverSpdy(
+  url: string,
+  wanted: CommandStreamsWanted,
+  options: StreamClientOptions,
+): Promise<RemoteCommand> {
+  const { socket, head, response } = await upgraded(url, options);
+  const connection = new SpdyConnection(socket, { role: 'client', head });
+  const protocol = String(response.headers[PROTOCOL_HEADER.toLowerCase()] ?? '');
+  const open = (type: string) => connection.open({ [streamHeaders.type]: type });
+  const resizes = wanted.tty === true && tellsSize(protocol);
+  const [error, stdin, stdout, stderr, resize] = await Promise.all([
+    open('error'),
+    wanted.stdin ? open('stdin') : undefined,
+    wanted.stdout ? open('stdout') : undefined,
+    wanted.stderr ? open('stderr') : undefined,
+    resizes ? open('resize') : undefined,
+  ]);
+  // Nothing is said on these: kubectl's client ends them too.
+  for (const stream of [error, stdout, stderr]) stream?.end();
+  return {
+    ...{ protocol, stdin, stdout, stderr, closed: connection.closed },
+    resize: (size) => void resize?.write(sizeText(size)),
+    outcome: outcomeOf(error, protocol),
+    destroy: () => connection.destroy(),
+  };
+}
+
+/** Runs or joins a command over WebSocket. @throws StreamRefused; what broke the connection */
+export async function commandOverWebSocket(
+  url: string,
+  wanted: CommandStreamsWanted,
+  options: StreamClientOptions,
+): Promise<RemoteCommand> {
+  const { socket, closed, channels } = await webSocket(url, options);
+  const { protocol } = socket;
+  return {
+    ...{ protocol, closed },
+    stdin: wanted.stdin ? channels.channel(numbers.stdin) : undefined,
+    stdout: wanted.stdout ? channels.channel(numbers.stdout) : undefined,
+    stderr: wanted.stderr ? channels.channel(numbers.stderr) : undefined,
+    resize: (size) => void channels.channel(numbers.resize).write(sizeText(size)),
+    outcome: outcomeOf(channels.channel(numbers.error), protocol),
+    destroy: () => socket.terminate(),
+  };
+}
+
+/** Reaches ports over SPDY/3.1. @throws StreamRefused; what broke the connection */
+export async function portsOverSpdy(url: string, options: StreamClientOptions): Promise<RemotePorts> {
+  const { socket, head } = await upgraded(url, options);
+  const connection = new SpdyConnection(socket, { role: 'client', head });
+  let requests = 0;
+  return {
+    async connect(port) {
+      const headers = { [streamHeaders.port]: String(port), [streamHeaders.requestId]: String(requests++) };
+      const error = await connection.open({ ...headers, [streamHeaders.type]: 'error' });
+      error.end();
+      return { error, data: await connection.open({ ...headers, [streamHeaders.type]: 'data' }) };
+    },
+    closed: connection.closed,
+    destroy: () => connection.destroy(),
+  };
+}
+
+async function webSocket(url: string, { protocols, ...options }: StreamClientOptions) {
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], { ...options, perMessageDeflate: false });
+  const channels = Promise.withResolvers<Channels>();
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+  socket.on('error', channels.reject);
+  // The first messages may come with the answer: the channels are there before they are read.
+  socket.on('open', () => channels.resolve(new Channels(socket, socket.protocol, COMMAND_CHANNELS)));
+  socket.on('unexpected-response', (request, response) => {
+    bodyOf(response)
+      .then((body) => channels.reject(new StreamRefused(response.statusCode ?? 0, body)), channels.reject)
+      .finally(() => request.destroy());
+  });
+  return { socket, closed, channels: await channels.promise };
+}
+
+interface Upgraded {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly response: IncomingMessage;
+}
+
+function upgraded(url: string, { protocols, headers = {}, ...options }: StreamClientOptions): Promise<Upgraded> {
+  return new Promise((resolve, reject) => {
+    const asked = (url.startsWith('https:') ? secureRequest : plainRequest)(url, {
+      ...{ ...options, method: 'POST', agent: false },
+      headers: {
+        ...headers,
+        Connection: 'Upgrade',
+        Upgrade: 'SPDY/3.1',
+        [PROTOCOL_HEADER]: [...protocols],
+        'Content-Length': '0',
+      },
+    });
+    asked.on('error', reject);
+    asked.on('upgrade', (response, socket, head) => resolve({ response, socket, head }));
+    asked.on('response', (response) => {
+      bodyOf(response).then((body) => reject(new StreamRefused(response.statusCode ?? 0, body)), reject);
+    });
+    asked.end();
+  });
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const piece of response.setEncoding('utf8')) body += piece;
+  return body;
+}
+
+function outcomeOf(error: Readable, protocol: string): Promise<StreamStatus> {
+  const outcome = (async (): Promise<StreamStatus> => {
+    let text = '';
+    for await (const piece of error) text += Buffer.from(piece).toString();
+    if (!tellsExitCode(protocol)) return text === '' ? { status: 'Success' } : { status: 'Failure', message: text };
+    if (text === '') throw new Error('the connection ended before the outcome was told');
+    return JSON.parse(text);
+  })();
+  outcome.catch(() => {});
+  return outcome;
+}
+
+function sizeText({ columns, rows }: TerminalSize): string {
+  return `${JSON.stringify({ Width: columns, Height: rows })}\n`;
+}

@@ -1,0 +1,367 @@
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { systemClock } from '@node-agent/async';
+import type { ContainerConfig, Init } from '@node-agent/cri-client';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { busyboxImage, FakeRuntime } from '../src/index.ts';
+import {
+  type CommandStreamsWanted,
+  commandOverSpdy,
+  commandOverWebSocket,
+  exitCodeOf,
+  FakeStreamingServer,
+  type FakeStreamingServerOptions,
+  portsOverSpdy,
+  type RemoteCommand,
+} from '../src/streaming/index.ts';
+import { containerConfig, LOGS, readText, sandboxConfig } from './support.ts';
+
+let fs: MemoryFileSystem;
+let runtime: FakeRuntime;
+let server: FakeStreamingServer;
+
+async function serve(options: FakeStreamingServerOptions = {}): Promise<void> {
+  fs = new MemoryFileSystem({ clock: systemClock });
+  await fs.mkdir(LOGS);
+  runtime = new FakeRuntime({ fs }, { images: [busyboxImage()] });
+  server = new FakeStreamingServer({ runtime }, options);
+  await server.start();
+}
+
+beforeEach(() => serve());
+afterEach(async () => {
+  await server.close();
+  await vi.waitFor(() => expect(server.connections).toBe(0));
+});
+
+async function pod(command: readonly string[], overrides: Init<ContainerConfig> = {}) {
+  const config = sandboxConfig();
+  const { podSandboxId } = await runtime.runPodSandbox({ config });
+  const made = { podSandboxId, config: containerConfig(command, overrides), sandboxConfig: config };
+  const { containerId } = await runtime.createContainer(made);
+  await runtime.startContainer({ containerId });
+  return { podSandboxId, containerId };
+}
+
+const WAYS = [
+  ['SPDY', commandOverSpdy, ['v4.channel.k8s.io']],
+  ['SPDY without statuses', commandOverSpdy, ['v3.channel.k8s.io']],
+  ['WebSocket', commandOverWebSocket, ['v4.channel.k8s.io']],
+  ['WebSocket in base64', commandOverWebSocket, ['v4.base64.channel.k8s.io']],
+] as const;
+
+type Way = (typeof WAYS)[number][1];
+
+async function exec(
+  way: Way,
+  protocols: readonly string[],
+  cmd: readonly string[],
+  wanted: CommandStreamsWanted = { stdout: true, stderr: true },
+  containerId?: string,
+): Promise<RemoteCommand> {
+  const id = containerId ?? (await pod(['sleep', 'infinity'])).containerId;
+  const { url } = await runtime.exec({ containerId: id, cmd: [...cmd], ...wanted });
+  return way(url, wanted, { protocols });
+}
+
+describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
+  it('tells output, errors and the exit code apart', async () => {
+    const command = await exec(way, protocols, ['sh', '-c', 'echo out; echo err >&2; exit 3']);
+    if (command.stdout === undefined || command.stderr === undefined) throw new Error('no streams');
+    expect(await Promise.all([text(command.stdout), text(command.stderr)])).toEqual(['out\n', 'err\n']);
+    const message =
+      'command terminated with non-zero exit code: error executing command [sh -c echo out; echo err >&2; exit 3], exit code 3';
+    const outcome = await command.outcome;
+    expect(outcome).toMatchObject({ status: 'Failure', message });
+    if (command.protocol !== 'v3.channel.k8s.io') expect(exitCodeOf(outcome)).toBe(3);
+    await command.closed;
+  });
+
+  it('of what succeeds, and of what is not there', async () => {
+    expect(await (await exec(way, protocols, ['true'])).outcome).toEqual({ status: 'Success' });
+  });
+
+  it('of what is not there tells so', async () => {
+    const command = await exec(way, protocols, ['no-such-program']);
+    const { status, message } = await command.outcome;
+    expect(status).toBe('Failure');
+    expect(message).toMatch(
+      /^Internal error occurred: error executing command in container: failed to exec in container: /,
+    );
+    expect(message).toContain('exec: "no-such-program": executable file not found in $PATH');
+  });
+
+  it('takes what a terminal is and tells of its size', async () => {
+    const wanted = { stdin: true, stdout: true, tty: true };
+    const command = await exec(way, protocols, ['sh'], wanted);
+    const { stdin, stdout } = command;
+    if (stdin === undefined || stdout === undefined) throw new Error('no streams');
+    let shown = '';
+    stdout.on('data', (piece: Buffer) => {
+      shown += piece.toString();
+    });
+    await vi.waitFor(() => expect(shown).toBe('/ # '));
+    command.resize({ columns: 132, rows: 50 });
+    await vi.waitFor(async () => {
+      shown = '';
+      stdin.write('stty size\r');
+      await vi.waitFor(() => expect(shown).toContain('50 132'));
+    });
+    expect(shown).toBe('stty size\r\n50 132\r\n/ # ');
+    stdin.write('exix\u007ft 4\r');
+    await command.closed;
+    expect(exitCodeOf(await command.outcome) ?? 4).toBe(4);
+    expect(shown).toContain('exix\b \bt 4\r\n');
+  });
+});
+
+describe('exec', () => {
+  it('gives back what it is given, byte for byte, and ends with its input', async () => {
+    const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['cat'], { stdin: true, stdout: true });
+    const sent = randomBytes(3_000_000);
+    const got: Buffer[] = [];
+    command.stdout?.on('data', (piece: Buffer) => got.push(piece));
+    command.stdin?.end(sent);
+    expect(await command.outcome).toEqual({ status: 'Success' });
+    expect(Buffer.concat(got).equals(sent)).toBe(true);
+  });
+
+  it('over v5 of WebSocket ends with its input, where the server is told to speak it', async () => {
+    await server.close();
+    await serve({ webSocketV5: true });
+    const wanted = { stdin: true, stdout: true };
+    const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
+    const command = await exec(commandOverWebSocket, protocols, ['cat'], wanted);
+    expect(command.protocol).toBe('v5.channel.k8s.io');
+    command.stdin?.end('what goes in\n');
+    if (command.stdout === undefined) throw new Error('no stdout');
+    expect(await text(command.stdout)).toBe('what goes in\n');
+    expect(await command.outcome).toEqual({ status: 'Success' });
+  });
+
+  it('v5 of WebSocket is not spoken otherwise, as by containerd', async () => {
+    await expect(exec(commandOverWebSocket, ['v5.channel.k8s.io'], ['true'])).rejects.toMatchObject({ status: 403 });
+  });
+
+  it('of an interrupted command ends with 130', async () => {
+    const wanted = { stdin: true, stdout: true, tty: true };
+    const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['sleep', 'infinity'], wanted);
+    command.stdin?.write('\u0003');
+    expect(exitCodeOf(await command.outcome)).toBe(130);
+  });
+
+  it('goes on when its client has gone, and reads no more; a terminal is hung up', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    const script = 'read line; echo "$line" > /tmp/heard; cat; echo over > /tmp/over';
+    const wanted = { stdin: true, stdout: true };
+    const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['sh', '-c', script], wanted, containerId);
+    command.stdin?.write('hello\n');
+    const read = async (path: string): Promise<string> => {
+      const { stdout } = await runtime.execSync({ containerId, cmd: ['cat', path] });
+      return Buffer.from(stdout).toString();
+    };
+    await vi.waitFor(async () => expect(await read('/tmp/heard')).toBe('hello\n'));
+    command.destroy();
+    await vi.waitFor(async () => expect(await read('/tmp/over')).toBe('over\n'));
+    const terminal = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['sh'], { ...wanted, tty: true }, containerId);
+    terminal.destroy();
+    await vi.waitFor(() => expect(server.connections).toBe(0));
+  });
+
+  it('writes no faster than its client reads', async () => {
+    const script = 'i=0; while true; do echo 0123456789012345678901234567890123456789012345678901234567890; done';
+    const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['sh', '-c', script], { stdout: true });
+    const before = process.memoryUsage().rss;
+    await new Promise((resolve) => void systemClock.setTimer(1000, () => resolve(undefined)));
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+    command.destroy();
+  });
+});
+
+describe('attach', () => {
+  it('gives what is written from then on, and ends with the container', async () => {
+    const { containerId } = await pod(['sh', '-c', 'echo before; read go; echo after; echo err >&2; exit 5'], {
+      stdin: true,
+      stdinOnce: true,
+    });
+    await vi.waitFor(async () => expect(await readText(fs, `${LOGS}/main_0.log`)).toContain('before'));
+    const wanted = { stdin: true, stdout: true, stderr: true };
+    const { url } = await runtime.attach({ containerId, ...wanted });
+    const { stdin, stdout, stderr, outcome } = await commandOverSpdy(url, wanted, { protocols: ['v4.channel.k8s.io'] });
+    if (stdout === undefined || stderr === undefined) throw new Error('no streams');
+    stdin?.write('go\n');
+    expect(await Promise.all([text(stdout), text(stderr)])).toEqual(['after\n', 'err\n']);
+    expect(await outcome).toEqual({ status: 'Success' });
+    expect(await readText(fs, `${LOGS}/main_0.log`)).toContain('stdout F after');
+  });
+
+  it('leaves the container as it is when the client goes, and another may come', async () => {
+    const { containerId } = await pod(['cat'], { stdin: true });
+    for (const word of ['first', 'second']) {
+      const wanted = { stdin: true, stdout: true };
+      const { url } = await runtime.attach({ containerId, ...wanted });
+      const way = word === 'first' ? commandOverSpdy : commandOverWebSocket;
+      const joined = await way(url, wanted, { protocols: ['v4.channel.k8s.io'] });
+      let heard = '';
+      joined.stdout?.on('data', (piece: Buffer) => {
+        heard += piece.toString();
+      });
+      joined.stdin?.write(`${word}\n`);
+      await vi.waitFor(() => expect(heard).toBe(`${word}\n`));
+      joined.destroy();
+      await vi.waitFor(() => expect(server.connections).toBe(0));
+    }
+    expect(runtime.liveContainers()).toHaveLength(1);
+  });
+});
+
+describe('port-forward', () => {
+  it('joins any number of connections with a port, half-closing kept', async () => {
+    const { podSandboxId } = await pod(['nc', '-ll', '-p', '8080', '-e', 'cat']);
+    const { url } = await runtime.portForward({ podSandboxId });
+    const ports = await portsOverSpdy(url, { protocols: ['portforward.k8s.io'] });
+    const sent = [1, 2, 3].map(() => randomBytes(200_000));
+    const echoed = sent.map(async (bytes) => {
+      const { data, error } = await ports.connect(8080);
+      data.end(bytes);
+      const got: Buffer[] = [];
+      for await (const piece of data) got.push(piece);
+      expect(await text(error)).toBe('');
+      return Buffer.concat(got).equals(bytes);
+    });
+    expect(await Promise.all(echoed)).toEqual([true, true, true]);
+    ports.destroy();
+  });
+
+  it('tells what nothing listens on, and goes on', async () => {
+    const behaviour = { ports: { '80': { reply: 'HTTP/1.1 200 OK\r\n\r\nhello' } } };
+    const annotations = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify(behaviour) };
+    const { podSandboxId } = await pod(['sleep', 'infinity'], { annotations });
+    const { url } = await runtime.portForward({ podSandboxId });
+    const ports = await portsOverSpdy(url, { protocols: ['portforward.k8s.io'] });
+    const refused = await ports.connect(81);
+    expect(await text(refused.error)).toMatch(
+      /^error forwarding port 81 to pod \w+, uid : failed to execute portforward .* dial tcp4 127.0.0.1:81: connect: connection refused/,
+    );
+    const { data } = await ports.connect(80);
+    data.write('GET / HTTP/1.1\r\n\r\n');
+    expect(await text(data)).toBe('HTTP/1.1 200 OK\r\n\r\nhello');
+    await expect(ports.connect(0)).rejects.toThrow('the stream was reset');
+    ports.destroy();
+  });
+
+  it('over WebSocket names each port before what is said', async () => {
+    const { podSandboxId } = await pod(['nc', '-ll', '-p', '8080', '-e', 'cat']);
+    const { url } = await runtime.portForward({ podSandboxId, port: [8080] });
+    // Of exec's channels, 0 and 1 are those of a first port's data and errors.
+    const wanted = { stdin: true, stdout: true };
+    const joined = await commandOverWebSocket(url, wanted, { protocols: ['v4.channel.k8s.io'] });
+    let heard = Buffer.alloc(0);
+    (joined.stdin as typeof joined.stdin & NodeJS.ReadableStream)?.on('data', (piece: Buffer) => {
+      heard = Buffer.concat([heard, piece]);
+    });
+    joined.stdin?.write('hello');
+    await vi.waitFor(() => expect(heard).toEqual(Buffer.from('\x90\x1fhello', 'latin1')));
+    joined.destroy();
+  });
+});
+
+describe('URLs', () => {
+  it('are good once, and of one kind', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    const wanted = { stdout: true };
+    const { url } = await runtime.exec({ containerId, cmd: ['true'], ...wanted });
+    const options = { protocols: ['v4.channel.k8s.io'] };
+    await (await commandOverSpdy(url, wanted, options)).outcome;
+    await expect(commandOverSpdy(url, wanted, options)).rejects.toMatchObject({ status: 404 });
+    const other = (await runtime.exec({ containerId, cmd: ['true'], ...wanted })).url.replace('/exec/', '/attach/');
+    await expect(commandOverSpdy(other, wanted, options)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('are no more after a crash, which breaks every stream off', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    const wanted = { stdout: true };
+    const { url } = await runtime.exec({ containerId, cmd: ['sleep', 'infinity'], ...wanted });
+    const options = { protocols: ['v4.channel.k8s.io'] };
+    const command = await commandOverSpdy(url, wanted, options);
+    const unused = await runtime.exec({ containerId, cmd: ['true'], ...wanted });
+    runtime.crash();
+    await command.closed;
+    await expect(command.outcome).rejects.toThrow('before the outcome was told');
+    runtime.recover();
+    await expect(commandOverSpdy(unused.url, wanted, options)).rejects.toMatchObject({ status: 404 });
+    expect(runtime.liveContainers()).toHaveLength(1);
+  });
+
+  it('are not made without an end', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    const ask = () => runtime.exec({ containerId, cmd: ['true'], stdout: true });
+    for (let count = 0; count < 1000; count++) await ask();
+    await expect(ask()).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  });
+
+  it('a client without a protocol, or with none that is known, is told so', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    const url = async () => (await runtime.exec({ containerId, cmd: ['true'], stdout: true })).url;
+    const refused = await commandOverSpdy(await url(), {}, { protocols: ['v9.channel.k8s.io'] }).catch(
+      (error) => error,
+    );
+    expect(refused).toMatchObject({
+      status: 403,
+      body: expect.stringContaining('client supports [v9.channel.k8s.io]'),
+    });
+    const plain = await url();
+    const status = await new Promise((resolve) => {
+      request(plain, (response) => resolve(response.resume().statusCode)).end();
+    });
+    expect(status).toBe(400);
+  });
+});
+
+describe('faults', () => {
+  const options = { protocols: ['v4.channel.k8s.io'] };
+  const url = async (containerId: string): Promise<string> =>
+    (await runtime.exec({ containerId, cmd: ['sh', '-c', 'echo 0123456789; read line'], stdin: true, stdout: true }))
+      .url;
+
+  it.each([
+    ['close', { kind: 'close' } as const, 'socket hang up'],
+    ['nonsense', { kind: 'nonsense' } as const, 'Parse Error'],
+    ['refuse', { kind: 'refuse', status: 503, body: 'not now' } as const, 'refused with 503: not now'],
+    ['redirect', { kind: 'redirect', location: 'http://10.0.0.1/' } as const, 'refused with 302'],
+    ['noise', { kind: 'noise' } as const, 'the connection is closed'],
+    ['break at once', { kind: 'break', afterBytes: 5 } as const, 'the connection is closed'],
+  ])('%s, once', async (_name, fault, message) => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    server.faults.add({ on: 'exec', fault, times: 1 });
+    await expect(commandOverSpdy(await url(containerId), { stdout: true, stdin: true }, options)).rejects.toThrow(
+      message,
+    );
+    const command = await commandOverSpdy(await url(containerId), { stdout: true, stdin: true }, options);
+    command.stdin?.write('\n');
+    expect(await command.outcome).toEqual({ status: 'Success' });
+  });
+
+  it('a break in the midst of what is said', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    // Three answers to streams of 24 bytes at most, a head of 8, and half of the line.
+    server.faults.add({ on: '*', fault: { kind: 'break', afterBytes: 75 } });
+    const command = await commandOverSpdy(await url(containerId), { stdout: true, stdin: true }, options);
+    await command.closed;
+    await expect(command.outcome).rejects.toThrow();
+  });
+
+  it('an endpoint that hangs', async () => {
+    const { containerId } = await pod(['sleep', 'infinity']);
+    server.faults.add({ on: 'exec', fault: { kind: 'hang' } });
+    const asked = commandOverSpdy(await url(containerId), { stdout: true }, options).then(
+      () => 'answered',
+      () => 'failed',
+    );
+    await vi.waitFor(() => expect(server.connections).toBe(1));
+    await server.close();
+    expect(await asked).toBe('failed');
+  });
+});
