@@ -15,6 +15,7 @@ examine(
     fs,
     wait: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    streams: false,
   },
   false,
 );

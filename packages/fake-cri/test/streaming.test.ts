@@ -218,7 +218,7 @@ describe('attach', () => {
 });
 
 describe('port-forward', () => {
-  it('joins any number of connections with a port, half-closing kept', async () => {
+  it('joins any number of connections with a port; what ends one direction leaves the other a while', async () => {
     const { podSandboxId } = await pod(['nc', '-ll', '-p', '8080', '-e', 'cat']);
     const { url } = await runtime.portForward({ podSandboxId });
     const ports = await portsOverSpdy(url, { protocols: ['portforward.k8s.io'] });

@@ -7,6 +7,7 @@ import { runtimeExaminations } from './runtime.ts';
 import { sandboxExaminations } from './sandboxes.ts';
 import { type ComplianceCase, type ComplianceOptions, Scene } from './scene.ts';
 import { stoppingExaminations } from './stopping.ts';
+import { streamExaminations } from './streams.ts';
 
 export type { CaseContext, ComplianceCase, ComplianceOptions } from './scene.ts';
 
@@ -25,6 +26,7 @@ export function runtimeCompliance(name: string, options: ComplianceOptions): rea
     images: imageExaminations,
     runtime: runtimeExaminations,
     events: eventExaminations,
+    streams: streamExaminations,
   };
   return Object.entries(groups).flatMap(([group, examinations]) =>
     examinations.map(([title, examine], index) => ({

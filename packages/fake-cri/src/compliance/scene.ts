@@ -28,6 +28,8 @@ export interface ComplianceOptions {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFile' | 'rename' | 'exists'>;
   /** Lets `ms` milliseconds of the runtime's time pass. */
   readonly wait: (ms: number) => Promise<void>;
+  /** Whether the URLs of Exec, Attach and PortForward can be reached from here; their cases are skipped where not. True by default. */
+  readonly streams?: boolean;
   /** The runtime's clock, in milliseconds. */
   readonly now: () => number;
   /** The cgroup below which sandboxes go; the runtime's default where absent. */

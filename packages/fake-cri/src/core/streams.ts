@@ -99,13 +99,13 @@ export async function streamPort(
   far.destroy();
 }
 
+/** An end of one direction is not handed on, as by containerd: the other has a while left. */
 async function copied(from: Readable, to: Writable): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) await written(to, chunk);
   } catch {
     // A break is an end.
   }
-  to.end();
 }
 
 async function feed(stdin: Readable, console: Console): Promise<void> {
