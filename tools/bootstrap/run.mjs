@@ -14,6 +14,7 @@ const commands = {
   'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
   'bench-server': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/server/main.ts' },
+  'bench-probes': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/probes/main.ts' },
   monitoring: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/monitoring/main.ts' },
   'bench-pressure': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/pressure/main.ts' },
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },

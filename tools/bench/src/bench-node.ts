@@ -109,16 +109,29 @@ export class BenchNode implements AsyncDisposable {
   /** @returns their names, when all are Ready */
   async addPods(count: number, signal: AbortSignal, spec?: PodSpec, prefix = 'pod'): Promise<readonly string[]> {
     const names = Array.from({ length: count }, (_, index) => `${this.#plan.nodeName}-${prefix}-${index}`);
+    await this.addPodsNamed(names, () => spec, signal);
+    return names;
+  }
+
+  /**
+   * Resolves when all are Ready, with when each was seen so, in milliseconds.
+   * @param specOf as of {@link ClusterPods.create}
+   */
+  async addPodsNamed(
+    names: readonly string[],
+    specOf: (name: string) => PodSpec | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
     const ready = Promise.all(names.map((name) => this.pods.ready(name)));
     ready.catch(() => {});
-    await Promise.all(names.map((name) => this.pods.create(name, spec)));
+    await Promise.all(names.map((name) => this.pods.create(name, specOf(name))));
     let areReady = false;
     const waiting = ready.then(() => {
       areReady = true;
     });
-    await until(`${count} pods are ready`, () => areReady, signal, { everyMs: 50, timeoutMs: 300_000 });
+    await until(`${names.length} pods are ready`, () => areReady, signal, { everyMs: 50, timeoutMs: 300_000 });
     await waiting;
-    return names;
+    return ready;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

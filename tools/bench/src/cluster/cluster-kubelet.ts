@@ -40,6 +40,10 @@ export class ClusterKubelet {
     return join(this.#options.directory, 'r');
   }
 
+  get podLogsDirectory(): string {
+    return join(this.#options.directory, 'pod-logs');
+  }
+
   get logFile(): string {
     return join(this.#options.directory, 'kubelet.log');
   }
@@ -73,7 +77,7 @@ export class ClusterKubelet {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
       containerRuntimeEndpoint: endpoint,
-      podLogsDir: join(directory, 'pod-logs'),
+      podLogsDir: this.podLogsDirectory,
       port,
       healthzPort,
       maxPods: 250,

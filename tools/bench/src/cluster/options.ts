@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { numberOption } from '../number-option.ts';
 
 /** What a run measures, and how long. */
 export interface ClusterBenchOptions {
@@ -60,22 +61,16 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
     },
   });
   return {
-    pods: number('--pods', values.pods, 1, 240),
-    singles: number('--singles', values.singles, 1, 100),
-    idleSeconds: number('--idle-seconds', values['idle-seconds'], 1, 600),
-    changeSeconds: number('--change-seconds', values['change-seconds'], 0, 600),
-    stormSeconds: number('--storm-seconds', values['storm-seconds'], 0, 3600),
+    pods: numberOption('--pods', values.pods, 1, 240),
+    singles: numberOption('--singles', values.singles, 1, 100),
+    idleSeconds: numberOption('--idle-seconds', values['idle-seconds'], 1, 600),
+    changeSeconds: numberOption('--change-seconds', values['change-seconds'], 0, 600),
+    stormSeconds: numberOption('--storm-seconds', values['storm-seconds'], 0, 3600),
     onlyStorm: values['only-storm'],
-    rounds: number('--rounds', values.rounds, 1, 20),
+    rounds: numberOption('--rounds', values.rounds, 1, 20),
     alone: values.alone,
     profiles: values.profiles,
     json: values.json,
     help: values.help,
   };
-}
-
-function number(option: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= least && value <= most && text.trim() !== '') return value;
-  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { numberOption } from '../number-option.ts';
 
 /** How long a run looks, and at what. */
 export interface MonitoringOptions {
@@ -42,15 +43,9 @@ export function parseMonitoringOptions(argv: readonly string[]): MonitoringOptio
   });
   const { alone, json, help, programs } = values;
   return {
-    minutes: number('--minutes', values.minutes, 1, 1440),
-    intervalSeconds: number('--interval', values.interval, 1, 300),
-    pods: number('--pods', values.pods, 0, 200),
+    minutes: numberOption('--minutes', values.minutes, 1, 1440),
+    intervalSeconds: numberOption('--interval', values.interval, 1, 300),
+    pods: numberOption('--pods', values.pods, 0, 200),
     ...{ alone, json, help, programs },
   };
-}
-
-function number(option: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= least && value <= most && text.trim() !== '') return value;
-  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
 }

@@ -1,3 +1,4 @@
+import { rounded } from '../rounded.ts';
 import { median, quantile } from '../statistics.ts';
 import { renderTable } from '../table.ts';
 import type { Load } from './loads.ts';
@@ -93,10 +94,4 @@ export function serverTable(figures: readonly ServerFigure[]): string {
       ];
     }),
   );
-}
-
-function rounded(value: number | undefined): string {
-  if (value === undefined || Number.isNaN(value)) return '';
-  const size = Math.abs(value);
-  return value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2);
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { numberOption } from '../number-option.ts';
 
 /** What a run loads the servers of kubelets with. */
 export interface ServerBenchOptions {
@@ -47,21 +48,15 @@ export function parseServerOptions(argv: readonly string[]): ServerBenchOptions 
     },
   });
   const { alone, json, help, profiles } = values;
-  const scale = number('--scale', values.scale, 0.01, 10, false);
+  const scale = numberOption('--scale', values.scale, 0.01, 10, { whole: false });
   const scaled = (value: number): number => Math.max(1, Math.round(value * scale));
   return {
-    pods: number('--pods', values.pods, 1, 240),
-    followers: scaled(number('--followers', values.followers, 1, 5_000)),
+    pods: numberOption('--pods', values.pods, 1, 240),
+    followers: scaled(numberOption('--followers', values.followers, 1, 5_000)),
     ...{ execsPerMinute: scaled(200), scrapesPerMinute: scaled(1_000) },
-    megabytes: number('--megabytes', values.megabytes, 1, 4_096),
-    seconds: number('--seconds', values.seconds, 2, 3_600),
-    rounds: number('--rounds', values.rounds, 1, 20),
+    megabytes: numberOption('--megabytes', values.megabytes, 1, 4_096),
+    seconds: numberOption('--seconds', values.seconds, 2, 3_600),
+    rounds: numberOption('--rounds', values.rounds, 1, 20),
     ...{ alone, json, help, profiles },
   };
-}
-
-function number(option: string, text: string, least: number, most: number, whole = true): number {
-  const value = Number(text);
-  if ((!whole || Number.isInteger(value)) && value >= least && value <= most && text.trim() !== '') return value;
-  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
 }

@@ -1,0 +1,95 @@
+import { rounded } from '../rounded.ts';
+import type { SideBySide } from '../side-by-side.ts';
+import { median, quantile } from '../statistics.ts';
+import { renderTable } from '../table.ts';
+import type { ProbesTurn } from './turn.ts';
+
+/** One figure of both kubelets: the medians of their turns. */
+export interface ProbesFigure {
+  readonly name: string;
+  readonly unit: string;
+  readonly go: number | undefined;
+  readonly ours: number;
+  /** The median of the ratios of turns that stood side by side; only where that is what is to be held to something. */
+  readonly ratio: number | undefined;
+  readonly target: Target | undefined;
+}
+
+/** What this kubelet's figure, or its ratio to the Go kubelet's, is to be. */
+export type Target = { readonly of: 'ratio' | 'ours' } & ({ readonly atMost: number } | { readonly atLeast: number });
+
+const MB = 1e6;
+
+type Row = readonly [name: string, unit: string, of: (turn: ProbesTurn) => number, target?: Target];
+
+const ROWS: readonly Row[] = [
+  ['CPU without probes', '%', ({ rest }) => rest.cpuShare * 100],
+  ['CPU with probes', '%', ({ probing }) => probing.cpuShare * 100, { of: 'ratio', atMost: 0.6 }],
+  ['CPU of the probes alone', '%', ({ rest, probing }) => (probing.cpuShare - rest.cpuShare) * 100],
+  ['probes that came', '%', ({ probing }) => (probing.came / probing.wanted) * 100, { of: 'ours', atLeast: 99 }],
+  ['period, off by: median', 'ms', ({ probing }) => median(probing.periodErrorsMs)],
+  [
+    'period, off by: 99 of 100',
+    'ms',
+    ({ probing }) => quantile(probing.periodErrorsMs, 0.99),
+    { of: 'ours', atMost: 20 },
+  ],
+  ["TIME_WAIT, the kubelet's", '', ({ probing }) => probing.timeWaits.client, { of: 'ours', atMost: 0 }],
+  ["TIME_WAIT, the server's", '', ({ probing }) => probing.timeWaits.server, { of: 'ours', atMost: 0 }],
+  [
+    'serving until Ready: median',
+    'ms',
+    ({ readyAfterServingMs }) => median(readyAfterServingMs),
+    { of: 'ours', atMost: 100 },
+  ],
+  ['serving until Ready: 99 of 100', 'ms', ({ readyAfterServingMs }) => quantile(readyAfterServingMs, 0.99)],
+  ['RSS without probes', 'MB', ({ rest }) => rest.rssBytes / MB],
+  [
+    'RSS of the probes',
+    'MB',
+    ({ rest, probing }) => (probing.rssBytes - rest.rssBytes) / MB,
+    { of: 'ours', atMost: 6 },
+  ],
+];
+
+/** The figures of both, from turns in the order in which they were taken. */
+export function probesFigures({ ours, go }: SideBySide<ProbesTurn>): readonly ProbesFigure[] {
+  return ROWS.map(([name, unit, of, target]) => {
+    const ratios = ours.flatMap((turn, index) => {
+      const other = go[index];
+      return other === undefined || target?.of !== 'ratio' ? [] : [of(turn) / of(other)];
+    });
+    return {
+      ...{ name, unit, target, ours: median(ours.map(of)) },
+      go: go.length === 0 ? undefined : median(go.map(of)),
+      ratio: ratios.length === 0 ? undefined : median(ratios),
+    };
+  });
+}
+
+/** Whether a figure is as it should be; `undefined` where there is nothing to hold it against. */
+export function probesFigureMeets({ ours, ratio, target }: ProbesFigure): boolean | undefined {
+  const value = target?.of === 'ratio' ? ratio : ours;
+  if (target === undefined || value === undefined) return undefined;
+  return 'atMost' in target ? value <= target.atMost : value >= target.atLeast;
+}
+
+export function probesTable(figures: readonly ProbesFigure[]): string {
+  return renderTable(
+    ['figure', 'Go', 'this', 'ratio', 'target', ''],
+    figures.map((figure) => {
+      const { name, unit, go, ours, ratio, target } = figure;
+      const meets = probesFigureMeets(figure);
+      return [
+        ...[unit === '' ? name : `${name} [${unit}]`, rounded(go), rounded(ours), rounded(ratio)],
+        target === undefined ? '' : targetText(target),
+        meets === undefined ? '' : meets ? 'ok' : 'MISS',
+      ];
+    }),
+  );
+}
+
+function targetText(target: Target): string {
+  const bound = 'atMost' in target ? `<= ${target.atMost}` : `>= ${target.atLeast}`;
+  return target.of === 'ratio' ? `ratio ${bound}` : bound;
+}

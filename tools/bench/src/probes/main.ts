@@ -1,0 +1,34 @@
+import { access } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand } from '../command.ts';
+import { takeSideBySide } from '../side-by-side.ts';
+import { probesFigures, probesTable } from './figures.ts';
+import { HELP, parseProbesOptions } from './options.ts';
+import { takeProbesTurn } from './turn.ts';
+
+/** What happens is told on the standard error stream: the standard output has the results only. */
+function say(text: string): void {
+  process.stderr.write(`bench: ${text}\n`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseProbesOptions(argv);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  await access(BUILT_KUBELET);
+  return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
+    const load = loadavg()[0] ?? 0;
+    if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+    const measured = await takeSideBySide(options, { directory, say }, (plan) =>
+      takeProbesTurn({ ...plan, options, say }, signal),
+    );
+    const figures = probesFigures(measured);
+    const all = { node: process.version, loadBefore: load, options, figures, measured };
+    process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : probesTable(figures));
+    return 0;
+  });
+}
+
+runCommand(main, say);

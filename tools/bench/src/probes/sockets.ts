@@ -1,0 +1,21 @@
+/** Sockets in TIME_WAIT between clients and a server of the same machine: whoever closes first has them. */
+export interface TimeWaits {
+  readonly client: number;
+  readonly server: number;
+}
+
+/** As `include/net/tcp_states.h` of the kernel has it, in hexadecimal digits. */
+const TIME_WAIT = '06';
+
+/** Those of a server's port in `/proc/net/tcp`. */
+export function timeWaits(text: string, serverPort: number): TimeWaits {
+  const suffix = `:${serverPort.toString(16).toUpperCase().padStart(4, '0')}`;
+  let [client, server] = [0, 0];
+  for (const line of text.split('\n').slice(1)) {
+    const [, local = '', remote = '', state] = line.trim().split(/\s+/);
+    if (state !== TIME_WAIT) continue;
+    if (remote.endsWith(suffix)) client += 1;
+    else if (local.endsWith(suffix)) server += 1;
+  }
+  return { client, server };
+}

@@ -1,0 +1,134 @@
+import { readFile } from 'node:fs/promises';
+import type { PodSpec } from '@node-agent/pod-spec';
+import { BenchNode, type BenchNodePlan } from '../bench-node.ts';
+import { median } from '../statistics.ts';
+import { sleep } from '../waiting.ts';
+import { countOf, periodErrors } from './arrivals.ts';
+import type { ProbesBenchOptions } from './options.ts';
+import { PERIOD_MS, PROBES_PER_POD, probedPod, restingPod, servingPod } from './pods.ts';
+import { Probed } from './probed.ts';
+import { podLog, servesAtUptimeMs, uptimeOffsetMs } from './serving.ts';
+import { type TimeWaits, timeWaits } from './sockets.ts';
+
+/** What a kubelet used while something went on. */
+export interface Used {
+  /** Of one CPU. */
+  readonly cpuShare: number;
+  /** The median of each second's. */
+  readonly rssBytes: number;
+}
+
+/** What one turn of a kubelet came to. */
+export interface ProbesTurn {
+  /** With as many pods, and no probe. */
+  readonly rest: Used;
+  readonly probing: Used & {
+    readonly came: number;
+    readonly wanted: number;
+    /** By how much each time between two probes differs from their period. */
+    readonly periodErrorsMs: readonly number[];
+    readonly timeWaits: TimeWaits;
+  };
+  /** From the moment at which a pod's container serves until the API shows the pod Ready. */
+  readonly readyAfterServingMs: readonly number[];
+}
+
+/** So long until a kubelet that was just started has settled. */
+const SETTLE_MS = 15_000;
+
+/** Starts a kubelet with a runtime of its own, has it probe, and takes both away again. */
+export async function takeProbesTurn(
+  plan: BenchNodePlan & { readonly options: ProbesBenchOptions; readonly say: (text: string) => void },
+  signal: AbortSignal,
+): Promise<ProbesTurn> {
+  const { options, nodeName, say } = plan;
+  const { pods, seconds } = options;
+  const tell = (text: string): void => say(`${nodeName}: ${text}`);
+  using probed = await Probed.start();
+  tell('waiting for the node');
+  await using node = await BenchNode.start(plan, signal);
+  tell(`${pods} pods without probes`);
+  const rest = await withPods(
+    node,
+    named(nodeName, 'rests', pods),
+    () => restingPod(),
+    signal,
+    async () => {
+      await settle(node, signal);
+      return used(node, seconds, signal);
+    },
+  );
+  tell(`${pods} pods with ${PROBES_PER_POD} probes a second each`);
+  const probing = await withPods(
+    node,
+    named(nodeName, 'probed', pods),
+    (name) => probedPod(name, probed.port),
+    signal,
+    async () => {
+      await settle(node, signal);
+      probed.forget();
+      const usage = await used(node, seconds, signal);
+      const arrivals = await probed.arrivals();
+      const waits = timeWaits(await readFile('/proc/net/tcp', 'utf8'), probed.port);
+      const wanted = (pods * PROBES_PER_POD * seconds * 1_000) / PERIOD_MS;
+      const periodErrorsMs = periodErrors(arrivals, PERIOD_MS);
+      return { ...usage, came: countOf(arrivals), wanted, periodErrorsMs, timeWaits: waits };
+    },
+  );
+  tell(`${pods} pods that are Ready once they serve`);
+  const names = named(nodeName, 'serves', pods);
+  const readyAfterServingMs = await withPods(
+    node,
+    names,
+    () => servingPod(),
+    signal,
+    async (readyMs) => {
+      const offsetMs = uptimeOffsetMs();
+      const logs = await Promise.all(names.map((name) => podLog(node.kubelet.podLogsDirectory, 'default', name)));
+      return logs.map((log, index) => {
+        const servesMs = servesAtUptimeMs(log);
+        if (servesMs === undefined) throw new Error(`${names[index]} is Ready, and has not said that it serves`);
+        return (readyMs[index] ?? Number.NaN) - servesMs - offsetMs;
+      });
+    },
+  );
+  return { rest, probing, readyAfterServingMs };
+}
+
+function named(nodeName: string, prefix: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${nodeName}-${prefix}-${index}`);
+}
+
+/** Does work while pods are Ready; they are gone when it resolves. */
+async function withPods<T>(
+  node: BenchNode,
+  names: readonly string[],
+  specOf: (name: string) => PodSpec,
+  signal: AbortSignal,
+  work: (readyMs: readonly number[]) => Promise<T>,
+): Promise<T> {
+  const result = await work(await node.addPodsNamed(names, specOf, signal));
+  await Promise.all(names.map((name) => node.pods.delete(name)));
+  await Promise.all(names.map((name) => node.pods.gone(name)));
+  return result;
+}
+
+/** Starts the kubelet afresh, for what its memory was used for before not to be counted, and waits until it has settled. */
+async function settle(node: BenchNode, signal: AbortSignal): Promise<void> {
+  await node.kubelet.stop();
+  await node.kubelet.start();
+  await sleep(SETTLE_MS, signal);
+}
+
+async function used(node: BenchNode, seconds: number, signal: AbortSignal): Promise<Used> {
+  const before = await node.kubelet.usage();
+  const startMs = performance.now();
+  const rssBytes: number[] = [];
+  for (let second = 1; second <= seconds; second++) {
+    await sleep(Math.max(0, startMs + second * 1_000 - performance.now()), signal);
+    rssBytes.push((await node.kubelet.usage()).rssBytes);
+  }
+  const { cpuSeconds } = await node.kubelet.usage();
+  const cpuShare = ((cpuSeconds - before.cpuSeconds) * 1_000) / (performance.now() - startMs);
+  return { cpuShare, rssBytes: median(rssBytes) };
+}
