@@ -16,7 +16,7 @@ export interface ProbesFigure {
 }
 
 /** What this kubelet's figure, or its ratio to the Go kubelet's, is to be. */
-export type Target = { readonly of: 'ratio' | 'ours' } & ({ readonly atMost: number } | { readonly atLeast: number });
+type Target = { readonly of: 'ratio' | 'ours' } & ({ readonly atMost: number } | { readonly atLeast: number });
 
 const MB = 1e6;
 

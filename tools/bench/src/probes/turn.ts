@@ -11,7 +11,7 @@ import { podLog, servesAtUptimeMs, uptimeOffsetMs } from './serving.ts';
 import { type TimeWaits, timeWaits } from './sockets.ts';
 
 /** What a kubelet used while something went on. */
-export interface Used {
+interface Used {
   /** Of one CPU. */
   readonly cpuShare: number;
   /** The median of each second's. */
