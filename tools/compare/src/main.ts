@@ -3,16 +3,20 @@ import { join } from 'node:path';
 import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, sleep, subnetsForPods, until } from '@node-agent/tools-bench';
 import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
-import { type Case, cases } from './cases/index.ts';
+import { inBatches, merged } from './batches.ts';
+import { type Case, topics } from './cases/index.ts';
 import { type Comparison, compare } from './compare.ts';
 import { HELP, parseCompareOptions } from './options.ts';
 import { report } from './report.ts';
-import { Side } from './side.ts';
+import { type Found, Side } from './side.ts';
 
 /** What happens is told on the standard error stream: the standard output has the differences only. */
 function say(text: string): void {
   process.stderr.write(`compare: ${text}\n`);
 }
+
+/** As many as their node takes easily, and as two cores start in the time that they have. */
+const AT_ONCE = 150;
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseCompareOptions(argv);
@@ -20,8 +24,8 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const chosen = cases.filter(({ name }) => options.only.test(name));
-  if (chosen.length === 0) throw new Error('--only: no pod has such a name');
+  const chosen = topics.map((topic) => topic.filter(({ name }) => options.only.test(name)));
+  if (chosen.flat().length === 0) throw new Error('--only: no pod has such a name');
   await access(BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-compare-', async (directory, signal) => {
     const comparison = await runBoth(chosen, options.seconds, directory, signal);
@@ -31,7 +35,7 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 async function runBoth(
-  chosen: readonly Case[],
+  chosen: readonly (readonly Case[])[],
   seconds: number,
   directory: string,
   signal: AbortSignal,
@@ -64,19 +68,41 @@ async function runBoth(
   };
   const go = await start('go-side', upstream.binaries.kubelet, subnets[0]);
   const ours = await start('our-side', BUILT_KUBELET, subnets[1]);
-  say(`${chosen.length} pods on each`);
-  for (const one of chosen) for (const side of [go, ours]) await side.create(one);
+  const sides = [go, ours] as const;
+  const batches = inBatches(chosen, AT_ONCE);
+  const found: (readonly [go: Found, ours: Found])[] = [];
+  for (const [index, batch] of batches.entries()) {
+    say(`${batch.length} pods on each`);
+    await runBatch(batch, sides, seconds, signal);
+    found.push([await go.find(), await ours.find()]);
+    if (index < batches.length - 1) await Promise.all(sides.map((side) => side.clear(signal)));
+  }
+  const [ofGo, ofOurs] = [merged(found.map(([first]) => first)), merged(found.map(([, second]) => second))];
+  const comparison = compare(chosen.flat(), ofGo, ofOurs);
+  say('deleting them');
+  return comparison;
+}
+
+/** Makes pods, and does to them what is to be done when half of the time is over. */
+async function runBatch(
+  batch: readonly Case[],
+  sides: readonly Side[],
+  seconds: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const create = async (pods: readonly Case[]): Promise<void> => {
+    for (const one of pods) for (const side of sides) await side.create(one);
+  };
+  await create(batch.filter(({ isLate = false }) => !isLate));
   await sleep(seconds * 500, signal);
-  for (const one of chosen.filter(({ later }) => later !== undefined)) {
-    for (const side of [go, ours]) {
+  await create(batch.filter(({ isLate = false }) => isLate));
+  for (const one of batch.filter(({ later }) => later !== undefined)) {
+    for (const side of sides) {
       await until(`${one.name} has begun`, () => side.hasBegun(one), signal);
       await side.change(one);
     }
   }
   await sleep(seconds * 500, signal);
-  const comparison = compare(chosen, await go.find(), await ours.find());
-  say('deleting them');
-  return comparison;
 }
 
 runCommand(main, say);

@@ -5,7 +5,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import { ClusterKubelet, RuntimeSide, until } from '@node-agent/tools-bench';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
-import type { Case } from './cases/index.ts';
+import { type Case, EXTENDED } from './cases/index.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
 import { plain, type TellingEvent } from './observed.ts';
@@ -75,9 +75,9 @@ export class Side {
     }
   }
 
-  async create({ name, spec, finalizers, isStatic = false }: Case): Promise<void> {
+  async create({ name, spec, finalizers, labels, isStatic = false }: Case): Promise<void> {
     const { name: own, controlPlane } = this.#options;
-    const metadata = { name, namespace: own, labels: { app: name }, annotations: { note: 'n' }, finalizers };
+    const metadata = { name, namespace: own, labels: { app: name, ...labels }, annotations: { note: 'n' }, finalizers };
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...DEFAULTS, ...spec } };
     if (isStatic) return writeFile(join(this.#manifests, `${name}.json`), JSON.stringify(pod));
     await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
@@ -112,28 +112,25 @@ export class Side {
     };
   }
 
+  /** Deletes the pods, and waits until they are gone. */
+  async clear(signal: AbortSignal): Promise<void> {
+    const { name, controlPlane } = this.#options;
+    const pods = (): Promise<{ readonly items: readonly Pod[] }> => controlPlane.json('GET', `${this.#namespace}/pods`);
+    // One by one: pods of a directory that is gone as a whole would stay.
+    for (const file of await readdir(this.#manifests)) await rm(join(this.#manifests, file));
+    await controlPlane.json('DELETE', `${this.#namespace}/pods`);
+    const held = ['patch', 'pod', '--patch={"metadata":{"finalizers":null}}'];
+    for (const { metadata } of (await pods()).items) {
+      if (metadata.finalizers?.length) await controlPlane.kubectl([`--namespace=${name}`, ...held, metadata.name]);
+    }
+    const isEmpty = async (): Promise<boolean> => (await pods()).items.length === 0;
+    await until('all pods are gone', isEmpty, signal, { everyMs: 500 });
+  }
+
   /** Deletes the pods, waits until they are gone, and ends kubelet and runtime. */
   async stop(signal?: AbortSignal): Promise<void> {
-    const { name, controlPlane } = this.#options;
     try {
-      if (signal && !signal.aborted) {
-        // One by one: pods of a directory that is gone as a whole would stay.
-        for (const file of await readdir(this.#manifests)) await rm(join(this.#manifests, file));
-        await controlPlane.json('DELETE', `${this.#namespace}/pods`);
-        const held = ['patch', 'pod', '--patch={"metadata":{"finalizers":null}}'];
-        const { items } = await controlPlane.json<{ readonly items: readonly Pod[] }>('GET', `${this.#namespace}/pods`);
-        for (const { metadata } of items) {
-          if (metadata.finalizers?.length) await controlPlane.kubectl([`--namespace=${name}`, ...held, metadata.name]);
-        }
-        const isEmpty = async (): Promise<boolean> => {
-          const { items } = await controlPlane.json<{ readonly items: readonly Pod[] }>(
-            'GET',
-            `${this.#namespace}/pods`,
-          );
-          return items.length === 0;
-        };
-        await until('all pods are gone', isEmpty, signal, { everyMs: 500 });
-      }
+      if (signal && !signal.aborted) await this.clear(signal);
     } finally {
       await this.#kubelet.stop();
       await this.#runtime.stop();
@@ -164,6 +161,16 @@ export class Side {
       return account.status === 200 && status === 200 && READY.test(text);
     };
     await until(`the node ${name} is ready`, isReady, signal, { everyMs: 250 });
+    const status = { capacity: AMOUNTS, allocatable: AMOUNTS };
+    const patch = [
+      'patch',
+      'node',
+      name,
+      '--subresource=status',
+      '--type=merge',
+      `--patch=${JSON.stringify({ status })}`,
+    ];
+    await controlPlane.kubectl(patch);
   }
 
   async #asked(): Promise<ReadonlyMap<string, Json>> {
@@ -193,6 +200,7 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
 }
 
 const CONFIGURATION = { clusterDNS: ['192.0.2.10'], clusterDomain: 'cluster.local', syncFrequency: '20s' };
+const AMOUNTS = { [EXTENDED.scarce]: '2', [EXTENDED.rare]: '1' };
 const DEFAULTS = { terminationGracePeriodSeconds: 1 };
 const READY = /"type":"Ready","status":"True"/;
 

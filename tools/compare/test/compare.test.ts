@@ -1,6 +1,7 @@
 import type { Pod, PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { cases } from '../src/cases/index.ts';
+import { inBatches, merged } from '../src/batches.ts';
+import { type Case, topics } from '../src/cases/index.ts';
 import { compare } from '../src/compare.ts';
 import { report } from '../src/report.ts';
 import type { Found } from '../src/side.ts';
@@ -87,6 +88,52 @@ describe('a comparison', () => {
     );
   });
 });
+
+describe('batches', () => {
+  const named = (...names: readonly string[]): readonly Case[] => names.map((name) => ({ name, spec }));
+
+  test.each<[topics: readonly (readonly string[])[], expected: readonly (readonly string[])[]]>([
+    [[], []],
+    [[[], ['a']], [['a']]],
+    [
+      [['a'], ['b', 'c'], ['d']],
+      [['a', 'b', 'c'], ['d']],
+    ],
+    [
+      [['a', 'b', 'c', 'd'], ['e']],
+      [['a', 'b', 'c', 'd'], ['e']],
+    ],
+  ])('of at most 3 do not part topics: %j', (given, expected) => {
+    const batches = inBatches(
+      given.map((names) => named(...names)),
+      3,
+    );
+    expect(batches.map((batch) => batch.map(({ name }) => name))).toEqual(expected);
+  });
+
+  test('are found as one: of each pod what was found while it was there, of the node the last', () => {
+    const end = { ...event, reason: 'Killing' };
+    const ofNode = (reason: string) => ({ involvedObject: { name: 'side' }, reason });
+    const other: Pod = { metadata: { name: 'other', namespace: 'side', uid: 'u' }, spec };
+    const first = found('side', running, { events: [event, ofNode('Early')] });
+    const second = found(
+      'side',
+      {},
+      {
+        ...{ pods: [other], events: [end, ofNode('Late')], node: { status: { x: 1 } } },
+        runtime: new Map([['other', null]]),
+      },
+    );
+    const { pods, events, runtime, node } = merged([first, second]);
+    expect(pods.map(({ metadata }) => metadata.name)).toEqual(['web', 'other']);
+    expect(events.map(({ reason }) => reason)).toEqual(['Started', 'Late']);
+    expect([...runtime.keys()]).toEqual(['web/main', 'other']);
+    expect(node).toEqual({ status: { x: 1 } });
+    expect(() => merged([])).toThrow('there is no batch');
+  });
+});
+
+const cases = topics.flat();
 
 test('each pod has a name of its own', () => {
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);

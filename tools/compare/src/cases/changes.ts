@@ -49,6 +49,19 @@ export const changes: readonly Case[] = [
   },
   { ...one('deleted'), finalizers, later: DELETE },
   {
+    name: 'deleted-while-init-runs',
+    spec: { initContainers: [runs({ name: 'i1' })], containers: [runs()] },
+    finalizers,
+    later: DELETE,
+  },
+  {
+    name: 'deleted-while-crashing',
+    spec: { containers: [shell('exit 7')] },
+    finalizers,
+    later: DELETE,
+    loops: ['main'],
+  },
+  {
     name: 'deleted-stubborn',
     spec: { containers: [shell('trap "" TERM; while true; do sleep 1; done')] },
     finalizers,

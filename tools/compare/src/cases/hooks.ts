@@ -1,5 +1,5 @@
 import type { Lifecycle } from '@node-agent/pod-spec';
-import { type Case, one, runs } from './case.ts';
+import { type Case, one, runs, SERVE, shell } from './case.ts';
 
 const later = ['delete', '--wait=false', 'pod'];
 const kept = { later, finalizers: ['example.com/compared'] };
@@ -9,11 +9,15 @@ const failed = (name: string, postStart: NonNullable<Lifecycle['postStart']>): C
   spec: { containers: [runs({ lifecycle: { postStart } })], terminationGracePeriodSeconds: 1 },
   loops: ['main'],
 });
-const ended = (name: string, preStop: NonNullable<Lifecycle['preStop']>): Case => ({
+const ended = (name: string, preStop: NonNullable<Lifecycle['preStop']>, serves = false): Case => ({
   name,
-  spec: { containers: [runs({ lifecycle: { preStop } })], terminationGracePeriodSeconds: 5 },
+  spec: {
+    containers: [serves ? shell(SERVE, { lifecycle: { preStop } }) : runs({ lifecycle: { preStop } })],
+    terminationGracePeriodSeconds: 5,
+  },
   ...kept,
 });
+const fails = { exec: { command: ['sh', '-c', 'echo no; exit 4'] } };
 
 /** Lifecycle hooks by each of their handlers, and what follows where they fail. */
 export const hooks: readonly Case[] = [
@@ -31,5 +35,45 @@ export const hooks: readonly Case[] = [
   hooked('post-start-exec-true', { postStart: { exec: { command: ['true'] } } }),
   failed('post-start-exec-no-program', { exec: { command: ['no-such-program'] } }),
   ended('deleted-pre-stop-exec-no-program', { exec: { command: ['no-such-program'] } }),
+  ended('deleted-pre-stop-http', { httpGet: { path: '/', port: 8080 } }, true),
+  ended('deleted-pre-stop-http-not-found', { httpGet: { path: '/none', port: 8080 } }, true),
+  ended('deleted-pre-stop-https-of-http', { httpGet: { path: '/', port: 8080, scheme: 'HTTPS' } }, true),
+  ended('deleted-pre-stop-tcp', { tcpSocket: { port: 8080 } }, true),
+  {
+    name: 'post-start-exec-fails-never',
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 1,
+      containers: [runs({ lifecycle: { postStart: fails } }), runs({ name: 'b' })],
+    },
+  },
+  {
+    name: 'sidecar-hooks',
+    spec: {
+      initContainers: [
+        runs({
+          name: 's1',
+          restartPolicy: 'Always',
+          lifecycle: { postStart: { sleep: { seconds: 1 } }, preStop: fails },
+        }),
+      ],
+      containers: [runs()],
+      terminationGracePeriodSeconds: 5,
+    },
+    ...kept,
+  },
+  {
+    name: 'live-fails-with-pre-stop',
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 5,
+      containers: [
+        runs({
+          lifecycle: { preStop: fails },
+          livenessProbe: { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 2 },
+        }),
+      ],
+    },
+  },
   hooked('both-hooks', { postStart: { sleep: { seconds: 1 } }, preStop: { sleep: { seconds: 1 } } }),
 ];

@@ -5,16 +5,20 @@ import { hooks } from './hooks.ts';
 import { images } from './images.ts';
 import { lifecycle } from './lifecycle.ts';
 import { manifests } from './manifests.ts';
+import { messages } from './messages.ts';
 import { placement } from './placement.ts';
 import { probes } from './probes.ts';
 import { resizes } from './resizes.ts';
 import { security } from './security.ts';
+import { sidecars } from './sidecars.ts';
 import { volumes } from './volumes.ts';
 
-export type { Case } from './case.ts';
-/** All of them: what both kubelets have. Features that this one refuses by name are not among them. */
-export const cases: readonly Case[] = [
+export { type Case, EXTENDED } from './case.ts';
+/** All of them, by topic: what both kubelets have. Features that this one refuses by name are not among them. */
+export const topics: readonly (readonly Case[])[] = [
   lifecycle,
+  messages,
+  sidecars,
   images,
   environment,
   volumes,
@@ -25,4 +29,4 @@ export const cases: readonly Case[] = [
   probes,
   hooks,
   resizes,
-].flat();
+];

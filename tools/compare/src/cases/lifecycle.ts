@@ -1,7 +1,8 @@
 import { type Case, one, runs, shell } from './case.ts';
 
-const rule = (action: string) => [{ action, exitCodes: { operator: 'In', values: [42] } }];
-const always = { restartPolicy: 'Always' };
+const rule = (action: string, operator = 'In') => [{ action, exitCodes: { operator, values: [42] } }];
+const ruled = (script: string, operator?: string) =>
+  shell(script, { restartPolicy: 'Never', restartPolicyRules: rule('Restart', operator) });
 
 /** How containers begin, end, and begin again. */
 export const lifecycle: readonly Case[] = [
@@ -39,29 +40,44 @@ export const lifecycle: readonly Case[] = [
     loops: ['i1'],
   },
   {
-    name: 'sidecar',
-    spec: { initContainers: [runs({ name: 's1', ...always }), shell('true', { name: 'i2' })], containers: [runs()] },
-  },
-  {
-    name: 'sidecar-of-done',
-    spec: {
-      restartPolicy: 'Never',
-      initContainers: [runs({ name: 's1', ...always })],
-      containers: [shell('sleep 1')],
-    },
-  },
-  {
-    name: 'sidecar-crash',
-    spec: { initContainers: [shell('sleep 1; exit 3', { name: 's1', ...always })], containers: [runs()] },
-    loops: ['s1'],
-  },
-  {
     name: 'restart-rule',
     spec: {
       restartPolicy: 'Never',
-      containers: [shell('sleep 1; exit 42', { restartPolicy: 'Never', restartPolicyRules: rule('Restart') })],
+      containers: [ruled('sleep 1; exit 42')],
     },
     loops: ['main'],
+  },
+  {
+    name: 'restart-rule-of-others',
+    spec: { restartPolicy: 'Never', containers: [ruled('sleep 1; exit 3', 'NotIn')] },
+    loops: ['main'],
+  },
+  {
+    name: 'restart-rule-of-none',
+    spec: { restartPolicy: 'Never', containers: [ruled('sleep 1; exit 3'), runs({ name: 'b' })] },
+  },
+  {
+    name: 'restart-rule-of-init',
+    spec: {
+      restartPolicy: 'Never',
+      volumes: [{ name: 'v', emptyDir: {} }],
+      initContainers: [
+        {
+          ...ruled('test -e /v/x && exit 0; touch /v/x; exit 42'),
+          ...{ name: 'i1', volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+        },
+      ],
+      containers: [runs()],
+    },
+  },
+  {
+    name: 'own-restart-policy-always',
+    spec: { restartPolicy: 'Never', containers: [shell('sleep 1', { restartPolicy: 'Always' }), runs({ name: 'b' })] },
+    loops: ['main'],
+  },
+  {
+    name: 'own-restart-policy-never',
+    spec: { containers: [shell('exit 1', { restartPolicy: 'Never' }), runs({ name: 'b' })] },
   },
   {
     name: 'restart-all',
@@ -87,27 +103,13 @@ export const lifecycle: readonly Case[] = [
     loops: ['main'],
   },
   one('deadline', {}, { activeDeadlineSeconds: 4 }),
+  {
+    name: 'deadline-of-init',
+    spec: { activeDeadlineSeconds: 4, initContainers: [runs({ name: 'i1' })], containers: [runs()] },
+  },
   one('readiness-gate', {}, { readinessGates: [{ conditionType: 'example.com/gate' }] }),
   { ...one('no-program', { command: ['no-such-program'] }), loops: ['main'] },
   one('no-program-never', { command: ['no-such-program'] }, { restartPolicy: 'Never' }),
-  {
-    name: 'message-file',
-    spec: { restartPolicy: 'Never', containers: [shell('echo -n why > /dev/termination-log; exit 2')] },
-  },
-  {
-    name: 'message-log',
-    spec: {
-      restartPolicy: 'Never',
-      containers: [shell('echo one; exit 2', { terminationMessagePolicy: 'FallbackToLogsOnError' })],
-    },
-  },
-  {
-    name: 'message-path',
-    spec: {
-      restartPolicy: 'Never',
-      containers: [shell('echo -n why > /tmp/msg', { terminationMessagePath: '/tmp/msg' })],
-    },
-  },
   {
     name: 'out-of-memory',
     spec: {
@@ -117,23 +119,4 @@ export const lifecycle: readonly Case[] = [
   },
   { name: 'stubborn', spec: { containers: [shell('trap "" TERM; while true; do sleep 1; done')] } },
   one('terminal', { tty: true, stdin: true, stdinOnce: true, command: ['sh'] }),
-  {
-    name: 'sidecars-two',
-    spec: {
-      initContainers: [runs({ name: 's1', ...always }), runs({ name: 's2', ...always })],
-      containers: [runs()],
-    },
-  },
-  {
-    name: 'sidecar-of-failed',
-    spec: {
-      restartPolicy: 'Never',
-      initContainers: [runs({ name: 's1', ...always })],
-      containers: [shell('sleep 1; exit 6')],
-    },
-  },
-  {
-    name: 'sidecar-after-init',
-    spec: { initContainers: [shell('true', { name: 'i1' }), runs({ name: 's2', ...always })], containers: [runs()] },
-  },
 ];

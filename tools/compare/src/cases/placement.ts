@@ -1,6 +1,33 @@
-import { type Case, one, runs } from './case.ts';
+import { type Case, EXTENDED, one, runs } from './case.ts';
 
 const requests = (of: Readonly<Record<string, string>>) => ({ resources: { requests: of } });
+/** Of an extended resource the limit is the request. */
+const extended = (resource: string, count: number) => {
+  const amount = { [resource]: `${count}` };
+  return { resources: { requests: amount, limits: amount } };
+};
+const critical = { priorityClassName: 'system-node-critical' };
+interface Requirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+const attracted = (name: string, terms: readonly (readonly Requirement[])[]): Case =>
+  one(
+    name,
+    {},
+    {
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })),
+          },
+        },
+      },
+    },
+  );
+const HERE: Requirement = { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] };
+const NOWHERE: Requirement = { key: 'none', operator: 'Exists' };
 
 /** Whether the node takes a pod, and what of it. */
 export const placement: readonly Case[] = [
@@ -21,5 +48,29 @@ export const placement: readonly Case[] = [
     ],
   }),
   one('windows', {}, { os: { name: 'windows' } }),
+  { ...one('label-of-another-system'), labels: { 'kubernetes.io/os': 'windows' } },
+  attracted('affinity', [[NOWHERE], [HERE]]),
+  attracted('affinity-elsewhere', [[HERE, NOWHERE]]),
+  one('too-much-disk', requests({ 'ephemeral-storage': '1Ei' })),
+  one('too-much-of-little', extended(EXTENDED.rare, 2)),
+  // Nobody knows of it on the node: it is for others to count.
+  one('of-what-nobody-has', { resources: { limits: { 'example.com/none': '1' } } }),
+  // Both are there when the critical one comes: the one whose priority is lower goes.
+  one('preempted', extended(EXTENDED.scarce, 2)),
+  { ...one('critical', extended(EXTENDED.scarce, 1), critical), isLate: true },
+  one('critical-too-much', extended(EXTENDED.rare, 2), critical),
+  { ...one('host-port', { ports: [{ containerPort: 80, hostPort: 18_080 }] }) },
+  { ...one('host-port-taken', { ports: [{ containerPort: 81, hostPort: 18_080 }] }), isLate: true },
+  {
+    name: 'as-a-whole',
+    spec: {
+      resources: { requests: { cpu: '20m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } },
+      containers: [runs(requests({ cpu: '10m' })), runs({ name: 'b', resources: { limits: { memory: '32Mi' } } })],
+    },
+  },
+  {
+    name: 'as-a-whole-guaranteed',
+    spec: { resources: { limits: { cpu: '20m', memory: '32Mi' } }, containers: [runs()] },
+  },
   one('tolerant', {}, { tolerations: [{ operator: 'Exists' }] }),
 ];

@@ -1,13 +1,48 @@
 import type { Probe } from '@node-agent/pod-spec';
-import { type Case, one, runs, shell } from './case.ts';
+import { type Case, one, runs, SERVE, shell } from './case.ts';
 
-const SERVE =
-  'mkdir -p /www/dir; echo hi > /www/index.html; httpd -p 8080 -h /www; trap "exit 0" TERM; sleep infinity & wait';
 const serves = (fields: object) => shell(SERVE, fields);
 const fast: Probe = { periodSeconds: 1, failureThreshold: 2 };
 const http = (path: string, fields: object = {}): Probe => ({ httpGet: { path, port: 8080, ...fields }, ...fast });
 const exec = (script: string): Probe => ({ exec: { command: ['sh', '-c', script] }, ...fast });
 const refused: Probe = { tcpSocket: { port: 8081 }, ...fast };
+
+interface Failing {
+  readonly probe: Probe;
+  /** It is about a server: there is one when the first probe comes. */
+  readonly ofServer?: boolean;
+}
+
+/** What probes fail by, each in its own words. */
+const failing: Readonly<Record<string, Failing>> = {
+  'http-not-found': { probe: http('/none'), ofServer: true },
+  'http-unavailable': { probe: http('/cgi-bin/unavailable'), ofServer: true },
+  'http-slow': { probe: http('/cgi-bin/slow'), ofServer: true },
+  'https-of-http': { probe: http('/', { scheme: 'HTTPS' }), ofServer: true },
+  'http-refused': { probe: http('/') },
+  'tcp-refused': { probe: refused },
+  'exec-slow': { probe: exec('sleep 5') },
+  'grpc-refused': { probe: { grpc: { port: 5000, service: 'x' }, ...fast } },
+};
+
+/** Containers that are ended for what their probes find, and do not begin anew. */
+const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flatMap((kind) =>
+  Object.entries(failing).map(([name, { probe, ofServer = false }]) => {
+    const container = { [kind]: ofServer ? { ...probe, initialDelaySeconds: 2 } : probe };
+    const containers = [ofServer ? serves(container) : runs(container)];
+    return {
+      name: `${kind === 'livenessProbe' ? 'live' : 'startup'}-${name}`,
+      spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 1, containers },
+    };
+  }),
+);
+
+/** Containers whose readiness is asked for, by what is asked. */
+const asked = (name: string, readinessProbe: Probe): Case => ({
+  name: `ready-${name}`,
+  spec: { containers: [serves({ readinessProbe })] },
+});
+const agent = [{ name: 'User-Agent', value: 'compared' }];
 
 /** Probes by each of their handlers, and what follows from each result. */
 export const probes: readonly Case[] = [
@@ -102,6 +137,54 @@ export const probes: readonly Case[] = [
       initContainers: [runs({ name: 's1', restartPolicy: 'Always', readinessProbe: refused })],
       containers: [runs()],
     },
+  },
+  ...ended,
+  asked('http-slow', { ...http('/cgi-bin/slow'), initialDelaySeconds: 2 }),
+  asked('http-unavailable', { ...http('/cgi-bin/unavailable'), initialDelaySeconds: 2 }),
+  asked('http-away', http('/cgi-bin/away')),
+  asked('http-large', http('/large')),
+  asked('http-agent', http('/cgi-bin/agent', { httpHeaders: agent })),
+  asked('http-other-agent', { ...http('/cgi-bin/agent'), initialDelaySeconds: 2 }),
+  asked('grpc-of-http', { grpc: { port: 8080 }, ...fast, initialDelaySeconds: 2 }),
+  asked('late', { ...http('/none'), initialDelaySeconds: 600 }),
+  asked('often-enough', { ...http('/'), successThreshold: 3 }),
+  {
+    name: 'startup-then-live-fails',
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 1,
+      containers: [runs({ startupProbe: exec('true'), livenessProbe: exec('echo ill; exit 1') })],
+    },
+  },
+  {
+    name: 'startup-fails-own-grace',
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 60,
+      containers: [
+        shell('trap "" TERM; while true; do sleep 1; done', {
+          startupProbe: { ...exec('exit 1'), terminationGracePeriodSeconds: 2 },
+        }),
+      ],
+    },
+  },
+  {
+    name: 'sidecar-live-fails',
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      initContainers: [runs({ name: 's1', restartPolicy: 'Always', livenessProbe: exec('exit 1') })],
+      containers: [runs()],
+    },
+    loops: ['s1'],
+  },
+  {
+    name: 'sidecar-startup-fails',
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      initContainers: [runs({ name: 's1', restartPolicy: 'Always', startupProbe: exec('exit 1') })],
+      containers: [runs()],
+    },
+    loops: ['s1'],
   },
   { ...one('manifest-ready', { readinessProbe: exec('true') }), isStatic: true },
 ];

@@ -1,4 +1,4 @@
-import { type Case, one, runs } from './case.ts';
+import { type Case, one, runs, shell } from './case.ts';
 
 type Quantities = Readonly<Record<string, string>>;
 
@@ -13,6 +13,10 @@ const to = (change: object): Pick<Case, 'later'> => ({
   ],
 });
 const small = { cpu: '50m', memory: '16Mi' };
+const ofPod = (change: object): Pick<Case, 'later'> => ({
+  later: ['patch', '--subresource=resize', `--patch=${JSON.stringify({ spec: { resources: change } })}`, 'pod'],
+});
+const restartsForMemory = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] as const;
 const restarts = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }] as const;
 
 /** Pods whose resources are changed while they run. */
@@ -30,6 +34,30 @@ export const resizes: readonly Case[] = [
   },
   { ...one('resize-restarts', { ...resources(small), resizePolicy: restarts }), ...to({ requests: { cpu: '70m' } }) },
   { ...one('resize-waits', resources(small)), ...to({ requests: { cpu: '1950m' } }) },
+  { ...one('resize-infeasible', resources(small)), ...to({ requests: { cpu: '1000' } }) },
+  {
+    ...one('resize-both', resources(small, { cpu: '100m', memory: '32Mi' })),
+    ...to({ requests: { cpu: '60m', memory: '20Mi' }, limits: { cpu: '90m', memory: '40Mi' } }),
+  },
+  {
+    ...one('resize-limit-less', resources(small, { memory: '64Mi' })),
+    ...to({ limits: { memory: '48Mi' } }),
+  },
+  {
+    ...one('resize-restarts-for-memory', { ...resources(small, { memory: '32Mi' }), resizePolicy: restartsForMemory }),
+    ...to({ limits: { memory: '48Mi' } }),
+  },
+  {
+    name: 'resize-as-a-whole',
+    spec: { resources: { requests: small, limits: { cpu: '100m', memory: '64Mi' } }, containers: [runs()] },
+    ...ofPod({ requests: { cpu: '30m' }, limits: { cpu: '80m', memory: '96Mi' } }),
+  },
+  {
+    name: 'resize-crashing',
+    spec: { containers: [shell('sleep 1; exit 7', resources(small))] },
+    loops: ['main'],
+    ...to({ requests: { cpu: '20m' } }),
+  },
   { ...one('resize-same', resources(small)), ...to({ requests: small }) },
   {
     name: 'resize-one-of-two',

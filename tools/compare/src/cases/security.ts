@@ -1,4 +1,4 @@
-import { type Case, one, runs } from './case.ts';
+import { type Case, one, runs, shell } from './case.ts';
 
 /** What pods may do, and as whom. */
 export const security: readonly Case[] = [
@@ -48,6 +48,37 @@ export const security: readonly Case[] = [
   one('user-of-container', { securityContext: { runAsUser: 7, runAsGroup: 8 } }, { securityContext: { runAsUser: 1 } }),
   one('not-root-user-0', { securityContext: { runAsNonRoot: true, runAsUser: 0 } }),
   one('seccomp-unconfined', { securityContext: { seccompProfile: { type: 'Unconfined' } } }),
+  one(
+    'seccomp-of-container',
+    { securityContext: { seccompProfile: { type: 'RuntimeDefault' } } },
+    { securityContext: { seccompProfile: { type: 'Unconfined' } } },
+  ),
+  one(
+    'app-armor-absent',
+    {},
+    { securityContext: { appArmorProfile: { type: 'Localhost', localhostProfile: 'absent' } } },
+  ),
+  one('capabilities-of-nobody', { securityContext: { runAsUser: 1000, capabilities: { drop: ['ALL'] } } }),
+  one('groups-merged', {}, { securityContext: { supplementalGroups: [5, 6], supplementalGroupsPolicy: 'Merge' } }),
+  one(
+    'sysctls-two',
+    {},
+    {
+      securityContext: {
+        sysctls: [
+          { name: 'net.ipv4.ip_local_port_range', value: '1024 65000' },
+          { name: 'kernel.shm_rmid_forced', value: '1' },
+        ],
+      },
+    },
+  ),
+  {
+    name: 'not-root-init',
+    spec: {
+      initContainers: [shell('true', { name: 'i1', securityContext: { runAsNonRoot: true } })],
+      containers: [runs()],
+    },
+  },
   one('host-ipc', {}, { hostIPC: true }),
   one('host-processes', {}, { hostPID: true }),
   one('runtime-class', {}, { runtimeClassName: 'compared' }),

@@ -12,6 +12,18 @@ const owned = (name: string, securityContext: PodSecurityContext): Case =>
     { securityContext, volumes: [{ name: 'v', emptyDir: {} }] },
   );
 
+/** A part of a volume, as variables say. */
+const expanded = (name: string, value: string): Case =>
+  one(
+    `sub-path-of-variable-${name}`,
+    { env: [{ name: 'PART', value }], volumeMounts: [{ name: 'v', mountPath: '/v', subPathExpr: '$(PART)' }] },
+    { volumes: [{ name: 'v', emptyDir: {} }] },
+  );
+const cpu = (path: string, divisor?: string) => ({
+  path,
+  resourceFieldRef: { containerName: 'main', resource: 'limits.cpu', ...(divisor !== undefined && { divisor }) },
+});
+
 const kinds: readonly Volume[] = [
   { name: 'e', emptyDir: {} },
   { name: 'm', emptyDir: { medium: 'Memory', sizeLimit: '8Mi' } },
@@ -73,5 +85,50 @@ export const volumes: readonly Case[] = [
   ),
   mounted('image-volume-absent', { image: { reference: ABSENT_IMAGE } }),
   mounted('image-volume-never', { image: { reference: ABSENT_IMAGE, pullPolicy: 'Never' } }),
+  expanded('upwards', '../x'),
+  expanded('from-root', '/x'),
+  expanded('none', ''),
+  mounted('read-only-whole', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'Enabled' }),
+  mounted('propagated-inwards', { emptyDir: {} }, { mountPropagation: 'HostToContainer' }),
+  one(
+    'propagated-both-ways',
+    {
+      securityContext: { privileged: true },
+      volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }],
+    },
+    { volumes: [{ name: 'v', emptyDir: {} }] },
+  ),
+  mounted('host-path-device', { hostPath: { path: '/dev/null', type: 'CharDevice' } }),
+  mounted('host-path-no-device', { hostPath: { path: '/etc', type: 'CharDevice' } }),
+  mounted('host-path-no-file', { hostPath: { path: '/etc', type: 'File' } }),
+  mounted('host-path-no-socket', { hostPath: { path: '/etc/hostname', type: 'Socket' } }),
+  mounted('downward-resources', { downwardAPI: { items: [cpu('whole'), cpu('thousandths', '1m')] } }),
+  mounted('downward-label-absent', {
+    downwardAPI: { items: [{ path: 'l', fieldRef: { fieldPath: "metadata.labels['none']" } }] },
+  }),
+  mounted('projected-absent', {
+    projected: { sources: [{ secret: { name: 'absent' } }, { configMap: { name: 'absent-too' } }] },
+  }),
+  mounted('projected-of-all', {
+    projected: {
+      defaultMode: 0o440,
+      sources: [
+        { secret: { name: 'absent', optional: true } },
+        { configMap: { name: 'here', items: [{ key: 'k', path: 'c/k', mode: 0o400 }] } },
+        { downwardAPI: { items: [cpu('cpu', '1m'), { path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+        { serviceAccountToken: { path: 'token' } },
+      ],
+    },
+  }),
+  {
+    name: 'fs-group-of-all-kinds',
+    spec: {
+      securityContext: { fsGroup: 4321, runAsUser: 1000 },
+      volumes: kinds,
+      containers: [
+        shell('sleep infinity', { volumeMounts: kinds.map(({ name }) => ({ name, mountPath: `/v/${name}` })) }),
+      ],
+    },
+  },
   mounted('read-only', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'IfPossible' }),
 ];
