@@ -37,3 +37,12 @@ test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, 
   expect(status.allocatedResources).toEqual(allocated);
   expect(status.resources).toEqual(resources);
 });
+
+// Upstream puts the first request back for as long as the pod runs: nothing in its group tells of another one.
+test('another memory request that a running pod was granted shows at once, whatever was told before', () => {
+  const groupLimits = { cpuShares: 51, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1 };
+  const before = { phase: 'Running', resources: { requests: { cpu: '50m', memory: '16Mi' } } };
+  const pod = { ...makePod({ containers: [container('a', { cpu: '50m', memory: '24Mi' })] }), status: before };
+  const { resources } = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: before, groupLimits }));
+  expect(resources).toEqual({ requests: { cpu: '50m', memory: '24Mi' } });
+});

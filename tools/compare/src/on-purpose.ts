@@ -42,6 +42,10 @@ export const onPurpose: readonly Purpose[] = [
     why: "upstream asks for the size of the images' disk before it has looked at it, and tells of 0; here it is looked at first",
   },
   {
+    pattern: /^resize-[a-z-]+: status\.resources\.requests\.memory$/,
+    why: 'of a running pod as a whole upstream tells the memory request that it told first, whatever it was granted since; here it is the granted one',
+  },
+  {
     pattern: /: status\.resources\.limits(\.memory)?$/,
     go: /"9007199254740988Ki"/,
     why: 'with cgroup v1 a group without a limit has the greatest that can be counted, which upstream shows as a limit; here there is none',
