@@ -9,4 +9,5 @@ export {
   service,
   serviceDefinition,
 } from './service.ts';
+export { type GrpcTransport, unixSockets } from './transport.ts';
 export type { Init, MessageType, OpenEnum, StreamRpc, UnaryRpc } from './wire.ts';

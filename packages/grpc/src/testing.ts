@@ -1,0 +1,1 @@
+export { MemorySockets } from './memory-sockets.ts';
