@@ -4,12 +4,22 @@ import { errorText } from '@node-agent/telemetry';
 import { chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
 import { devicesByNuma } from './device.ts';
 import { DeviceError } from './errors.ts';
+import { messages } from './generated/codec.ts';
+import type { ContainerAllocateResponse } from './generated/types.ts';
 import type { DeviceInventory } from './inventory.ts';
 import type { DeviceMetrics } from './metrics.ts';
+import type { NotedWait } from './noted-wait.ts';
+import type { Plugin } from './plugin.ts';
 import { type PodDevices, reusableDevices } from './pod-devices.ts';
 import type { Plugins } from './registration.ts';
 import { Reservations } from './reservations.ts';
 import type { UndecidedPods } from './undecided.ts';
+
+/**
+ * So much of an answer is kept for each container, in the checkpoint too: no plugin takes the others' room there. All of one container's
+ * environment may have 128 KiB a variable, and no plugin is known that says more than some KiB.
+ */
+const MAX_ANSWER_BYTES = 256 * 1024;
 
 /** What an {@link Allocator} works on. */
 interface AllocatorParts {
@@ -19,6 +29,7 @@ interface AllocatorParts {
   readonly held: PodDevices;
   readonly plugins: Pick<Plugins, 'get'>;
   readonly undecided: UndecidedPods;
+  readonly noted: NotedWait;
   /** Takes back what pods hold that are gone. */
   readonly freeGone: () => void;
 }
@@ -69,7 +80,9 @@ export class Allocator {
     try {
       const plugin = plugins.get(resource);
       if (plugin === undefined) throw new DeviceError('Refused', `unknown Device Plugin ${resource}`);
-      const response = await plugin.allocate(ids, signal);
+      const whose = { podUid: pod.metadata.uid, container };
+      const response = await this.#asked(whose, plugin, 'Allocate', () => plugin.allocate(ids, signal), signal);
+      checkAnswer(plugin, response);
       const devices = devicesByNuma(ids, inventory.devices(resource));
       held.set({ podUid: pod.metadata.uid, container, resource, devices, response });
       return true;
@@ -87,7 +100,7 @@ export class Allocator {
     required: number,
     signal: AbortSignal,
   ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
-    const { undecided, plugins } = this.#parts;
+    const { undecided, plugins, noted } = this.#parts;
     let preferred: readonly string[] | undefined;
     // What was free may be another's after each wait: it is chosen anew.
     for (;;) {
@@ -97,7 +110,8 @@ export class Allocator {
       if (choice.kind === 'refused') {
         if (choice.short !== true || !this.#mayBeFreed(pod.metadata.uid, resource))
           throw new DeviceError('Refused', choice.message);
-        await undecided.change(signal);
+        const what = `${resource}: whether an older pod, which is not admitted yet, keeps its devices`;
+        await noted({ podUid: pod.metadata.uid, container, what }, () => undecided.change(signal), signal);
         continue;
       }
       const { taken, needed, available } = choice;
@@ -107,7 +121,9 @@ export class Allocator {
         return { ids, release: this.#reservations.take(resource, pod.metadata.uid, ids) };
       }
       try {
-        preferred = await plugin.preferred([...taken, ...available], taken, required, signal);
+        const whose = { podUid: pod.metadata.uid, container };
+        const ask = () => plugin.preferred([...taken, ...available], taken, required, signal);
+        preferred = await this.#asked(whose, plugin, 'GetPreferredAllocation', ask, signal);
       } catch (cause) {
         const message = `device plugin GetPreferredAllocation rpc failed with err: ${errorText(cause)}`;
         throw new DeviceError('Refused', message, { cause });
@@ -153,11 +169,24 @@ export class Allocator {
       throw new DeviceError('Refused', `no devices found allocated in local cache for ${whose}`);
     }
     try {
-      await plugin.preStart([...devices], signal);
+      const start = () => plugin.preStart([...devices], signal);
+      await this.#asked({ podUid, container }, plugin, 'PreStartContainer', start, signal);
     } catch (cause) {
       const message = `device plugin PreStartContainer rpc failed with err: ${errorText(cause)}`;
       throw new DeviceError('Refused', message, { cause });
     }
+  }
+
+  /** Asks a plugin, which may take as long as it likes: whoever wants to know can see which one it is. */
+  #asked<T>(
+    whose: { readonly podUid: string; readonly container: string },
+    { resource, socketPath }: Plugin,
+    rpc: string,
+    ask: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const what = `${resource}: ${rpc} of the device plugin at ${socketPath}`;
+    return this.#parts.noted({ ...whose, what }, ask, signal);
   }
 
   /** One that a plugin has told devices of, or that somebody holds. */
@@ -165,4 +194,14 @@ export class Allocator {
     if (!isExtendedResource(resource)) return false;
     return this.#parts.inventory.healthy(resource) !== undefined || this.#parts.held.held().has(resource);
   }
+}
+
+function checkAnswer({ resource, socketPath }: Plugin, answer: ContainerAllocateResponse): void {
+  const { length } = messages.ContainerAllocateResponse.encode(answer);
+  if (length <= MAX_ANSWER_BYTES) return;
+  const whose = `the device plugin of ${resource} at ${socketPath}`;
+  throw new DeviceError(
+    'Refused',
+    `${whose} has answered Allocate with ${length} bytes: at most ${MAX_ANSWER_BYTES} are taken`,
+  );
 }

@@ -21,6 +21,7 @@ export class CheckpointFile {
   #underWay: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #written: string | undefined;
+  #wasWritten = false;
 
   /**
    * @param content asked when a write begins
@@ -31,6 +32,11 @@ export class CheckpointFile {
     this.#directory = directory;
     this.#content = content;
     this.#maxBytes = maxBytes;
+  }
+
+  /** Whether this process has written it. */
+  get wasWritten(): boolean {
+    return this.#wasWritten;
   }
 
   get path(): string {
@@ -77,6 +83,7 @@ export class CheckpointFile {
       await this.#fs.mkdir(this.#directory, { mode: 0o750 });
       await this.#fs.writeFileAtomic(this.path, text, { mode: 0o600 });
       this.#written = text;
+      this.#wasWritten = true;
     } catch (cause) {
       const message = `failed to write checkpoint file ${JSON.stringify(CHECKPOINT_NAME)}: ${errorText(cause)}`;
       throw new DeviceError('CheckpointNotWritten', message, { cause });

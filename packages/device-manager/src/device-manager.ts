@@ -1,30 +1,26 @@
 import { posix } from 'node:path';
-import { type Clock, sleep } from '@node-agent/async';
-import { GrpcServer, type Service, service } from '@node-agent/grpc';
+import type { Clock } from '@node-agent/async';
+import { type GrpcTransport, unixSockets } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import {
   type Container,
   type ContainerStatus,
   isExtendedResource,
   type Pod,
-  parseQuantity,
-  Quantity,
-  type ResourceList,
   type ResourceListJson,
 } from '@node-agent/pod-spec';
 import { errorText, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { Allocator } from './allocator.ts';
-import { CheckpointFile } from './checkpoint-file.ts';
-import type { DeviceCheckpoint } from './checkpoint-format.ts';
 import { type ContainerDevices, joinAnswers } from './container-devices.ts';
 import { type Device, type DevicesByNuma, deviceIds } from './device.ts';
-import { messages } from './generated/codec.ts';
-import { registrationRpcs } from './generated/services.ts';
+import { DeviceRecord } from './device-record.ts';
+import { atLeastHeld, type DeviceResources, deviceResources } from './device-resources.ts';
 import { DeviceInventory } from './inventory.ts';
-import { type DeviceMetrics, deviceMetrics } from './metrics.ts';
-import { removeSockets } from './plugin-directory.ts';
+import { type DeviceMetrics, deviceMetrics, forgetSeries } from './metrics.ts';
+import { type NotedWait, unnoted } from './noted-wait.ts';
 import { PodDevices } from './pod-devices.ts';
 import { foundProblem, Plugins } from './registration.ts';
+import { RegistrationServer } from './registration-server.ts';
 import { resourcesStatus } from './resource-status.ts';
 import { UndecidedPods } from './undecided.ts';
 
@@ -43,6 +39,10 @@ export interface DeviceManagerComponents {
   readonly metrics?: Metrics;
   readonly fs: Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'stat' | 'writeFileAtomic'>;
   readonly pods: DevicePods;
+  /** How plugins and kubelet reach each other: gRPC on unix sockets by default. */
+  readonly transport?: GrpcTransport;
+  /** Told of what a container waits for; nobody is by default. */
+  readonly noted?: NotedWait;
   /** The node has more devices, or fewer. */
   readonly onResourcesChanged?: () => void;
   /** A device of these pods is healthy now, or is not: their statuses say so. */
@@ -55,22 +55,10 @@ export interface DeviceManagerOptions {
   readonly directory: string;
 }
 
-/** The devices that a node has (`GetCapacity`, `manager.go`). */
-export interface DeviceResources {
-  readonly capacity: ResourceList;
-  readonly allocatable: ResourceList;
-  /** Of these plugins nothing was heard for five minutes: there are none. */
-  readonly removed: readonly string[];
-}
-
 /** Whether a pod may run here; of the shape of kubelet-core's. */
 export type DeviceVerdict =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
-
-/** The kubelet's socket, in the directory of the plugins' (`KubeletSocket`). */
-const SOCKET_NAME = 'kubelet.sock';
-const RETRY_MS = 5_000;
 
 /**
  * The devices of a node: which there are, who holds which, and what containers get of them (`pkg/kubelet/cm/devicemanager`). Devices are
@@ -82,16 +70,13 @@ export class DeviceManager {
   readonly #logger: Logger;
   readonly #metrics: DeviceMetrics;
   readonly #components: DeviceManagerComponents;
-  readonly #directory: string;
   readonly #inventory = new DeviceInventory();
   readonly #held = new PodDevices();
   readonly #undecided = new UndecidedPods();
   readonly #plugins: Plugins;
   readonly #allocator: Allocator;
-  readonly #checkpoint: CheckpointFile;
-  #loading: Promise<void> | undefined;
-  #hadCheckpoint: boolean | undefined;
-  #lastError: string | undefined;
+  readonly #record: DeviceRecord;
+  readonly #server: RegistrationServer;
 
   /** @throws Error where the directory is no absolute path */
   constructor(components: DeviceManagerComponents, options: DeviceManagerOptions) {
@@ -100,24 +85,30 @@ export class DeviceManager {
     }
     // Endpoints are compared with it: without a slash at the end, or a way back.
     const directory = posix.resolve(options.directory);
-    const { clock, logger, metrics } = withDefaults(components);
+    const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
+    const { fs } = components;
+    const [inventory, held] = [this.#inventory, this.#held];
     this.#clock = clock;
     this.#logger = logger;
     this.#metrics = deviceMetrics(metrics);
     this.#components = components;
-    this.#directory = directory;
-    this.#checkpoint = new CheckpointFile(components.fs, directory, () => this.#state());
+    this.#record = new DeviceRecord({ clock, logger, fs, inventory, held }, directory);
     this.#plugins = new Plugins(
-      { clock, logger },
+      { clock, logger, transport, known: inventory },
       {
         asked: (resource) => this.#metrics.registrations.inc({ resource_name: resource }),
-        plugged: (resource) => this.#inventory.plugged(resource),
+        plugged: (resource) => inventory.plugged(resource),
         told: (resource, devices) => this.#told(resource, devices),
-        unplugged: (resource) => this.#changing(() => this.#inventory.unplugged(resource, clock.monotonic())),
+        unplugged: (resource) => this.#changing(() => inventory.unplugged(resource, clock.monotonic())),
+        forgotten: (resource) => forgetSeries(this.#metrics, resource),
       },
     );
+    this.#server = new RegistrationServer(
+      { clock, logger, fs, transport, register: (asked, signal) => this.#plugins.register(directory, asked, signal) },
+      directory,
+    );
     this.#allocator = new Allocator({
-      ...{ clock, metrics: this.#metrics, inventory: this.#inventory, held: this.#held, plugins: this.#plugins },
+      ...{ clock, noted, metrics: this.#metrics, inventory, held, plugins: this.#plugins },
       undecided: this.#undecided,
       freeGone: () => this.freeGone(),
     });
@@ -128,39 +119,19 @@ export class DeviceManager {
    * anything, as upstream has it.
    */
   load(): Promise<void> {
-    this.#loading ??= this.#load();
-    return this.#loading;
+    return this.#record.load();
   }
 
   /** Listens to plugins until the signal is aborted. Where that fails it is tried again, and {@link health} tells why. */
   async start(signal: AbortSignal): Promise<void> {
-    const { fs } = this.#components;
     await this.load();
     this.#plugins.begin(signal);
-    while (!signal.aborted) {
-      const socketPath = `${this.#directory}/${SOCKET_NAME}`;
-      const server = new GrpcServer({ socketPath, services: [this.#registration()] });
-      try {
-        await fs.mkdir(this.#directory, { mode: 0o750 });
-        await removeSockets(fs, this.#directory, this.#logger);
-        await server.start();
-        this.#lastError = undefined;
-        await ended(signal);
-      } catch (err) {
-        this.#lastError = errorText(err);
-        this.#logger.error({ err }, 'Failed to listen to socket while starting device plugin registry');
-        await sleep(this.#clock, RETRY_MS, signal).catch(() => {});
-      } finally {
-        server.close();
-      }
-    }
+    await this.#server.start(signal);
   }
 
   /** What is wrong, in upstream's words; `undefined` where nothing is. */
   health(): string | undefined {
-    if (this.#lastError === undefined) return undefined;
-    const what = 'device plugin registration gRPC server failed and no device plugins can register';
-    return `device registration error: ${what}: ${this.#lastError}`;
+    return this.#server.health();
   }
 
   /**
@@ -183,7 +154,7 @@ export class DeviceManager {
     if (before === undefined) return;
     this.#held.remove(uid);
     for (const grant of before) this.#held.set(grant);
-    this.#save();
+    this.#record.writeSoon();
   }
 
   /**
@@ -204,7 +175,7 @@ export class DeviceManager {
     if (missing) {
       const fields = { podUid: uid, container: container.name };
       this.#logger.info(fields, 'Needs to re-allocate device plugin resources for pod');
-      if (await this.#allocator.allocate(pod, container, signal)) await this.#checkpoint.write();
+      if (await this.#allocator.allocate(pod, container, signal)) await this.#record.write();
     }
     const grants = [...this.#held.ofContainer(uid, container.name)].sort(([a], [b]) => (a < b ? -1 : 1));
     const answers = grants.map(([resource, { response }]) => [resource, response] as const);
@@ -215,24 +186,18 @@ export class DeviceManager {
   resources(): DeviceResources {
     const gone = this.#inventory.collect(this.#clock.monotonic());
     for (const resource of gone) this.#plugins.forget(resource);
-    if (gone.length > 0) this.#save();
-    const { capacity, allocatable, removed } = this.#inventory.counts();
-    const list = (counts: ReadonlyMap<string, number>): ResourceList =>
-      new Map([...counts].map(([name, count]) => [name, Quantity.of(count)] as const));
-    return { capacity: list(capacity), allocatable: list(allocatable), removed };
+    if (gone.length > 0) this.#record.writeSoon();
+    return deviceResources(this.#inventory.counts());
   }
 
-  /**
-   * What the node has for a pod that holds devices: at least those that are held, so that it is admitted though its plugin is away
-   * (`sanitizeNodeAllocatable`).
-   */
+  /** The node's status says that there are none of these `removed` ones: they are told no more. */
+  reported(removed: readonly string[]): void {
+    this.#inventory.reported(removed);
+  }
+
+  /** What the node has for a pod that holds devices: at least those that are held, so that it is admitted though its plugin is away. */
   allocatableFor({ metadata: { uid } }: Pod, allocatable: ResourceListJson): ResourceListJson {
-    if (!this.#held.has(uid)) return allocatable;
-    const more = [...this.#held.held()].filter(([name, { size }]) => {
-      const there = allocatable[name];
-      return there === undefined || parseQuantity(there).value() < BigInt(size);
-    });
-    return { ...allocatable, ...Object.fromEntries(more.map(([name, { size }]) => [name, String(size)])) };
+    return this.#held.has(uid) ? atLeastHeld(allocatable, this.#held.held()) : allocatable;
   }
 
   /** How a container's devices are, for its status; empty where it has none. */
@@ -266,9 +231,13 @@ export class DeviceManager {
     return this.#inventory.allocatable();
   }
 
-  /** Whether no kubelet has had plugins here before: what the cluster knows of the node's devices is of another machine. */
-  isNewNode(): boolean {
-    return this.#hadCheckpoint === false;
+  /**
+   * Whether no kubelet has had plugins here, this one included: what the cluster knows of the node's devices is of another machine
+   * (`ShouldResetExtendedResourceCapacity`).
+   */
+  async isNewNode(): Promise<boolean> {
+    await this.load();
+    return this.#record.isMissing;
   }
 
   /** Whether a plugin can be taken that was found by its socket; in upstream's words why not. */
@@ -287,15 +256,6 @@ export class DeviceManager {
     this.#plugins.disconnect(resource, socketPath);
   }
 
-  #registration(): Service {
-    return service(registrationRpcs, {
-      register: async (request, signal) => {
-        await this.#plugins.register(this.#directory, request, signal);
-        return {};
-      },
-    });
-  }
-
   async #admit(pod: Pod, signal: AbortSignal): Promise<DeviceVerdict> {
     const { uid } = pod.metadata;
     await this.load();
@@ -305,7 +265,7 @@ export class DeviceManager {
       for (const container of containersOf(pod)) {
         if (await this.#allocator.allocate(pod, container, signal)) any = true;
       }
-      if (any) await this.#checkpoint.write();
+      if (any) await this.#record.write();
       return { admit: true };
     } catch (err) {
       this.release(pod);
@@ -327,47 +287,8 @@ export class DeviceManager {
   #changing(change: () => void): void {
     const before = countsText(this.#inventory);
     change();
-    this.#save();
+    this.#record.writeSoon();
     if (countsText(this.#inventory) !== before) this.#components.onResourcesChanged?.();
-  }
-
-  /** Nobody waits for it: what it says more than the file there loses no device. */
-  #save(): void {
-    this.#checkpoint.write().catch((err: unknown) => {
-      this.#logger.error({ err }, 'Writing checkpoint encountered');
-    });
-  }
-
-  #state(): DeviceCheckpoint {
-    const entries = this.#held.all().map(({ response, ...grant }) => ({
-      ...grant,
-      response: messages.ContainerAllocateResponse.encode(response),
-    }));
-    return { entries, registered: this.#inventory.registered() };
-  }
-
-  async #load(): Promise<void> {
-    try {
-      const stored = await this.#checkpoint.read();
-      this.#hadCheckpoint = stored !== undefined;
-      const nowMs = this.#clock.monotonic();
-      for (const resource of stored?.registered.keys() ?? []) this.#inventory.restored(resource, nowMs);
-      for (const entry of stored?.entries ?? []) this.#restore(entry);
-    } catch (err) {
-      this.#hadCheckpoint = true;
-      const message = 'Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date';
-      this.#logger.error({ err }, message);
-    }
-  }
-
-  /** One whose plugin's answer cannot be read holds nothing; the others do (`fromCheckpointData`). */
-  #restore({ response, ...entry }: DeviceCheckpoint['entries'][number]): void {
-    try {
-      this.#held.set({ ...entry, response: messages.ContainerAllocateResponse.decode(response) });
-    } catch (err) {
-      const { podUid, container, resource } = entry;
-      this.#logger.error({ err, podUid, container, resource }, "Can't unmarshal allocResp");
-    }
   }
 }
 
@@ -378,11 +299,4 @@ function containersOf({ spec }: Pod): readonly Container[] {
 function countsText(inventory: DeviceInventory): string {
   const { capacity, allocatable, removed } = inventory.counts();
   return JSON.stringify([[...capacity], [...allocatable], removed]);
-}
-
-async function ended(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,5 @@
-import { GrpcClient, GrpcError, GrpcServer, type Init, service } from '@node-agent/grpc';
+import type { Clock } from '@node-agent/async';
+import { GrpcError, type GrpcTransport, type Init, service, unixSockets } from '@node-agent/grpc';
 import { devicePluginRpcs, registrationRpcs } from './generated/services.ts';
 import type {
   ContainerAllocateResponse,
@@ -14,6 +15,10 @@ export interface FakeDevicePluginOptions {
   readonly directory: string;
   /** The name of its own socket there; made of the resource by default. */
   readonly socketName?: string;
+  /** The machine's own by default. */
+  readonly clock?: Clock;
+  /** Unix sockets by default. */
+  readonly transport?: GrpcTransport;
   readonly options?: Partial<DevicePluginOptions>;
   /** What a container gets; its devices' names in the variable `FAKE_DEVICES` by default. */
   readonly allocate?: (ids: readonly string[], signal: AbortSignal) => Promise<Init<ContainerAllocateResponse>>;
@@ -27,7 +32,7 @@ export interface FakeDevicePluginOptions {
 export class FakeDevicePlugin {
   readonly #options: FakeDevicePluginOptions;
   readonly socketPath: string;
-  #server: GrpcServer | undefined;
+  #server: ReturnType<GrpcTransport['server']> | undefined;
   #devices: readonly Init<Device>[];
   readonly #watchers = new Set<{ tell(): void; end(error: Error | undefined): void }>();
   /** What it was asked, in order. */
@@ -41,8 +46,8 @@ export class FakeDevicePlugin {
 
   /** Serves, without making itself known. */
   async start(): Promise<void> {
-    const { options = {}, getOptions, allocate, prefer, preStart } = this.#options;
-    const server = new GrpcServer({
+    const { options = {}, getOptions, allocate, prefer, preStart, transport = unixSockets } = this.#options;
+    const server = transport.server({
       socketPath: this.socketPath,
       services: [
         service(devicePluginRpcs, {
@@ -80,8 +85,8 @@ export class FakeDevicePlugin {
 
   /** Makes itself known to the kubelet. @throws GrpcError with the kubelet's words */
   async register(version = 'v1beta1'): Promise<void> {
-    const { directory, resource, options = {} } = this.#options;
-    const client = new GrpcClient({}, { socketPath: `${directory}/kubelet.sock` });
+    const { directory, resource, options = {}, transport = unixSockets, clock } = this.#options;
+    const client = transport.client(clock ? { clock } : {}, { socketPath: `${directory}/kubelet.sock` });
     try {
       const endpoint = this.socketPath.slice(directory.length + 1);
       const request = { version, endpoint, resourceName: resource, options };

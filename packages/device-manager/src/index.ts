@@ -5,7 +5,8 @@ export {
   type DeviceManagerComponents,
   type DeviceManagerOptions,
   type DevicePods,
-  type DeviceResources,
   type DeviceVerdict,
 } from './device-manager.ts';
+export type { DeviceResources } from './device-resources.ts';
 export { DeviceError, type DeviceErrorCode } from './errors.ts';
+export type { DeviceWait, NotedWait } from './noted-wait.ts';

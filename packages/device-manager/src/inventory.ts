@@ -3,17 +3,28 @@ import type { Device } from './device.ts';
 /** For how long a plugin that is gone may come back before its resource is taken from the node (`endpointStopGracePeriod`). */
 const STOP_GRACE_PERIOD_MS = 5 * 60_000;
 
+/**
+ * A node's status has each resource twice, with a name of up to 317 characters: so many of them leave most of the 1.5 MiB that etcd takes
+ * to what else it says. Upstream has no bound.
+ */
+export const MAX_RESOURCES = 256;
+
+/** Names of devices, as JSON: half of what a checkpoint may have, so that no plugin keeps others from having who holds what written. */
+const MAX_NAMES_BYTES = 32 * 1024 * 1024;
+
 /** How many devices of each resource a node has. */
-interface DeviceCounts {
+export interface DeviceCounts {
   readonly capacity: ReadonlyMap<string, number>;
   readonly allocatable: ReadonlyMap<string, number>;
-  /** Resources that are gone: the node has none of them. */
+  /** Resources that are gone: the node has none of them. Told until the node's status has said so. */
   readonly removed: readonly string[];
 }
 
 interface Resource {
   /** As the plugin told them last: it may be gone since. */
   devices: ReadonlyMap<string, Device>;
+  /** Of their names, as JSON. */
+  namesBytes: number;
   /** Those that may be given to containers; `undefined` where no plugin has told any. */
   healthy: ReadonlySet<string> | undefined;
   unhealthy: ReadonlySet<string> | undefined;
@@ -30,13 +41,15 @@ export class DeviceInventory {
 
   /** An earlier process knew the resource: it counts as one whose plugin has just gone. */
   restored(resource: string, nowMs: number): void {
-    this.#resources.set(resource, { devices: new Map(), healthy: none, unhealthy: none, stoppedAtMs: nowMs });
+    const known = { devices: new Map(), namesBytes: 0, healthy: none, unhealthy: none, stoppedAtMs: nowMs };
+    this.#resources.set(resource, known);
   }
 
   /** A plugin offers the resource. What was known of its devices holds until it tells them. */
   plugged(resource: string): void {
-    const unknown: Resource = { devices: new Map(), healthy: undefined, unhealthy: undefined, stoppedAtMs: undefined };
-    this.#resources.set(resource, { ...(this.#resources.get(resource) ?? unknown), stoppedAtMs: undefined });
+    const known = this.#resources.get(resource);
+    const unknown = { devices: new Map(), namesBytes: 0, healthy: undefined, unhealthy: undefined };
+    this.#resources.set(resource, { ...(known ?? unknown), stoppedAtMs: undefined });
     this.#removed.delete(resource);
   }
 
@@ -49,12 +62,19 @@ export class DeviceInventory {
     known.stoppedAtMs = nowMs;
   }
 
-  /** All devices that there are now. @returns those that came, or whose health is another */
+  /** All devices that there are now. @returns those that came, or whose health is another @throws Error where there are too many */
   update(resource: string, devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
     const known = this.#resources.get(resource);
     if (known === undefined) return none;
+    const namesBytes = bytesOfNames(devices.keys());
+    const others = [...this.#resources].reduce((sum, [name, one]) => sum + (name === resource ? 0 : one.namesBytes), 0);
+    if (namesBytes + others > MAX_NAMES_BYTES) {
+      const amounts = `its ${devices.size} devices have names of ${namesBytes} bytes`;
+      throw new Error(`${amounts}, and with those of other plugins no more than ${MAX_NAMES_BYTES} are taken`);
+    }
     const before = known.devices;
     known.devices = devices;
+    known.namesBytes = namesBytes;
     const ids = (healthy: boolean): ReadonlySet<string> =>
       new Set([...devices.values()].filter((device) => device.healthy === healthy).map(({ id }) => id));
     known.healthy = ids(true);
@@ -71,7 +91,14 @@ export class DeviceInventory {
       if (healthy !== undefined || unhealthy !== undefined) this.#removed.add(name);
       gone.push(name);
     }
+    // Where nobody writes a node's status, nobody reads them.
+    for (const name of [...this.#removed].slice(0, -MAX_RESOURCES)) this.#removed.delete(name);
     return gone;
+  }
+
+  /** The node's status says that these are gone: whoever else has some of them may say so there. */
+  reported(removed: readonly string[]): void {
+    for (const name of removed) this.#removed.delete(name);
   }
 
   counts(): DeviceCounts {
@@ -84,6 +111,11 @@ export class DeviceInventory {
       }
     }
     return { capacity, allocatable, removed: [...this.#removed] };
+  }
+
+  /** How many resources there are a plugin for, or were not long ago. */
+  get size(): number {
+    return this.#resources.size;
   }
 
   /** Whether there is a plugin for it, or was not long ago. */
@@ -116,4 +148,10 @@ export class DeviceInventory {
       ),
     );
   }
+}
+
+function bytesOfNames(ids: Iterable<string>): number {
+  let bytes = 0;
+  for (const id of ids) bytes += Buffer.byteLength(JSON.stringify(id)) + 1;
+  return bytes;
 }

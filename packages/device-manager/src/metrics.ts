@@ -20,3 +20,9 @@ export function deviceMetrics(metrics: Metrics): DeviceMetrics {
     }),
   };
 }
+
+/** Nobody offers the resource any more (K4). */
+export function forgetSeries({ registrations, allocationSeconds }: DeviceMetrics, resource: string): void {
+  registrations.remove?.({ resource_name: resource });
+  allocationSeconds.remove?.({ resource_name: resource });
+}

@@ -1,5 +1,4 @@
-import type { Clock } from '@node-agent/async';
-import { GrpcClient, GrpcError } from '@node-agent/grpc';
+import { GrpcError, type GrpcTransport } from '@node-agent/grpc';
 import { devicePluginRpcs } from './generated/services.ts';
 import type { ContainerAllocateResponse, Device, DevicePluginOptions } from './generated/types.ts';
 
@@ -17,14 +16,14 @@ const PRE_START_TIMEOUT_MS = 30_000;
 export class Plugin {
   readonly resource: string;
   readonly socketPath: string;
-  readonly #client: GrpcClient;
+  readonly #client: ReturnType<GrpcTransport['client']>;
   #options: DevicePluginOptions | undefined;
   #stopped = false;
 
-  constructor(clock: Clock, resource: string, socketPath: string) {
+  constructor(client: ReturnType<GrpcTransport['client']>, resource: string, socketPath: string) {
     this.resource = resource;
     this.socketPath = socketPath;
-    this.#client = new GrpcClient({ clock }, { socketPath });
+    this.#client = client;
   }
 
   get wantsPreStart(): boolean {

@@ -1,10 +1,11 @@
 import path from 'node:path';
 import { type Clock, sleep } from '@node-agent/async';
-import { GrpcError } from '@node-agent/grpc';
+import { GrpcError, type GrpcTransport } from '@node-agent/grpc';
 import { isExtendedResource } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { type Device, readDevices } from './device.ts';
 import type { RegisterRequest } from './generated/types.ts';
+import { MAX_RESOURCES } from './inventory.ts';
 import { Plugin } from './plugin.ts';
 
 /** `SupportedVersions`. */
@@ -24,6 +25,17 @@ interface PluginEvents {
   told(resource: string, devices: ReadonlyMap<string, Device>): void;
   /** It is gone, and no other has taken its place. */
   unplugged(resource: string): void;
+  /** Nothing is known of it any more. */
+  forgotten(resource: string): void;
+}
+
+/** What {@link Plugins} works with. */
+interface PluginsParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly transport: GrpcTransport;
+  /** The resources that the node has by now. */
+  readonly known: { readonly size: number; has(resource: string): boolean };
 }
 
 /**
@@ -33,15 +45,20 @@ interface PluginEvents {
 export class Plugins {
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #transport: GrpcTransport;
+  readonly #known: PluginsParts['known'];
   readonly #events: PluginEvents;
   readonly #plugins = new Map<string, { readonly plugin: Plugin; readonly turn: number }>();
+  readonly #counted = new Set<string>();
   /** Of two registrations for one resource the later one counts, whichever plugin answers first. */
   #turn = 0;
   #ending: AbortSignal = new AbortController().signal;
 
-  constructor(components: { readonly clock: Clock; readonly logger: Logger }, events: PluginEvents) {
-    this.#clock = components.clock;
-    this.#logger = components.logger;
+  constructor({ clock, logger, transport, known }: PluginsParts, events: PluginEvents) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#transport = transport;
+    this.#known = known;
     this.#events = events;
   }
 
@@ -53,6 +70,8 @@ export class Plugins {
   forget(resource: string): void {
     this.get(resource)?.close();
     this.#plugins.delete(resource);
+    this.#counted.delete(resource);
+    this.#events.forgotten(resource);
   }
 
   /** From now on plugins are followed until the signal is aborted. */
@@ -74,7 +93,8 @@ export class Plugins {
     this.#logger.info({ resource: shown(resource) }, 'Got registration request from device plugin with resource');
     try {
       if (problem !== undefined) throw new Error(problem);
-      this.#events.asked(resource);
+      this.#checkRoom(resource, endpoint);
+      this.#count(resource);
       const socketPath = path.join(directory, endpoint);
       if (path.dirname(socketPath) !== directory) {
         throw new Error(`the endpoint ${JSON.stringify(shown(endpoint))} is no name of a socket in ${directory}`);
@@ -91,10 +111,12 @@ export class Plugins {
 
   /** Connects to a plugin, and follows it from then on. @throws Error in upstream's words */
   async connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
+    this.#checkRoom(resource, socketPath);
     const turn = ++this.#turn;
-    const plugin = new Plugin(this.#clock, resource, socketPath);
+    const plugin = new Plugin(this.#transport.client({ clock: this.#clock }, { socketPath }), resource, socketPath);
     try {
       await plugin.connect(signal);
+      this.#checkRoom(resource, socketPath);
     } catch (err) {
       plugin.close();
       throw err;
@@ -109,6 +131,20 @@ export class Plugins {
     this.#events.plugged(resource);
     this.#logger.info({ resource, socketPath }, 'Device plugin connected');
     void this.#follow(plugin);
+  }
+
+  /** Names that nobody answers for are counted too, but not without end (K4). */
+  #count(resource: string): void {
+    if (!this.#counted.has(resource) && this.#counted.size >= MAX_RESOURCES) return;
+    this.#counted.add(resource);
+    this.#events.asked(resource);
+  }
+
+  /** Whoever offers names without end keeps the node's status from being written. */
+  #checkRoom(resource: string, socketPath: string): void {
+    if (this.#known.size < MAX_RESOURCES || this.#known.has(resource)) return;
+    const whose = `the device plugin of ${resource} at ${shown(socketPath)}`;
+    throw new Error(`${whose} is not taken: device plugins have ${this.#known.size} resources of this node already`);
   }
 
   /** The plugin of this socket, where it is the one that counts, is to be used no more. */

@@ -122,6 +122,18 @@ describe('plugins', () => {
     expect(manager.resources().removed).toEqual([GPU]);
   });
 
+  it('K4: that are gone are told of until the node’s status says so: then somebody else may have some there', async () => {
+    await start({ clock });
+    const plugin = await plug(['a']);
+    plugin.stop();
+    await expect.poll(shown).toEqual(['0', '1']);
+    await clock.advance(300_001);
+    expect(manager.resources().removed).toEqual([GPU]);
+    expect(manager.resources().removed).toEqual([GPU]);
+    manager.reported([GPU]);
+    expect(manager.resources().removed).toEqual([]);
+  });
+
   it('whose stream ends have devices for nobody until they register anew', async () => {
     await start();
     const plugin = await plug(['a']);
@@ -421,12 +433,12 @@ describe('admission', () => {
 describe('a kubelet that is killed', () => {
   it('K1: knows who holds what, though the plugin has not registered anew; new pods wait for that', async () => {
     await start();
-    expect(manager.isNewNode()).toBe(true);
+    expect(await manager.isNewNode()).toBe(true);
     const plugin = await plug(['a', 'b']);
     const pod = onePod('u');
     await admit(pod);
     await restart();
-    expect(manager.isNewNode()).toBe(false);
+    expect(await manager.isNewNode()).toBe(false);
     expect(await devicesOf(pod)).toBe('a');
     expect(shown()).toEqual(['0', '0']);
     expect((await admit(onePod('new'))).message).toBe(

@@ -124,7 +124,7 @@ export function assembleKubelet<C>(
     kubelet: () => kubelet,
   });
   const devices = nodeDevices(child, ports, settings, {
-    ...{ pods, podConfig },
+    ...{ pods, podConfig, journal },
     kubelet: () => kubelet,
     onResourcesChanged: () => clusterNode?.statusChanged(),
   });

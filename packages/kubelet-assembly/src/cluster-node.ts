@@ -39,7 +39,7 @@ export interface NodeParts {
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
   /** Absent where the node has none. */
-  readonly devices: Pick<DeviceManager, 'resources' | 'isNewNode'> | undefined;
+  readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
   /** What the node is short of. */
   readonly pressure: () => PressureFacts;
   /** The range of pod addresses that the cluster has for the node. */
@@ -124,6 +124,7 @@ export class ClusterNode {
         nodes,
         onRepeatedHeartbeatFailure,
         onPodCidr: parts.onPodCidr,
+        ...(devices && { onDevicesReported: (removed: readonly string[]) => devices.reported(removed) }),
         // Its store may have been lost between the first list and this: nobody else finds that out.
         onCreated: listAnew,
         sources: {

@@ -1,5 +1,5 @@
 import { DeviceManager } from '@node-agent/device-manager';
-import type { Kubelet } from '@node-agent/kubelet-core';
+import type { Kubelet, PodJournalPort } from '@node-agent/kubelet-core';
 import type { PodConfig } from '@node-agent/pod-config';
 import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
@@ -9,6 +9,7 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 export interface DeviceParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
+  readonly journal: PodJournalPort;
   /** Made later. */
   readonly kubelet: () => Pick<Kubelet, 'activePods'>;
   /** The node has other devices. */
@@ -18,9 +19,9 @@ export interface DeviceParts {
 /** The devices of the node; none where it has no place to meet plugins. */
 export function nodeDevices(
   child: (component: string) => PartComponents,
-  { fs }: Pick<NodePorts, 'fs'>,
+  { fs, deviceTransport }: Pick<NodePorts, 'fs' | 'deviceTransport'>,
   { devices }: Pick<AssemblySettings, 'devices'>,
-  { pods, podConfig, kubelet, onResourcesChanged }: DeviceParts,
+  { pods, podConfig, journal, kubelet, onResourcesChanged }: DeviceParts,
 ): DeviceManager | undefined {
   if (devices === undefined) return undefined;
   const { healthStatus = true, ...options } = devices;
@@ -29,6 +30,9 @@ export function nodeDevices(
       ...child('device-manager'),
       fs,
       pods: { active: () => kubelet().activePods(), sourcesReady: () => podConfig.seenAllSources() },
+      ...(deviceTransport && { transport: deviceTransport }),
+      noted: ({ podUid, container, what }, work, signal) =>
+        journal.during(podUid, 'Devices', { target: container, message: what }, work, signal),
       onResourcesChanged,
       onHealthChanged(uids) {
         if (healthStatus) for (const uid of uids) pods.wake(uid);

@@ -3,7 +3,7 @@ import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
-import type { DeviceManagerOptions } from '@node-agent/device-manager';
+import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
@@ -39,6 +39,8 @@ export interface NodePorts {
   /** Files of file systems that may never answer: host paths. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles;
   readonly mounter: Mounter;
+  /** How device plugins and the kubelet reach each other; gRPC on unix sockets where absent. */
+  readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** How large file systems are, and how much of them is free; where absent, unused images stay. */
   readonly disks?: ImageGcComponents['disks'];
   /** Measures the node and its pods for eviction; that of `stats` where absent, and without either no pod is evicted. */

@@ -56,7 +56,10 @@ export function startKubelet(
   admitHandlers: readonly AdmitHandler[] = [],
   cluster?: ClusterPart,
   silentSources: readonly PodSource[] = [],
-  ports: Pick<NodePorts, 'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics'> = {},
+  ports: Pick<
+    NodePorts,
+    'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics' | 'deviceTransport'
+  > = {},
   changes: Partial<AssemblySettings> = {},
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};

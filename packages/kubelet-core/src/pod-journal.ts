@@ -11,6 +11,8 @@ export type PodStepName =
   | 'Seen'
   /** It is decided whether it may run here. */
   | 'Admission'
+  /** A device plugin is asked for the devices of a container, or an older pod is waited for that may not keep its own. */
+  | 'Devices'
   | 'Cgroup'
   /** Its directories are made, and its volumes mounted; its turn to be prepared is waited for. */
   | 'Volumes'

@@ -146,6 +146,7 @@ function since(ms: number | undefined): Pick<PodWait, 'sinceMs'> {
 function openStepName({ step, target }: PodStep): string {
   const of = target === undefined ? '' : ` of ${target}`;
   const names: Readonly<Record<string, string>> = {
+    Devices: `devices${of}: they are waited for`,
     Cgroup: 'cgroup: it is being made',
     Volumes: 'volumes: they are being mounted',
     Sandbox: 'sandbox: it and its network are being made',

@@ -24,11 +24,14 @@ export class NodeRegistrar {
   readonly #nodes: NodeClient;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #options: { readonly requestTimeoutMs: number; readonly resetExtendedResources: () => boolean };
+  readonly #options: {
+    readonly requestTimeoutMs: number;
+    readonly resetExtendedResources: () => boolean | Promise<boolean>;
+  };
 
   constructor(
     components: { readonly nodes: NodeClient; readonly clock: Clock; readonly logger: Logger },
-    options: { readonly requestTimeoutMs: number; readonly resetExtendedResources: () => boolean },
+    options: { readonly requestTimeoutMs: number; readonly resetExtendedResources: () => boolean | Promise<boolean> },
   ) {
     this.#nodes = components.nodes;
     this.#clock = components.clock;
@@ -68,7 +71,8 @@ export class NodeRegistrar {
     }
     const existing = await this.#call((limit) => this.#nodes.getNode(name, { fresh: true }, limit), signal);
     this.#logger.info({ node: name }, 'Node was previously registered');
-    const patch = nodePatch(existing, reconcileNode(node, existing, this.#options.resetExtendedResources()));
+    const reset = await this.#options.resetExtendedResources();
+    const patch = nodePatch(existing, reconcileNode(node, existing, reset));
     const reconciled =
       patch === undefined
         ? existing

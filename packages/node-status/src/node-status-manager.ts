@@ -11,7 +11,7 @@ import { NodeRegistrar } from './node-registrar.ts';
 import { type NodeStatusOptions, type NodeStatusSettings, settingsOf } from './options.ts';
 import type { NodeClient } from './ports.ts';
 import { isReportDue, type LastReport, nextReportDelayMs } from './report-schedule.ts';
-import { setNodeStatus } from './set-node-status.ts';
+import { type NodeFacts, setNodeStatus } from './set-node-status.ts';
 import { StartupMetrics } from './startup-metrics.ts';
 
 /** What a {@link NodeStatusManager} works with. */
@@ -32,6 +32,8 @@ export interface NodeStatusComponents {
   readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** Tells the volume manager which volumes the API server knows to be in use. */
   readonly onVolumesReported?: (names: readonly string[]) => void;
+  /** Tells the device manager which `removed` resources the API server knows to be gone. */
+  readonly onDevicesReported?: (removed: readonly string[]) => void;
   /** Called when the node was not there, and has been made: what was read of the server before may be of a store that is lost. */
   readonly onCreated?: () => void;
   /** Called from the second failure in a row on: connections that hang should be closed. */
@@ -231,18 +233,19 @@ export class NodeStatusManager {
   }
 
   async #tryUpdate(fresh: boolean, signal: AbortSignal): Promise<void> {
-    const { clock, random, recorder, nodes, onVolumesReported } = this.#components;
+    const { clock, random, recorder, nodes } = this.#components;
     const { nodeName, reportFrequencyMs } = this.#settings;
     const original = await this.#read(fresh, signal);
     const cidrChanged = this.#takePodCidr(original, signal);
-    const node = this.#withStatus(withRequiredLabels(original, this.#settings), await this.#facts.collect(signal));
+    const facts = await this.#facts.collect(signal);
+    const node = this.#withStatus(withRequiredLabels(original, this.#settings), facts);
     const changed = cidrChanged || hasNodeChanged(original, node);
     this.#takeSchedulable(original);
     this.#node = original;
     const settling = this.#report === undefined && clock.monotonic() - this.#startedAtMs < SETTLE_MS;
     if (settling && isReady(original) && !isReady(node)) return;
     if (!changed && !isReportDue(this.#report, clock.monotonic(), reportFrequencyMs)) {
-      onVolumesReported?.(original.status?.volumesInUse ?? []);
+      this.#reported(original, facts);
       return;
     }
     const delayMs = nextReportDelayMs(changed, this.#report === undefined, reportFrequencyMs, random);
@@ -256,7 +259,15 @@ export class NodeStatusManager {
     this.#node = written;
     if (isReady(written)) this.#startup.nodeReady(clock.monotonic());
     recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, original, node));
-    onVolumesReported?.(written.status?.volumesInUse ?? []);
+    this.#reported(written, facts);
+  }
+
+  /** The API server has the status that was made of these facts. */
+  #reported({ status }: Node, { devicePlugins }: NodeFacts): void {
+    const { onVolumesReported, onDevicesReported } = this.#components;
+    onVolumesReported?.(status?.volumesInUse ?? []);
+    const removed = devicePlugins?.removed ?? [];
+    if (removed.length > 0) onDevicesReported?.(removed);
   }
 
   async #read(fresh: boolean, signal: AbortSignal): Promise<Node> {

@@ -39,7 +39,7 @@ export interface NodeStatusOptions {
   /** Whether a feature gate is on; none is where absent. */
   readonly gateEnabled?: (gate: string) => boolean;
   /** Whether extended resources of a node that is there already are set to 0, because the machine was made anew; no where absent. */
-  readonly resetExtendedResources?: () => boolean;
+  readonly resetExtendedResources?: () => boolean | Promise<boolean>;
   /** How often the status is computed, and sent where it changed; 10 s where absent. */
   readonly updateFrequencyMs?: number;
   /** How often a status that did not change is sent; 5 min where absent. */

@@ -32,6 +32,8 @@ interface Host {
   readiness: ReadinessFacts;
   pressure: PressureFacts;
   volumes: readonly string[] | undefined;
+  /** Resources of devices that are gone. */
+  removed: readonly string[];
   /** Sources that do not answer. */
   readonly hung: Set<string>;
   checks: number;
@@ -54,6 +56,7 @@ function setUp(
     readiness: { runtimeErrors: [], networkErrors: [] },
     pressure: { memory: false, disk: false, pid: false },
     volumes: [],
+    removed: [],
     hung: new Set(),
     checks: 0,
     onCheck: () => {},
@@ -74,6 +77,7 @@ function setUp(
     readiness: () => host.readiness,
     pressure: () => host.pressure,
     volumesInUse: () => host.volumes,
+    devicePlugins: () => ({ capacity: new Map(), allocatable: new Map(), removed: host.removed }),
   };
   const { logger, lines } = captureLogger();
   const recorder = new MemoryEventRecorder(() => clock.now());
@@ -145,6 +149,18 @@ describe('registration', () => {
     expect(made).toBe(1);
     await setUp({}, { onCreated }, { api }).start();
     expect(made).toBe(1);
+  });
+
+  test('waits for whether the machine is new, and then has no devices of the one before it', async () => {
+    const GPU = 'example.com/gpu';
+    const isNew = Promise.withResolvers<boolean>();
+    const { start, api, node, clock } = setUp({ resetExtendedResources: () => isNew.promise });
+    api.putNode({ metadata: { name: 'n1' }, status: { capacity: { [GPU]: '4' }, allocatable: { [GPU]: '4' } } });
+    await start();
+    expect(node().status?.capacity?.[GPU]).toBe('4');
+    isNew.resolve(true);
+    await clock.settle();
+    expect([node().status?.capacity?.[GPU], node().status?.allocatable?.[GPU]]).toEqual(['0', '0']);
   });
 
   test('takes over the node that is there: labels of others, taints and conditions of others stay', async () => {
@@ -546,6 +562,32 @@ describe('what others learn', () => {
     await clock.advance(ROUND_MS);
     expect(reported.length).toBeGreaterThanOrEqual(2);
     expect(new Set(reported.flat())).toEqual(new Set(['a']));
+  });
+
+  test('K4: which devices the API server knows to be gone, and not before it does: they are told there once', async () => {
+    const GPU = 'example.com/gpu';
+    const reported: string[] = [];
+    const { start, api, clock, host, node } = setUp(
+      {},
+      {
+        onDevicesReported(removed) {
+          reported.push(...removed);
+          host.removed = [];
+        },
+      },
+    );
+    await start();
+    update(api, (one) => ({ ...one, status: { ...one.status, capacity: { ...one.status?.capacity, [GPU]: '2' } } }));
+    host.removed = [GPU];
+    api.fault = (method) => (method === 'patchNodeStatus' ? Promise.reject(new ApiError('InternalError')) : undefined);
+    await clock.advance(ROUND_MS);
+    expect([reported, node().status?.capacity?.[GPU]]).toEqual([[], '2']);
+    api.fault = () => undefined;
+    await clock.advance(ROUND_MS);
+    expect([reported, node().status?.capacity?.[GPU]]).toEqual([[GPU], '0']);
+    update(api, (one) => ({ ...one, status: { ...one.status, capacity: { ...one.status?.capacity, [GPU]: '5' } } }));
+    await clock.advance(2 * ROUND_MS);
+    expect(node().status?.capacity?.[GPU]).toBe('5');
   });
 
   test('an event tells that the node is cordoned, and that it is not any more', async () => {

@@ -1,0 +1,73 @@
+import { type Clock, sleep } from '@node-agent/async';
+import { type GrpcTransport, service } from '@node-agent/grpc';
+import type { FileSystem } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { registrationRpcs } from './generated/services.ts';
+import type { RegisterRequest } from './generated/types.ts';
+import { removeSockets } from './plugin-directory.ts';
+
+/** What a {@link RegistrationServer} works with. */
+interface RegistrationServerParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'stat'>;
+  readonly transport: GrpcTransport;
+  /** @throws GrpcError */
+  readonly register: (request: RegisterRequest, signal: AbortSignal) => Promise<void>;
+}
+
+/** The kubelet's socket, in the directory of the plugins' (`KubeletSocket`). */
+const SOCKET_NAME = 'kubelet.sock';
+const RETRY_MS = 5_000;
+
+/** Where plugins make themselves known (`plugin/v1beta1/server.go`). */
+export class RegistrationServer {
+  readonly #parts: RegistrationServerParts;
+  readonly #directory: string;
+  #lastError: string | undefined;
+
+  constructor(parts: RegistrationServerParts, directory: string) {
+    this.#parts = parts;
+    this.#directory = directory;
+  }
+
+  /** What is wrong, in upstream's words; `undefined` where nothing is. */
+  health(): string | undefined {
+    if (this.#lastError === undefined) return undefined;
+    const what = 'device plugin registration gRPC server failed and no device plugins can register';
+    return `device registration error: ${what}: ${this.#lastError}`;
+  }
+
+  /** Listens until the signal is aborted. Where that fails it is tried again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, logger, fs, transport, register } = this.#parts;
+    const answer = async (request: RegisterRequest, asking: AbortSignal): Promise<object> => {
+      await register(request, asking);
+      return {};
+    };
+    while (!signal.aborted) {
+      const socketPath = `${this.#directory}/${SOCKET_NAME}`;
+      const server = transport.server({ socketPath, services: [service(registrationRpcs, { register: answer })] });
+      try {
+        await fs.mkdir(this.#directory, { mode: 0o750 });
+        await removeSockets(fs, this.#directory, logger);
+        await server.start();
+        this.#lastError = undefined;
+        await ended(signal);
+      } catch (err) {
+        this.#lastError = errorText(err);
+        logger.error({ err }, 'Failed to listen to socket while starting device plugin registry');
+        await sleep(clock, RETRY_MS, signal).catch(() => {});
+      } finally {
+        server.close();
+      }
+    }
+  }
+}
+
+async function ended(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

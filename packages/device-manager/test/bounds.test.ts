@@ -1,0 +1,156 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemorySockets } from '@node-agent/grpc/testing';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DeviceManager } from '../src/index.ts';
+import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
+import { containerOf, GPU, healthy, podOf } from './builders.ts';
+
+const directory = '/var/lib/kubelet/device-plugins';
+const signal = new AbortController().signal;
+
+let clock: FakeClock;
+let transport: MemorySockets;
+let metrics: MetricsRegistry;
+let waits: string[];
+let stop: AbortController;
+let manager: DeviceManager;
+let running: Promise<void>;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  transport = new MemorySockets();
+  metrics = new MetricsRegistry();
+  waits = [];
+  stop = new AbortController();
+  manager = new DeviceManager(
+    {
+      ...{ clock, transport, metrics },
+      fs: new MemoryFileSystem({ clock }),
+      pods: { active: () => [], sourcesReady: () => true },
+      noted(wait, work) {
+        waits.push(`${wait.podUid} ${wait.container}: ${wait.what}`);
+        return work();
+      },
+    },
+    { directory },
+  );
+  running = manager.start(stop.signal);
+  await clock.settle();
+});
+
+afterEach(async () => {
+  stop.abort();
+  await running;
+});
+
+async function plug(ids: readonly string[], options: Partial<FakeDevicePluginOptions> = {}): Promise<FakeDevicePlugin> {
+  const plugin = new FakeDevicePlugin({ resource: GPU, directory, transport, clock, ...options }, healthy(...ids));
+  await plugin.start();
+  await plugin.register();
+  await clock.settle();
+  return plugin;
+}
+
+const counted = () => metrics.text().match(/^kubelet_device_plugin_registration_total\{.*$/gm)?.length ?? 0;
+const resourceOf = (index: number): string => `example.com/r${index}`;
+
+describe('hostile plugins', () => {
+  it('W6: one that offers resources without end is refused by name, and those that are known may come back', async () => {
+    for (let index = 0; index < 256; index++) await plug(['a'], { resource: resourceOf(index) });
+    await expect(plug(['a'], { resource: 'example.com/one-too-many' })).rejects.toThrow(
+      /^rpc error: code = Unknown desc = the device plugin of example.com\/one-too-many at example.com-one-too-many.sock is not taken: device plugins have 256 resources of this node already$/,
+    );
+    await expect(manager.registerPlugin('example.com/found', `${directory}/found.sock`, signal)).rejects.toThrow(
+      'the device plugin of example.com/found at /var/lib/kubelet/device-plugins/found.sock is not taken',
+    );
+    expect(manager.resources().capacity.size).toBe(256);
+    const again = new FakeDevicePlugin(
+      { resource: resourceOf(0), directory, transport, clock, socketName: 'again.sock' },
+      healthy('a', 'b'),
+    );
+    await again.start();
+    await again.register();
+    await clock.settle();
+    expect(manager.allocatableDevices().get(resourceOf(0))?.length).toBe(2);
+  });
+
+  it('K4: what is gone for five minutes leaves neither a series nor its place', async () => {
+    const plugins = [];
+    for (let index = 0; index < 256; index++) plugins.push(await plug(['a'], { resource: resourceOf(index) }));
+    expect(counted()).toBe(256);
+    for (const plugin of plugins) plugin.stop();
+    await clock.settle();
+    await clock.advance(300_001);
+    expect(manager.resources().removed).toHaveLength(256);
+    expect(counted()).toBe(0);
+    await plug(['a'], { resource: 'example.com/next' });
+    expect(counted()).toBe(1);
+  });
+
+  it('K4: names that nobody answers for have no series without end', async () => {
+    const asked = [];
+    for (let index = 0; index < 300; index++) {
+      const silent = new FakeDevicePlugin({ resource: resourceOf(index), directory, transport, clock }, []);
+      asked.push(expect(silent.register()).rejects.toThrow('failed to dial device plugin'));
+    }
+    await clock.advance(10_001);
+    await Promise.all(asked);
+    expect(counted()).toBe(256);
+  });
+
+  it('W6: one whose names fill the checkpoint is ended, and others are given devices all the same', async () => {
+    await plug(['a']);
+    const long = Array.from({ length: 33 }, (_, index) => `${index}-${'x'.repeat(1024 * 1024)}`);
+    await plug(long, { resource: 'example.com/long' });
+    const { capacity } = manager.resources();
+    expect([capacity.has('example.com/long'), manager.allocatableDevices().has('example.com/long')]).toEqual([
+      true,
+      false,
+    ]);
+    expect(await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({ admit: true });
+  });
+
+  it('W6: an answer that would fill the checkpoint is refused by the name of its plugin', async () => {
+    await plug(['a'], { allocate: async () => ({ envs: { BIG: 'x'.repeat(300_000) } }) });
+    const verdict = await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal);
+    expect(verdict).toMatchObject({
+      reason: 'UnexpectedAdmissionError',
+      message: expect.stringMatching(
+        /the device plugin of example.com\/gpu at .*gpu.sock has answered Allocate with 3\d{5} bytes/,
+      ),
+    });
+    expect(manager.devicesOf('u', 'main').size).toBe(0);
+  });
+});
+
+describe('what is asked of a node', () => {
+  it('whether it is new is known only once the state is loaded, and is over when a plugin has told its devices', async () => {
+    const fs = new MemoryFileSystem({ clock });
+    const pods = { active: () => [], sourcesReady: () => true };
+    const unloaded = (): DeviceManager => new DeviceManager({ clock, fs, transport, pods }, { directory });
+    expect(await unloaded().isNewNode()).toBe(true);
+    expect(await manager.isNewNode()).toBe(true);
+    await plug(['a']);
+    expect(await manager.isNewNode()).toBe(false);
+    await fs.mkdir(directory);
+    await fs.writeFile(`${directory}/kubelet_internal_checkpoint`, 'nonsense');
+    expect(await unloaded().isNewNode()).toBe(false);
+  });
+
+  it('W6: what a pod waits for is noted with the plugin’s name, and what an older pod may not keep', async () => {
+    await plug(['a'], { allocate: () => new Promise(() => {}) });
+    const ending = new AbortController();
+    const older = manager.admit(podOf('older', [containerOf('main', { [GPU]: '1' })]), [], ending.signal);
+    await clock.settle();
+    const younger = manager.admit(podOf('younger', [containerOf('main', { [GPU]: '1' })]), [], ending.signal);
+    await clock.settle();
+    expect(waits).toEqual([
+      `older main: ${GPU}: Allocate of the device plugin at ${directory}/example.com-gpu.sock`,
+      `younger main: ${GPU}: whether an older pod, which is not admitted yet, keeps its devices`,
+    ]);
+    ending.abort(new Error('the pod is gone'));
+    expect(await Promise.all([older, younger])).toMatchObject([{ admit: false }, { admit: false }]);
+  });
+});
