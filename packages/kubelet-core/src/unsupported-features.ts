@@ -45,5 +45,8 @@ function unsupportedFields(pod: Pod, features: PodFeatures): string[] {
   }
   if (!features.userNamespaces && pod.spec.hostUsers === false) fields.push('spec.hostUsers=false');
   if (!features.resourceClaims && pod.spec.resourceClaims?.length) fields.push('spec.resourceClaims');
+  // A scheduler has made a claim of a resource of its: no device plugin is to give it anything (KEP-5004).
+  const mappings = pod.status?.extendedResourceClaimStatus?.requestMappings ?? [];
+  if (!features.resourceClaims && mappings.length > 0) fields.push('status.extendedResourceClaimStatus');
   return fields;
 }

@@ -74,6 +74,14 @@ describe('admission', () => {
       reason: 'UnsupportedFeature',
       message: 'this kubelet does not support spec.containers[0].resources.claims, spec.resourceClaims',
     });
+    const mapped = { containerName: 'a', resourceName: 'example.com/gpu', requestName: 'container-0-request-0' };
+    const extendedResourceClaimStatus = { resourceClaimName: 'a-x', requestMappings: [mapped] };
+    expect(
+      unsupportedFeatureHandler({ ...features, probes: true }).admit({
+        ...makePod('b'),
+        status: { extendedResourceClaimStatus },
+      }),
+    ).toMatchObject({ message: 'this kubelet does not support status.extendedResourceClaimStatus' });
   });
 });
 
