@@ -124,6 +124,7 @@ export class DeviceManager {
 
   /** Listens to plugins until the signal is aborted. Where that fails it is tried again, and {@link health} tells why. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#record.begin(signal);
     await this.load();
     this.#plugins.begin(signal);
     await this.#server.start(signal);
@@ -236,8 +237,7 @@ export class DeviceManager {
    * (`ShouldResetExtendedResourceCapacity`).
    */
   async isNewNode(): Promise<boolean> {
-    await this.load();
-    return this.#record.isMissing;
+    return await this.#record.isMissing();
   }
 
   /** Whether a plugin can be taken that was found by its socket; in upstream's words why not. */

@@ -1,8 +1,9 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { CheckpointFile } from './checkpoint-file.ts';
 import type { DeviceCheckpoint } from './checkpoint-format.ts';
+import { DeviceError } from './errors.ts';
 import { messages } from './generated/codec.ts';
 import type { DeviceInventory } from './inventory.ts';
 import type { PodDevices } from './pod-devices.ts';
@@ -16,29 +17,48 @@ interface DeviceRecordParts {
   readonly held: PodDevices;
 }
 
+/**
+ * A disk that is out of order for a moment must not cost everybody's devices, which would be given to others then: so often it is tried
+ * again before nobody holds anything. Upstream tries once.
+ */
+const TRIES = 60;
+const RETRY_MS = 1_000;
+
 /** What outlives the process: who holds which devices, and which resources there were. */
 export class DeviceRecord {
   readonly #parts: DeviceRecordParts;
   readonly #file: CheckpointFile;
   #loading: Promise<void> | undefined;
   #hadFile = true;
+  #ending: AbortSignal | undefined;
+  readonly #tried = Promise.withResolvers<void>();
 
   constructor(parts: DeviceRecordParts, directory: string) {
     this.#parts = parts;
     this.#file = new CheckpointFile(parts.fs, directory, () => this.#content());
   }
 
+  /** From now on it is not tried again once the signal is aborted. */
+  begin(ending: AbortSignal): void {
+    this.#ending = ending;
+  }
+
   /**
-   * Reads it, once. Never rejects: where it cannot be read, that is logged and nobody holds anything, as upstream has it
-   * (`readCheckpoint`, `manager.go`).
+   * Reads it, once. Never rejects: where it is corrupt, or cannot be read for a minute, that is logged and nobody holds anything, as upstream
+   * has it (`readCheckpoint`, `manager.go`).
    */
   load(): Promise<void> {
     this.#loading ??= this.#load();
     return this.#loading;
   }
 
-  /** Whether there is no file, and was none at the start (`ShouldResetExtendedResourceCapacity`, `manager.go`). To be asked once it is loaded. */
-  get isMissing(): boolean {
+  /**
+   * Whether there is no file, and was none at the start; not where that cannot be said yet (`ShouldResetExtendedResourceCapacity`,
+   * `manager.go`).
+   */
+  async isMissing(): Promise<boolean> {
+    void this.load();
+    await this.#tried.promise;
     return !this.#hadFile && !this.#file.wasWritten;
   }
 
@@ -66,7 +86,7 @@ export class DeviceRecord {
   async #load(): Promise<void> {
     const { clock, logger, inventory } = this.#parts;
     try {
-      const stored = await this.#file.read();
+      const stored = await this.#read();
       this.#hadFile = stored !== undefined;
       const nowMs = clock.monotonic();
       for (const resource of stored?.registered.keys() ?? []) inventory.restored(resource, nowMs);
@@ -76,6 +96,22 @@ export class DeviceRecord {
         { err },
         'Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date',
       );
+    } finally {
+      this.#tried.resolve();
+    }
+  }
+
+  async #read(): Promise<DeviceCheckpoint | undefined> {
+    const { clock, logger } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#file.read();
+      } catch (err) {
+        if (DeviceError.is(err) || tries === TRIES || this.#ending?.aborted) throw err;
+        this.#tried.resolve();
+        logger.error({ err, tries }, 'Failed to read data from checkpoint, will try again');
+        await sleep(clock, RETRY_MS, this.#ending);
+      }
     }
   }
 

@@ -139,6 +139,38 @@ describe('what is asked of a node', () => {
     expect(await unloaded().isNewNode()).toBe(false);
   });
 
+  it('K1: who holds what is waited for while the disk is out of order, and not given to others', async () => {
+    const fs = new MemoryFileSystem({ clock });
+    const pods = { active: () => [], sourcesReady: () => false };
+    const make = (): DeviceManager => new DeviceManager({ clock, fs, transport, pods }, { directory });
+    stop.abort();
+    await running;
+    const kubelet = async (): Promise<DeviceManager> => {
+      stop = new AbortController();
+      const made = make();
+      running = made.start(stop.signal);
+      await clock.settle();
+      return made;
+    };
+    const first = await kubelet();
+    const plugin = await plug(['a']);
+    const pod = podOf('u', [containerOf('main', { [GPU]: '1' })]);
+    expect(await first.admit(pod, [], signal)).toEqual({ admit: true });
+    stop.abort();
+    await running;
+    plugin.stop();
+    const fault = fs.injectFault({ code: 'EIO', path: directory, times: Number.POSITIVE_INFINITY });
+    const second = await kubelet();
+    expect(await second.isNewNode()).toBe(false);
+    await clock.advance(20_000);
+    fault.remove();
+    await clock.advance(1000);
+    await plug(['a'], { socketName: 'again.sock' });
+    expect(second.devicesOf('u', 'main').size).toBe(1);
+    const other = await second.admit(podOf('other', [containerOf('main', { [GPU]: '1' })]), [], signal);
+    expect(other.admit).toBe(false);
+  });
+
   it('W6: what a pod waits for is noted with the plugin’s name, and what an older pod may not keep', async () => {
     await plug(['a'], { allocate: () => new Promise(() => {}) });
     const ending = new AbortController();
