@@ -1,4 +1,5 @@
 import { type Clock, linkAbort, systemClock } from '@node-agent/async';
+import type { CallOptions } from './client.ts';
 import { GrpcError } from './errors.ts';
 import type { GrpcServerOptions } from './server.ts';
 import type { Service } from './service.ts';
@@ -86,11 +87,7 @@ class MemoryClient {
     });
   }
 
-  async unary<Req, Res>(
-    rpc: UnaryRpc<Req, Res>,
-    request: Init<Req>,
-    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
-  ): Promise<Res> {
+  async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions = {}): Promise<Res> {
     const { handler, closing } = this.#handler(rpc.path);
     const asked = rpc.request.create(request);
     const answer = await this.#until(
@@ -104,7 +101,7 @@ class MemoryClient {
   async *stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,
-    signal?: AbortSignal,
+    { signal }: CallOptions = {},
   ): AsyncGenerator<Res, void, undefined> {
     const { handler, closing } = this.#handler(rpc.path);
     using whole = linkAbort(signal, closing, this.#closing.signal);
@@ -143,7 +140,7 @@ class MemoryClient {
 
   /** Ends at the deadline, when the caller's signal is aborted, and when either side closes. */
   async #until<T>(
-    { timeoutMs, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal | undefined },
+    { timeoutMs, signal }: CallOptions,
     closing: AbortSignal | undefined,
     work: (ending: AbortSignal) => Promise<T>,
   ): Promise<T> {

@@ -5,7 +5,7 @@ import { GrpcServer, type GrpcServerOptions } from './server.ts';
 export interface GrpcTransport {
   client(
     components: GrpcClientComponents,
-    options: GrpcClientOptions,
+    options: GrpcClientOptions & { readonly socketPath: string },
   ): Pick<GrpcClient, 'connect' | 'unary' | 'stream' | 'close'>;
   server(options: GrpcServerOptions): Pick<GrpcServer, 'start' | 'close'>;
 }
