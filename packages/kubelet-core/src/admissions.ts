@@ -1,8 +1,8 @@
 import { type LinkedAbort, linkAbort } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
+import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 import { admitPod, answered, confirmAll, releaseAll } from './admit-pod.ts';
 import { type EndStep, noJournal, type PodJournalPort } from './pod-journal.ts';
-import type { AdmitHandler, AdmitResult, Refusal } from './ports.ts';
 
 /** Whom {@link Admissions} asks and tells. */
 export interface AdmissionsComponents {

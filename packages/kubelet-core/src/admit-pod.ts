@@ -1,6 +1,6 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
-import type { AdmitHandler, AdmitResult, Refusal } from './ports.ts';
+import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 
 /**
  * Asks each handler in turn; the first that refuses decides, and those before it let go of what they set aside. One that throws

@@ -1,4 +1,5 @@
 export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+export type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 export { type AllocationPort, noAllocation } from './allocation.ts';
 export type { Bootstrap } from './bootstrap.ts';
 export type {
@@ -27,8 +28,6 @@ export {
 export { noteConditions, type PlannedStep } from './pod-steps.ts';
 export type { PodWait } from './pod-waits.ts';
 export type {
-  AdmitHandler,
-  AdmitResult,
   BackgroundService,
   ContainerGcPort,
   EvictionPort,
@@ -52,7 +51,6 @@ export type {
   PodWorkerView,
   ProbesPort,
   ProbeUpdate,
-  Refusal,
   RuntimeCondition,
   RuntimePort,
   RuntimeReadiness,

@@ -1,6 +1,6 @@
 import { TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
-import { errorText, eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
+import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
 import { type AllocationPort, noAllocation } from './allocation.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import type {
@@ -17,6 +17,7 @@ import { explainPod, type PodExplanation } from './explain.ts';
 import { collectGarbage } from './garbage-collection.ts';
 import { Housekeeper } from './housekeeper.ts';
 import { syncLoopFault } from './loop-health.ts';
+import { PodEvents } from './pod-events.ts';
 import { PodGroups } from './pod-groups.ts';
 import { PodJournal } from './pod-journal.ts';
 import { KubeletPodSyncer } from './pod-syncer.ts';
@@ -24,11 +25,10 @@ import type { PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from '
 import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
 import { runService } from './run-service.ts';
 import { RuntimeState } from './runtime-state.ts';
+import { RuntimeWatch } from './runtime-watch.ts';
 import { SyncHandler } from './sync-handler.ts';
-import { SyncLoop, waited } from './sync-loop.ts';
+import { SyncLoop } from './sync-loop.ts';
 
-/** How often a runtime that is not healthy is asked for its status. */
-const RUNTIME_RETRY_MS = 1000;
 /** How often it is looked whether resizes have waited for long. */
 const RESIZE_CHECK_MS = 30_000;
 
@@ -43,11 +43,13 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   };
   readonly #options: Required<KubeletOptions<C>>;
   readonly #runtimeState: RuntimeState;
+  readonly #runtimeWatch: RuntimeWatch;
   readonly #workers: PodWorkersPort;
   readonly #handler: SyncHandler;
   readonly #loop: SyncLoop;
   readonly #syncer: KubeletPodSyncer;
   readonly #housekeeper: Housekeeper;
+  readonly #events: PodEvents;
 
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
     const withCommon = withDefaults(given);
@@ -66,6 +68,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       ...options,
     };
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
+    this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
     const groups = new PodGroups({ ...dependencies, activePods: () => this.#handler.activePods() });
     const syncAgain = (uid: string): void => this.syncPods([uid]);
@@ -87,6 +90,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     );
     this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers, groups });
     this.#housekeeper = new Housekeeper({ ...dependencies, handler: this.#handler, groups });
+    const syncPods = (uids: readonly string[]): void => this.syncPods(uids);
+    this.#events = new PodEvents({ ...dependencies, workers: this.#workers, syncPods });
   }
 
   getConfiguration(): C {
@@ -102,8 +107,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { podConfig, pleg, volumes, services, probes, allocation } = this.#deps;
-    const { syncPeriodMs, housekeepingPeriodMs } = this.#options;
+    const { podConfig, pleg, volumes, services, runtimeDependentServices, probes, allocation } = this.#deps;
+    const { syncPeriodMs, housekeepingPeriodMs, runtimeStatusPeriodMs } = this.#options;
     const loop = this.#loop;
     try {
       await allocation.load(signal);
@@ -113,7 +118,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     // One that falls over by itself ends them all: a kubelet without it would look alive.
     const group = new TaskGroup(signal);
-    group.add(() => this.#watchRuntime(group));
+    const startRuntimeDependent = (): void => {
+      group.add((ending) => pleg.start(ending));
+      for (const service of runtimeDependentServices) group.add((ending) => runService(service, ending));
+    };
+    group.add((ending) => this.#runtimeWatch.run(runtimeStatusPeriodMs, startRuntimeDependent, ending));
     group.add((ending) => this.#workers.start(ending));
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => runService(service, ending));
@@ -124,10 +133,14 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
     );
     group.add((ending) => this.#endEarlyRemoved(ending));
-    group.add((ending) => loop.consume('pleg', pleg.events, (event) => this.#handlePlegEvent(event), ending));
+    const onPlegEvent = (event: PodLifecycleEvent): void => {
+      this.#housekeeper.due();
+      this.#events.changed(event);
+    };
+    group.add((ending) => loop.consume('pleg', pleg.events, onPlegEvent, ending));
     if (probes !== undefined) {
-      const handle = (update: ProbeUpdate): void => this.#handleProbeUpdate(update);
-      group.add((ending) => loop.consume('probe', probes.updates, handle, ending, whenever));
+      const onProbed = (update: ProbeUpdate): void => this.#events.probed(update);
+      group.add((ending) => loop.consume('probe', probes.updates, onProbed, ending, whenever));
     }
     const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
     group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
@@ -185,17 +198,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   async updateRuntimeUp(signal: AbortSignal): Promise<void> {
-    const { runtime, logger } = this.#deps;
-    try {
-      this.#runtimeState.update(await runtime.status(signal));
-    } catch (err) {
-      // Once for each reason: a runtime that is away is asked every second.
-      const reason = errorText(err);
-      if (!signal.aborted && reason !== this.#runtimeState.silence) {
-        logger.error({ err }, 'Container runtime sanity check failed');
-      }
-      this.#runtimeState.silent(reason);
-    }
+    await this.#runtimeWatch.look(signal);
   }
 
   /** The runtime has a pod's sandbox and its network up, while it goes on with the pod's sync. */
@@ -294,62 +297,6 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     // Housekeeping would end them, too, but only once the runtime has listed its pods: their workers must not go on until then (P6).
     this.#handler.early.endAll();
     this.#handler.retryResizes('pods_added');
-  }
-
-  /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */
-  #handleProbeUpdate({ podUid, containerId, kind, result }: ProbeUpdate): void {
-    const { status, logger, pleg } = this.#deps;
-    this.#noteProbe(podUid, containerId, kind, result);
-    if (kind === 'liveness' && result !== 'failure') return;
-    // It may have ended, and nobody was told.
-    if (kind !== 'readiness' && result === 'failure') pleg.hint(podUid);
-    if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
-    if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
-    logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');
-    this.syncPods([podUid]);
-  }
-
-  #noteProbe(podUid: string, containerId: string, kind: ProbeUpdate['kind'], result: ProbeUpdate['result']): void {
-    const { podCache, journal } = this.#deps;
-    const container = podCache.get(podUid)?.status.containers.find(({ id }) => id === containerId);
-    const outcome = result === 'failure' ? 'failed' : 'done';
-    journal.mark(podUid, 'Probe', { target: `${kind} of ${container?.name ?? containerId}`, message: result, outcome });
-  }
-
-  #handlePlegEvent(event: PodLifecycleEvent): void {
-    const { podCache, containerGc, logger } = this.#deps;
-    logger.trace({ ...event }, 'Sync loop PLEG event');
-    this.#housekeeper.due();
-    if (event.type !== 'ContainerRemoved') this.syncPods([event.podUid]);
-    if (event.type === 'ContainerDied' && event.containerId !== undefined) {
-      const entry = podCache.get(event.podUid);
-      if (entry !== undefined && entry.error === undefined) {
-        // While an evicted pod is still being ended its status is read from what is left of its containers.
-        const ended = !this.#workers.couldHaveRunningContainers(event.podUid);
-        const removeAll = ended && this.#workers.shouldPodContentBeRemoved(event.podUid);
-        containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);
-      }
-    }
-  }
-
-  /** Asks the runtime for its status from time to time; starts PLEG and what depends on the runtime once it answers. */
-  async #watchRuntime(group: TaskGroup): Promise<void> {
-    const { signal } = group;
-    const { clock, pleg, runtimeDependentServices } = this.#deps;
-    const { runtimeStatusPeriodMs } = this.#options;
-    let starting = true;
-    let periodMs: number;
-    do {
-      await this.updateRuntimeUp(signal);
-      if (starting && this.#runtimeState.everUp) {
-        starting = false;
-        group.add((ending) => pleg.start(ending));
-        for (const service of runtimeDependentServices) group.add((ending) => runService(service, ending));
-      }
-      // One that is away is asked more often: it is back when it answers (K2).
-      const healthy = this.#runtimeState.errors().length === 0;
-      periodMs = healthy ? runtimeStatusPeriodMs : Math.min(runtimeStatusPeriodMs, RUNTIME_RETRY_MS);
-    } while (await waited(clock, periodMs, signal));
   }
 
   /** What a worker did may be something for housekeeping, whether or not it went well; not what found nothing to do. */

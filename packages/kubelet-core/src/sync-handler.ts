@@ -9,6 +9,7 @@ import {
 } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
 import { Admissions } from './admissions.ts';
+import type { Refusal } from './admit-handler.ts';
 import type { AllocationPort } from './allocation.ts';
 import type { Dependencies } from './dependencies.ts';
 import { EarlyEnds } from './early-ends.ts';
@@ -18,7 +19,7 @@ import { oldestFirst } from './oldest-first.ts';
 import { cleanUpOrphans } from './orphans.ts';
 import type { PodGroups } from './pod-groups.ts';
 import type { PodJournal } from './pod-journal.ts';
-import type { PodWorkersPort, Refusal, UpdateType } from './ports.ts';
+import type { PodWorkersPort, UpdateType } from './ports.ts';
 import { rejectedStatus } from './rejected-status.ts';
 
 /** Orphans get this long to end; see {@link SyncHandler.handlePodCleanups}. */

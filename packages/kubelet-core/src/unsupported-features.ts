@@ -1,5 +1,5 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
-import type { AdmitResult } from './ports.ts';
+import type { AdmitResult } from './admit-handler.ts';
 
 /** What this kubelet can do for a pod beyond running its containers; each part comes with a manager of its own. */
 export interface PodFeatures {

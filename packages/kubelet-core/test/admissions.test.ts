@@ -2,7 +2,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Admissions } from '../src/admissions.ts';
-import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
+import type { AdmitHandler, AdmitResult } from '../src/admit-handler.ts';
 import { makePod } from './fakes.ts';
 
 const { signal } = new AbortController();

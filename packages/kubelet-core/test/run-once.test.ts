@@ -1,8 +1,9 @@
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, RuntimeContainerState, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
+import type { AdmitHandler } from '../src/admit-handler.ts';
 import { noAllocation } from '../src/allocation.ts';
-import type { AdmitHandler, PodUpdate } from '../src/ports.ts';
+import type { PodUpdate } from '../src/ports.ts';
 import { firstPods, runPodsOnce } from '../src/run-once.ts';
 import { emptyStatus, makePod } from './fakes.ts';
 

@@ -2,9 +2,9 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test, vi } from 'vitest';
+import type { AdmitHandler, AdmitResult } from '../src/admit-handler.ts';
 import { noAllocation } from '../src/allocation.ts';
 import { PodJournal } from '../src/pod-journal.ts';
-import type { AdmitHandler, AdmitResult } from '../src/ports.ts';
 import { SyncHandler } from '../src/sync-handler.ts';
 import {
   makePod,
