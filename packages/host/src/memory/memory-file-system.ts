@@ -16,6 +16,8 @@ import type {
 import { isMissing, systemError } from '../system-error.ts';
 import { type MemoryWalkRules, nodeBeneath } from './beneath.ts';
 import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } from './faults.ts';
+import { HeldNodes } from './held-nodes.ts';
+import { namesAt, pathsBelow } from './listing.ts';
 import { MemoryFileHandle } from './memory-file-handle.ts';
 import {
   contentOf,
@@ -26,8 +28,9 @@ import {
   statOfNode,
   usedBytes,
 } from './nodes.ts';
-import { isTooLong, type Resolved } from './resolve.ts';
-import { type Found, MemoryTree, UMASK } from './tree.ts';
+import { whyNotRename } from './rename-rule.ts';
+import type { Resolved } from './resolve.ts';
+import { type Found, MemoryTree } from './tree.ts';
 
 /** Limits of a {@link MemoryFileSystem}. */
 export interface MemoryFileSystemOptions {
@@ -42,8 +45,7 @@ export interface MemoryFileSystemOptions {
 export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;
   readonly #faults = new FaultPlan();
-  readonly #held = new Map<string, MemoryNode>();
-  #lastHandle = 0;
+  readonly #held = new HeldNodes();
 
   constructor(
     { clock = systemClock }: { readonly clock?: Pick<Clock, 'now'> } = {},
@@ -73,21 +75,17 @@ export class MemoryFileSystem implements FileSystem {
 
   /** Where something is mounted. */
   mountPoints(): string[] {
-    return this.#pathsWhere((parent, name) => this.#tree.isMountPoint(parent, name)).sort();
+    return pathsBelow(this.#tree.root, (parent, name) => this.#tree.isMountPoint(parent, name));
   }
 
   /** Every path below the root, sorted: what a test compares as a whole. */
   paths(): string[] {
-    return this.#pathsWhere(() => true).sort();
+    return pathsBelow(this.#tree.root);
   }
 
   /** The names in a directory, sorted, whatever faults there are; none where there is no directory at the path. */
   names(path: string): string[] {
-    let node: MemoryNode | undefined = this.#tree.root;
-    for (const name of path.split('/')) {
-      if (name !== '') node = node?.kind === 'directory' ? node.entries.get(name) : undefined;
-    }
-    return node?.kind === 'directory' ? [...node.entries.keys()].sort() : [];
+    return namesAt(this.#tree.root, path);
   }
 
   /** How many calls of `watch` are under way: a leak check for tests. */
@@ -171,21 +169,12 @@ export class MemoryFileSystem implements FileSystem {
     const node = found.node ?? this.#tree.createFile(found, undefined);
     // As on Linux, a directory may be opened, but neither written nor read.
     const file = flags === 'r' && node.kind === 'directory' ? undefined : asFile(node, path, 'open');
-    return new MemoryFileHandle(path, {
-      stat: () => statOfNode(node),
-      read: () => {
-        this.#faults.check('read', path);
-        return contentOf(asFile(node, path, 'read'));
-      },
-      append: (data) => {
-        this.#faults.check('append', path);
-        if (file === undefined || flags === 'r') throw systemError('EBADF', 'write', path);
-        this.#tree.append(found, file, data);
-      },
-      sync: () => {
-        if (file !== undefined) this.#sync(path, file);
-      },
-    });
+    const append = (data: Uint8Array): void => {
+      this.#faults.check('append', path);
+      if (file === undefined || flags === 'r') throw systemError('EBADF', 'write', path);
+      this.#tree.append(found, file, data);
+    };
+    return this.#handle(path, node, append);
   }
 
   async openBeneath(directory: string, path: string, options: BeneathOptions = {}): Promise<FileHandle> {
@@ -195,16 +184,8 @@ export class MemoryFileSystem implements FileSystem {
     const node = await nodeBeneath(root.node, path, this.#walkRules(root, options.links ?? 'refuse'), at);
     if (node.kind === 'directory') throw systemError('EISDIR', 'open', at);
     if (node.kind !== 'file') throw systemError('ENXIO', 'open', at);
-    return new MemoryFileHandle(at, {
-      stat: () => statOfNode(node),
-      read: () => {
-        this.#faults.check('read', at);
-        return contentOf(node);
-      },
-      append: () => {
-        throw systemError('EBADF', 'write', at);
-      },
-      sync: () => this.#sync(at, node),
+    return this.#handle(at, node, () => {
+      throw systemError('EBADF', 'write', at);
     });
   }
 
@@ -228,26 +209,13 @@ export class MemoryFileSystem implements FileSystem {
     };
     const rules = { ...this.#walkRules(root, 'beneath'), crossMounts, ...(makeDirectories && { make }) };
     const node = await nodeBeneath(root.node, path, rules, at);
-    const handle = `/proc/1/fd/${++this.#lastHandle}`;
-    this.#held.set(handle, node);
-    const close = async (): Promise<void> => void this.#held.delete(handle);
-    return { handle, stat: statOfNode(node), close };
+    return this.#held.hold(node);
   }
 
   async mkdir(path: string, options?: { readonly mode?: number }): Promise<void> {
     if (this.#faults.hangs) await this.#faults.released('mkdir', path);
     this.#faults.check('mkdir', path);
-    const names = path.split('/').filter((name) => name !== '');
-    /** Where the names so far have led. */
-    let parent = this.#tree.root;
-    for (const [index, name] of names.entries()) {
-      const isLast = index === names.length - 1;
-      const mode = isLast || options?.mode === undefined ? options?.mode : options.mode & ~UMASK;
-      const node = name === '.' || name === '..' || isTooLong(name) ? 'walk' : parent.entries.get(name);
-      if (node === undefined) parent = this.#tree.createDirectoryIn(parent, name, mode ?? 0o777 & ~UMASK);
-      else if (node !== 'walk' && node.kind === 'directory') parent = node;
-      else parent = this.#directoryAt(`/${names.slice(0, index + 1).join('/')}`, path, isLast);
-    }
+    this.#tree.makeDirectories(path, options?.mode);
   }
 
   async readdir(path: string): Promise<readonly DirectoryEntry[]> {
@@ -369,34 +337,9 @@ export class MemoryFileSystem implements FileSystem {
     await this.remove(path);
   }
 
-  /** The directory at a path that is walked, links and all, for `mkdir`. @throws what Node says where none is there */
-  #directoryAt(at: string, whole: string, isLast: boolean): DirectoryNode {
-    const { node } = this.#tree.lookUp(at, true, 'mkdir');
-    if (node === undefined) {
-      // A link that leads nowhere has the name: Node then says that its target is missing.
-      throw systemError('ENOENT', 'mkdir', whole);
-    }
-    if (node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', whole);
-    return node;
-  }
-
   #walkRules(root: Found, links: MemoryWalkRules['links']): MemoryWalkRules {
     const isMountPoint = (parent: DirectoryNode, name: string): boolean => this.#tree.isMountPoint(parent, name);
     return { links, isMountPoint, realDirectory: root.realPath };
-  }
-
-  #pathsWhere(isWanted: (parent: DirectoryNode, name: string) => boolean): string[] {
-    const found: string[] = [];
-    const visit = (node: MemoryNode, path: string): void => {
-      if (node.kind !== 'directory') return;
-      for (const [name, child] of node.entries) {
-        const at = `${path}/${name}`;
-        if (isWanted(node, name)) found.push(at);
-        visit(child, at);
-      }
-    };
-    visit(this.#tree.root, '');
-    return found;
   }
 
   /** One operation on what is at `path`. */
@@ -410,6 +353,20 @@ export class MemoryFileSystem implements FileSystem {
     const found = this.#tree.lookUp(path, false, syscall);
     if (found.node !== undefined) throw systemError('EEXIST', syscall, path);
     return found;
+  }
+
+  #handle(path: string, node: MemoryNode, append: (data: Uint8Array) => void): FileHandle {
+    return new MemoryFileHandle(path, {
+      stat: () => statOfNode(node),
+      read: () => {
+        this.#faults.check('read', path);
+        return contentOf(asFile(node, path, 'read'));
+      },
+      append,
+      sync: () => {
+        if (node.kind === 'file') this.#sync(path, node);
+      },
+    });
   }
 
   #fill(at: Resolved, file: FileNode, data: string | Uint8Array, mode: number | undefined): void {
@@ -427,16 +384,4 @@ export class MemoryFileSystem implements FileSystem {
 function asFile(node: MemoryNode, path: string, syscall: string): FileNode {
   if (node.kind === 'file') return node;
   throw systemError(node.kind === 'directory' ? 'EISDIR' : 'ENXIO', syscall, path);
-}
-
-/** The error code of a rename that the kernel refuses. */
-function whyNotRename(source: Found, target: Resolved, isMountPoint: boolean): string | undefined {
-  if (source.name === '' || target.name === '' || isMountPoint) return 'EBUSY';
-  if (source.parent.device !== target.parent.device) return 'EXDEV';
-  if (source.node === target.node) return undefined;
-  if (source.node.kind !== 'directory') return target.node?.kind === 'directory' ? 'EISDIR' : undefined;
-  if (target.ancestors.includes(source.node)) return 'EINVAL';
-  if (target.node === undefined) return undefined;
-  if (target.node.kind !== 'directory') return 'ENOTDIR';
-  return target.node.entries.size > 0 ? 'ENOTEMPTY' : undefined;
 }

@@ -9,10 +9,10 @@ import {
   type SpecialNode,
   usedBytes,
 } from './nodes.ts';
-import { type Resolved, resolvePath } from './resolve.ts';
+import { isTooLong, type Resolved, resolvePath } from './resolve.ts';
 import { Watchers } from './watchers.ts';
 
-export const UMASK = 0o022;
+const UMASK = 0o022;
 const BLOCK_BYTES = 4096;
 
 /** A path that leads to something. */
@@ -65,6 +65,21 @@ export class MemoryTree {
     this.link(parent, name, directory);
     parent.synced.set(name, directory);
     return directory;
+  }
+
+  /** As mkdir(2) for each name that is missing; a directory that is there stays as it is. @throws what Node says */
+  makeDirectories(path: string, mode: number | undefined): void {
+    const names = path.split('/').filter((name) => name !== '');
+    /** Where the names so far have led. */
+    let parent = this.root;
+    for (const [index, name] of names.entries()) {
+      const isLast = index === names.length - 1;
+      const ownMode = isLast || mode === undefined ? mode : mode & ~UMASK;
+      const node = name === '.' || name === '..' || isTooLong(name) ? 'walk' : parent.entries.get(name);
+      if (node === undefined) parent = this.createDirectoryIn(parent, name, ownMode ?? 0o777 & ~UMASK);
+      else if (node !== 'walk' && node.kind === 'directory') parent = node;
+      else parent = this.#directoryAt(`/${names.slice(0, index + 1).join('/')}`, path, isLast);
+    }
   }
 
   createLink(at: Resolved, target: string): void {
@@ -146,6 +161,17 @@ export class MemoryTree {
       }
     }
     return { bytes, inodes, complete: true };
+  }
+
+  /** The directory at a path that is walked, links and all. @throws what Node says where none is there */
+  #directoryAt(at: string, whole: string, isLast: boolean): DirectoryNode {
+    const { node } = this.lookUp(at, true, 'mkdir');
+    if (node === undefined) {
+      // A link that leads nowhere has the name: Node then says that its target is missing.
+      throw systemError('ENOENT', 'mkdir', whole);
+    }
+    if (node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', whole);
+    return node;
   }
 
   #cover({ parent, name, node: hidden }: Found, node: MemoryNode): void {
