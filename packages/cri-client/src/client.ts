@@ -1,7 +1,5 @@
-import { systemClock } from '@node-agent/async';
-import type { CallOptions, Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
-import { Channel } from './channel.ts';
+import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
+import { RuntimeCalls } from './calls.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
@@ -44,11 +42,8 @@ import type {
   VersionRequest,
   VersionResponse,
 } from './generated/types.ts';
-import { isOfOnePod, ListStreams } from './list-streams.ts';
-import { CallMetrics } from './metrics.ts';
+import { isOfOnePod } from './list-streams.ts';
 import * as checks from './response-checks.ts';
-import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
-import { type TraceContext, traceMetadata } from './trace-context.ts';
 import { unsupportedRuntime, versionV1alpha2 } from './version.ts';
 
 /**
@@ -59,26 +54,15 @@ import { unsupportedRuntime, versionV1alpha2 } from './version.ts';
  */
 export class CriClient extends RpcMethods {
   readonly #endpoint: Endpoint;
-  readonly #channel: Channel;
-  readonly #metrics: CallMetrics;
-  readonly #traceContext: () => TraceContext | undefined;
-  readonly #timeoutMs: number;
-  readonly #waitForRuntime: NonNullable<CriClientOptions['waitForRuntime']>;
-  readonly #lists: ListStreams;
+  readonly #calls: RuntimeCalls;
 
   /** @throws CriError `INVALID_ARGUMENT` for an endpoint that is none */
   constructor(components: CriClientComponents, options: CriClientOptions) {
     super();
-    const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext } = components;
-    const channel = new Channel(parseEndpoint(options.endpoint), clock, logger);
     this.#endpoint = parseEndpoint(options.endpoint);
-    if (this.#endpoint.warning !== undefined) logger.warn({ endpoint: options.endpoint }, this.#endpoint.warning);
-    this.#channel = channel;
-    this.#metrics = new CallMetrics(clock, metrics);
-    this.#traceContext = traceContext ?? (() => undefined);
-    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
-    this.#lists = new ListStreams(options.streamLists ?? true, () => channel.connections);
+    const { warning } = this.#endpoint;
+    if (warning !== undefined) components.logger?.warn({ endpoint: options.endpoint }, warning);
+    this.#calls = new RuntimeCalls(this.#endpoint, components, options);
   }
 
   /** The endpoint in its full form. */
@@ -105,7 +89,7 @@ export class CriClient extends RpcMethods {
 
   /** Cancels the calls that are under way, waits for them to end, and closes the connection. */
   close(): Promise<void> {
-    return this.#channel.close();
+    return this.#calls.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -173,7 +157,7 @@ export class CriClient extends RpcMethods {
     request: Init<CheckpointContainerRequest>,
     signal?: AbortSignal,
   ): Promise<CheckpointContainerResponse> {
-    const timeout = Math.max(request.timeout ?? 0, Math.trunc(this.#timeoutMs / 1000));
+    const timeout = Math.max(request.timeout ?? 0, Math.trunc(this.#calls.timeoutMs / 1000));
     if ((request.timeout ?? 0) < 0) return Promise.reject(negativeTimeout());
     return this.unary(runtimeServiceRpcs.checkpointContainer, { ...request, timeout }, signal);
   }
@@ -183,9 +167,8 @@ export class CriClient extends RpcMethods {
     signal?: AbortSignal,
   ): Promise<ListPodSandboxResponse> {
     const { listPodSandbox: plain, streamPodSandboxes: stream } = runtimeServiceRpcs;
-    const items = await this.#list(
-      plain,
-      stream,
+    const items = await this.#calls.list(
+      { plain, stream },
       request,
       signal,
       (r) => r.items,
@@ -200,9 +183,8 @@ export class CriClient extends RpcMethods {
     signal?: AbortSignal,
   ): Promise<ListContainersResponse> {
     const { listContainers: plain, streamContainers: stream } = runtimeServiceRpcs;
-    const containers = await this.#list(
-      plain,
-      stream,
+    const containers = await this.#calls.list(
+      { plain, stream },
       request,
       signal,
       (r) => r.containers,
@@ -217,9 +199,8 @@ export class CriClient extends RpcMethods {
     signal?: AbortSignal,
   ): Promise<ListContainerStatsResponse> {
     const { listContainerStats: plain, streamContainerStats: stream } = runtimeServiceRpcs;
-    const stats = await this.#list(
-      plain,
-      stream,
+    const stats = await this.#calls.list(
+      { plain, stream },
       request,
       signal,
       (r) => r.stats,
@@ -233,9 +214,8 @@ export class CriClient extends RpcMethods {
     signal?: AbortSignal,
   ): Promise<ListPodSandboxStatsResponse> {
     const { listPodSandboxStats: plain, streamPodSandboxStats: stream } = runtimeServiceRpcs;
-    const stats = await this.#list(
-      plain,
-      stream,
+    const stats = await this.#calls.list(
+      { plain, stream },
       request,
       signal,
       (r) => r.stats,
@@ -249,9 +229,8 @@ export class CriClient extends RpcMethods {
     signal?: AbortSignal,
   ): Promise<ListPodSandboxMetricsResponse> {
     const { listPodSandboxMetrics: plain, streamPodSandboxMetrics: stream } = runtimeServiceRpcs;
-    const podMetrics = await this.#list(
-      plain,
-      stream,
+    const podMetrics = await this.#calls.list(
+      { plain, stream },
       request,
       signal,
       (r) => r.podMetrics,
@@ -262,9 +241,8 @@ export class CriClient extends RpcMethods {
 
   override async listImages(request: Init<ListImagesRequest>, signal?: AbortSignal): Promise<ListImagesResponse> {
     const { listImages: plain, streamImages: stream } = imageServiceRpcs;
-    const images = await this.#list(
-      plain,
-      stream,
+    const images = await this.#calls.list(
+      { plain, stream },
       request,
       signal,
       (r) => r.images,
@@ -279,71 +257,15 @@ export class CriClient extends RpcMethods {
     signal: AbortSignal | undefined,
     check?: (response: Res) => string | undefined,
   ): Promise<Res> {
-    return this.#measured(rpc.name, request, async () => {
-      const response = await this.#channel.unary(rpc, request, this.#callOptions(rpc.name, request, signal));
-      const lack = check?.(response);
-      if (lack === undefined) return response;
-      throw new CriError({ rpc: rpc.name, code: 'INTERNAL', details: `the runtime's answer is incomplete: ${lack}` });
-    });
+    return this.#calls.unary(rpc, request, signal, check);
   }
 
-  protected override async *stream<Req, Res>(
+  protected override stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Res, void, undefined> {
-    const end = this.#metrics.begin(rpc.name, request);
-    let failed = false;
-    try {
-      yield* this.#channel.stream(rpc, request, this.#callOptions(rpc.name, request, signal));
-    } catch (error) {
-      failed = true;
-      throw error;
-    } finally {
-      end(failed);
-    }
-  }
-
-  async #measured<Res>(rpc: string, request: unknown, call: () => Promise<Res>): Promise<Res> {
-    const end = this.#metrics.begin(rpc, request);
-    let failed = true;
-    try {
-      const response = await call();
-      failed = false;
-      return response;
-    } finally {
-      end(failed);
-    }
-  }
-
-  #list<Req, Res, Chunk, Item>(
-    plain: UnaryRpc<Req, Res>,
-    stream: StreamRpc<NoInfer<Req>, Chunk>,
-    request: Init<Req>,
-    signal: AbortSignal | undefined,
-    itemsOf: (response: Res) => readonly Item[],
-    itemsOfChunk: (chunk: Chunk) => readonly Item[],
-    expectFew = false,
-  ): Promise<Item[]> {
-    return this.#measured(plain.name, request, () =>
-      this.#lists.list(
-        stream.name,
-        () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, signal)),
-        itemsOfChunk,
-        async () => itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, signal))),
-        expectFew,
-      ),
-    );
-  }
-
-  #callOptions(rpc: string, request: unknown, signal: AbortSignal | undefined): CallOptions {
-    const isFirst = this.#channel.connections === 0;
-    return {
-      timeoutMs: callTimeoutMs(rpc, request, this.#timeoutMs),
-      waitForReady: this.#waitForRuntime === 'always' || (this.#waitForRuntime === 'first-connection' && isFirst),
-      metadata: traceMetadata(this.#traceContext()),
-      signal,
-    };
+    return this.#calls.stream(rpc, request, signal);
   }
 }
 

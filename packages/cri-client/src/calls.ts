@@ -1,0 +1,119 @@
+import { systemClock } from '@node-agent/async';
+import type { CallOptions, Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { Channel } from './channel.ts';
+import type { CriClientComponents, CriClientOptions } from './client-options.ts';
+import type { Endpoint } from './endpoint.ts';
+import { CriError } from './errors.ts';
+import { ListStreams } from './list-streams.ts';
+import { CallMetrics } from './metrics.ts';
+import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
+import { type TraceContext, traceMetadata } from './trace-context.ts';
+
+/** A list, and the stream that gives the same in as many messages as it takes. */
+interface ListRpcs<Req, Res, Chunk> {
+  readonly plain: UnaryRpc<Req, Res>;
+  readonly stream: StreamRpc<Req, Chunk>;
+}
+
+/** How calls of a runtime go: each with its deadline and its trace, measured, its answer checked, lists by streams where there are any. */
+export class RuntimeCalls {
+  /** The client's own deadline, in milliseconds: some calls have a longer one, some have none. */
+  readonly timeoutMs: number;
+  readonly #channel: Channel;
+  readonly #metrics: CallMetrics;
+  readonly #traceContext: () => TraceContext | undefined;
+  readonly #waitForRuntime: NonNullable<CriClientOptions['waitForRuntime']>;
+  readonly #lists: ListStreams;
+
+  constructor(endpoint: Endpoint, components: CriClientComponents, options: CriClientOptions) {
+    const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext } = components;
+    const channel = new Channel(endpoint, clock, logger);
+    this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#channel = channel;
+    this.#metrics = new CallMetrics(clock, metrics);
+    this.#traceContext = traceContext ?? (() => undefined);
+    this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
+    this.#lists = new ListStreams(options.streamLists ?? true, () => channel.connections);
+  }
+
+  /** @param check what an answer lacks that every caller relies on. @throws CriError */
+  unary<Req, Res>(
+    rpc: UnaryRpc<Req, Res>,
+    request: Init<Req>,
+    signal: AbortSignal | undefined,
+    check?: (response: Res) => string | undefined,
+  ): Promise<Res> {
+    return this.#measured(rpc.name, request, async () => {
+      const response = await this.#channel.unary(rpc, request, this.#callOptions(rpc.name, request, signal));
+      const lack = check?.(response);
+      if (lack === undefined) return response;
+      throw new CriError({ rpc: rpc.name, code: 'INTERNAL', details: `the runtime's answer is incomplete: ${lack}` });
+    });
+  }
+
+  /** @throws CriError */
+  async *stream<Req, Res>(
+    rpc: StreamRpc<Req, Res>,
+    request: Init<Req>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Res, void, undefined> {
+    const end = this.#metrics.begin(rpc.name, request);
+    let failed = false;
+    try {
+      yield* this.#channel.stream(rpc, request, this.#callOptions(rpc.name, request, signal));
+    } catch (error) {
+      failed = true;
+      throw error;
+    } finally {
+      end(failed);
+    }
+  }
+
+  /** All items of a list; `expectFew` as {@link ListStreams.list} has it. @throws CriError */
+  list<Req, Res, Chunk, Item>(
+    { plain, stream }: ListRpcs<Req, Res, Chunk>,
+    request: Init<NoInfer<Req>>,
+    signal: AbortSignal | undefined,
+    itemsOf: (response: Res) => readonly Item[],
+    itemsOfChunk: (chunk: Chunk) => readonly Item[],
+    expectFew = false,
+  ): Promise<Item[]> {
+    return this.#measured(plain.name, request, () =>
+      this.#lists.list(
+        stream.name,
+        () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, signal)),
+        itemsOfChunk,
+        async () => itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, signal))),
+        expectFew,
+      ),
+    );
+  }
+
+  /** Cancels the calls that are under way, waits for them to end, and closes the connection. */
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  async #measured<Res>(rpc: string, request: unknown, call: () => Promise<Res>): Promise<Res> {
+    const end = this.#metrics.begin(rpc, request);
+    let failed = true;
+    try {
+      const response = await call();
+      failed = false;
+      return response;
+    } finally {
+      end(failed);
+    }
+  }
+
+  #callOptions(rpc: string, request: unknown, signal: AbortSignal | undefined): CallOptions {
+    const isFirst = this.#channel.connections === 0;
+    return {
+      timeoutMs: callTimeoutMs(rpc, request, this.timeoutMs),
+      waitForReady: this.#waitForRuntime === 'always' || (this.#waitForRuntime === 'first-connection' && isFirst),
+      metadata: traceMetadata(this.#traceContext()),
+      signal,
+    };
+  }
+}
