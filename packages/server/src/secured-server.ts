@@ -135,7 +135,8 @@ export class SecuredServer {
     if (admission.user === undefined) return admission.refusal;
     const { user } = admission;
     exchange.trust();
-    if (segments === undefined) return text(400, '400 Bad Request\n');
+    // No name has a NUL: there is no such thing, as upstream answers.
+    if (segments === undefined) return path.includes('\0') ? notFound() : text(400, '400 Bad Request\n');
     const { debugging = true } = this.#options;
     if (!debugging && isDebuggingPath(segments)) return text(405, 'Debug endpoints are disabled.\n');
     const { endpoints, upgrades = {} } = this.#components;

@@ -207,6 +207,14 @@ describe('W1: who may do what', () => {
     expect(reached).not.toContain('crooked');
   });
 
+  it('W3: whoever may do everything is told that what has a NUL in its name is not there', async () => {
+    const client = credentials.find(({ right }) => right === '*');
+    for (const path of ['/logs/a%00b', '/logs/%00', '/containerLogs/ns/p%00/c', '/pods%00']) {
+      expect(await ask(port, path, client), path).toMatchObject({ status: 404, body: '404 page not found\n' });
+    }
+    expect(await ask(port, '/logs/%2e%2e/a', client)).toMatchObject({ status: 400 });
+  });
+
   it('a certificate that is not yet valid, or is meant for servers, says nothing', async () => {
     for (const pair of unbelieved) {
       for (const path of ['/pods', '/exec/ns/p/c']) expect((await ask(port, path, { pair })).status).toBe(401);
