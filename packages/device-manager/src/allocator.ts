@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, sleep } from '@node-agent/async';
 import { type Container, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import { chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
@@ -32,7 +32,12 @@ interface AllocatorParts {
   readonly noted: NotedWait;
   /** Takes back what pods hold that are gone. */
   readonly freeGone: () => void;
+  /** The UIDs of pods that hold devices only for as long as they are being ended. */
+  readonly ending: () => readonly string[];
 }
+
+/** How often it is looked whether a pod has ended that holds what another one is to have. */
+const ENDING_LOOK_MS = 250;
 
 /** Gives containers their devices (`allocateContainerResources`, `pkg/kubelet/cm/devicemanager/manager.go`). */
 export class Allocator {
@@ -100,7 +105,7 @@ export class Allocator {
     required: number,
     signal: AbortSignal,
   ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
-    const { undecided, plugins, noted } = this.#parts;
+    const { clock, undecided, plugins, noted, freeGone, ending } = this.#parts;
     let preferred: readonly string[] | undefined;
     // What was free may be another's after each wait: it is chosen anew.
     for (;;) {
@@ -108,10 +113,20 @@ export class Allocator {
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
       if (choice.kind === 'granted') return undefined;
       if (choice.kind === 'refused') {
-        if (choice.short !== true || !this.#mayBeFreed(pod.metadata.uid, resource))
-          throw new DeviceError('Refused', choice.message);
-        const what = `${resource}: whether an older pod, which is not admitted yet, keeps its devices`;
-        await noted({ podUid: pod.metadata.uid, container, what }, () => undecided.change(signal), signal);
+        const { uid: podUid } = pod.metadata;
+        const isOfUndecided = choice.short === true && this.#mayBeFreed(podUid, resource);
+        const last = choice.short === true ? this.#endingHolder(resource) : undefined;
+        if (!isOfUndecided && last === undefined) throw new DeviceError('Refused', choice.message);
+        const what =
+          last === undefined
+            ? `${resource}: whether an older pod, which is not admitted yet, keeps its devices`
+            : `${resource}: the end of pod ${last}, which has devices until then`;
+        const wait = async (): Promise<void> => {
+          if (last === undefined) await undecided.change(signal);
+          else while (ending().includes(last)) await sleep(clock, ENDING_LOOK_MS, signal);
+        };
+        await noted({ podUid, container, what }, wait, signal);
+        freeGone();
         continue;
       }
       const { taken, needed, available } = choice;
@@ -141,6 +156,12 @@ export class Allocator {
         .ofPod(uid)
         .some((grant) => grant.resource === resource && !had.has(`${grant.container}\0${grant.resource}`));
     });
+  }
+
+  /** Upstream gives away what a container may still have that is being stopped. */
+  #endingHolder(resource: string): string | undefined {
+    const { held, ending } = this.#parts;
+    return ending().find((uid) => held.ofPod(uid).some((grant) => grant.resource === resource));
   }
 
   #demand(pod: Pod, container: string, resource: string, required: number): DeviceDemand {

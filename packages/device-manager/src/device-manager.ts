@@ -28,6 +28,8 @@ import { UndecidedPods } from './undecided.ts';
 export interface DevicePods {
   /** Those that hold resources of the node (N1). */
   active(): readonly Pod[];
+  /** Whether a container of a pod that is not active may still run: it keeps its devices until none may; no by default. */
+  mayRun?(uid: string): boolean;
   /** Whether all that should run here is known: nobody's devices are taken back before. */
   sourcesReady(): boolean;
 }
@@ -111,6 +113,7 @@ export class DeviceManager {
       ...{ clock, noted, metrics: this.#metrics, inventory, held, plugins: this.#plugins },
       undecided: this.#undecided,
       freeGone: () => this.freeGone(),
+      ending: () => this.#leaving().filter((uid) => this.#mayRun(uid)),
     });
   }
 
@@ -210,12 +213,8 @@ export class DeviceManager {
 
   /** What is held by pods that are gone is free again (`UpdateAllocatedDevices`). */
   freeGone(): void {
-    const { pods } = this.#components;
-    const uids = this.#held.uids();
-    if (uids.length === 0 || !pods.sourcesReady()) return;
-    const active = new Set(pods.active().map(({ metadata }) => metadata.uid));
-    for (const uid of uids) {
-      if (active.has(uid) || this.#undecided.has(uid)) continue;
+    for (const uid of this.#leaving()) {
+      if (this.#mayRun(uid)) continue;
       this.#held.remove(uid);
       this.#logger.info({ podUid: uid }, 'Pod is gone: its devices are free');
     }
@@ -254,6 +253,19 @@ export class DeviceManager {
   /** Its socket is gone. */
   deregisterPlugin(resource: string, socketPath: string): void {
     this.#plugins.disconnect(resource, socketPath);
+  }
+
+  /** Who holds devices and is not to: nobody before it is known who is. */
+  #leaving(): readonly string[] {
+    const { pods } = this.#components;
+    const uids = this.#held.uids();
+    if (uids.length === 0 || !pods.sourcesReady()) return [];
+    const active = new Set(pods.active().map(({ metadata }) => metadata.uid));
+    return uids.filter((uid) => !active.has(uid) && !this.#undecided.has(uid));
+  }
+
+  #mayRun(uid: string): boolean {
+    return this.#components.pods.mayRun?.(uid) ?? false;
   }
 
   async #admit(pod: Pod, signal: AbortSignal): Promise<DeviceVerdict> {

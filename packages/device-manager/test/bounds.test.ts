@@ -14,6 +14,8 @@ let clock: FakeClock;
 let transport: MemorySockets;
 let metrics: MetricsRegistry;
 let waits: string[];
+/** Pods that are gone and of which something may still run. */
+let ending: Set<string>;
 let stop: AbortController;
 let manager: DeviceManager;
 let running: Promise<void>;
@@ -23,12 +25,13 @@ beforeEach(async () => {
   transport = new MemorySockets();
   metrics = new MetricsRegistry();
   waits = [];
+  ending = new Set();
   stop = new AbortController();
   manager = new DeviceManager(
     {
       ...{ clock, transport, metrics },
       fs: new MemoryFileSystem({ clock }),
-      pods: { active: () => [], sourcesReady: () => true },
+      pods: { active: () => [], mayRun: (uid) => ending.has(uid), sourcesReady: () => true },
       noted(wait, work) {
         waits.push(`${wait.podUid} ${wait.container}: ${wait.what}`);
         return work();
@@ -122,6 +125,38 @@ describe('hostile plugins', () => {
       ),
     });
     expect(manager.devicesOf('u', 'main').size).toBe(0);
+  });
+});
+
+describe('pods that are being ended', () => {
+  it('N8: keep their devices until nothing of them may run, and others wait for them rather than be refused', async () => {
+    await plug(['a']);
+    ending.add('old');
+    expect(await manager.admit(podOf('old', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({
+      admit: true,
+    });
+    manager.admitted(podOf('old', []));
+    let verdict: unknown;
+    const next = Promise.resolve(manager.admit(podOf('next', [containerOf('main', { [GPU]: '1' })]), [], signal)).then(
+      (answer) => {
+        verdict = answer;
+      },
+    );
+    await clock.advance(30_000);
+    expect([verdict, waits.at(-1)]).toEqual([
+      undefined,
+      `next main: ${GPU}: the end of pod old, which has devices until then`,
+    ]);
+    expect(manager.devicesOf('old', 'main').size).toBe(1);
+    ending.clear();
+    await clock.advance(250);
+    await next;
+    expect([verdict, manager.devicesOf('old', 'main').size, manager.devicesOf('next', 'main').size]).toEqual([
+      { admit: true },
+      0,
+      1,
+    ]);
+    expect(clock.pendingTimers).toBe(0);
   });
 });
 

@@ -263,7 +263,7 @@ describe('admission', () => {
     expect(manager.devicesOf('u', 'main')).toEqual(new Map([[GPU, new Map([[-1, ['a', 'b']]])]]));
   });
 
-  it("N1: refuses what is not free, in upstream's words; what a pod had that is gone is free", async () => {
+  it("N8: refuses what is not free, in upstream's words; what a pod had that is gone is free", async () => {
     await start();
     await plug(['a']);
     expect(await admit(onePod('one'))).toEqual({ admit: true });
@@ -279,7 +279,7 @@ describe('admission', () => {
     expect(await admit(onePod('two'))).toEqual({ admit: true });
   });
 
-  it('N1: two pods that come at once never get the same device', async () => {
+  it('N8: two pods that come at once never get the same device', async () => {
     await start();
     await plug(['a', 'b'], {
       allocate: async (ids) => {

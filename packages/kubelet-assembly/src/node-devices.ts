@@ -29,7 +29,11 @@ export function nodeDevices(
     {
       ...child('device-manager'),
       fs,
-      pods: { active: () => kubelet().activePods(), sourcesReady: () => podConfig.seenAllSources() },
+      pods: {
+        active: () => kubelet().activePods(),
+        mayRun: (uid) => pods.couldHaveRunningContainers(uid),
+        sourcesReady: () => podConfig.seenAllSources(),
+      },
       ...(deviceTransport && { transport: deviceTransport }),
       noted: ({ podUid, container, what }, work, signal) =>
         journal.during(podUid, 'Devices', { target: container, message: what }, work, signal),

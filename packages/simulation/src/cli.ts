@@ -4,7 +4,7 @@ import { Totals } from './report.ts';
 import { runInWorkers } from './seed-pool.ts';
 import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--workers N] [--no-shrink] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    how many seeds to run; 1000 by default
   --from S     the first of them; 1 by default
@@ -12,6 +12,7 @@ const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--e
   --events N   how many things are done to the node in each run; 12 by default
   --cluster    the node is one of a cluster, with an API server and its faults
   --scarce     every node has little to give, not three of ten: resizes, pressure, preemption, ephemeral containers
+  --devices    every node has device plugins, not one of ten
   --workers N  how many seeds run at a time, each on a core; as many as there are cores by default
   --no-shrink  tells what is wrong with a seed that fails, and does not look for its shortest trace
   --verbose    all that happens, line by line, one seed at a time
@@ -35,6 +36,7 @@ async function main(args: readonly string[]): Promise<number> {
       'no-shrink': { type: 'boolean', default: false },
       cluster: { type: 'boolean', default: false },
       scarce: { type: 'boolean', default: false },
+      devices: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -47,7 +49,8 @@ async function main(args: readonly string[]): Promise<number> {
   const events = wholeNumber('--events', values.events) ?? 12;
   const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
   if (workers < 1) throw new TypeError('--workers needs one at least');
-  const options = { events, cluster: values.cluster, scarce: values.scarce, shrink: !values['no-shrink'] };
+  const { cluster, scarce, devices } = values;
+  const options = { events, cluster, scarce, devices, shrink: !values['no-shrink'] };
   const totals = new Totals();
   const exitCode = (): number => (totals.failed === 0 ? 0 : 1);
   // Whoever reads may have read enough (`| head`): nobody is left to tell the rest to.

@@ -20,6 +20,7 @@ export type { ApiRequester, Decorations } from './node/simulated-node.ts';
 export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from './observation.ts';
 export { failureLines, Totals } from './report.ts';
 export type { Action, NodePlan, Scenario } from './scenario/actions.ts';
+export type { DevicePluginPlan, PluginFaultKind } from './scenario/device-plans.ts';
 export { generateScenario, type ScenarioSize } from './scenario/generate.ts';
 export type { HostileKind } from './scenario/hostile-plans.ts';
 export type {

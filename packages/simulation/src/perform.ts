@@ -125,6 +125,18 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return world.api?.debug(action.name, action.uid, action.container);
     case 'pressure':
       return world.beginPressure(action.of, action.forMs, action.unused);
+    case 'deviceIll':
+      world.devicePlugins?.setHealth(action.resource, action.id, false);
+      clock.setTimer(action.forMs, () => world.devicePlugins?.setHealth(action.resource, action.id, true));
+      return;
+    case 'restartPlugin':
+      world.devicePlugins?.kill(action.resource);
+      clock.setTimer(action.downMs, () => void world.devicePlugins?.restart(action.resource));
+      return;
+    case 'pluginFault':
+      world.devicePlugins?.misbehave(action.resource, action.fault);
+      clock.setTimer(action.forMs, () => world.devicePlugins?.misbehave(action.resource, undefined));
+      return;
     case 'jumpClock':
       return clock.jumpWallClock(action.ms);
   }
@@ -140,6 +152,7 @@ export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
   world.leaksOver = true;
   world.pressure?.end();
+  void world.devicePlugins?.cure();
   world.runtime.setCondition('NetworkReady', true);
   if (!world.runtime.down && world.runtime.hasLeakedTasks) {
     world.runtime.crash();

@@ -11,6 +11,7 @@ export interface SeedOptions {
   readonly cluster: boolean;
   /** Whether every node has little to give. */
   readonly scarce: boolean;
+  readonly devices: boolean;
   /** Whether the shortest trace of a failure is looked for: that takes up to 300 runs. */
   readonly shrink: boolean;
 }
@@ -32,9 +33,9 @@ export interface SeedListener {
 /** Runs one seed. The same seed gives the same report, whoever runs it. */
 export async function runSeed(seed: number, options: SeedOptions, listener: SeedListener): Promise<SeedReport> {
   const { onFailure, onObservation } = listener;
-  const { events, cluster, scarce } = options;
+  const { events, cluster, scarce, devices } = options;
   const result = await simulate(
-    generateScenario(seed, { events, cluster, scarce }),
+    generateScenario(seed, { events, cluster, scarce, devices }),
     onObservation && { onObservation },
   );
   const { faults, checks, elapsedMs, violation } = result;

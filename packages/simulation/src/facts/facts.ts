@@ -2,6 +2,7 @@ import type { Observation } from '../observation.ts';
 import type { Action, NodePlan } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
+import { DeviceFacts } from './device-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
@@ -23,6 +24,9 @@ const HARMLESS = new Set([
   'apiResize',
   'apiDebug',
   'pressure',
+  'deviceIll',
+  'restartPlugin',
+  'pluginFault',
 ]);
 
 /**
@@ -36,6 +40,7 @@ export class Facts {
   readonly api: ApiFacts = new ApiFacts();
   readonly objects: ObjectFacts = new ObjectFacts();
   readonly resources: ResourceFacts = new ResourceFacts();
+  readonly devices: DeviceFacts = new DeviceFacts();
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
@@ -145,6 +150,7 @@ export class Facts {
     this.api.observe(observation);
     this.objects.observe(observation);
     this.resources.observe(observation);
+    this.devices.observe(observation);
     switch (observation.kind) {
       case 'action': {
         const { action } = observation;

@@ -1,6 +1,15 @@
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
+import {
+  devicesAreEnough,
+  devicesAreOnes,
+  devicesStay,
+  holdersAreOnes,
+  pluginsHangAlone,
+  refusedForLackOfDevices,
+  refusedInWords,
+} from './devices.ts';
 import { evictions, lackIsMet, pressureHolds, pressureIsShown, refusedUnderPressure } from './evictions.ts';
 import { groupsGoBeforeObjects, groupsGoLast } from './groups.ts';
 import type { Invariant } from './invariant.ts';
@@ -76,5 +85,12 @@ export const allInvariants: readonly Invariant[] = [
   groupsGoLast,
   groupsGoBeforeObjects,
   ephemeralRunsOnce,
+  devicesAreOnes,
+  holdersAreOnes,
+  devicesAreEnough,
+  devicesStay,
+  refusedInWords,
+  refusedForLackOfDevices,
+  pluginsHangAlone,
   convergence,
 ];

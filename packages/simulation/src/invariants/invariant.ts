@@ -38,6 +38,7 @@ export type InvariantId =
   | 'N3'
   | 'N5'
   | 'N6'
+  | 'N8'
   | 'R1'
   | 'R2'
   | 'R3'

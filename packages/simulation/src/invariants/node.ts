@@ -51,7 +51,7 @@ export const outsideStays: Invariant = invariant('W5', ['end'], () => (observati
  * @param isDue whether there is something now that might delay it
  * @param isExcused whether that is the pod's own business
  */
-function startsPromptly(
+export function startsPromptly(
   isDue: (facts: Facts) => boolean,
   isExcused: (pod: PodPlan) => boolean,
 ): (observation: Extract<Observation, { readonly kind: 'health' }>, facts: Facts) => Judgement {
@@ -67,6 +67,7 @@ function startsPromptly(
       if (
         first === undefined ||
         pod.objects !== undefined ||
+        pod.devices !== undefined ||
         judgedPods.has(uid) ||
         // Broken before anybody can be sure to have seen it whole.
         (facts.pods.isBroken(uid) && facts.pods.isUnsure(uid)) ||

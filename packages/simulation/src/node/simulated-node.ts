@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
+import type { GrpcTransport } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import { memoryForeignFiles } from '@node-agent/host/testing';
 import {
@@ -18,6 +19,7 @@ import { NODE_NAME } from '../scenario/manifest.ts';
 import type { Scarce } from '../world/pressure.ts';
 import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
 import { clusterOf } from './cluster.ts';
+import { devicePorts, deviceSettings } from './device-ports.ts';
 import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMounter } from './guarded-ports.ts';
 import { Lease } from './lease.ts';
 import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder } from './node-resources.ts';
@@ -41,6 +43,8 @@ export interface Decorations {
   readonly probes?: (ask: ProbeHttp) => ProbeHttp;
   /** The figures and groups of a node whose resources are counted. */
   readonly resources?: ResourceChanges;
+  /** The way between the kubelet and its device plugins. */
+  readonly devices?: (transport: GrpcTransport) => GrpcTransport;
   /** The steps that pod workers take. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }
@@ -112,7 +116,8 @@ export class SimulatedNode {
         random: seededRandom(this.#seed * 31 + this.#lives),
         logger,
         metrics: noMetrics,
-        recorder: this.#plan.resources ? tellingRecorder(lease, tell) : noEvents,
+        recorder: this.#plan.resources || this.#plan.devices ? tellingRecorder(lease, tell) : noEvents,
+        ...devicePorts(lease, world, decorations.devices),
         ...resourcePorts(lease, world, tell, decorations.resources ?? {}),
         cri: guardedCri(lease, runtime),
         fs,
@@ -236,6 +241,7 @@ export class SimulatedNode {
       });
     }
     return {
+      ...deviceSettings(this.#plan),
       ...resourceSettings(this.#plan, this.#components.decorations.resources ?? {}),
       configuration: undefined,
       servers: {},

@@ -1,6 +1,7 @@
 import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
 import type { Scarce } from '../world/pressure.ts';
+import type { DevicePluginPlan, PluginFaultKind } from './device-plans.ts';
 import type { HostileKind } from './hostile-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
 
@@ -56,6 +57,17 @@ export type Action = { readonly atMs: number } & (
     }
   /** The kubelet is told to end, and started again. */
   | { readonly do: 'restartKubelet'; readonly downMs: number }
+  /** A device is ill for so long. */
+  | { readonly do: 'deviceIll'; readonly resource: string; readonly id: string; readonly forMs: number }
+  /** The process of a device plugin dies, and comes back. */
+  | { readonly do: 'restartPlugin'; readonly resource: string; readonly downMs: number }
+  /** A device plugin answers Allocate with an error for so long, or not before that is over. */
+  | {
+      readonly do: 'pluginFault';
+      readonly resource: string;
+      readonly fault: PluginFaultKind;
+      readonly forMs: number;
+    }
   | { readonly do: 'jumpClock'; readonly ms: number }
   /** A pod is bound to the node in the API, or asked to be deleted there, or taken out of it at once (`force`). */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
@@ -99,6 +111,8 @@ export interface NodePlan {
   readonly httpDelayMs: number;
   /** Whether the node is one of a cluster, with an API server; alone where absent. */
   readonly cluster?: boolean;
+  /** Who offers devices; nobody where absent. */
+  readonly devices?: readonly DevicePluginPlan[];
   /** What the node has to give, where that is counted. */
   readonly resources?: {
     readonly cpuCount: number;

@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import type { Action, NodePlan, Scenario } from './actions.ts';
 import { ApiUser } from './api-user.ts';
+import { withDevices } from './device-plans.ts';
 import { Dice } from './dice.ts';
 import { Draft } from './draft.ts';
 import { FAULTS, RESTARTS } from './faults.ts';
@@ -17,6 +18,8 @@ export interface ScenarioSize {
   readonly cluster?: boolean;
   /** Whether every node has little to give, so that pods are resized, evicted and preempted; three of ten by default. */
   readonly scarce?: boolean;
+  /** Whether every node that has enough to give has device plugins; one of ten by default. */
+  readonly devices?: boolean;
 }
 
 const LAST_ACTION_MS = 60_000;
@@ -28,7 +31,8 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const alone = generateNode(dice);
   const plain = size.cluster ? { ...alone, cluster: true } : alone;
   const drawn = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, plain), size.events ?? 12)));
-  const { node, actions } = withResources(seed, plain, drawn, size.scarce ?? false);
+  const counted = withResources(seed, plain, drawn, size.scarce ?? false);
+  const { node, actions } = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

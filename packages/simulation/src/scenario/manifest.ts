@@ -71,7 +71,7 @@ export function podObject(pod: PodPlan): {
         { action: 'Restart', exitCodes: { operator: plan.restartRule.operator, values: plan.restartRule.codes } },
       ],
     }),
-    ...(pod.cpu?.[plan.name] !== undefined && { resources: { requests: cpuRequest(pod.cpu[plan.name] ?? 0) } }),
+    ...resourcesOf(pod, plan.name),
     ...(volumeMounts.length > 0 && { volumeMounts }),
     ...probesOf(pod, plan),
   });
@@ -90,6 +90,13 @@ export function podObject(pod: PodPlan): {
       containers: pod.containers.map(container),
     },
   };
+}
+
+function resourcesOf({ cpu, devices }: PodPlan, name: string): object {
+  const millis = cpu?.[name];
+  const limits = Object.entries(devices?.[name] ?? {}).map(([resource, count]) => [resource, String(count)]);
+  if (limits.length > 0) return { resources: { limits: Object.fromEntries(limits) } };
+  return millis === undefined ? {} : { resources: { requests: cpuRequest(millis) } };
 }
 
 /** So much CPU as the API has it. */

@@ -73,6 +73,8 @@ export interface PodPlan {
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
   /** What its main containers ask for when it begins; no part of their specs' hash. */
   readonly cpu?: CpuPlan;
+  /** The devices that its containers ask for: by their names, and by resource. */
+  readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** The node must not lose it; for pods of the API: those of manifests always are. */
   readonly critical?: boolean;
   readonly init: readonly ContainerPlan[];

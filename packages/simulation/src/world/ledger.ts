@@ -27,6 +27,8 @@ export interface Life {
   readonly plan: ContainerPlan;
   readonly sandboxId: string;
   readonly startedAtMs: number;
+  /** What it was given of devices, as its environment says it: by the name of the variable. */
+  readonly devices: Readonly<Record<string, readonly string[]>>;
   termAtMs: number | undefined;
   endedAtMs: number | undefined;
   end: LifeEnd | undefined;
@@ -85,6 +87,7 @@ export class Ledger {
         plan,
         sandboxId: sandboxOf(container.id),
         startedAtMs: clock.monotonic(),
+        devices: devicesIn(container),
         termAtMs: undefined,
         endedAtMs: undefined,
         end: undefined,
@@ -114,6 +117,11 @@ export class Ledger {
     this.#live.delete(life.id);
     this.#components.tell('containerEnded', life);
   }
+}
+
+function devicesIn({ config }: ScriptedContainer): Life['devices'] {
+  const given = config.envs.filter(({ key }) => key.startsWith('DEVICES_'));
+  return Object.fromEntries(given.map(({ key, value }) => [key, Buffer.from(value).toString().split(',')]));
 }
 
 /** @throws where the process is killed */

@@ -7,6 +7,7 @@ import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
 import { FOREIGN_DIRECTORY, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
+import { DevicePlugins } from './device-plugins.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { MemoryMounter } from './memory-mounter.ts';
@@ -55,6 +56,8 @@ export class World {
   /** Where the resources of the node are counted: what it has of memory, and the groups of its pods. */
   readonly pressure: Pressure | undefined;
   readonly cgroups: MemoryCgroups | undefined;
+  /** Who offers devices, where anybody does. */
+  readonly devicePlugins: DevicePlugins | undefined;
   /** The API server, where the node is one of a cluster. */
   readonly api: ClusterApi | undefined;
   /** What the manifest URL answers while it is in order; `undefined` where nobody listens. */
@@ -78,7 +81,8 @@ export class World {
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
-    const { resources } = plan;
+    const { resources, devices } = plan;
+    this.devicePlugins = devices && new DevicePlugins(this.clock, devices);
     this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs);
     this.cgroups = resources && new MemoryCgroups(tellGroup);
     const sandboxes = new Map<string, string>();
@@ -117,6 +121,7 @@ export class World {
     await this.fs.writeFile(`${OUTSIDE_DIRECTORY}/kept`, 'kept');
     await this.fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
+    await this.devicePlugins?.start();
   }
 
   /** The machine is short of something for so long. @param unused that is for an image that nobody uses, which is there from now on */

@@ -1,0 +1,69 @@
+import type { GrpcTransport, Service } from '@node-agent/grpc';
+import type { AssemblySettings, NodePorts } from '@node-agent/kubelet-assembly';
+import type { NodePlan } from '../scenario/actions.ts';
+import { DEVICE_PLUGINS_DIRECTORY } from '../world/device-plugins.ts';
+import type { World } from '../world/world.ts';
+import type { Lease } from './lease.ts';
+
+/** How device plugins reach a kubelet that may be killed, and it them; none on a node without devices. */
+export function devicePorts(
+  lease: Lease,
+  { devicePlugins }: World,
+  change: (transport: GrpcTransport) => GrpcTransport = (transport) => transport,
+): Pick<NodePorts, 'deviceTransport'> {
+  return devicePlugins ? { deviceTransport: guardedTransport(lease, change(devicePlugins.sockets)) } : {};
+}
+
+export function deviceSettings({ devices }: NodePlan): Pick<AssemblySettings, 'devices'> {
+  return devices ? { devices: { directory: DEVICE_PLUGINS_DIRECTORY } } : {};
+}
+
+/** A process' end closes what it has open, as a kernel does. */
+function guardedTransport(lease: Lease, transport: GrpcTransport): GrpcTransport {
+  const open = new Set<{ close(): void }>();
+  lease.untilDeath(new AbortController().signal).addEventListener('abort', () => {
+    for (const one of open) one.close();
+  });
+  return {
+    client(_components, options) {
+      const inner = transport.client({ clock: lease.clock }, options);
+      open.add(inner);
+      const call = (name: string) => ({ port: 'plugin', name, args: [options.socketPath] }) as const;
+      return {
+        connect: (timeoutMs, signal) =>
+          lease.call(call('connect'), signal, (linked) => inner.connect(timeoutMs, linked)),
+        unary: (rpc, request, { timeoutMs, signal } = {}) =>
+          lease.call(call(rpc.name), signal, (linked) =>
+            inner.unary(rpc, request, { ...(timeoutMs !== undefined && { timeoutMs }), signal: linked }),
+          ),
+        stream: (rpc, request, signal) =>
+          lease.stream(call(rpc.name), signal, (linked) => inner.stream(rpc, request, linked)),
+        close: () => {
+          open.delete(inner);
+          inner.close();
+        },
+      };
+    },
+    server(options) {
+      const inner = transport.server({ ...options, services: options.services.map((one) => unlessDead(lease, one)) });
+      open.add(inner);
+      return {
+        start: () =>
+          lease.call({ port: 'plugin', name: 'listen', args: [options.socketPath] }, undefined, () => inner.start()),
+        close: () => {
+          open.delete(inner);
+          inner.close();
+        },
+      };
+    },
+  };
+}
+
+/** Whoever asks a process that is gone hears nothing of it: its server's end is what ends the call. */
+function unlessDead(lease: Lease, { rpcs, handlers }: Service): Service {
+  const guarded = Object.entries(handlers).map(([name, handler]): [string, typeof handler] => [
+    name,
+    (request, signal) => (lease.dead ? new Promise<never>(() => {}) : handler(request, signal)),
+  ]);
+  return { rpcs, handlers: Object.fromEntries(guarded) };
+}

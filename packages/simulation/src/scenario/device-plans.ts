@@ -1,0 +1,85 @@
+import { seededRandom } from '@node-agent/async';
+import type { Action, NodePlan } from './actions.ts';
+import { Dice } from './dice.ts';
+import { hashOf } from './hash.ts';
+import type { PodPlan } from './plans.ts';
+
+/** A device plugin of a simulated node; its devices are `d0`, `d1` and so on. */
+export interface DevicePluginPlan {
+  readonly resource: string;
+  readonly count: number;
+  /** It wants to be told before each start of a container. */
+  readonly preStart?: boolean;
+}
+
+/** What a plugin does with Allocate for a while. */
+export type PluginFaultKind = 'hang' | 'error';
+
+const RESOURCES = ['example.com/gpu', 'example.com/nic'] as const;
+/** How many nodes have devices, of those that do not count their other resources. */
+const NODES_WITH_DEVICES = 0.1;
+
+/**
+ * Nodes with one or two device plugins, pods that ask for devices, and what goes wrong with both. As probes are, all of it is drawn by
+ * chance of its own: the rest of a scenario does not depend on it.
+ * @param all every node has devices
+ */
+export function withDevices(
+  seed: number,
+  node: NodePlan,
+  actions: readonly Action[],
+  all: boolean,
+): { readonly node: NodePlan; readonly actions: readonly Action[] } {
+  const dice = diceOf(seed, 'node', 'devices');
+  if (node.resources !== undefined || (!dice.chance(NODES_WITH_DEVICES) && !all)) return { node, actions };
+  const devices = RESOURCES.slice(0, dice.between(1, 2)).map((resource) => ({
+    ...{ resource, count: dice.between(1, 4) },
+    ...(dice.chance(0.3) && { preStart: true }),
+  }));
+  const draw = (pod: PodPlan): PodPlan => asking(seed, devices, pod);
+  const drawn = actions.map((action): Action => {
+    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
+    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
+  });
+  return { node: { ...node, devices }, actions: [...drawn, ...devices.flatMap((plugin) => ofPlugin(dice, plugin))] };
+}
+
+/** Every version of a pod asks for the same. */
+function asking(seed: number, plugins: readonly DevicePluginPlan[], pod: PodPlan): PodPlan {
+  const dice = diceOf(seed, pod.uid, 'devices');
+  if (!dice.chance(0.6)) return pod;
+  const devices: Record<string, Record<string, number>> = {};
+  for (const { name } of [...pod.init, ...pod.containers]) {
+    for (const { resource, count } of plugins) {
+      if (!dice.chance(0.4)) continue;
+      // Now and then more than there are.
+      const asked = dice.chance(0.1) ? count + 1 : dice.between(1, Math.min(count, 2));
+      devices[name] = { ...devices[name], [resource]: asked };
+    }
+  }
+  return Object.keys(devices).length === 0 ? pod : { ...pod, devices };
+}
+
+function ofPlugin(dice: Dice, { resource, count }: DevicePluginPlan): readonly Action[] {
+  const actions: Action[] = [];
+  for (let n = dice.between(0, 3); n > 0; n--) {
+    const atMs = dice.between(1000, 60_000);
+    actions.push(
+      dice.weighted<() => Action>([
+        [3, () => ({ atMs, do: 'deviceIll', resource, id: `d${dice.between(0, count - 1)}`, forMs: briefly(dice) })],
+        [3, () => ({ atMs, do: 'restartPlugin', resource, downMs: dice.between(0, 20_000) })],
+        [2, () => ({ atMs, do: 'pluginFault', resource, fault: 'hang', forMs: briefly(dice) })],
+        [1, () => ({ atMs, do: 'pluginFault', resource, fault: 'error', forMs: briefly(dice) })],
+      ])(),
+    );
+  }
+  return actions;
+}
+
+function briefly(dice: Dice): number {
+  return dice.between(1000, 40_000);
+}
+
+function diceOf(seed: number, of: string, what: string): Dice {
+  return new Dice(seededRandom(hashOf(`${seed} ${of} ${what}`)));
+}

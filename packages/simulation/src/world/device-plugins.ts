@@ -1,0 +1,145 @@
+import type { Clock } from '@node-agent/async';
+import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
+import { MemorySockets } from '@node-agent/grpc/testing';
+import type { DevicePluginPlan, PluginFaultKind } from '../scenario/device-plans.ts';
+
+/** Where a kubelet meets its device plugins. */
+export const DEVICE_PLUGINS_DIRECTORY = '/var/lib/kubelet/device-plugins';
+
+/** How long a plugin takes to see that there is another kubelet, and from one try to register to the next. */
+const REGISTERS_AFTER_MS = 300;
+const RETRY_MS = 1000;
+
+/** The variable of a container that says which devices of a resource it was given. */
+export function devicesVariable(resource: string): string {
+  return `DEVICES_${resource.replaceAll(/\W/g, '_')}`;
+}
+
+/** Processes beside the kubelet that offer devices, and survive it. */
+export class DevicePlugins {
+  readonly sockets: MemorySockets = new MemorySockets();
+  readonly #plugins: ReadonlyMap<string, SimulatedPlugin>;
+
+  constructor(clock: Clock, plans: readonly DevicePluginPlan[]) {
+    this.#plugins = new Map(plans.map((plan) => [plan.resource, new SimulatedPlugin(clock, this.sockets, plan)]));
+    this.sockets.onListening((path) => {
+      if (path === `${DEVICE_PLUGINS_DIRECTORY}/kubelet.sock`) for (const plugin of this.#all) plugin.kubeletIsNew();
+    });
+  }
+
+  get #all(): readonly SimulatedPlugin[] {
+    return [...this.#plugins.values()];
+  }
+
+  /** Begins to serve. */
+  async start(): Promise<void> {
+    for (const plugin of this.#all) await plugin.start();
+  }
+
+  /** A device is ill, or well again. */
+  setHealth(resource: string, id: string, healthy: boolean): void {
+    this.#plugins.get(resource)?.setHealth(id, healthy);
+  }
+
+  /** The plugin's process dies; it is started again by {@link restart}. */
+  kill(resource: string): void {
+    this.#plugins.get(resource)?.kill();
+  }
+
+  async restart(resource: string): Promise<void> {
+    await this.#plugins.get(resource)?.start();
+  }
+
+  /** From now on it answers Allocate with an error, or not at all; `undefined`: as it should, those that wait too. */
+  misbehave(resource: string, fault: PluginFaultKind | undefined): void {
+    this.#plugins.get(resource)?.misbehave(fault);
+  }
+
+  /** All are up, well, and answer. */
+  async cure(): Promise<void> {
+    for (const plugin of this.#all) await plugin.cure();
+  }
+}
+
+class SimulatedPlugin {
+  readonly #clock: Clock;
+  readonly #sockets: MemorySockets;
+  readonly #plan: DevicePluginPlan;
+  readonly #ill = new Set<string>();
+  #fault: PluginFaultKind | undefined;
+  #curing = Promise.withResolvers<void>();
+  #process: FakeDevicePlugin | undefined;
+
+  constructor(clock: Clock, sockets: MemorySockets, plan: DevicePluginPlan) {
+    this.#clock = clock;
+    this.#sockets = sockets;
+    this.#plan = plan;
+  }
+
+  async start(): Promise<void> {
+    if (this.#process !== undefined) return;
+    const { resource, preStart = false } = this.#plan;
+    const process = new FakeDevicePlugin(
+      {
+        ...{ resource, directory: DEVICE_PLUGINS_DIRECTORY, transport: this.#sockets, clock: this.#clock },
+        options: { preStartRequired: preStart },
+        allocate: (ids) => this.#allocate(ids),
+      },
+      this.#devices(),
+    );
+    this.#process = process;
+    await process.start();
+    this.#registerLater(process, REGISTERS_AFTER_MS);
+  }
+
+  kubeletIsNew(): void {
+    if (this.#process !== undefined) this.#registerLater(this.#process, REGISTERS_AFTER_MS);
+  }
+
+  kill(): void {
+    this.#process?.stop();
+    this.#process = undefined;
+  }
+
+  setHealth(id: string, healthy: boolean): void {
+    if (healthy) this.#ill.delete(id);
+    else this.#ill.add(id);
+    this.#process?.setDevices(this.#devices());
+  }
+
+  misbehave(fault: PluginFaultKind | undefined): void {
+    this.#fault = fault;
+    if (fault !== undefined) return;
+    this.#curing.resolve();
+    this.#curing = Promise.withResolvers<void>();
+  }
+
+  async cure(): Promise<void> {
+    this.misbehave(undefined);
+    this.#ill.clear();
+    this.#process?.setDevices(this.#devices());
+    await this.start();
+  }
+
+  #registerLater(process: FakeDevicePlugin, delayMs: number): void {
+    this.#clock.setTimer(delayMs, () => {
+      // Without a kubelet nobody is to be told: the next one is seen to begin.
+      if (this.#process !== process || !this.#sockets.isListening(`${DEVICE_PLUGINS_DIRECTORY}/kubelet.sock`)) return;
+      process.register().catch(() => this.#registerLater(process, RETRY_MS));
+    });
+  }
+
+  async #allocate(ids: readonly string[]): Promise<{ readonly envs: Readonly<Record<string, string>> }> {
+    if (this.#fault === 'error') throw new Error('the device is not to be had');
+    if (this.#fault === 'hang') await this.#curing.promise;
+    return { envs: { [devicesVariable(this.#plan.resource)]: ids.toSorted().join() } };
+  }
+
+  #devices(): readonly { readonly ID: string; readonly health: string }[] {
+    return deviceNames(this.#plan).map((ID) => ({ ID, health: this.#ill.has(ID) ? 'Unhealthy' : 'Healthy' }));
+  }
+}
+
+function deviceNames({ count }: DevicePluginPlan): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `d${index}`);
+}
