@@ -167,12 +167,15 @@ export class Allocator {
   #demand(pod: Pod, container: string, resource: string, required: number): DeviceDemand {
     const { inventory, held } = this.#parts;
     const { uid: podUid } = pod.metadata;
+    const reserved = new Set(this.#reservations.of(resource));
+    // Containers of one pod may be given theirs at once, where that is when they begin.
+    const reusable = [...reusableDevices(pod, container, resource, held)].filter((id) => !reserved.has(id));
     return {
       ...{ podUid, container, resource, required },
       granted: held.devices(podUid, container, resource),
       healthy: inventory.healthy(resource),
-      inUse: new Set([...(held.held().get(resource) ?? []), ...this.#reservations.of(resource)]),
-      reusable: reusableDevices(pod, container, resource, held),
+      inUse: new Set([...(held.held().get(resource) ?? []), ...reserved]),
+      reusable: new Set(reusable),
     };
   }
 

@@ -1,6 +1,8 @@
+import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DeviceManager } from '../src/index.ts';
@@ -16,6 +18,7 @@ let metrics: MetricsRegistry;
 let waits: string[];
 /** Pods that are gone and of which something may still run. */
 let ending: Set<string>;
+let active: Pod[];
 let stop: AbortController;
 let manager: DeviceManager;
 let running: Promise<void>;
@@ -26,12 +29,13 @@ beforeEach(async () => {
   metrics = new MetricsRegistry();
   waits = [];
   ending = new Set();
+  active = [];
   stop = new AbortController();
   manager = new DeviceManager(
     {
       ...{ clock, transport, metrics },
       fs: new MemoryFileSystem({ clock }),
-      pods: { active: () => [], mayRun: (uid) => ending.has(uid), sourcesReady: () => true },
+      pods: { active: () => active, mayRun: (uid) => ending.has(uid), sourcesReady: () => true },
       noted(wait, work) {
         waits.push(`${wait.podUid} ${wait.container}: ${wait.what}`);
         return work();
@@ -125,6 +129,31 @@ describe('hostile plugins', () => {
       ),
     });
     expect(manager.devicesOf('u', 'main').size).toBe(0);
+  });
+});
+
+describe('containers that are given their devices when they begin', () => {
+  it('N8: two of one pod that begin at once do not both take over what its init container had', async () => {
+    const pod = podOf(
+      'u',
+      [containerOf('one', { [GPU]: '1' }), containerOf('two', { [GPU]: '1' })],
+      [containerOf('init', { [GPU]: '1' })],
+    );
+    active = [pod];
+    await plug(['a', 'b'], {
+      allocate: async (ids) => {
+        await sleep(clock, 10);
+        return { envs: { IDS: ids.join() } };
+      },
+    });
+    const given = async (name: string): Promise<string | undefined> => {
+      const container = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((one) => one.name === name);
+      const options = manager.containerDevices(pod, container ?? containerOf(name), signal);
+      await clock.advance(20);
+      return (await options).envs[0]?.value;
+    };
+    expect(await given('init')).toBe('a');
+    expect(await Promise.all([given('one'), given('two')])).toEqual(['a', 'b']);
   });
 });
 

@@ -7,7 +7,7 @@ import { changed, changedFiles, healthy, quietNode, seenBroken } from './mutants
 const GPU = 'example.com/gpu';
 
 function scenario(count: number, actions: Scenario['actions'], faultsEndMs: number = quietNode.faultsEndMs): Scenario {
-  const devices = [{ resource: GPU, count }];
+  const devices = [{ resource: GPU, count, registersAfterMs: 300 }];
   return { ...quietNode, faultsEndMs, node: { ...quietNode.node, devices }, actions };
 }
 

@@ -1,4 +1,5 @@
 import type { Observation } from '../observation.ts';
+import type { PodPlan } from '../scenario/plans.ts';
 import { DEVICE_PLUGINS_DIRECTORY } from '../world/device-plugins.ts';
 
 /** The kubelet's file of who holds which devices. */
@@ -18,6 +19,8 @@ export class DeviceFacts {
   readonly #registeredAtMs = new Map<string, number>();
   /** When the last thing was over that may keep a plugin from giving what it has; -1 where there was none. */
   readonly #troubledUntilMs = new Map<string, number>();
+  /** When a kubelet first worked on a pod. */
+  readonly #begunAtMs = new Map<string, number>();
   #hangsUntilMs = -1;
   /** As it was written last. */
   held: readonly HeldDevices[] = [];
@@ -25,6 +28,16 @@ export class DeviceFacts {
   /** Since when a kubelet knows that a resource is one of a device plugin's; infinite where it does not. */
   registeredAtMs(resource: string): number {
     return this.#registeredAtMs.get(resource) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Whether a pod was let in before it was known that what it asks for are devices: it may never get them then, as it was not asked
+   * whether there are any left.
+   */
+  wasLetInBlindly({ uid, devices = {} }: PodPlan): boolean {
+    const begunAtMs = this.#begunAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
+    const resources = new Set(Object.values(devices).flatMap((asked) => Object.keys(asked)));
+    return [...resources].some((resource) => this.registeredAtMs(resource) >= begunAtMs);
   }
 
   /** Until when a plugin may have been away, ill or wrong; -1 where it never was. */
@@ -45,6 +58,8 @@ export class DeviceFacts {
       this.#troubledUntilMs.set(action.resource, Math.max(this.troubledUntilMs(action.resource), untilMs));
       if (action.do === 'pluginFault' && action.fault === 'hang')
         this.#hangsUntilMs = Math.max(this.#hangsUntilMs, untilMs);
+    } else if (observation.kind === 'stepBegan') {
+      if (!this.#begunAtMs.has(observation.uid)) this.#begunAtMs.set(observation.uid, observation.atMs);
     } else if (observation.kind === 'call') {
       const { port, name, args } = observation.call;
       if (port === 'fs' && name === 'writeFileAtomic' && args[0] === HOLDERS_FILE) {

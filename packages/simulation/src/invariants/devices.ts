@@ -89,6 +89,9 @@ const REFUSALS = [
   /^rpc error: code = \w+ desc = /,
 ];
 
+const PREEMPTION =
+  'Pod was rejected: Unexpected error while attempting to recover from admission failure: preemption: ';
+
 /** N8: a pod that cannot have its devices is refused in upstream's words. */
 export const refusedInWords: Invariant = invariant('N8', ['status'], () => (observation, facts) => {
   if (observation.kind !== 'status' || facts.node.devices === undefined) return undefined;
@@ -96,6 +99,8 @@ export const refusedInWords: Invariant = invariant('N8', ['status'], () => (obse
   const { uid } = pod.metadata;
   if (status.phase !== 'Failed' || facts.pods.planOf(uid)?.devices === undefined) return undefined;
   if (status.reason !== 'UnexpectedAdmissionError') return undefined;
+  // Where the API server knows of fewer devices, room is looked for as for any resource of a critical pod.
+  if (status.message?.startsWith(PREEMPTION)) return undefined;
   const why =
     /^Pod was rejected: Allocate failed due to (.*), which is unexpected$/s.exec(status.message ?? '')?.[1] ?? '';
   return judged(!REFUSALS.some((words) => words.test(why)) && `pod ${uid} is refused with: ${status.message}`);

@@ -8,6 +8,8 @@ import type { PodPlan } from './plans.ts';
 export interface DevicePluginPlan {
   readonly resource: string;
   readonly count: number;
+  /** How long it takes to see that there is another kubelet. */
+  readonly registersAfterMs: number;
   /** It wants to be told before each start of a container. */
   readonly preStart?: boolean;
 }
@@ -33,7 +35,7 @@ export function withDevices(
   const dice = diceOf(seed, 'node', 'devices');
   if (node.resources !== undefined || (!dice.chance(NODES_WITH_DEVICES) && !all)) return { node, actions };
   const devices = RESOURCES.slice(0, dice.between(1, 2)).map((resource) => ({
-    ...{ resource, count: dice.between(1, 4) },
+    ...{ resource, count: dice.between(1, 4), registersAfterMs: dice.pick([20, 20, 20, 3000] as const) },
     ...(dice.chance(0.3) && { preStart: true }),
   }));
   const draw = (pod: PodPlan): PodPlan => asking(seed, devices, pod);

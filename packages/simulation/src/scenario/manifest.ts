@@ -94,8 +94,10 @@ export function podObject(pod: PodPlan): {
 
 function resourcesOf({ cpu, devices }: PodPlan, name: string): object {
   const millis = cpu?.[name];
-  const limits = Object.entries(devices?.[name] ?? {}).map(([resource, count]) => [resource, String(count)]);
-  if (limits.length > 0) return { resources: { limits: Object.fromEntries(limits) } };
+  const asked = Object.entries(devices?.[name] ?? {}).map(([resource, count]) => [resource, String(count)]);
+  const limits = Object.fromEntries(asked);
+  // An API server says so where it is left out.
+  if (asked.length > 0) return { resources: { limits, requests: limits } };
   return millis === undefined ? {} : { resources: { requests: cpuRequest(millis) } };
 }
 

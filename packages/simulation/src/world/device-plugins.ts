@@ -6,8 +6,7 @@ import type { DevicePluginPlan, PluginFaultKind } from '../scenario/device-plans
 /** Where a kubelet meets its device plugins. */
 export const DEVICE_PLUGINS_DIRECTORY = '/var/lib/kubelet/device-plugins';
 
-/** How long a plugin takes to see that there is another kubelet, and from one try to register to the next. */
-const REGISTERS_AFTER_MS = 300;
+/** From one try to register to the next. */
 const RETRY_MS = 1000;
 
 /** The variable of a container that says which devices of a resource it was given. */
@@ -89,11 +88,11 @@ class SimulatedPlugin {
     );
     this.#process = process;
     await process.start();
-    this.#registerLater(process, REGISTERS_AFTER_MS);
+    this.#registerLater(process, this.#plan.registersAfterMs);
   }
 
   kubeletIsNew(): void {
-    if (this.#process !== undefined) this.#registerLater(this.#process, REGISTERS_AFTER_MS);
+    if (this.#process !== undefined) this.#registerLater(this.#process, this.#plan.registersAfterMs);
   }
 
   kill(): void {
