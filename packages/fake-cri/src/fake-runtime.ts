@@ -248,6 +248,11 @@ export class FakeRuntime extends DispatchedService {
     return live;
   }
 
+  /** How many commands run beside the first processes of containers. */
+  get liveExecs(): number {
+    return [...this.#state.containers.values()].reduce((count, { execs }) => count + execs.size, 0);
+  }
+
   /** Adds a local image, as an import does. @throws TypeError where a tag is not an image reference */
   addImage(image: FakeImage): void {
     this.#state.images.add(image);

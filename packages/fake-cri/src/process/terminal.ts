@@ -18,7 +18,7 @@ export interface TerminalEnds {
 }
 
 const CONTROL: Readonly<Record<number, string>> = { 3: 'SIGINT', 28: 'SIGQUIT' };
-const [BACKSPACE, DELETE, END_OF_INPUT, RETURN, NEWLINE] = [8, 127, 4, 13, 10];
+const [BACKSPACE, DELETE, END_OF_INPUT, RETURN, NEWLINE, SPACE, CARET] = [8, 127, 4, 13, 10, 32, 94];
 
 /** A terminal in canonical mode, as Linux makes one: it shows what is typed, hands it on line by line, and ends lines with CR LF. */
 export class Terminal {
@@ -45,24 +45,37 @@ export class Terminal {
 
   /** What is typed. */
   async type(data: Uint8Array): Promise<void> {
+    let echo: number[] = [];
+    const flush = async (): Promise<void> => {
+      const shown = Uint8Array.from(echo);
+      echo = [];
+      if (shown.length > 0) await this.#ends.show(shown);
+    };
     for (const typed of data) {
       const key = typed === RETURN ? NEWLINE : typed;
       const signal = CONTROL[key];
       if (signal !== undefined) {
         this.#line = [];
-        await this.show(Buffer.from(`^${String.fromCharCode(key + 64)}`));
+        echo.push(CARET, key + 64);
+        await flush();
         this.#ends.signal(signals[signal] ?? 2);
       } else if (key === END_OF_INPUT) {
+        await flush();
         if (this.#line.length === 0) this.#ends.input.end();
         else await this.#handOn();
       } else if (key === BACKSPACE || key === DELETE) {
-        if (this.#line.pop() !== undefined) await this.show(Buffer.from('\b \b'));
+        if (this.#line.pop() !== undefined) echo.push(BACKSPACE, SPACE, BACKSPACE);
+      } else if (key === NEWLINE) {
+        this.#line.push(key);
+        echo.push(RETURN, key);
+        await flush();
+        await this.#handOn();
       } else {
         this.#line.push(key);
-        await this.show(Buffer.of(key));
-        if (key === NEWLINE) await this.#handOn();
+        echo.push(key);
       }
     }
+    await flush();
   }
 
   /** What is written to it. */

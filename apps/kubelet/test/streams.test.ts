@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { busyboxImage, FakeCriServer, FakeRuntime } from '@node-agent/fake-cri';
+import {
+  commandOverSpdy,
+  commandOverWebSocket,
+  exitCodeOf,
+  FakeStreamingServer,
+  portsOverSpdy,
+} from '@node-agent/fake-cri/streaming';
+import { nodeFileSystem } from '@node-agent/host';
+import { freePorts } from '@node-agent/tools-ports';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const POD = `web-${hostname().toLowerCase()}`;
+const OPTIONS = { rejectUnauthorized: false, protocols: ['v4.channel.k8s.io'] };
+
+let directory: string;
+let kubelet: ChildProcess;
+let runtime: FakeRuntime;
+let base: string;
+const ends: (() => Promise<unknown>)[] = [];
+
+/** The whole program as a process, over a runtime in this one's memory, with one pod of a manifest. */
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'kubelet-'));
+  ends.push(() => rm(directory, { recursive: true, force: true }));
+  runtime = new FakeRuntime({ fs: nodeFileSystem }, { images: [busyboxImage('busybox')] });
+  const streaming = new FakeStreamingServer({ runtime });
+  await streaming.start();
+  ends.push(() => streaming.close());
+  const cri = new FakeCriServer({ runtime }, { endpoint: `unix://${join(directory, 'cri.sock')}` });
+  await cri.start();
+  ends.push(() => cri.close());
+
+  const [port = 0] = await freePorts(1);
+  base = `https://127.0.0.1:${port}`;
+  const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', stdin: true };
+  const script = 'while read line; do echo "heard $line"; done; exit 5';
+  const ports = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify({ ports: { '80': { reply: 'hello' } } }) };
+  await mkdir(join(directory, 'manifests'));
+  await writeFile(
+    join(directory, 'manifests', 'web.json'),
+    JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', annotations: ports } },
+      spec: { terminationGracePeriodSeconds: 1, containers: [{ ...container, command: ['sh', '-c', script] }] },
+    }),
+  );
+  const configuration = {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    ...{ failCgroupV1: false, failSwapOn: false, cgroupsPerQOS: false, enforceNodeAllocatable: [] },
+    containerRuntimeEndpoint: cri.endpoint,
+    staticPodPath: join(directory, 'manifests'),
+    podLogsDir: join(directory, 'logs'),
+    ...{ address: '127.0.0.1', port, readOnlyPort: 0, healthzPort: 0 },
+    authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+    authorization: { mode: 'AlwaysAllow' },
+  };
+  const path = join(directory, 'kubelet.json');
+  await writeFile(path, JSON.stringify(configuration));
+  const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
+  const places = [`--root-dir=${join(directory, 'root')}`, `--cert-dir=${join(directory, 'pki')}`];
+  let log = '';
+  kubelet = spawn(process.execPath, [...flags, main, `--config=${path}`, ...places], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  kubelet.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    log += piece;
+  });
+  ends.push(async () => {
+    if (kubelet.exitCode !== null || kubelet.signalCode !== null) return;
+    kubelet.kill('SIGTERM');
+    await once(kubelet, 'exit');
+  });
+  await vi.waitFor(
+    async () => {
+      if (kubelet.exitCode !== null) throw new Error(log);
+      expect(runtime.liveContainers()).toHaveLength(1);
+      const command = await exec(['true']);
+      expect(exitCodeOf(await command.outcome)).toBe(0);
+    },
+    { timeout: 50_000, interval: 200 },
+  );
+}, 60_000);
+
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+}, 30_000);
+
+const WAYS = { SPDY: commandOverSpdy, WebSocket: commandOverWebSocket };
+
+function exec(command: readonly string[], way: keyof typeof WAYS = 'SPDY') {
+  const query = new URLSearchParams({ output: '1', error: '1' });
+  for (const word of command) query.append('command', word);
+  return WAYS[way](`${base}/exec/default/${POD}/main?${query}`, { stdout: true, stderr: true }, OPTIONS);
+}
+
+describe('through the whole kubelet', () => {
+  test.each(['SPDY', 'WebSocket'] as const)('a command is run over %s', async (way) => {
+    const { stdout, stderr, outcome } = await exec(['sh', '-c', 'echo out; echo err >&2; exit 7'], way);
+    if (stdout === undefined || stderr === undefined) throw new Error('no streams');
+    expect(await Promise.all([text(stdout), text(stderr)])).toEqual(['out\n', 'err\n']);
+    expect(exitCodeOf(await outcome)).toBe(7);
+  });
+
+  test('a terminal has the size of the client’s', async () => {
+    const wanted = { stdin: true, stdout: true, tty: true };
+    const url = `${base}/exec/default/${POD}/main?command=sh&input=1&output=1&tty=1`;
+    const { stdin, stdout, resize, outcome } = await commandOverSpdy(url, wanted, OPTIONS);
+    let shown = '';
+    stdout?.on('data', (piece: Buffer) => {
+      shown += piece.toString();
+    });
+    resize({ columns: 99, rows: 33 });
+    await vi.waitFor(() => {
+      stdin?.write('stty size\n');
+      expect(shown).toContain('33 99\r\n');
+    });
+    stdin?.write('exit 3\n');
+    expect(exitCodeOf(await outcome)).toBe(3);
+  });
+
+  test('a port answers', async () => {
+    const ports = await portsOverSpdy(`${base}/portForward/default/${POD}`, {
+      ...OPTIONS,
+      protocols: ['portforward.k8s.io'],
+    });
+    const { data } = await ports.connect(80);
+    data.write('anybody there?');
+    expect(await text(data)).toBe('hello');
+    ports.destroy();
+  });
+
+  test('a container is joined, and its log has what it said', async () => {
+    const wanted = { stdin: true, stdout: true };
+    const url = `${base}/attach/default/${POD}/main?input=1&output=1`;
+    const { stdin, stdout, destroy } = await commandOverSpdy(url, wanted, OPTIONS);
+    let said = '';
+    stdout?.on('data', (piece: Buffer) => {
+      said += piece.toString();
+    });
+    stdin?.write('me\n');
+    await vi.waitFor(() => expect(said).toBe('heard me\n'));
+    destroy();
+    const { containers } = await runtime.listContainers({});
+    const { status } = await runtime.containerStatus({ containerId: containers[0]?.id ?? '' });
+    expect(await readFile(status?.logPath ?? '', 'utf8')).toContain('stdout F heard me');
+  });
+});

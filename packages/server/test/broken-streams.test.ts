@@ -1,0 +1,162 @@
+import { type Random, seededRandom, systemClock } from '@node-agent/async';
+import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
+import {
+  commandOverSpdy,
+  commandOverWebSocket,
+  FakeStreamingServer,
+  portsOverSpdy,
+  type StreamingFault,
+} from '@node-agent/fake-cri/streaming';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
+import { expect, test, vi } from 'vitest';
+import { alwaysAllow, streamEndpoints } from '../src/index.ts';
+import { Pki } from './pki.ts';
+import { startSecured } from './secured-fixture.ts';
+
+/** A runtime that serves streams, with a pod: a container that says back what it is told, and a port that does so. */
+async function runtimeWithPod() {
+  const fs = new MemoryFileSystem({ clock: systemClock });
+  await fs.mkdir('/logs');
+  const runtime = new FakeRuntime({ fs }, { images: [busyboxImage('busybox')] });
+  const streaming = new FakeStreamingServer({ runtime });
+  await streaming.start();
+  const metadata = { name: 'web', namespace: 'default', uid: 'u1', attempt: 0 };
+  const sandboxConfig = { metadata, hostname: 'web', logDirectory: '/logs' };
+  const { podSandboxId } = await runtime.runPodSandbox({ config: sandboxConfig });
+  const annotations = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify({ ports: { '80': 'echo' } }) };
+  const config = {
+    metadata: { name: 'main', attempt: 0 },
+    image: { image: 'busybox' },
+    ...{ command: ['cat'], stdin: true, annotations },
+  };
+  const { containerId } = await runtime.createContainer({ podSandboxId, config, sandboxConfig });
+  await runtime.startContainer({ containerId });
+  const pod: Pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default', uid: 'u1' } },
+    spec: { containers: [{ name: 'main', image: 'busybox', stdin: true }] },
+  };
+  const running: RuntimePod = {
+    ...{ uid: 'u1', name: 'web', namespace: 'default', createdAtMs: 0 },
+    containers: [
+      {
+        ...{ id: containerId, name: 'main', sandboxId: podSandboxId, image: 'busybox', imageId: 'x', hash: '' },
+        ...{ restartCount: 0, createdAtMs: 1, state: 'running' },
+      },
+    ],
+    sandboxes: [{ id: podSandboxId, state: 'ready', attempt: 0, createdAtMs: 0, runtimeHandler: '' }],
+  };
+  return { runtime, streaming, pod, running };
+}
+
+/** What a client does and what befalls it, all of it settled before it begins. */
+interface Plan {
+  readonly what: 'exec' | 'attach' | 'portForward';
+  readonly way: 'SPDY' | 'WebSocket';
+  readonly tty: boolean;
+  readonly bytes: number;
+  /** When the client breaks off: before it is answered, when it is, when it hears something; or it ends as it should. */
+  readonly client: 'early' | 'opened' | 'heard' | 'ends';
+  readonly fault: StreamingFault | undefined;
+}
+
+function planOf(random: Random): Plan {
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random.next() * items.length)] as T;
+  const whole = (limit: number): number => Math.floor(random.next() * limit);
+  const faults: readonly (StreamingFault | undefined)[] = [
+    undefined,
+    { kind: 'break', afterBytes: whole(200_000) },
+    { kind: 'break', afterBytes: whole(200) },
+    { kind: 'close' },
+    { kind: 'nonsense' },
+    { kind: 'noise' },
+    { kind: 'redirect', location: 'http://10.1.2.3/' },
+  ];
+  const tty = random.next() < 0.2;
+  return {
+    what: pick(['exec', 'attach', 'portForward'] as const),
+    way: pick(['SPDY', 'WebSocket'] as const),
+    // A terminal shows, and its shell runs, every line of it.
+    ...{ tty, bytes: 2 + whole(tty ? 200 : 200_000) },
+    client: pick(['early', 'opened', 'heard', 'ends'] as const),
+    fault: random.next() < 0.5 ? undefined : pick(faults),
+  };
+}
+
+/** Does as planned; resolves when the client's connection is gone. */
+async function live(port: number, { what, way, tty, bytes, client }: Plan): Promise<void> {
+  const options = { rejectUnauthorized: false };
+  const base = `https://127.0.0.1:${port}/${what}/default/web`;
+  if (what === 'portForward') {
+    const ports = await portsOverSpdy(base, { ...options, protocols: ['portforward.k8s.io'] });
+    if (client !== 'early') {
+      const { data } = await ports.connect(80);
+      data.on('error', () => {});
+      data.once('data', () => ports.destroy());
+      data.write(Buffer.alloc(bytes));
+    }
+    if (client === 'early' || client === 'opened') ports.destroy();
+    await ports.closed;
+    return;
+  }
+  const wanted = { stdin: true, stdout: true, tty: tty && what === 'exec' };
+  const command = what === 'exec' ? `command=${tty ? 'sh' : 'cat'}&tty=${Number(tty)}&` : '';
+  const open = way === 'SPDY' ? commandOverSpdy : commandOverWebSocket;
+  const remote = await open(`${base}/main?${command}input=1&output=1`, wanted, {
+    ...{ ...options, protocols: ['v4.channel.k8s.io'] },
+  });
+  if (client === 'early' || client === 'opened') {
+    if (client === 'opened') remote.stdin?.write(Buffer.alloc(bytes));
+    remote.destroy();
+  }
+  remote.stdout?.on('error', () => {});
+  remote.stdout?.once('data', () => {
+    // Over WebSocket there is no half-closing, and nothing ends a container's input.
+    if (client === 'ends' && way === 'SPDY' && what === 'exec') remote.stdin?.end();
+    else remote.destroy();
+  });
+  remote.stdin?.write(Buffer.alloc(bytes, 'x\n'));
+  await remote.closed;
+}
+
+/** What of this process' connections is open. */
+function sockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'TLSWrap').length;
+}
+
+test('W2: 1,000 streams of a runtime, broken at random points, leave neither socket nor process (seed 3)', {
+  timeout: 180_000,
+}, async () => {
+  const random = seededRandom(3);
+  await using pki = await Pki.create();
+  const serving = await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' });
+  const { runtime, streaming, pod, running } = await runtimeWithPod();
+  const server = await startSecured(serving, {
+    anonymous: true,
+    authorization: alwaysAllow,
+    ...streamEndpoints({
+      ...{ clock: systemClock, logger: silentLogger, runtime },
+      getPodByName: () => pod,
+      translatePodUid: (uid) => uid,
+      getRunningPods: async () => [running],
+    }),
+  });
+  const before = sockets();
+  const outcomes = { ended: 0, failed: 0 };
+  for (let round = 0; round < 25; round++) {
+    const plans = Array.from({ length: 40 }, () => planOf(random));
+    for (const { fault } of plans) if (fault !== undefined) streaming.faults.add({ on: '*', fault, times: 1 });
+    const settled = await Promise.allSettled(plans.map((plan) => live(server.port, plan)));
+    for (const { status } of settled) outcomes[status === 'fulfilled' ? 'ended' : 'failed']++;
+    streaming.faults.clear();
+  }
+  // Most got through, and many did not: the faults struck.
+  expect(outcomes.ended).toBeGreaterThan(500);
+  expect(outcomes.failed).toBeGreaterThan(100);
+  await vi.waitFor(() => expect([streaming.connections, runtime.liveExecs]).toEqual([0, 0]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(sockets()).toBe(before), { timeout: 5000 });
+  expect(runtime.liveContainers()).toHaveLength(1);
+  await server.end();
+  await streaming.close();
+});
