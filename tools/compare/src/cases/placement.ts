@@ -64,7 +64,7 @@ export const placement: readonly Case[] = [
   {
     name: 'as-a-whole',
     spec: {
-      resources: { requests: { cpu: '20m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } },
+      resources: { requests: { cpu: '20m', memory: '32Mi' }, limits: { cpu: '100m', memory: '64Mi' } },
       containers: [runs(requests({ cpu: '10m' })), runs({ name: 'b', resources: { limits: { memory: '32Mi' } } })],
     },
   },
