@@ -32,12 +32,10 @@ function guardedTransport(lease: Lease, transport: GrpcTransport): GrpcTransport
       return {
         connect: (timeoutMs, signal) =>
           lease.call(call('connect'), signal, (linked) => inner.connect(timeoutMs, linked)),
-        unary: (rpc, request, { timeoutMs, signal } = {}) =>
-          lease.call(call(rpc.name), signal, (linked) =>
-            inner.unary(rpc, request, { ...(timeoutMs !== undefined && { timeoutMs }), signal: linked }),
-          ),
-        stream: (rpc, request, signal) =>
-          lease.stream(call(rpc.name), signal, (linked) => inner.stream(rpc, request, linked)),
+        unary: (rpc, request, options = {}) =>
+          lease.call(call(rpc.name), options.signal, (signal) => inner.unary(rpc, request, { ...options, signal })),
+        stream: (rpc, request, options = {}) =>
+          lease.stream(call(rpc.name), options.signal, (signal) => inner.stream(rpc, request, { ...options, signal })),
         close: () => {
           open.delete(inner);
           inner.close();
