@@ -90,14 +90,19 @@ export class FileSource {
   }
 
   async #lookUntil(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    const { periodMs, settleMs } = this.#options;
+    let wholeAtMs = clock.monotonic();
     while (!signal.aborted) {
       this.#wakeUp.forget();
+      // Hints that keep coming do not put off the look at everything.
+      if (clock.monotonic() >= wholeAtMs) this.#changed = 'all';
       const changed = this.#changed;
+      if (changed === 'all') wholeAtMs = clock.monotonic() + periodMs;
       this.#changed = new Set();
       await this.#look(changed);
-      if (!(await this.#wakeUp.wait(this.#options.periodMs, signal))) this.#changed = 'all';
-      else if (this.#options.settleMs > 0)
-        await ignoreAbort(sleep(this.#components.clock, this.#options.settleMs, signal));
+      const isHint = await this.#wakeUp.wait(Math.max(0, wholeAtMs - clock.monotonic()), signal);
+      if (isHint && settleMs > 0) await ignoreAbort(sleep(clock, settleMs, signal));
     }
   }
 
@@ -174,6 +179,9 @@ export class FileSource {
       const gone = [...this.#files.keys()].some((file) => !files.has(file));
       if (gone || this.#told === undefined) await this.#memory.retain([...files.keys()]);
       this.#files = files;
+    } else {
+      // What was hinted of is still to be read.
+      this.#changed = 'all';
     }
     const merged = mergeManifests(this.#files);
     const ofPath = listing.problem === undefined ? [] : [{ source: path, message: listing.problem }];

@@ -110,6 +110,29 @@ describe('FileSource', () => {
     await clock.advance(0);
   });
 
+  it('F2: takes up what changed while the directory could not be listed, with the next hint of any file', async () => {
+    const { told, write, fs } = await setUp();
+    await write('a', manifestOf('a'));
+    const fault = fs.injectFault({ code: 'EACCES', operation: 'readdir', times: Number.POSITIVE_INFINITY });
+    await write('a', manifestOf('a', 'v2'));
+    fault.remove();
+    await write('b', manifestOf('b'));
+    expect(told.at(-1)).toBe('a-n=v2 b-n=busybox');
+  });
+
+  it('looks at everything once a period however many hints come', async () => {
+    const { told, write, fs, clock } = await setUp({ periodMs: 1000 });
+    await write('a', manifestOf('a'));
+    const fault = fs.injectFault({ code: 'EIO', operation: 'read', path: `${DIR}/a`, times: Number.POSITIVE_INFINITY });
+    await write('a', manifestOf('a', 'v2'));
+    fault.remove();
+    for (let hints = 0; hints < 20; hints++) {
+      await clock.advance(100);
+      await write('other', manifestOf('other', `v${hints}`));
+    }
+    expect(told.at(-1)).toMatch('a-n=v2');
+  });
+
   it('passes hidden files and subdirectories over', async () => {
     const { told, problems } = await setUp({}, async (fs) => {
       await fs.writeFile(`${DIR}/.a.yaml.swp`, '{');
