@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import { GrpcError, type GrpcTransport, type Init, service, unixSockets } from '@node-agent/grpc';
+import { GrpcError, type GrpcTransport, type Init, type Service, service, unixSockets } from '@node-agent/grpc';
 import { devicePluginRpcs, registrationRpcs } from './generated/services.ts';
 import type {
   ContainerAllocateResponse,
@@ -19,6 +19,8 @@ export interface FakeDevicePluginOptions {
   readonly clock?: Clock;
   /** Unix sockets by default. */
   readonly transport?: GrpcTransport;
+  /** What else there is on its socket. */
+  readonly services?: readonly Service[];
   readonly options?: Partial<DevicePluginOptions>;
   /** What a container gets; its devices' names in the variable `FAKE_DEVICES` by default. */
   readonly allocate?: (ids: readonly string[], signal: AbortSignal) => Promise<Init<ContainerAllocateResponse>>;
@@ -50,6 +52,7 @@ export class FakeDevicePlugin {
     const server = transport.server({
       socketPath: this.socketPath,
       services: [
+        ...(this.#options.services ?? []),
         service(devicePluginRpcs, {
           getDevicePluginOptions: async () => (getOptions ? await getOptions() : options),
           listAndWatch: (_request, signal) => this.#lists(signal),

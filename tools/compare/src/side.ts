@@ -6,6 +6,7 @@ import { ClusterKubelet, RuntimeSide, until } from '@node-agent/tools-bench';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { type Case, EXTENDED } from './cases/index.ts';
+import { DEVICE_RESOURCES, DevicePlugins } from './device-plugins.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
 import { plain, type TellingEvent } from './observed.ts';
@@ -35,6 +36,7 @@ export interface Found {
 export interface NodeJson {
   readonly status?: {
     readonly conditions?: readonly { readonly type: string }[];
+    readonly allocatable?: Readonly<Record<string, string>>;
     readonly [field: string]: unknown;
   };
 }
@@ -44,11 +46,13 @@ export class Side {
   readonly #options: SideOptions;
   readonly #runtime: RuntimeSide;
   readonly #kubelet: ClusterKubelet;
+  readonly #plugins: DevicePlugins;
 
   private constructor(options: SideOptions, runtime: RuntimeSide, kubelet: ClusterKubelet) {
     this.#options = options;
     this.#runtime = runtime;
     this.#kubelet = kubelet;
+    this.#plugins = new DevicePlugins(kubelet.rootDirectory);
   }
 
   /** Starts it, and waits until its node is ready and pods can have their service account. */
@@ -66,6 +70,7 @@ export class Side {
     });
     const side = new Side(options, runtime, kubelet);
     try {
+      await side.#plugins.start();
       await kubelet.start();
       await side.#prepare(signal);
       return side;
@@ -133,6 +138,7 @@ export class Side {
       if (signal && !signal.aborted) await this.clear(signal);
     } finally {
       await this.#kubelet.stop();
+      this.#plugins.stop();
       await this.#runtime.stop();
     }
   }
@@ -171,6 +177,13 @@ export class Side {
       `--patch=${JSON.stringify({ status })}`,
     ];
     await controlPlane.kubectl(patch);
+    const hasDevices = async (): Promise<boolean> => {
+      const [refusal] = this.#plugins.refusals;
+      if (refusal !== undefined) throw new Error(`a device plugin is refused: ${refusal}`);
+      const { status } = await controlPlane.json<NodeJson>('GET', `/api/v1/nodes/${name}`);
+      return DEVICE_RESOURCES.every((resource) => status?.allocatable?.[resource] === '1');
+    };
+    await until(`the node ${name} has devices`, hasDevices, signal, { everyMs: 250 });
   }
 
   async #asked(): Promise<ReadonlyMap<string, Json>> {

@@ -1,5 +1,6 @@
 import type { Case } from './case.ts';
 import { changes } from './changes.ts';
+import { devices } from './devices.ts';
 import { environment } from './environment.ts';
 import { hooks } from './hooks.ts';
 import { images } from './images.ts';
@@ -29,4 +30,5 @@ export const topics: readonly (readonly Case[])[] = [
   probes,
   hooks,
   resizes,
+  devices,
 ];

@@ -1,0 +1,1 @@
+export { type FoundPlugin, foundPlugin } from './found-plugin.ts';

@@ -1,0 +1,73 @@
+import { mkdir } from 'node:fs/promises';
+import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
+import { foundPlugin } from '@node-agent/plugin-watcher/testing';
+
+/** One device of each resource, so that it is no chance which one a container gets. */
+interface Offer {
+  readonly resource: string;
+  readonly preStartRequired?: boolean;
+  /** What it says to Allocate in the place of an answer. */
+  readonly fails?: string;
+}
+
+export const LED = 'compare.example.com/led';
+export const RELAY = 'compare.example.com/relay';
+export const VALVE = 'compare.example.com/valve';
+export const FUSE = 'compare.example.com/fuse';
+
+const OFFERS: readonly Offer[] = [
+  { resource: LED },
+  { resource: RELAY, preStartRequired: true },
+  { resource: VALVE },
+  { resource: FUSE, fails: 'it has blown' },
+];
+
+/** The resources that a node has while its plugins run. */
+export const DEVICE_RESOURCES: readonly string[] = OFFERS.map(({ resource }) => resource);
+
+/**
+ * Device plugins of one side. A kubelet finds them below its own root directory: the directory in which plugins register by themselves is one
+ * of the whole machine, for the Go kubelet.
+ */
+export class DevicePlugins {
+  readonly #plugins: readonly FakeDevicePlugin[];
+  readonly #directory: string;
+  /** Why resources were not taken. */
+  readonly refusals: string[] = [];
+
+  constructor(rootDirectory: string) {
+    this.#directory = `${rootDirectory}/plugins_registry`;
+    this.#plugins = OFFERS.map(({ resource, preStartRequired = false, fails }) => {
+      const onStatus = (error: string | undefined): void => {
+        if (error !== undefined) this.refusals.push(`${resource}: ${error}`);
+      };
+      const name = resource.slice(resource.indexOf('/') + 1);
+      const given = `${name.toUpperCase()}_GIVEN`;
+      return new FakeDevicePlugin(
+        {
+          ...{ resource, directory: this.#directory, socketName: `${name}.sock`, options: { preStartRequired } },
+          services: [foundPlugin({ type: 'DevicePlugin', name: resource, versions: ['v1beta1'], onStatus })],
+          allocate: async (ids) => {
+            if (fails !== undefined) throw new Error(fails);
+            return {
+              envs: { [given]: ids.join(), SHADOWED: 'by the plugin' },
+              mounts: [{ containerPath: `/${name}/hosts`, hostPath: '/etc/hosts', readOnly: true }],
+              devices: [{ containerPath: `/dev/${name}`, hostPath: '/dev/zero', permissions: 'rw' }],
+              annotations: { [`${name}.example.com/ids`]: ids.join() },
+            };
+          },
+        },
+        [{ ID: `${name}0`, health: 'Healthy' }],
+      );
+    });
+  }
+
+  async start(): Promise<void> {
+    await mkdir(this.#directory, { recursive: true });
+    for (const plugin of this.#plugins) await plugin.start();
+  }
+
+  stop(): void {
+    for (const plugin of this.#plugins) plugin.stop();
+  }
+}
