@@ -21,7 +21,8 @@ for (let from = 1; from <= SEEDS; from += BATCH) {
 test('in them every kind of fault has struck, and all but the rarest invariants were judged', () => {
   const kinds = ['delay', 'error', 'hang', 'lateSuccess', 'answerLost'].map((kind) => `rpc ${kind}`);
   const others = ['killKubelet', 'crashRuntime', 'fileFault', 'event drop', 'jumpClock', 'killSandbox'];
-  for (const kind of [...kinds, ...others]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
+  const ofDevices = ['deviceIll', 'restartPlugin', 'pluginFault'];
+  for (const kind of [...kinds, ...others, ...ofDevices]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
   const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
   // Those of a node in a cluster are judged there.
   const inCluster = ['S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4'];

@@ -150,7 +150,7 @@ export class Facts {
     this.api.observe(observation);
     this.objects.observe(observation);
     this.resources.observe(observation);
-    this.devices.observe(observation);
+    if (this.node.devices !== undefined) this.devices.observe(observation);
     switch (observation.kind) {
       case 'action': {
         const { action } = observation;

@@ -23,10 +23,10 @@ export const devicesAreOnes: Invariant = invariant('N8', ['containerStarted'], (
 });
 
 /** N8: nor are two pods said to hold the same one. */
-export const holdersAreOnes: Invariant = invariant('N8', ['call'], () => {
+export const holdersAreOnes: Invariant = invariant('N8', ['settled'], () => {
   let before: Facts['devices']['held'] = [];
   return (observation, { devices: { held } }) => {
-    if (observation.kind !== 'call' || held === before) return undefined;
+    if (observation.kind !== 'settled' || held === before) return undefined;
     before = held;
     const holders = new Map<string, string>();
     for (const { uid, resource, ids } of held) {
