@@ -71,6 +71,8 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
   // What a list of old says is there, is there for the kubelet.
   if (facts.api.stale || facts.api.staleUntilMs >= facts.kubeletStartedAtMs) return undefined;
   const asked = askedBy(uid, facts);
+  // Which version of it the kubelet holds on to, and how much that asks for.
+  if (facts.pods.isUnsure(uid)) return undefined;
   // Those that are critical go for nobody.
   const onlyCritical = reason === 'UnexpectedAdmissionError';
   const others = facts.pods.knownUids.filter((other) => {
