@@ -10,7 +10,7 @@ const HELP = `Usage: npm run mutation -- [options] [package ...]
 Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
   --file TEXT     only files whose path has it
   --workers N     test files that run at once (2)
-  --write         write docs/mutation.md; of all packages
+  --write         write the scores into docs/mutation.md
   --help
 `;
 
@@ -62,9 +62,11 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${file}:${line} ${fate}: ${oneLine(original)} -> ${oneLine(replacement)}\n`);
     }
   }
-  const page = scorePage(scores);
-  process.stdout.write(`\n${page}`);
-  if (values.write) writeFileSync(join(root, 'docs/mutation.md'), page);
+  process.stdout.write(`\n${scorePage(scores)}`);
+  if (values.write) {
+    const file = join(root, 'docs/mutation.md');
+    writeFileSync(file, scorePage(scores, existsSync(file) ? readFileSync(file, 'utf8') : ''));
+  }
   return scores.some(({ left }) => left.length > 0) ? 1 : 0;
 }
 

@@ -42,22 +42,31 @@ function isExplainedBy({ file, original, replacement }: Mutant, one: Explained):
   return one.file === file && one.original === original && one.replacement === replacement;
 }
 
-/** What stands in the docs. */
-export function scorePage(scores: readonly PackageScore[]): string {
+const ROW = /^\| `([\w-]+)` \|.*\|$/gm;
+
+/**
+ * What stands in the docs: packages by their names.
+ * @param before the page so far, whose packages stay as they are where they have no new score
+ */
+export function scorePage(scores: readonly PackageScore[], before = ''): string {
   const share = (part: number, whole: number): string => (whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`);
-  const row = ({ name, mutants, killed, explained, left }: PackageScore): string =>
-    `| \`${name}\` | ${mutants} | ${killed} | ${explained} | ${left.length} | ${share(killed + explained, mutants)} |`;
+  const rows = new Map([...before.matchAll(ROW)].map(([row, name = '']) => [name, row]));
+  for (const { name, mutants, killed, explained, left } of scores) {
+    const score = share(killed + explained, mutants);
+    rows.set(name, `| \`${name}\` | ${mutants} | ${killed} | ${explained} | ${left.length} | ${score} |`);
+  }
+  const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
   return [
     '# Mutation scores',
     '',
-    'Written by `npm run mutation -- --write`. Each pure rule of the managers (a source file without state and without waiting) is broken in',
-    'one place after another: another operator, a condition that always or never holds, a value next to the one that is there, a call left out.',
-    'The tests of its package that come upon the place run, and one of them has to fail. What is explained stands in',
-    '`tools/mutation/explained.json`, each with the reason why no test can or need tell it.',
+    'Written by `npm run mutation -- --write [package ...]`. Each pure rule of the managers (a source file without state and without waiting)',
+    'is broken in one place after another: another operator, a condition that always or never holds, a value next to the one that is there, a',
+    'call left out. The tests of its package that come upon the place run, and one of them has to fail. What is explained stands in',
+    '`tools/mutation/explained.json`, each with the reason why no test can or need tell it. A package that is not here was not measured yet.',
     '',
     '| package | mutants | killed | explained | left | score |',
     '| --- | ---: | ---: | ---: | ---: | ---: |',
-    ...scores.map(row),
+    ...sorted,
     '',
   ].join('\n');
 }

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { scoreOf, scorePage } from '../src/score.ts';
+
+const mutant = { id: 1, file: 'packages/b/src/rule.ts', line: 3, original: 'a < b', replacement: 'a <= b' };
+
+test('what is explained is not left, and a mutant in another place is', () => {
+  const outcomes = [
+    { mutant, fate: 'survived' },
+    { mutant: { ...mutant, replacement: 'a >= b' }, fate: 'killed' },
+    { mutant: { ...mutant, original: 'c < d' }, fate: 'uncovered' },
+  ] as const;
+  const { file, original, replacement } = mutant;
+  const score = scoreOf('b', outcomes, [{ file, original, replacement, why: 'both are the same to callers' }]);
+  expect(score).toEqual({ name: 'b', mutants: 3, killed: 1, explained: 1, left: [outcomes[2]] });
+});
+
+test('a page keeps the packages that have no new score, and orders all by name', () => {
+  const score = (name: string, killed: number) => ({ name, mutants: 4, killed, explained: 0, left: [] });
+  const first = scorePage([score('c', 1), score('a', 2)]);
+  const rows = scorePage([score('b-b', 3), score('c', 4)], first).match(/^\| `.*$/gm);
+  expect(rows).toEqual([
+    '| `a` | 4 | 2 | 0 | 0 | 50.0 % |',
+    '| `b-b` | 4 | 3 | 0 | 0 | 75.0 % |',
+    '| `c` | 4 | 4 | 0 | 0 | 100.0 % |',
+  ]);
+  expect(scorePage([], scorePage([score('none', 0)]))).toBe(scorePage([score('none', 0)]));
+});
