@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { commandProgram } from '../src/process/command.ts';
 import { ContainerFiles } from '../src/process/container-files.ts';
+import { Pipe } from '../src/process/pipe.ts';
 import { FakeProcess } from '../src/process/process.ts';
 import { parseShell } from '../src/shell/parser.ts';
 import { ShellSyntaxError } from '../src/shell/syntax.ts';
@@ -17,7 +18,15 @@ interface Ran {
   readonly tookMs: number;
 }
 
-async function run(argv: readonly string[], env: Record<string, string> = {}, limitMs: number = 60_000): Promise<Ran> {
+async function run(
+  argv: readonly string[],
+  env: Record<string, string> = {},
+  limitMs: number = 60_000,
+  typed?: string,
+): Promise<Ran> {
+  const input = new Pipe();
+  void input.write(Buffer.from(typed ?? ''));
+  input.end();
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   const written = { stdout: '', stderr: '' };
@@ -32,7 +41,8 @@ async function run(argv: readonly string[], env: Record<string, string> = {}, li
       gid: 0,
       hostname: 'host',
       files: new ContainerFiles(fs, [], new Map([['/etc/motd', 'hi\n']]), false),
-      stdin: false,
+      stdin: typed !== undefined,
+      input,
       write: async (stream, data) => {
         written[stream] += new TextDecoder().decode(data);
       },
@@ -111,6 +121,28 @@ describe('the small shell does what busybox does', () => {
       expect({ stdout: fake.stdout, exitCode: fake.exitCode }).toEqual({ stdout: real.stdout, exitCode: real.status });
       if (script.includes('2>/dev/null') === false && !script.includes('no-such'))
         expect(fake.stderr).toBe(real.stderr);
+    });
+  }
+});
+
+describe('standard input is read as by busybox', () => {
+  const cases: readonly (readonly [argv: readonly string[], typed: string])[] = [
+    [['cat'], 'one\ntwo'],
+    [['cat', '-'], 'one\n'],
+    [['sh', '-c', 'read a b; echo "$b,$a"; read c; echo "$?$c"; read d; echo $?'], 'one two  three\nfour\n'],
+    [['sh', '-c', 'while read line; do echo "[$line]"; done'], 'a\n\nb c\nno newline'],
+    [['sh', '-c', 'read first; cat'], 'first\nrest\nof it'],
+    [['sh'], 'echo one\nif true; then\necho two\nfi\nexit 4\necho three\n'],
+    [['sh'], 'false'],
+    [['sh'], 'X=1\necho "$X" $X$X\n# nothing\n\ntrue\n'],
+  ];
+  for (const [argv, typed] of cases) {
+    test(`${argv.join(' ')} ${JSON.stringify(typed)}`, async (context) => {
+      const fake = await run(argv, { PATH: '/bin' }, 60_000, typed);
+      if (!existsSync(busybox)) context.skip('there is no busybox here to compare with');
+      const env = { PATH: '/bin:/usr/bin' };
+      const real = spawnSync(busybox, [...argv], { encoding: 'utf8', env, input: typed });
+      expect(fake).toMatchObject({ stdout: real.stdout, stderr: real.stderr, exitCode: real.status });
     });
   }
 });

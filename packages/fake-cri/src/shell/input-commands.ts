@@ -2,31 +2,42 @@ import type { Duplex } from 'node:stream';
 import type { ShellCommand } from './builtins.ts';
 import type { Shell } from './shell.ts';
 
-/** A line of standard input without its newline; `undefined` where there is none. What comes after it stays there. */
-export async function readLine({ process }: Shell): Promise<string | undefined> {
+/** A line of standard input. */
+export interface InputLine {
+  /** Without its newline. */
+  readonly text: string;
+  /** Whether a newline came, and not the end. */
+  readonly isWhole: boolean;
+}
+
+/** The next line; `undefined` where there is none. What comes after it stays there. */
+export async function readLine({ process }: Shell): Promise<InputLine | undefined> {
   const pieces: Uint8Array[] = [];
   for (;;) {
     const piece = await process.readInput();
-    if (piece === undefined) return pieces.length === 0 ? undefined : Buffer.concat(pieces).toString();
+    if (piece === undefined) {
+      return pieces.length === 0 ? undefined : { text: Buffer.concat(pieces).toString(), isWhole: false };
+    }
     const end = piece.indexOf(10);
     if (end < 0) {
       pieces.push(piece);
       continue;
     }
     process.unreadInput(piece.subarray(end + 1));
-    return Buffer.concat([...pieces, piece.subarray(0, end)]).toString();
+    return { text: Buffer.concat([...pieces, piece.subarray(0, end)]).toString(), isWhole: true };
   }
 }
 
 const read: ShellCommand = async (args, { shell }) => {
   const names = args.filter((arg) => arg !== '-r');
   const line = await readLine(shell);
-  const values = (line ?? '').split(/\s+/).filter((value) => value !== '');
+  let rest = (line?.text ?? '').trim();
   for (const [index, name] of names.entries()) {
-    const isLast = index === names.length - 1;
-    shell.variables.set(name, isLast ? values.slice(index).join(' ') : (values[index] ?? ''));
+    const [value = ''] = index === names.length - 1 ? [rest] : rest.split(/\s/, 1);
+    shell.variables.set(name, value);
+    rest = rest.slice(value.length).trimStart();
   }
-  return line === undefined ? 1 : 0;
+  return line?.isWhole === true ? 0 : 1;
 };
 
 const stty: ShellCommand = async (args, { shell, output }) => {

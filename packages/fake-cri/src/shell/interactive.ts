@@ -20,7 +20,7 @@ export async function interactiveShell(shell: Shell, output: Output): Promise<nu
     await prompt(text === '' ? `${shell.workingDir} # ` : '> ');
     const line = await readLine(shell);
     if (line === undefined && text === '') return shell.status;
-    text += `${line ?? ''}\n`;
+    text += `${line?.text ?? ''}\n`;
     const command = parsed(text, line === undefined);
     if (command === 'unfinished') continue;
     text = '';
