@@ -1,10 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { busyboxImage, FakeCriServer, FakeRuntime } from '@node-agent/fake-cri';
 import {
   commandOverSpdy,
@@ -14,22 +11,19 @@ import {
   portsOverSpdy,
 } from '@node-agent/fake-cri/streaming';
 import { nodeFileSystem } from '@node-agent/host';
-import { freePorts } from '@node-agent/tools-ports';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { TestNode } from './e2e/test-node.ts';
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-const POD = `web-${hostname().toLowerCase()}`;
+const POD = 'web-e2e';
 const OPTIONS = { rejectUnauthorized: false, protocols: ['v4.channel.k8s.io'] };
 
-let directory: string;
-let kubelet: ChildProcess;
 let runtime: FakeRuntime;
 let base: string;
 const ends: (() => Promise<unknown>)[] = [];
 
 /** The whole program as a process, over a runtime in this one's memory, with one pod of a manifest. */
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'kubelet-'));
+  const directory = await mkdtemp(join(tmpdir(), 'kubelet-'));
   ends.push(() => rm(directory, { recursive: true, force: true }));
   runtime = new FakeRuntime({ fs: nodeFileSystem }, { images: [busyboxImage('busybox')] });
   const streaming = new FakeStreamingServer({ runtime });
@@ -38,56 +32,28 @@ beforeAll(async () => {
   const cri = new FakeCriServer({ runtime }, { endpoint: `unix://${join(directory, 'cri.sock')}` });
   await cri.start();
   ends.push(() => cri.close());
-
-  const [port = 0] = await freePorts(1);
-  base = `https://127.0.0.1:${port}`;
+  const node = new TestNode({
+    ...{ directory, endpoint: cri.endpoint },
+    configuration: {
+      address: '127.0.0.1',
+      authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+      authorization: { mode: 'AlwaysAllow' },
+    },
+    flags: [`--cert-dir=${join(directory, 'pki')}`],
+  });
+  await node.start();
+  ends.push(() => node.kill('SIGTERM'));
   const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', stdin: true };
   const script = 'while read line; do echo "heard $line"; done; exit 5';
-  const ports = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify({ ports: { '80': { reply: 'hello' } } }) };
-  await mkdir(join(directory, 'manifests'));
-  await writeFile(
-    join(directory, 'manifests', 'web.json'),
-    JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', annotations: ports } },
-      spec: { terminationGracePeriodSeconds: 1, containers: [{ ...container, command: ['sh', '-c', script] }] },
-    }),
-  );
-  const configuration = {
-    apiVersion: 'kubelet.config.k8s.io/v1beta1',
-    kind: 'KubeletConfiguration',
-    ...{ failCgroupV1: false, failSwapOn: false, cgroupsPerQOS: false, enforceNodeAllocatable: [] },
-    containerRuntimeEndpoint: cri.endpoint,
-    staticPodPath: join(directory, 'manifests'),
-    podLogsDir: join(directory, 'logs'),
-    ...{ address: '127.0.0.1', port, readOnlyPort: 0, healthzPort: 0 },
-    authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
-    authorization: { mode: 'AlwaysAllow' },
-  };
-  const path = join(directory, 'kubelet.json');
-  await writeFile(path, JSON.stringify(configuration));
-  const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
-  const places = [`--root-dir=${join(directory, 'root')}`, `--cert-dir=${join(directory, 'pki')}`];
-  let log = '';
-  kubelet = spawn(process.execPath, [...flags, main, `--config=${path}`, ...places], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const annotations = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify({ ports: { '80': { reply: 'hello' } } }) };
+  const spec = { terminationGracePeriodSeconds: 1, containers: [{ ...container, command: ['sh', '-c', script] }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', annotations }, spec };
+  await node.writeText('web', JSON.stringify(pod));
+  base = `https://127.0.0.1:${node.port}`;
+  await node.until('the pod to be entered', async () => {
+    const command = await exec(['true']).catch(() => undefined);
+    return command && (await command.outcome);
   });
-  kubelet.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    log += piece;
-  });
-  ends.push(async () => {
-    if (kubelet.exitCode !== null || kubelet.signalCode !== null) return;
-    kubelet.kill('SIGTERM');
-    await once(kubelet, 'exit');
-  });
-  await vi.waitFor(
-    async () => {
-      if (kubelet.exitCode !== null) throw new Error(log);
-      expect(runtime.liveContainers()).toHaveLength(1);
-      const command = await exec(['true']);
-      expect(exitCodeOf(await command.outcome)).toBe(0);
-    },
-    { timeout: 50_000, interval: 200 },
-  );
 }, 60_000);
 
 afterAll(async () => {
