@@ -32,6 +32,8 @@ interface RouteEntry {
 
 const READ = ['GET', 'HEAD'];
 const STREAM = ['GET', 'POST'];
+/** Those that a handler of upstream's is given, and refuses itself. */
+const ANY = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
 const CONTAINER = ':namespace/:pod/:container';
 const CONTAINER_OF_UID = ':namespace/:pod/:uid/:container';
 
@@ -51,7 +53,7 @@ const ROUTES: readonly RouteEntry[] = (
     ['configz', READ, 'configz'],
     ['statusz', READ, 'statusz'],
     ['flagz', READ, 'flagz'],
-    ['verbosity', ['PUT'], 'debug/flags/v'],
+    ['verbosity', ANY, 'debug/flags/v'],
     ['pprof', ['GET'], 'debug/pprof/*'],
     ['explain', READ, 'debug/explain'],
     ['explain', READ, 'debug/explain/:namespace/:pod'],

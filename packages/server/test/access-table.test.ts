@@ -46,7 +46,7 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/portForward/ns/p', ['proxy'], ['GET', 'POST']],
   ['/portForward/ns/p/u', ['proxy'], ['GET', 'POST']],
   ['/debug/pprof/profile', ['proxy'], ['GET']],
-  ['/debug/flags/v', ['proxy'], ['PUT']],
+  ['/debug/flags/v', ['proxy'], ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']],
   ['/debug/explain', ['proxy'], ['GET', 'HEAD']],
   ['/debug/explain/ns/p', ['proxy'], ['GET', 'HEAD']],
   ['/', ['proxy'], []],

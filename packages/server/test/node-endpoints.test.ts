@@ -292,17 +292,36 @@ describe('/debug/flags/v', () => {
   it('sets how much is logged, and refuses what is no number', async () => {
     const set: number[] = [];
     const { verbosity } = verbosityEndpoints({ set: (level) => void set.push(level) });
-    expect(await ask(verbosity, { body: '4' })).toMatchObject({
-      status: 200,
-      body: 'successfully set klog.logging.verbosity to 4',
-    });
-    for (const body of ['', 'x', '-1', '4294967296', '1.5', '9'.repeat(100)]) {
-      expect(await ask(verbosity, { body })).toMatchObject({
-        status: 400,
-        body: expect.stringContaining('invalid syntax'),
+    for (const body of ['4', '007', '2147483647']) {
+      const said = `successfully set klog.logging.verbosity to ${body}`;
+      expect(await ask(verbosity, { method: 'PUT', body })).toMatchObject({ status: 200, body: said });
+    }
+    for (const [body, words] of [
+      ['', 'strconv.ParseUint: parsing "": invalid syntax'],
+      ['x', 'strconv.ParseUint: parsing "x": invalid syntax'],
+      ['-1', 'strconv.ParseUint: parsing "-1": invalid syntax'],
+      ['1.5', 'strconv.ParseUint: parsing "1.5": invalid syntax'],
+      ['4294967296', 'strconv.ParseUint: parsing "4294967296": value out of range'],
+      ['9'.repeat(40), `strconv.ParseUint: parsing "${'9'.repeat(40)}": value out of range`],
+      [
+        '2147483648',
+        'failed set klog.logging.verbosity 2147483648: strconv.ParseInt: parsing "2147483648": value out of range',
+      ],
+      ['9'.repeat(100), 'error reading request body: more than 64 bytes'],
+    ] as const) {
+      expect(await ask(verbosity, { method: 'PUT', body })).toMatchObject({ status: 400, body: words });
+    }
+    expect(set).toEqual([4, 7, 2_147_483_647]);
+  });
+
+  it('is told by PUT, and by nothing else', async () => {
+    const { verbosity } = verbosityEndpoints({ set: () => expect.unreachable() });
+    for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
+      expect(await ask(verbosity, { method, body: '4' })).toMatchObject({
+        status: 406,
+        body: 'unsupported http method',
       });
     }
-    expect(set).toEqual([4]);
   });
 });
 
