@@ -203,6 +203,6 @@ export const streamExaminations: readonly Examination[] = [
 
 async function refusal(url: string, options: typeof COMMAND): Promise<number> {
   const outcome = await commandOverSpdy(url, { stdout: true }, options).catch((error: unknown) => error);
-  assert.ok(outcome instanceof StreamRefused, `not refused: ${String(outcome)}`);
+  assert.ok(StreamRefused.is(outcome), `not refused: ${String(outcome)}`);
   return outcome.status;
 }

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { type RequestOptions, request as secureRequest } from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
+import { brand, hasBrand } from '@node-agent/async';
 import { WebSocket } from 'ws';
 import type { TerminalSize } from '../process/terminal.ts';
 import { SpdyConnection } from '../spdy/connection.ts';
@@ -15,8 +16,14 @@ import {
 } from './protocols.ts';
 import type { StreamStatus } from './stream-status.ts';
 
+const BRAND = '@node-agent/fake-cri.StreamRefused';
+
 /** Whoever was asked did not change the protocol. */
 export class StreamRefused extends Error {
+  static {
+    brand(StreamRefused, BRAND);
+  }
+
   override readonly name = 'StreamRefused';
   readonly status: number;
   readonly body: string;
@@ -25,6 +32,11 @@ export class StreamRefused extends Error {
     super(`refused with ${status}: ${body}`);
     this.status = status;
     this.body = body;
+  }
+
+  /** Whether a value is a `StreamRefused`, of this copy of the package or of another one. */
+  static is(value: unknown): value is StreamRefused {
+    return hasBrand(value, BRAND);
   }
 }
 
