@@ -11,6 +11,8 @@ const MAX_BLOCK_BYTES = 64 * 1024;
 const MAX_STORED_BYTES = 65_535;
 /** Deflate, a window of 32 KiB, no dictionary: what is stored as it is needs none. */
 const ZLIB_HEAD = Buffer.of(0x78, 0x01);
+/** An empty block, as a flush ends with: Go's reader gives nothing of what came before it has seen one. */
+const FLUSHED = Buffer.of(0, 0, 0, 0xff, 0xff);
 
 /** Packs the headers of one direction of a connection, as blocks of one zlib stream that are stored and not compressed. */
 export class HeaderPacker {
@@ -27,7 +29,7 @@ export class HeaderPacker {
       head.writeUInt16LE(~stored.length & 0xffff, 3);
       pieces.push(head, stored);
     }
-    return Buffer.concat(pieces);
+    return Buffer.concat([...pieces, FLUSHED]);
   }
 }
 
