@@ -116,22 +116,6 @@ export const streamExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a command whose client has gone has no more to read',
-    async (scene) => {
-      const containerId = await sleeper(scene);
-      const wanted = { stdin: true, stdout: true };
-      const script = 'echo up; cat; echo over > /tmp/over';
-      const command = await exec(scene, WAYS[0] as Way, containerId, ['sh', '-c', script], wanted);
-      const stdout = heard(command.stdout);
-      await scene.eventually('the command runs', async () => stdout.text === 'up\n' || undefined);
-      command.destroy();
-      await scene.eventually('it has read to the end', async () => {
-        const { exitCode } = await scene.cri.execSync({ containerId, cmd: ['cat', '/tmp/over'], timeout: 10 });
-        return exitCode === 0 || undefined;
-      });
-    },
-  ],
-  [
     'whoever attaches gets what is written from then on, and the end of the container',
     async (scene) => {
       const script = 'echo before; read go; echo after; echo err >&2; exit 5';

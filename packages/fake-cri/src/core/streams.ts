@@ -1,6 +1,7 @@
 import { type Duplex, duplexPair, type Readable, type Writable } from 'node:stream';
 import { type AttachRequest, ContainerState, type ExecRequest } from '@node-agent/cri-client';
 import type { Console, Sink } from '../process/console.ts';
+import { signals } from '../process/signals.ts';
 import type { TerminalSize } from '../process/terminal.ts';
 import { spawnExec } from './container-life.ts';
 import { failure } from './failure.ts';
@@ -20,6 +21,8 @@ export interface CommandStreams {
   readonly stdin?: Readable | undefined;
   readonly stdout?: Writable | undefined;
   readonly stderr?: Writable | undefined;
+  /** Resolves when the client is not there any more. */
+  readonly gone: Promise<void>;
   /** Calls `listener` for each size that the client's terminal takes, with those told before. */
   onResize(listener: (size: TerminalSize) => void): void;
 }
@@ -28,7 +31,8 @@ export interface CommandStreams {
 const FORWARD_LINGER_MS = 1000;
 
 /**
- * Runs a command, as containerd: it goes on where its client has gone, though with nothing to read.
+ * Runs a command, as containerd 2.4: it is killed when its client has gone. The end of what is typed at a terminal is not the
+ * end of its input, but nothing more is shown.
  * @returns its exit code; @throws where it cannot be run
  */
 export async function streamExec(state: RuntimeState, request: ExecRequest, streams: CommandStreams): Promise<number> {
@@ -37,7 +41,10 @@ export async function streamExec(state: RuntimeState, request: ExecRequest, stre
   const { tty, stdin } = request;
   const { process, console } = spawnExec(state, container, program, { tty, stdin, sink: sinkOf(streams) });
   streams.onResize((size) => console.terminal?.resize(size));
-  if (streams.stdin !== undefined) void feed(streams.stdin, console).then(() => console.endInput());
+  void streams.gone.then(() => process.signal(signals.SIGKILL ?? 9));
+  if (streams.stdin !== undefined) {
+    void feed(streams.stdin, console).then(() => (tty ? streams.stdout?.end() : console.input.end()));
+  }
   const exitCode = await process.exited;
   for (const output of [streams.stdout, streams.stderr]) output?.end();
   return exitCode;
@@ -53,18 +60,17 @@ export async function streamAttach(
   const { console } = container;
   if (console === undefined)
     throw failure('UNKNOWN', `failed to load task: no running task found: task ${container.id}`);
-  const gone = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
   const stopListening = console.listen(sinkOf(streams));
   streams.onResize((size) => console.terminal?.resize(size));
-  for (const output of [streams.stdout, streams.stderr]) output?.on('close', gone.resolve);
   if (streams.stdin !== undefined && container.config.stdin) {
     void feed(streams.stdin, console).then(() => {
       // The end of the client's input is the container's only where it was to have one client.
-      if (container.config.stdinOnce && !container.config.tty) console.endInput();
-      else gone.resolve();
+      if (container.config.stdinOnce && !container.config.tty) console.input.end();
+      else over.resolve();
     });
   }
-  await Promise.race([container.stopped.promise, gone.promise]);
+  await Promise.race([container.stopped.promise, over.promise, streams.gone]);
   stopListening();
   for (const output of [streams.stdout, streams.stderr]) output?.end();
 }

@@ -1,6 +1,5 @@
 import { Pipe } from './pipe.ts';
 import type { OutputStream } from './process.ts';
-import { signals } from './signals.ts';
 import { Terminal } from './terminal.ts';
 
 /** Takes what a process writes; resolves when it has room for more. */
@@ -12,11 +11,9 @@ export class Console {
   /** Absent where the process has none. */
   readonly terminal: Terminal | undefined;
   readonly #sinks = new Set<Sink>();
-  readonly #signal: (signal: number) => void;
 
   /** @param signal sends one to the process */
   constructor({ tty, signal }: { readonly tty: boolean; readonly signal: (signal: number) => void }) {
-    this.#signal = signal;
     if (!tty) return;
     this.terminal = new Terminal({ input: this.input, show: (data) => this.#tell('stdout', data), signal });
   }
@@ -29,12 +26,6 @@ export class Console {
   /** What the process is to read. */
   feed(data: Uint8Array): Promise<void> {
     return this.terminal === undefined ? this.input.write(data) : this.terminal.type(data);
-  }
-
-  /** Nothing more is fed: a terminal is hung up. */
-  endInput(): void {
-    this.input.end();
-    if (this.terminal !== undefined) this.#signal(signals.SIGHUP ?? 1);
   }
 
   /** Hears what is written from now on, until the function that it returns is called. */

@@ -16,14 +16,16 @@ export interface CommandWire {
   readonly resize?: Readable | undefined;
   readonly error: Duplex;
   readonly tellsExitCode: boolean;
+  /** Resolves when the client's connection is gone. */
+  readonly gone: Promise<void>;
 }
 
 /** Runs what was asked for to its end and tells how it ended; resolves when the client has been told, or has gone. */
 export async function serveCommand(runtime: RuntimeStreams, asked: CommandRequest, wire: CommandWire): Promise<void> {
-  const { stdin, stdout, stderr } = wire;
+  const { stdin, stdout, stderr, gone } = wire;
   // What a client says on an output is nothing, but that it has gone.
   for (const output of [stdout, stderr, wire.error]) output?.resume();
-  const streams = { stdin, stdout, stderr, onResize: terminalSizes(wire.resize) };
+  const streams = { stdin, stdout, stderr, gone, onResize: terminalSizes(wire.resize) };
   let status: StreamStatus;
   try {
     if (asked.kind === 'exec') status = exitStatus(asked.request.cmd, await runtime.exec(asked.request, streams));

@@ -52,6 +52,7 @@ export async function serveCommandBySpdy(
       resize: streams.get('resize'),
       error,
       tellsExitCode: tellsExitCode(protocol),
+      gone: connection.closed,
     });
   }
   connection.close();

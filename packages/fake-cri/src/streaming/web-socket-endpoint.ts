@@ -27,6 +27,7 @@ export async function serveCommandByWebSocket(
     resize: channels.channel(numbers.resize),
     error: channels.channel(numbers.error),
     tellsExitCode: tellsExitCode(socket.protocol),
+    gone: new Promise((resolve) => socket.on('close', () => resolve())),
   });
   close(runtime, socket);
 }
