@@ -126,7 +126,7 @@ function sockets(): number {
 }
 
 test('W2: 1,000 streams of a runtime, broken at random points, leave neither socket nor process (seed 3)', {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   const random = seededRandom(3);
   await using pki = await Pki.create();
