@@ -113,8 +113,10 @@ async function live(port: number, { what, way, tty, bytes, client }: Plan): Prom
   remote.stdout?.on('error', () => {});
   remote.stdout?.once('data', () => {
     // Over WebSocket there is no half-closing, and nothing ends a container's input.
-    if (client === 'ends' && way === 'SPDY' && what === 'exec') remote.stdin?.end();
-    else remote.destroy();
+    if (client !== 'ends' || way !== 'SPDY' || what !== 'exec') remote.destroy();
+    // The end of what is typed at a terminal is not the end of a shell.
+    else if (tty) remote.stdin?.write('\nexit\n');
+    else remote.stdin?.end();
   });
   remote.stdin?.write(Buffer.alloc(bytes, 'x\n'));
   await remote.closed;
