@@ -10,10 +10,7 @@ const ANY_ADDRESS = '0.0.0.0';
 
 /** Whether a pod wants a port of the host that another has: the same port and protocol, on the same address or on all. */
 export function hasHostPortConflict(pod: Pick<Pod, 'spec'>, others: readonly Pick<Pod, 'spec'>[]): boolean {
-  const wanted = hostPorts(pod);
-  if (wanted.length === 0) return false;
-  const taken = others.flatMap(hostPorts);
-  return wanted.some((want) => taken.some((other) => conflict(want, other)));
+  return hostPorts(pod).some((want) => others.some((other) => hostPorts(other).some((taken) => conflict(want, taken))));
 }
 
 /** Those of containers that run as long as the pod: an init container that ends holds no port. */

@@ -23,10 +23,11 @@ export function matchesNodeAffinity(pod: Pick<Pod, 'spec'>, node: AdmissionNode)
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (required === undefined) return true;
   return (required.nodeSelectorTerms ?? []).some(({ matchExpressions = [], matchFields = [] }) => {
-    if (matchExpressions.length + matchFields.length === 0) return false;
+    const isEmpty = matchExpressions.length === 0 && matchFields.length === 0;
     return (
+      !isEmpty &&
       matchExpressions.every((requirement) => matchesLabels(requirement, labels)) &&
-      matchFields.every((requirement) => matchesField(requirement, node.metadata.name ?? ''))
+      matchFields.every((requirement) => matchesField(requirement, node.metadata.name))
     );
   });
 }
@@ -45,20 +46,20 @@ function matchesLabels({ key, operator, values = [] }: Requirement, labels: Labe
       return values.length === 0 && label === undefined;
     case 'Gt':
     case 'Lt':
-      return values.length === 1 && compares(operator, label, values[0]);
+      return values.length === 1 && values.every((limit) => compares(operator, label, limit));
     default:
       return false;
   }
 }
 
-function compares(operator: 'Gt' | 'Lt', label = '', limit = ''): boolean {
+function compares(operator: 'Gt' | 'Lt', label: string | undefined, limit: string): boolean {
+  if (label === undefined) return false;
   const [value, bound] = [parseInt64(label), parseInt64(limit)];
-  if (value === undefined || bound === undefined) return false;
   return operator === 'Gt' ? value > bound : value < bound;
 }
 
 /** Of a node's fields only its name can be asked for; any other is empty. */
-function matchesField({ key, operator, values = [] }: Requirement, name: string): boolean {
+function matchesField({ key, operator, values = [] }: Requirement, name: string | undefined): boolean {
   if (values.length !== 1 || (operator !== 'In' && operator !== 'NotIn')) return false;
   const field = key === 'metadata.name' ? name : '';
   return (field === values[0]) === (operator === 'In');

@@ -76,22 +76,15 @@ function closest(from: readonly Pod[], requirements: readonly Requirement[], amo
   const chosen: Pod[] = [];
   let missing = requirements;
   while (missing.length > 0) {
-    let best = pool[0];
-    if (best === undefined) break;
-    let bestDistance = missing.length + 1;
-    for (const pod of pool) {
-      const distance = distanceOf(missing, pod, amountOf);
-      if (distance < bestDistance || (distance === bestDistance && asksForNoMore(pod, best, amountOf))) {
-        bestDistance = distance;
-        best = pod;
-      }
-    }
+    const best = pool.reduce((one, other) => {
+      const gain = distanceOf(missing, one, amountOf) - distanceOf(missing, other, amountOf);
+      return gain > 0 || (gain === 0 && asksForNoMore(other, one, amountOf)) ? other : one;
+    });
     missing = remaining(missing, [best], amountOf);
     chosen.push(best);
     // As upstream: the last one takes its place, which decides between equals.
-    const last = pool.pop();
-    const at = pool.indexOf(best);
-    if (at >= 0 && last !== undefined) pool[at] = last;
+    pool.splice(pool.indexOf(best), 1, ...pool.slice(-1));
+    pool.pop();
   }
   return chosen;
 }
@@ -99,15 +92,16 @@ function closest(from: readonly Pod[], requirements: readonly Requirement[], amo
 /** How far a pod's end would be from enough: each resource counts the same, whatever its unit. */
 function distanceOf(missing: readonly Requirement[], pod: Pod, amountOf: AmountOf): number {
   return missing.reduce((sum, { resource, amount }) => {
-    const left = amount - amountOf(pod, resource);
-    return left > 0n ? sum + (Number(left) / Number(amount)) ** 2 : sum;
+    const left = Math.max(0, Number(amount - amountOf(pod, resource)));
+    return sum + (left / Number(amount)) ** 2;
   }, 0);
 }
 
 function asksForNoMore(one: Pod, other: Pod, amountOf: AmountOf): boolean {
   for (const resource of ['memory', 'cpu']) {
     const [a, b] = [amountOf(one, resource), amountOf(other, resource)];
-    if (a !== b) return a < b;
+    if (a < b) return true;
+    if (a > b) return false;
   }
   return true;
 }

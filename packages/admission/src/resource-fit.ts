@@ -52,21 +52,18 @@ export function insufficientResources(
   const short: InsufficientResource[] = [];
   if (used + 1n > places) short.push({ resource: 'pods', requested: 1n, used, capacity: places });
 
-  const wanted = [...requestsOf(pod)].filter(([name, { isZero }]) => {
-    if (isZero || !isCounted(name)) return false;
-    return isNativeResource(name) || capacities.has(name);
-  });
-  if (wanted.length === 0) return short;
+  const requests = requestsOf(pod);
   const taken = addResources(...others.map(heldBy));
-  for (const [resource, quantity] of wanted.sort(byKind)) {
+  for (const resource of inOrder(requests.keys())) {
+    if (isNativeResource(resource) ? !isCounted(resource) : !capacities.has(resource)) continue;
     const amount = (of: Quantity | undefined): bigint => (resource === 'cpu' ? of?.milliValue() : of?.value()) ?? 0n;
     const entry = {
       resource,
-      requested: amount(quantity),
+      requested: amount(requests.get(resource)),
       used: amount(taken.get(resource)),
       capacity: amount(capacities.get(resource)),
     };
-    if (entry.requested > entry.capacity - entry.used) short.push(entry);
+    if (entry.requested > 0n && entry.requested > entry.capacity - entry.used) short.push(entry);
   }
   return short;
 }
@@ -78,7 +75,7 @@ function isCounted(name: string): boolean {
   return FIRST.includes(name) || isHugePageResource(name) || name.includes('/');
 }
 
-function byKind([one]: readonly [string, Quantity], [other]: readonly [string, Quantity]): number {
-  const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
-  return rank(one) - rank(other) || (one < other ? -1 : 1);
+/** Those that every node has, asked for or not, then the others by name. */
+function inOrder(names: Iterable<string>): Iterable<string> {
+  return new Set([...FIRST, ...[...names].sort()]);
 }

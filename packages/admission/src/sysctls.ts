@@ -9,20 +9,22 @@ export interface SysctlOptions {
   readonly allowedUnsafe: readonly string[];
 }
 
+type KernelVersion = readonly [major: number, minor: number];
+
 /** Those that touch no other pod, with the kernel that gave each its namespace (`pkg/kubelet/sysctl/safe_sysctls.go`). */
-const SAFE_SYSCTLS: readonly (readonly [name: string, since: string])[] = [
-  ['kernel.shm_rmid_forced', ''],
-  ['net.ipv4.ip_local_port_range', ''],
-  ['net.ipv4.tcp_syncookies', ''],
-  ['net.ipv4.ping_group_range', ''],
-  ['net.ipv4.ip_unprivileged_port_start', ''],
-  ['net.ipv4.ip_local_reserved_ports', '3.16'],
-  ['net.ipv4.tcp_keepalive_time', '4.5'],
-  ['net.ipv4.tcp_fin_timeout', '4.6'],
-  ['net.ipv4.tcp_keepalive_intvl', '4.5'],
-  ['net.ipv4.tcp_keepalive_probes', '4.5'],
-  ['net.ipv4.tcp_rmem', '4.15'],
-  ['net.ipv4.tcp_wmem', '4.15'],
+const SAFE_SYSCTLS: readonly (readonly [name: string, since?: KernelVersion])[] = [
+  ['kernel.shm_rmid_forced'],
+  ['net.ipv4.ip_local_port_range'],
+  ['net.ipv4.tcp_syncookies'],
+  ['net.ipv4.ping_group_range'],
+  ['net.ipv4.ip_unprivileged_port_start'],
+  ['net.ipv4.ip_local_reserved_ports', [3, 16]],
+  ['net.ipv4.tcp_keepalive_time', [4, 5]],
+  ['net.ipv4.tcp_fin_timeout', [4, 6]],
+  ['net.ipv4.tcp_keepalive_intvl', [4, 5]],
+  ['net.ipv4.tcp_keepalive_probes', [4, 5]],
+  ['net.ipv4.tcp_rmem', [4, 15]],
+  ['net.ipv4.tcp_wmem', [4, 15]],
 ];
 const HOST_FIELDS = { net: 'hostNetwork', ipc: 'hostIPC' } as const;
 const NAMESPACES = { net: 'Net', ipc: 'IPC' } as const;
@@ -34,7 +36,7 @@ export interface SysctlHandler {
 
 /** Refuses pods that set sysctls which are neither safe nor allowed, or which are the host's (`pkg/kubelet/sysctl/allowlist.go`). */
 export function sysctlHandler({ kernelRelease, allowedUnsafe }: SysctlOptions): SysctlHandler {
-  const safe = SAFE_SYSCTLS.filter(([, since]) => since === '' || isAtLeast(kernelRelease, since)).map(
+  const safe = SAFE_SYSCTLS.filter(([, since]) => since === undefined || isAtLeast(kernelRelease, since)).map(
     ([name]) => name,
   );
   const allowed = [...safe, ...allowedUnsafe.map(normalizeSysctlName)];
@@ -60,9 +62,7 @@ function sysctlProblem(name: string, spec: Pod['spec'], allowed: readonly string
 }
 
 /** Whether a release, which may have more parts and a suffix, is a version of two numbers or a later one. */
-function isAtLeast(release: string, version: string): boolean {
+function isAtLeast(release: string, [wantedMajor, wantedMinor]: KernelVersion): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(release) ?? [];
-  const [wantedMajor = 0, wantedMinor = 0] = version.split('.').map(Number);
-  if (major === undefined || minor === undefined) return false;
   return Number(major) > wantedMajor || (Number(major) === wantedMajor && Number(minor) >= wantedMinor);
 }

@@ -8,6 +8,11 @@ type Profile = NonNullable<PodSecurityContext['appArmorProfile']>;
 const ofPod = (appArmorProfile: Profile): Pod => makePod('p', {}, { securityContext: { appArmorProfile } });
 const ofContainer = (group: 'initContainers' | 'containers', appArmorProfile: Profile): Pod =>
   makePod('p', {}, { [group]: [{ name: 'c', image: 'i', securityContext: { appArmorProfile } }] });
+const profiled = (localhostProfile: string) => ({
+  name: `c${localhostProfile}`,
+  image: 'i',
+  securityContext: { appArmorProfile: { type: 'Localhost', localhostProfile } },
+});
 const annotated = (value: string, container = 'main'): Pod => {
   const pod = makePod('p');
   const annotations = { [`container.apparmor.security.beta.kubernetes.io/${container}`]: value };
@@ -34,6 +39,13 @@ describe('AppArmor', () => {
     ],
     ['a profile for an init container', ofContainer('initContainers', { type: 'RuntimeDefault' }), OFF, 'admitted'],
     ['a profile without a name', ofContainer('containers', { type: 'Localhost', localhostProfile: ' ' }), OFF, EMPTY],
+    ['no profile at all, by no name', ofContainer('containers', { type: 'Localhost' }), OFF, EMPTY],
+    [
+      'one container of two without a name',
+      makePod('p', {}, { containers: [profiled('x'), profiled('')] }),
+      OFF,
+      EMPTY,
+    ],
     ['the annotation of old', annotated('runtime/default'), OFF, 'admitted'],
     ['the annotation of old, unconfined', annotated('unconfined'), 'admitted', 'admitted'],
     ['the annotation of old without a name', annotated('localhost/'), OFF, EMPTY],

@@ -5,7 +5,7 @@ import { makePod } from './pods.ts';
 
 const node = { metadata: { name: 'n1', labels: { zone: 'a', disks: '4', empty: '' } } };
 
-const requiring = (nodeSelectorTerms: readonly unknown[]): Pod => {
+const requiring = (nodeSelectorTerms: readonly unknown[] | undefined): Pod => {
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } };
   return makePod('p', {}, { affinity } as Partial<Pod['spec']>);
 };
@@ -55,6 +55,13 @@ describe('required node affinity', () => {
     ['another name', field('metadata.name', 'In', 'n2'), false],
     ['not this name', field('metadata.name', 'NotIn', 'n1'), false],
     ['two names are malformed', field('metadata.name', 'In', 'n1', 'n2'), false],
+    ['another name, not this one', field('metadata.name', 'NotIn', 'n2'), true],
+    ['a name that is there at all is malformed', field('metadata.name', 'Exists', 'n2'), false],
+    ['a field that no node is chosen by is empty', field('metadata.uid', 'In', 'n1'), false],
+    ['a field that no node is chosen by is empty, and nothing else', field('metadata.uid', 'In', ''), true],
+    ['what every object inherits is no label', expression('constructor', 'Exists'), false],
+    ['DoesNotExist of what no label can be is malformed', expression('no key', 'DoesNotExist'), false],
+    ['no list of terms', requiring(undefined), false],
     ['no terms', requiring([]), false],
     ['an empty term', requiring([{}]), false],
     [
@@ -75,7 +82,34 @@ describe('required node affinity', () => {
       ]),
       false,
     ],
+    [
+      'both parts of a term, and both hold',
+      requiring([
+        {
+          matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }],
+          matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }],
+        },
+      ]),
+      true,
+    ],
   ])('%s', (_title, pod, matches) => {
     expect(matchesNodeAffinity(pod, node)).toBe(matches);
+  });
+
+  test('a node without labels is one that has none of them', () => {
+    const bare = { metadata: { name: 'n1' } };
+    expect(matchesNodeAffinity(expression('zone', 'Exists'), bare)).toBe(false);
+    expect(matchesNodeAffinity(expression('zone', 'DoesNotExist'), bare)).toBe(true);
+  });
+
+  test.each([
+    ['-9223372036854775808', true],
+    ['-9223372036854775809', false],
+    ['+3', true],
+    ['3.0', false],
+    ['', false],
+  ])('a label that is %j is a number of 64 bits: %s', (value, isNumber) => {
+    const of = { metadata: { name: 'n1', labels: { disks: value } } };
+    expect(matchesNodeAffinity(expression('disks', 'Lt', '9223372036854775807'), of)).toBe(isNumber);
   });
 });

@@ -1,9 +1,12 @@
+import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
 import { podFeaturesHandler } from '../src/index.ts';
 import { makePod } from './pods.ts';
 
 const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }];
 const restarting = makePod('p', {}, { containers: [{ name: 'c', image: 'x', restartPolicyRules: rules }] });
+const ruled = (action: string): Pod =>
+  makePod('p', {}, { containers: [{ name: 'c', image: 'x', restartPolicyRules: [{ ...rules[0], action }] }] } as never);
 const mapped = makePod('p', {}, { hostNetwork: true, hostUsers: false });
 const whole = makePod('p', {}, { resources: { requests: { cpu: '1' } } });
 const both = 'RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport';
@@ -25,6 +28,15 @@ test.each([
     { declared: ['ExtendWebSocketsToKubelet'] },
     `PodFeatureUnsupported: Pod requires node features that are not available: ${both}`,
   ],
+  [
+    'one that an init container asks for, and no other',
+    makePod('p', {}, { initContainers: [{ name: 'i', image: 'x', restartPolicyRules: rules }] }),
+    { declared: [] },
+    'PodFeatureUnsupported: Pod requires node features that are not available: RestartAllContainersOnContainerExits',
+  ],
+  ['the host’s network, with the host’s IDs', makePod('p', {}, { hostNetwork: true }), { declared: [] }, 'admitted'],
+  ['IDs of its own on a network of its own', makePod('p', {}, { hostUsers: false }), { declared: [] }, 'admitted'],
+  ['rules that restart no more than the container', ruled('Restart'), { declared: [] }, 'admitted'],
   ['IDs of its own on the host’s network', mapped, { declared: ['UserNamespacesHostNetworkSupport'] }, 'admitted'],
 ])('%s', (_, pod, options, expected) => {
   const verdict = podFeaturesHandler(options).admit(pod);

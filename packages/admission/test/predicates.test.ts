@@ -2,6 +2,8 @@ import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test, vi } from 'vitest';
 import type { AdmissionNode } from '../src/admission-node.ts';
 import { predicateHandler } from '../src/predicate-handler.ts';
+import { firstRefusal } from '../src/predicates.ts';
+import { rememberedRequests } from '../src/resource-fit.ts';
 import { makePod } from './pods.ts';
 
 const allocatable = {
@@ -45,6 +47,21 @@ describe('N1: resources of the node', () => {
       'admitted',
     ],
     ['the first resource of two', makePod('p', { memory: '2Gi', cpu: '3' }), [], outOf('cpu', 3000, 0, 2000)],
+    [
+      'memory before storage, whatever their names',
+      makePod('p', { 'ephemeral-storage': '11Gi', memory: '2Gi' }),
+      [],
+      outOf('memory', 2 ** 31, 0, 2 ** 30),
+    ],
+    ['CPU before devices', makePod('p', { 'example.com/gpu': '2', cpu: '3' }), [], outOf('cpu', 3000, 0, 2000)],
+    [
+      'the first of two sizes of huge pages by name',
+      makePod('p', { 'hugepages-2Mi': '6Mi', 'hugepages-1Gi': '1Gi' }),
+      [],
+      outOf('hugepages-1Gi', 2 ** 30, 0, 0),
+    ],
+    ['nothing of what is overdrawn', makePod('p', { cpu: '0' }), [makePod('over', { cpu: '3' })], 'admitted'],
+    ['a name that is no resource of a node', makePod('p', { storage: '1' }), [], 'admitted'],
     ['no place', makePod('p'), [makePod('a'), makePod('b'), makePod('c')], outOf('pods', 1, 3, 3)],
     ['the last place', makePod('p'), [makePod('a'), makePod('b')], 'admitted'],
   ])('%s', (_title, pod, others, expected) => {
@@ -86,6 +103,22 @@ describe('N1: resources of the node', () => {
 
   test('nothing requested needs nothing, however full the node is', () => {
     expect(admit(makePod('p'), [makePod('over', { cpu: '3' })])).toBe('admitted');
+  });
+
+  test('a node that says nothing of pods has no place for any', () => {
+    const without = { ...node, status: { allocatable: { cpu: '2' } } };
+    expect(admit(makePod('p'), [], without)).toBe(outOf('pods', 1, 0, 0));
+  });
+
+  test('what a pod asks for is read once', () => {
+    const requestsOf = rememberedRequests();
+    const pod = makePod('p', { cpu: '1' });
+    expect(requestsOf(pod)).toBe(requestsOf(pod));
+    expect(
+      requestsOf(makePod('q', { cpu: '2' }))
+        .get('cpu')
+        ?.value(),
+    ).toBe(2n);
   });
 
   test('what is not known of a node is not asked for', () => {
@@ -132,6 +165,13 @@ describe('the node itself', () => {
   });
 });
 
+test('a misfit that says nothing is told in upstream’s words', () => {
+  expect(firstRefusal({ short: [], refusals: [] })).toEqual({
+    reason: 'UnknownReason',
+    message: 'GeneralPredicates failed due to unknown reason, which is unexpected.',
+  });
+});
+
 describe('taints', () => {
   const refused = "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
   const tainted = (effect: string): AdmissionNode => ({ ...node, spec: { taints: [{ key: 'broken', effect }] } });
@@ -155,6 +195,12 @@ describe('taints', () => {
 
 describe('ports of the host', () => {
   const refused = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+  const withPorts = (...ports: readonly { hostPort?: number }[]): Pod =>
+    makePod(
+      'p',
+      {},
+      { containers: [{ name: 'main', image: 'busybox', ports: ports.map((one) => ({ containerPort: 80, ...one })) }] },
+    );
   const withPort = (hostPort: number, more: { hostIP?: string; protocol?: string } = {}): Pod =>
     makePod(
       `p${hostPort}`,
@@ -173,6 +219,9 @@ describe('ports of the host', () => {
     ['one address of all', withPort(80, { hostIP: '10.0.0.1' }), withPort(80), refused],
     ['all addresses, one of which is taken', withPort(80), withPort(80, { hostIP: '10.0.0.1' }), refused],
     ['no port of the host', withPort(0), withPort(0), 'admitted'],
+    ['the lowest port', withPort(1), withPort(1), refused],
+    ['one of two ports', withPorts({ hostPort: 80 }, { hostPort: 81 }), withPort(81), refused],
+    ['ports of the pods alone', withPorts({}), withPorts({}), 'admitted'],
   ])('%s', (_title, pod, other, expected) => {
     expect(admit(pod, [other])).toBe(expected);
   });

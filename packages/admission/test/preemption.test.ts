@@ -3,6 +3,7 @@ import { MetricsRegistry } from '@node-agent/telemetry';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AdmissionNode, Preemption, planPreemption, predicateHandler } from '../src/index.ts';
+import { formatRequirements } from '../src/preemption-rule.ts';
 import { makePod } from './pods.ts';
 
 const requestsOf = (pod: Pod) => podRequests(pod);
@@ -18,6 +19,15 @@ function podOf(name: string, requests: Record<string, string>, priority = 0, gua
 const critical = podOf('critical', { cpu: '1' }, CRITICAL);
 const guaranteed = (name: string, requests: Record<string, string>): Pod => podOf(name, requests, 0, true);
 
+test('what is missing is worded as upstream words it', () => {
+  expect(formatRequirements([])).toBe('[]');
+  const short = [
+    { resource: 'cpu', amount: 600n },
+    { resource: 'memory', amount: 1n },
+  ];
+  expect(formatRequirements(short)).toBe('[(res: cpu, q: 600), (res: memory, q: 1), ]');
+});
+
 describe('who has to make room', () => {
   const best = podOf('best', {});
   const small = podOf('small', { cpu: '100m', memory: '100Mi' });
@@ -26,6 +36,7 @@ describe('who has to make room', () => {
   const sure = guaranteed('sure', { cpu: '100m', memory: '100Mi' });
   const surer = guaranteed('surer', { cpu: '400m', memory: '400Mi' });
   const cpu = (amount: bigint) => ({ resource: 'cpu', amount });
+  const place = (amount: bigint) => ({ resource: 'pods', amount });
 
   test.each([
     ['nobody, where nothing is missing', [small, sure], [], []],
@@ -50,6 +61,89 @@ describe('who has to make room', () => {
     expect('victims' in plan ? plan.victims.map(({ metadata }) => metadata.name).sort() : plan).toEqual(
       expected.toSorted(),
     );
+  });
+
+  describe('one after another', () => {
+    const memory = (amount: bigint) => ({ resource: 'memory', amount });
+    const of = (name: string, milliCpu: number, bytes: number): Pod =>
+      podOf(name, { cpu: `${milliCpu}m`, memory: `${bytes}` });
+    const GiB = 2 ** 30;
+
+    test.each([
+      [
+        'each resource counts the same, whatever its unit: all of the CPU is more than all but most of the memory',
+        [of('memory', 10, GiB), of('cpu', 100, 0.4 * GiB)],
+        [cpu(100n), memory(2n ** 30n)],
+        ['cpu', 'memory'],
+      ],
+      [
+        'much of one resource is worth more than half of both: distances are squared',
+        [of('half', 50, 50), of('whole', 100, 30), of('rest', 1, 20)],
+        [cpu(100n), memory(100n)],
+        ['whole', 'half', 'rest'],
+      ],
+      [
+        'more than is missing is no better than what is',
+        [of('large', 200, 2), of('fit', 100, 1)],
+        [cpu(100n)],
+        ['fit'],
+      ],
+      [
+        'who asks for less memory goes first of those that are enough, even with more CPU',
+        [of('b', 100, 2), of('a', 200, 1), of('c', 100, 3)],
+        [cpu(100n)],
+        ['a'],
+      ],
+      [
+        'with as much memory who asks for less CPU',
+        [of('b', 200, 1), of('a', 100, 1), of('c', 300, 1)],
+        [cpu(50n)],
+        ['a'],
+      ],
+      ['of two that ask for the same the later one', [of('a', 100, 1), of('b', 100, 1)], [cpu(50n)], ['b']],
+      // As upstream: the last one took the place of the first that was chosen.
+      [
+        'of equals the later one, where the last has moved',
+        [of('large', 200, 1), of('a', 100, 1), of('b', 100, 1), of('c', 100, 1)],
+        [cpu(250n)],
+        ['large', 'b'],
+      ],
+      ['the one that is enough, however little is missing', [podOf('b', {}), podOf('a', {})], [place(1n)], ['a']],
+      ['all of them, where all are needed', [of('a', 1, 1), of('b', 2, 2), of('c', 3, 3)], [cpu(6n)], ['c', 'b', 'a']],
+    ])('%s', (_, pods, requirements, expected) => {
+      const plan = planPreemption(critical, pods, requirements, requestsOf);
+      expect('victims' in plan ? plan.victims.map(({ metadata }) => metadata.name) : plan).toEqual(expected);
+    });
+
+    test('where one pod is enough one goes, and none that is enough asks for less', () => {
+      const amount = fc.integer({ min: 0, max: 6 });
+      const anyPod = fc.record({ cpu: amount, memory: fc.integer({ min: 1, max: 6 }) });
+      fc.assert(
+        fc.property(fc.array(anyPod, { minLength: 1, maxLength: 6 }), amount, amount, (asked, c, m) => {
+          const short = [cpu(BigInt(c)), memory(BigInt(m))].filter((one) => one.amount > 0n);
+          const enough = asked.filter((one) => one.cpu >= c && one.memory >= m);
+          fc.pre(short.length > 0 && enough.length > 0);
+          const pods = asked.map((one, index) => of(`${index}`, one.cpu, one.memory));
+          const plan = planPreemption(critical, pods, short, requestsOf);
+          const gone = 'victims' in plan ? plan.victims.map(({ metadata }) => asked[Number(metadata.name)]) : [];
+          const [least] = enough.toSorted((one, other) => one.memory - other.memory || one.cpu - other.cpu);
+          expect(gone).toEqual([least]);
+        }),
+      );
+    });
+  });
+
+  test('a static pod takes the place of any that is not critical, though neither has a priority', () => {
+    const { priority: _, ...spec } = makePod('static', {}).spec;
+    const { metadata } = makePod('static');
+    const ownPod: Pod = { metadata: { ...metadata, annotations: { 'kubernetes.io/config.source': 'file' } }, spec };
+    const plain = makePod('plain', { cpu: '100m' });
+    expect(planPreemption(ownPod, [plain], [cpu(100n)], requestsOf)).toEqual({ victims: [plain] });
+    expect(planPreemption(ownPod, [ownPod], [place(1n)], requestsOf)).toEqual({ missing: [place(1n)] });
+    const high = podOf('high', { cpu: '100m' }, 1000);
+    expect(planPreemption(podOf('static', {}, CRITICAL), [ownPod, high], [place(1n)], requestsOf)).toEqual({
+      victims: [high],
+    });
   });
 
   test('nobody, where all together are not enough; what is missing is told', () => {

@@ -23,6 +23,12 @@ describe('sysctls of a pod', () => {
     ],
     ['an unsafe one that is allowed', withSysctls(['net.ipv4.ip_forward']), ['net.ipv4.ip_forward'], 'admitted'],
     [
+      'one whose name begins like one that is allowed',
+      withSysctls(['net.ipv4.ip_forward_use_pmtu']),
+      ['net.ipv4.ip_forward'],
+      'SysctlForbidden: forbidden sysctl: "net.ipv4.ip_forward_use_pmtu" not allowlisted',
+    ],
+    [
       'one that a pattern allows',
       withSysctls(['kernel.msgmax', 'net/core/somaxconn']),
       ['kernel.msg*', 'net/core/*'],

@@ -18,7 +18,13 @@ describe('a toleration and a taint level=5:NoExecute', () => {
     [{ key: 'level', operator: 'Gt', value: '4' }, true],
     [{ key: 'level', operator: 'Gt', value: '5' }, false],
     [{ key: 'level', operator: 'Lt', value: '6' }, true],
-    [{ key: 'level', operator: 'Lt', value: '05' }, false],
+    [{ key: 'level', operator: 'Lt', value: '5' }, false],
+    // No number is written like this.
+    [{ key: 'level', operator: 'Lt', value: '06' }, false],
+    [{ key: 'level', operator: 'Lt', value: '+6' }, false],
+    [{ key: 'level', operator: 'Gt', value: '-6' }, true],
+    [{ key: 'level', operator: 'Lt', value: '' }, false],
+    [{ key: 'level', operator: 'Gt', value: 'low' }, false],
     [{ key: 'level', operator: 'Lt', value: '9223372036854775808' }, false],
     [{ key: 'level', operator: 'Lt', value: '9223372036854775807' }, true],
   ])('%j: %s', (toleration, tolerates) => {
