@@ -20,7 +20,7 @@ export function admitUnderPressure(pod: Pod, conditions: readonly PressureCondit
 }
 
 /** The taint `node.kubernetes.io/memory-pressure:NoSchedule`, which has no value: one that is no number is neither `Lt` nor `Gt` another. */
-function toleratesMemoryPressure({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration): boolean {
+function toleratesMemoryPressure({ key = '', operator = '', value = '', effect = '' }: Toleration): boolean {
   if (effect !== '' && effect !== 'NoSchedule') return false;
   if (key !== '' && key !== 'node.kubernetes.io/memory-pressure') return false;
   return operator === 'Exists' || ((operator === 'Equal' || operator === '') && value === '');

@@ -20,12 +20,8 @@ export function storageViolation(pod: Pod, stats: PodStats, layout: DiskLayout):
 
 /** Whether {@link storageViolation} could ever say something of a pod. */
 export function hasStorageLimit(pod: Pod): boolean {
-  const { volumes = [], containers } = pod.spec;
-  return (
-    volumes.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ||
-    containers.some(({ resources }) => resources?.limits?.['ephemeral-storage'] !== undefined) ||
-    podLimits(pod).has('ephemeral-storage')
-  );
+  const { volumes = [] } = pod.spec;
+  return volumes.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) || podLimits(pod).has('ephemeral-storage');
 }
 
 function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: PodStats): StorageViolation | undefined {

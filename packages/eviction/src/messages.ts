@@ -1,4 +1,4 @@
-import { hasPodLevelResources, type Pod, parseQuantity, Quantity } from '@node-agent/pod-spec';
+import { type Pod, parseQuantity, Quantity } from '@node-agent/pod-spec';
 import type { Observations } from './observations.ts';
 import { bytes, memoryUsage } from './pod-usage.ts';
 import { type PressureCondition, resourceOf, type StarvedResource } from './signals.ts';
@@ -31,7 +31,7 @@ export function evictionMessage(
   if (stats === undefined) return { message, annotations: {} };
   const annotations: Record<string, string> = {};
   const podRequest = pod.spec.resources?.requests?.[resource];
-  if (resource === 'memory' && hasPodLevelResources(pod) && podRequest !== undefined && stats.memory !== undefined) {
+  if (resource === 'memory' && podRequest !== undefined && stats.memory !== undefined) {
     const usage = memoryUsage(stats);
     message += exceeding('Pod', pod.metadata.name, usage, parseQuantity(podRequest), resource);
     annotations.offending_pod = pod.metadata.name;

@@ -62,7 +62,7 @@ export function observe(summary: NodeSummary): Observed {
       continue;
     }
     const format = signal.endsWith('.available') && signal !== 'pid.available' ? 'BinarySI' : 'DecimalSI';
-    const atMs = Date.parse(time ?? '');
+    const atMs = Date.parse(String(time));
     observations.set(signal, {
       available: Quantity.of(available, format),
       capacity: Quantity.of(capacity, format),
@@ -83,5 +83,6 @@ function memoryFigures(of: MemoryStats | undefined): Figures | undefined {
 /** More processes than there can be: none is left. */
 function difference(max: number | undefined, current: number | undefined): number | undefined {
   if (max === undefined || current === undefined) return undefined;
-  return isCount(current) ? Math.max(0, max - current) : Number.NaN;
+  // Fewer than no processes make more than there can be of what is left, and are found by that.
+  return Math.max(0, max - current);
 }

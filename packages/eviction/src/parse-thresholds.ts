@@ -123,10 +123,10 @@ function quantityAt(path: string, text: string): Quantity {
   try {
     return parseQuantity(text);
   } catch (cause) {
-    throw invalid(path, cause instanceof Error ? cause.message : String(cause), cause);
+    throw invalid(path, (cause as Error).message, { cause });
   }
 }
 
-function invalid(path: string, why: string, cause?: unknown): EvictionError {
-  return new EvictionError('InvalidThreshold', `${path}: ${why}`, cause === undefined ? {} : { cause });
+function invalid(path: string, why: string, options?: ErrorOptions): EvictionError {
+  return new EvictionError('InvalidThreshold', `${path}: ${why}`, options);
 }

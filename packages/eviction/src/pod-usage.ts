@@ -1,4 +1,4 @@
-import { type Pod, podRequests, Quantity } from '@node-agent/pod-spec';
+import { type Pod, parseQuantity, podRequests, Quantity } from '@node-agent/pod-spec';
 import type { DiskPart } from './disk-layout.ts';
 import type { StarvedResource } from './signals.ts';
 import { type FsStats, isCount, type NodeSummary, type PodStats } from './summary.ts';
@@ -17,7 +17,7 @@ export function memoryUsage({ memory }: Pick<PodStats, 'memory'>): Quantity {
 }
 
 export function bytes(count: number | undefined): Quantity {
-  return isCount(count) ? Quantity.of(count, 'BinarySI') : Quantity.of(0, 'BinarySI');
+  return Quantity.of(isCount(count) ? count : 0, 'BinarySI');
 }
 
 /** How much of a disk a pod takes: bytes, or inodes. */
@@ -27,13 +27,13 @@ export function diskUsage(
   parts: readonly DiskPart[],
   resource: 'ephemeral-storage' | 'inodes',
 ): Quantity {
-  const local = new Set(localVolumes(pod));
+  const local = new Set<string | undefined>(localVolumes(pod));
   const counted: (FsStats | undefined)[] = [];
   for (const { rootfs, logs } of stats.containers ?? []) {
     if (parts.includes('rootfs')) counted.push(rootfs);
     if (parts.includes('logs')) counted.push(logs);
   }
-  if (parts.includes('volumes')) counted.push(...(stats.volume ?? []).filter(({ name }) => local.has(name ?? '')));
+  if (parts.includes('volumes')) counted.push(...(stats.volume ?? []).filter(({ name }) => local.has(name)));
   const sum = counted.reduce((total, one) => {
     const count = resource === 'inodes' ? one?.inodesUsed : one?.usedBytes;
     return isCount(count) ? total + BigInt(count) : total;
@@ -51,8 +51,8 @@ function localVolumes({ spec }: Pod): readonly string[] {
 }
 
 /** What a pod asks for; its overhead counts where it asks for anything (`GetResourceRequestQuantity`). */
-export function requestOf(pod: Pod, resource: Exclude<StarvedResource, 'pids'>): Quantity {
+export function requestOf(pod: Pod, resource: StarvedResource): Quantity {
   const own = podRequests(pod, { excludeOverhead: true }).get(resource);
   if (own === undefined || own.isZero) return Quantity.zero;
-  return podRequests(pod).get(resource) ?? own;
+  return own.add(parseQuantity(pod.spec.overhead?.[resource] ?? '0'));
 }

@@ -98,6 +98,6 @@ function isFresh(signal: Signal, before: PressureState, { observations, staleUnt
 
 /** Memory first: a node without it dies first. Otherwise as configured, hard ones first. */
 function inOrder(thresholds: readonly Threshold[]): readonly Threshold[] {
-  const rank = ({ signal }: Threshold): number => (conditionOf(signal) === 'MemoryPressure' ? 0 : 1);
+  const rank = ({ signal }: Threshold): number => Number(conditionOf(signal) !== 'MemoryPressure');
   return [...thresholds].sort((one, other) => rank(one) - rank(other));
 }

@@ -41,7 +41,7 @@ function factsOf(
   resource: ReturnType<typeof resourceOf>,
   parts: readonly DiskPart[],
 ): RankedPod {
-  const request = resource === 'pids' || resource === 'inodes' ? Quantity.zero : requestOf(pod, resource);
+  const request = requestOf(pod, resource);
   const usage = stats === undefined ? Quantity.zero : usageOf(pod, stats, resource, parts);
   const exceedsRequest = stats !== undefined && usage.compare(request) > 0;
   return { pod, hasStats: stats !== undefined, priority: pod.spec.priority ?? 0, usage, request, exceedsRequest };
@@ -58,7 +58,7 @@ function usageOf(
       return memoryUsage(stats);
     case 'pids': {
       const count = stats.process_stats?.process_count;
-      return isCount(count) ? Quantity.of(count) : Quantity.zero;
+      return Quantity.of(isCount(count) ? count : 0);
     }
     default:
       return diskUsage(pod, stats, parts, resource);
@@ -75,15 +75,9 @@ const youngestFirst: Compare = (one, other) => createdAt(other) - createdAt(one)
 const byUid: Compare = (one, other) => (one.pod.metadata.uid < other.pod.metadata.uid ? -1 : 1);
 
 function createdAt({ pod }: RankedPod): number {
-  return Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+  return Date.parse(String(pod.metadata.creationTimestamp)) || 0;
 }
 
 function inTurn(compares: readonly Compare[]): Compare {
-  return (one, other) => {
-    for (const compare of compares) {
-      const result = compare(one, other);
-      if (result !== 0) return result;
-    }
-    return 0;
-  };
+  return (one, other) => compares.reduce((result, compare) => result || compare(one, other), 0);
 }

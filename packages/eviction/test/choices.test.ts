@@ -1,0 +1,209 @@
+import { type Pod, Quantity } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { evictedStatus } from '../src/evicted-status.ts';
+import { gracePeriodSeconds } from '../src/grace-period.ts';
+import {
+  formatThreshold,
+  isMet,
+  NO_PRESSURE,
+  nextPressure,
+  type Observations,
+  type PressureState,
+  parseThresholds,
+  quantityOf,
+  type RankedPod,
+  rankPods,
+  type Signal,
+  withContainerFs,
+} from '../src/index.ts';
+import { checkOptions, withOptionDefaults } from '../src/options.ts';
+import { seenMeanwhile } from '../src/pressure.ts';
+import { asking, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
+
+const [hard, soft] = parseThresholds({
+  evictionHard: { 'memory.available': '100' },
+  evictionSoft: { 'memory.available': '200' },
+  evictionSoftGracePeriodMs: { 'memory.available': 1000 },
+  evictionMinimumReclaim: { 'memory.available': '50' },
+}) as [ReturnType<typeof parseThresholds>[number], ReturnType<typeof parseThresholds>[number]];
+
+const leaving = (left: number, atMs: number | undefined): Observations =>
+  new Map([['memory.available', { available: Quantity.of(left), capacity: Quantity.of(1000), atMs }]]);
+
+describe('who goes first', () => {
+  const ranked = (signal: Signal, ...uses: (readonly [Pod, ReturnType<typeof podStats> | undefined])[]): string => {
+    const stats = new Map(uses);
+    return rankPods(signal, [...stats.keys()], (pod) => stats.get(pod), ONE_DISK)
+      .map(({ pod }) => pod.metadata.name)
+      .join(' ');
+  };
+  const processes = (pod: Pod, count?: number) =>
+    podStats(pod, count === undefined ? {} : { process_stats: { process_count: count } });
+
+  test('for processes priority decides before anything is known of a pod', () => {
+    const [low, high, other] = [makePod('low'), makePod('high', { priority: 5 }), makePod('other')];
+    expect(ranked('pid.available', [high, undefined], [low, processes(low, 0)])).toBe('low high');
+    expect(ranked('pid.available', [low, processes(low, 9)], [other, undefined])).toBe('other low');
+    // No number of processes makes up for priority.
+    expect(ranked('pid.available', [high, processes(high, 9)], [low, processes(low, 0)])).toBe('low high');
+  });
+
+  test('a pod that uses exactly what it asked for is within its request', () => {
+    const exact = makePod('exact', { ...asking({ memory: '100' }), priority: -1 });
+    const over = makePod('over', { ...asking({ memory: '100' }), priority: 1 });
+    expect(ranked('memory.available', [exact, usingMemory(exact, 100)], [over, usingMemory(over, 101)])).toBe(
+      'over exact',
+    );
+  });
+
+  test('figures that are missing count for nothing', () => {
+    const [pod] = [makePod('pod')];
+    for (const signal of ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'pid.available'] as const) {
+      const [fact] = rankPods(signal, [pod], () => podStats(pod), ONE_DISK) as [RankedPod];
+      expect(`${signal} ${fact.usage} ${fact.hasStats} ${fact.exceedsRequest}`).toBe(`${signal} 0 true false`);
+    }
+  });
+
+  test('a pod without a time counts as old', () => {
+    const dated = makePod('dated', {}, { creationTimestamp: '1970-01-01T00:00:00Z', uid: 'a' });
+    const undated = makePod('undated', {}, { uid: 'b' });
+    expect(ranked('memory.available', [undated, undefined], [dated, undefined])).toBe('dated undated');
+  });
+});
+
+describe('when a threshold is met', () => {
+  const of = (left: number) => ({ available: Quantity.of(left), capacity: Quantity.of(1000) });
+
+  test.each([
+    [99, true, true],
+    [100, false, true],
+    [149, false, true],
+    [150, false, false],
+  ])('with %d left of the 100 it asks for, and 50 more', (left, met, withReclaim) => {
+    expect([isMet(hard, of(left), false), isMet(hard, of(left), true)]).toEqual([met, withReclaim]);
+  });
+
+  test('a part of the capacity is told in powers of two, and a percentage as it was written', () => {
+    expect(String(quantityOf({ fraction: 0.5 }, Quantity.of(4 * 2 ** 30)))).toBe('2Gi');
+    const [threshold] = parseThresholds({ evictionHard: { 'nodefs.available': '64.006%' } });
+    expect(threshold && formatThreshold(threshold)).toBe('nodefs.available<64.006%');
+    expect(formatThreshold({ ...soft, gracePeriodMs: 1 })).toBe('memory.available<200 for 0.001s');
+  });
+
+  test('hard thresholds stay before soft ones where writable layers get theirs', () => {
+    const thresholds = parseThresholds({
+      evictionHard: { 'nodefs.available': '1' },
+      evictionSoft: { 'nodefs.available': '2' },
+      evictionSoftGracePeriodMs: { 'nodefs.available': 1000 },
+    });
+    expect(withContainerFs(thresholds, ONE_DISK).thresholds.map(formatThreshold)).toEqual([
+      'nodefs.available<1',
+      'containerfs.available<1',
+      'nodefs.available<2 for 1s',
+      'containerfs.available<2 for 1s',
+    ]);
+  });
+});
+
+describe('when something is done about it', () => {
+  const look = (state: PressureState, observations: Observations, nowMs = 0, staleUntilMs = 0) =>
+    nextPressure(state, { thresholds: [hard], observations, nowMs, staleUntilMs, transitionMs: 1000 });
+
+  test('at the first figures that are newer than what was done last', () => {
+    expect(look(NO_PRESSURE, leaving(10, 5), 0, 4).actionable).toEqual([hard]);
+    expect(look(NO_PRESSURE, leaving(10, 5), 0, 5).actionable).toEqual([]);
+    const { state } = look(NO_PRESSURE, leaving(10, 5));
+    expect(look(state, leaving(10, 9), 1, 9).actionable).toEqual([]);
+    expect(look(state, leaving(10, 10), 1, 9).actionable).toEqual([hard]);
+  });
+
+  test('N2: figures without a time in between do not make old ones new', () => {
+    const first = look(NO_PRESSURE, leaving(10, 5));
+    const timeless = look(first.state, leaving(10, undefined), 1);
+    expect(timeless.actionable).toEqual([]);
+    expect(look(timeless.state, leaving(10, 5), 2).actionable).toEqual([]);
+    expect(look(timeless.state, leaving(10, 6), 2).actionable).toEqual([hard]);
+  });
+
+  test('N3: a condition is over when the whole transition period is', () => {
+    const { state } = look(NO_PRESSURE, leaving(10, 1));
+    expect(look(state, leaving(900, 2), 999).conditions).toEqual(['MemoryPressure']);
+    expect(look(state, leaving(900, 2), 1000).conditions).toEqual([]);
+  });
+
+  test('N3: figures that come meanwhile prolong the condition only where a threshold is met by them', () => {
+    const { state } = look(NO_PRESSURE, leaving(10, 1));
+    const seen = (left: number) =>
+      seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 });
+    expect(look(seen(900), leaving(900, 3), 1100).conditions).toEqual([]);
+    expect(look(seen(10), leaving(900, 3), 1100).conditions).toEqual(['MemoryPressure']);
+  });
+});
+
+describe('how long a pod has to end', () => {
+  test.each([
+    ['a hard threshold leaves a second', hard, 60, 30, 1],
+    ['a soft one its own time', soft, 60, 30, 30],
+    ['a soft one not more than the most', soft, 10, 30, 10],
+    ['a soft one the most where the pod says nothing', soft, 10, undefined, 10],
+    ['a soft one a second where nothing is allowed', soft, 0, 30, 1],
+    ['a soft one its own time where there is no most', soft, -1, 300, 300],
+    ['a soft one a second where nobody says anything', soft, -1, undefined, 1],
+  ])('%s', (_title, threshold, maxPodGracePeriodSeconds, own, expected) => {
+    const spec = { containers: [], ...(own !== undefined && { terminationGracePeriodSeconds: own }) };
+    expect(gracePeriodSeconds({ spec }, threshold, { maxPodGracePeriodSeconds })).toBe(expected);
+  });
+});
+
+describe('what an eviction makes of the status', () => {
+  const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message: 'why' };
+  const ready = { type: 'Ready', status: 'False' } as const;
+  const conditionsAfter = (...conditions: object[]): unknown =>
+    evictedStatus(makePod('pod'), 'why', true)({ conditions } as never).conditions;
+
+  test('is a disruption beside what was known, of the generation that was told to go', () => {
+    const pod = makePod('pod', {}, { generation: 3 });
+    expect(evictedStatus(pod, 'why', true)({ phase: 'Running', conditions: [ready] })).toStrictEqual({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'why',
+      conditions: [ready, { ...target, observedGeneration: 3 }],
+    });
+    expect(conditionsAfter(ready)).toStrictEqual([ready, target]);
+    expect(evictedStatus(pod, 'why', true)({}).conditions).toHaveLength(1);
+    expect(evictedStatus(pod, 'why', false)({ conditions: [ready] }).conditions).toEqual([ready]);
+  });
+
+  test('stands in the place of a disruption before it, since when it is the same', () => {
+    const before = { ...target, reason: 'PreemptionByScheduler', message: 'other' };
+    const lastTransitionTime = '2026-01-01T00:00:00Z';
+    const after = (more: object): unknown => conditionsAfter({ ...before, ...more }, ready);
+    expect(after({ lastTransitionTime })).toStrictEqual([{ ...target, lastTransitionTime }, ready]);
+    expect(after({ lastTransitionTime, status: 'False' })).toStrictEqual([target, ready]);
+    expect(after({ lastTransitionTime: null })).toStrictEqual([target, ready]);
+    expect(after({})).toStrictEqual([target, ready]);
+  });
+});
+
+describe('options', () => {
+  const options = withOptionDefaults({ nodeRef: { kind: 'Node', name: 'n', uid: 'n' }, thresholds: [] });
+
+  test('are by default what a user of upstream expects', () => {
+    expect(options).toMatchObject({
+      maxPodGracePeriodSeconds: 0,
+      pressureTransitionMs: 5 * 60_000,
+      localStorageCapacityIsolation: true,
+      monitoringPeriodMs: 10_000,
+      statsTimeoutMs: 30_000,
+      reclaimTimeoutMs: 2 * 60_000,
+      podCleanupTimeoutMs: 30_000,
+    });
+    expect(() => checkOptions(options)).not.toThrow();
+    expect(() => checkOptions({ ...options, pressureTransitionMs: 0 })).not.toThrow();
+  });
+
+  test('that are no numbers are refused by name', () => {
+    const check = (): void => checkOptions({ ...options, maxPodGracePeriodSeconds: Number.NaN });
+    expect(check).toThrow('maxPodGracePeriodSeconds must be a number');
+  });
+});

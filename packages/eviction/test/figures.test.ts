@@ -1,0 +1,199 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import {
+  admitUnderPressure,
+  EvictionError,
+  evictionMessage,
+  type NodeSummary,
+  observe,
+  type PodStats,
+  parseThresholds,
+  type Signal,
+  storageViolation,
+} from '../src/index.ts';
+import { hasStorageLimit } from '../src/local-storage.ts';
+import { diskUsage, memoryUsage } from '../src/pod-usage.ts';
+import { asking, files, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
+
+const time = '2026-01-01T00:00:00Z';
+
+describe('what is believed of a node', () => {
+  const shown = (node: NodeSummary['node']): string[] =>
+    [...observe({ pods: [], node }).observations].map(([signal, of]) => `${signal} ${of.available} of ${of.capacity}`);
+
+  test('bytes are told in powers of two, all that is counted in powers of ten', () => {
+    const fs = { time, availableBytes: 2048, capacityBytes: 4096, inodesFree: 3000, inodes: 4000 };
+    expect(shown({ fs, rlimit: { time, maxpid: 4000, curproc: 1000 } })).toEqual([
+      'nodefs.available 2Ki of 4Ki',
+      'nodefs.inodesFree 3k of 4k',
+      'pid.available 3k of 4k',
+    ]);
+  });
+
+  test('a disk may be empty', () => {
+    expect(shown({ fs: { time, availableBytes: 4096, capacityBytes: 4096 } })).toEqual(['nodefs.available 4Ki of 4Ki']);
+  });
+
+  test('half of what is to be known of processes is neither a figure nor a fault', () => {
+    for (const rlimit of [
+      { time, maxpid: 5 },
+      { time, curproc: 5 },
+    ]) {
+      expect(observe({ pods: [], node: { rlimit } })).toEqual({ observations: new Map(), faults: [] });
+    }
+  });
+
+  test.each([null, 'yesterday'])('figures of the time %s are of no time', (of) => {
+    const { observations } = observe({ pods: [], node: { fs: { time: of, availableBytes: 1, capacityBytes: 2 } } });
+    expect(observations.get('nodefs.available')).toHaveProperty('atMs', undefined);
+  });
+});
+
+describe('what a pod takes of a disk', () => {
+  const volumes = [
+    { name: 'scratch', emptyDir: {} },
+    { name: 'settings', configMap: { name: 'x' } },
+    { name: 'claim', persistentVolumeClaim: { claimName: 'x' } },
+  ];
+  const pod = makePod('pod', { volumes });
+  const stats = podStats(pod, {
+    containers: [
+      { name: 'main', rootfs: files(1024, 1000), logs: files(8 * 1024, 8000) },
+      { name: 'side', rootfs: files(1024, 1000) },
+    ],
+    volume: [
+      { name: 'scratch', ...files(32 * 1024, 32_000) },
+      { name: 'settings', ...files(64 * 1024, 64_000) },
+      { name: 'claim', ...files(2 ** 20, 1e6) },
+      files(2 ** 20, 1e6),
+    ],
+  });
+
+  test.each([
+    [['images'] as const, '0', '0'],
+    [['rootfs'] as const, '2Ki', '2k'],
+    [['logs'] as const, '8Ki', '8k'],
+    [['volumes'] as const, '96Ki', '96k'],
+    [['images', 'rootfs', 'logs', 'volumes'] as const, '106Ki', '106k'],
+  ])('of its %s', (parts, inBytes, inInodes) => {
+    expect(String(diskUsage(pod, stats, parts, 'ephemeral-storage'))).toBe(inBytes);
+    expect(String(diskUsage(pod, stats, parts, 'inodes'))).toBe(inInodes);
+  });
+
+  test('is nothing where nothing is known', () => {
+    expect(String(diskUsage(pod, podStats(pod), ['rootfs', 'logs', 'volumes'], 'ephemeral-storage'))).toBe('0');
+    expect(String(memoryUsage({}))).toBe('0');
+    expect(String(memoryUsage({ memory: { time, workingSetBytes: 2048 } }))).toBe('2Ki');
+  });
+});
+
+describe('limits of local storage', () => {
+  const limited = makePod('pod', asking({}, { 'ephemeral-storage': '100' }));
+  const signalOf = (pod: Pod, stats: Partial<PodStats>): string | undefined =>
+    storageViolation(pod, podStats(pod, stats), ONE_DISK)?.signal;
+
+  test.each<[string, Partial<PodStats>, string | undefined]>([
+    ['a pod at its limit is not over it', { 'ephemeral-storage': files(100) }, undefined],
+    ['a pod above it is', { 'ephemeral-storage': files(101) }, 'ephemeralpodfs.limit'],
+    ['nor is one of which nothing is known', {}, undefined],
+    ['a container above its own', { containers: [{ name: 'main', logs: files(101) }] }, 'ephemeralcontainerfs.limit'],
+  ])('%s', (_title, stats, expected) => {
+    expect(signalOf(limited, stats)).toBe(expected);
+  });
+
+  test('only pods that have one are looked at', () => {
+    const two = (...limits: string[]): Pod =>
+      makePod('pod', {
+        containers: ['a', 'b'].map((name, at) => {
+          const limit = limits[at];
+          return {
+            ...{ name, image: 'x' },
+            ...(limit !== undefined && { resources: { limits: { 'ephemeral-storage': limit } } }),
+          };
+        }),
+      });
+    expect([hasStorageLimit(two('1')), hasStorageLimit(two('1', '2')), hasStorageLimit(two())]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    const sized = (emptyDir: object): Pod => makePod('pod', { volumes: [{ name: 'v', emptyDir }] });
+    expect([hasStorageLimit(sized({ sizeLimit: '1' })), hasStorageLimit(sized({}))]).toEqual([true, false]);
+  });
+});
+
+describe('what an evicted pod is told', () => {
+  const words = (signal: Signal, pod: Pod, stats: PodStats): string => {
+    const [threshold] = parseThresholds({ evictionHard: { [signal]: '1' } });
+    return threshold === undefined ? '' : evictionMessage(pod, stats, threshold, new Map()).message;
+  };
+  const pod = makePod('pod');
+  const low = (resource: string): string => `The node was low on resource: ${resource}. `;
+
+  test('nothing of figures that are not there', () => {
+    expect(words('memory.available', pod, podStats(pod))).toBe(low('memory'));
+    expect(words('memory.available', pod, usingMemory(pod, 5))).toContain('Container main was using 5');
+  });
+
+  test.each<[PodStats['containers'], string]>([
+    [[{ name: 'main', rootfs: files(2), logs: files(3) }], 'Container main was using 5, '],
+    [[{ name: 'main', rootfs: files(2) }], ''],
+    [[{ name: 'main', logs: files(3) }], ''],
+  ])('how much of a disk a container takes where both parts are known: %j', (containers = [], expected) => {
+    const message = words('nodefs.available', pod, podStats(pod, { containers }));
+    expect(message.startsWith(low('ephemeral-storage') + expected)).toBe(true);
+    expect(message.includes('Container')).toBe(expected !== '');
+    expect(words('nodefs.inodesFree', pod, podStats(pod, { containers }))).toBe(low('inodes'));
+  });
+
+  test('of the pod as a whole only where it asked for memory as a whole, and that is what is short', () => {
+    const cpu = makePod('pod', { resources: { requests: { cpu: '1' } } });
+    expect(words('memory.available', cpu, usingMemory(cpu, 80))).not.toContain('Pod pod');
+    const asks = makePod('pod', { resources: { requests: { memory: '1', 'ephemeral-storage': '1' } } });
+    expect(words('memory.available', asks, podStats(asks))).toBe(low('memory'));
+    expect(words('nodefs.available', asks, usingMemory(asks, 80))).toBe(low('ephemeral-storage'));
+  });
+});
+
+describe('settings of thresholds', () => {
+  const caught = (settings: Parameters<typeof parseThresholds>[0]): Error => {
+    try {
+      parseThresholds(settings);
+    } catch (err) {
+      if (EvictionError.is(err)) return err;
+    }
+    throw new Error('was not refused');
+  };
+
+  test('a wrong one is told with what there is, and with its cause only where it has one', () => {
+    const unknown = caught({ evictionHard: { memory: '1' } });
+    expect(unknown.message).toContain('there are memory.available, allocatableMemory.available, nodefs.available, ');
+    expect(unknown).not.toHaveProperty('cause');
+    expect(caught({ evictionHard: { 'memory.available': 'lots' } }).cause).toBeInstanceOf(Error);
+  });
+
+  test('what is to be reclaimed may be a small part, and is no endless one', () => {
+    const reclaim = (text: string) => ({ evictionMinimumReclaim: { 'memory.available': text } });
+    expect(() => parseThresholds(reclaim('0.5%'))).not.toThrow();
+    expect(caught(reclaim('1e999%')).message).toContain('"1e999%" is no percentage above 0%');
+  });
+});
+
+describe('the taint of memory pressure', () => {
+  const key = 'node.kubernetes.io/memory-pressure';
+  const admits = (operator: string, value?: string): boolean => {
+    const tolerations = [{ key, operator, ...(value !== undefined && { value }) }];
+    return admitUnderPressure(makePod('pod', { tolerations } as Partial<Pod['spec']>), ['MemoryPressure']).admit;
+  };
+
+  test.each([
+    ['', undefined, true],
+    ['Equal', undefined, true],
+    ['Equal', '', true],
+    ['Equal', 'x', false],
+    ['Exists', undefined, true],
+    ['Lt', undefined, false],
+  ])('is tolerated by the operator %j with the value %j: %j', (operator, value, expected) => {
+    expect(admits(operator, value)).toBe(expected);
+  });
+});
