@@ -14,7 +14,7 @@ import type { Dependencies } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
 import type { PodGroups } from './pod-groups.ts';
 import type { PodJournalPort } from './pod-journal.ts';
-import type { PodFailure, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
+import type { PodFailure, PodManagerPort, PodStatusFunction, PodSyncer, UpdateType } from './ports.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import type { RuntimeState } from './runtime-state.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
@@ -48,6 +48,7 @@ type Components = Pick<
   | 'probes'
   | 'userNamespaces'
 > & {
+  readonly podManager: Pick<PodManagerPort, 'getPodByUid'>;
   readonly allocation: AllocationPort;
   readonly journal: PodJournalPort;
   readonly runtimeState: RuntimeState;
@@ -66,6 +67,8 @@ export class KubeletPodSyncer implements PodSyncer {
   readonly #starts: StartMetrics;
   /** The pods whose sandbox came up in the sync that is under way: what that sync was given does not show it. */
   readonly #sandboxUp = new Set<string>();
+  /** What was known of the pods that are being ended when that began. */
+  readonly #beforeEnd = new Map<string, PodStatus>();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -84,7 +87,7 @@ export class KubeletPodSyncer implements PodSyncer {
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
     const { clock, status, recorder, runtime, runtimeState, pleg, groups, allocation } = this.#deps;
-    const pod = allocation.allocated(wanted);
+    const pod = allocation.allocated(this.#asShown(wanted));
     allocation.observe(pod, givenStatus);
     await groups.readLimits(pod, signal);
     const podStatus = this.#generate(pod, givenStatus, false);
@@ -138,6 +141,12 @@ export class KubeletPodSyncer implements PodSyncer {
     if (known !== undefined) status.setPodStatus(pod, withSandboxReady(pod, known));
   }
 
+  /** A worker has the pod as it was when its wish changed last: what the API shows of it may be another status by now. */
+  #asShown(wanted: Pod): Pod {
+    const status = this.#deps.podManager.getPodByUid(wanted.metadata.uid)?.status;
+    return status === undefined || status === wanted.status ? wanted : { ...wanted, status };
+  }
+
   /** What it was granted is on disk before anything is done with it. */
   async #saveGrant(pod: Pod): Promise<void> {
     try {
@@ -182,6 +191,7 @@ export class KubeletPodSyncer implements PodSyncer {
     const pod = allocation.allocated(wanted);
     const { uid, name, namespace } = pod.metadata;
     const before = this.#generate(pod, runtimeStatus, false);
+    if (!this.#beforeEnd.has(uid)) this.#beforeEnd.set(uid, before);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
 
     probes?.stopLivenessAndStartup(uid);
@@ -224,7 +234,8 @@ export class KubeletPodSyncer implements PodSyncer {
     }
     await groups.destroy(pod.metadata.uid, signal);
     await userNamespaces?.release(pod.metadata.uid);
-    status.terminatePod(pod);
+    status.terminatePod(pod, this.#beforeEnd.get(pod.metadata.uid));
+    this.#beforeEnd.delete(pod.metadata.uid);
   }
 
   /** The pod's status as it stands, from the runtime's side and from what the kubelet decided. */

@@ -200,7 +200,7 @@ export interface StatusPort {
   /** The same; before it was set for the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). */
   knownStatus(pod: Pod): PodStatus | undefined;
   setPodStatus(pod: Pod, status: PodStatus): void;
-  terminatePod(pod: Pod): void;
+  terminatePod(pod: Pod, before?: PodStatus): void;
   /** A probe says that this container (the runtime's id) is ready, or is not: the status and its conditions say so at once. */
   setContainerReadiness(uid: string, containerId: string, ready: boolean): void;
   /** As {@link setContainerReadiness}, for whether it has started. */

@@ -59,6 +59,7 @@ function setUp({ withCgroups = false } = {}) {
     mount: async (_of: Pod): Promise<void> => {},
     onSync: (_given: RuntimePodStatus): void => {},
     volumesLeft: false,
+    shown: undefined as Pod | undefined,
     synced: [] as string[],
     kills: [] as { pod: Pod | undefined; running: RuntimePod; grace: number | undefined }[],
   };
@@ -67,6 +68,7 @@ function setUp({ withCgroups = false } = {}) {
   const cgroups = new PlainCgroups(calls);
   const parts: Omit<ConstructorParameters<typeof KubeletPodSyncer>[0], 'groups'> = {
     allocation: noAllocation,
+    podManager: { getPodByUid: () => behaviour.shown },
     journal: noJournal,
     syncAgain: () => {},
     probes,
@@ -120,6 +122,21 @@ function setUp({ withCgroups = false } = {}) {
 const signal = new AbortController().signal;
 
 describe('syncPod', () => {
+  test('works with the status that the API shows by now, and with the wish that it was given', async () => {
+    const { parts, groups, pod, behaviour } = setUp();
+    const given: Pod[] = [];
+    const generatePodStatus: GeneratePodStatus = (of) => {
+      given.push(of);
+      return { phase: 'Running' };
+    };
+    const syncer = new KubeletPodSyncer({ ...parts, groups, generatePodStatus });
+    await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+    behaviour.shown = { ...pod, spec: { containers: [] }, status: { phase: 'Running' } };
+    await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal);
+    expect(given.map(({ status }) => status?.phase)).toEqual([undefined, 'Running']);
+    expect(given.map(({ spec }) => spec)).toEqual([pod.spec, pod.spec]);
+  });
+
   test('directories, then volumes, then the runtime; and what was done is looked at', async () => {
     const { syncer, pod, calls, behaviour } = setUp();
     behaviour.sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });

@@ -102,10 +102,13 @@ export class StatusManager {
     this.#setContainer(uid, containerId, { started });
   }
 
-  /** Marks the pod as finished: all of it is gone, and what was not seen to end has failed. */
-  terminatePod(pod: Pod): void {
+  /**
+   * Marks the pod as finished: all of it is gone, and what was not seen to end has failed.
+   * @param before its status before its containers were ended; what stands where absent
+   */
+  terminatePod(pod: Pod, before?: PodStatus): void {
     const status = this.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
-    this.#update(pod, terminatedStatus(pod, status), true);
+    this.#update(pod, terminatedStatus(pod, status, before), true);
   }
 
   /** Forgets pods that no source has any more. */

@@ -125,8 +125,10 @@ function illegalIn(
 /**
  * The last status of a pod that is gone: whatever was not seen to end counts as failed, and so does a pod of the API
  * that has no terminal phase yet (`TerminatePod`).
+ * @param before what was told of it before its containers were ended: an init container that ends well for being told to has not made
+ *   its pod ready for the others. What is told now where absent
  */
-export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
+export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus = status): PodStatus {
   const main = status.containerStatuses ?? [];
   const init = status.initContainerStatuses ?? [];
   // Init containers after the last one that shows any sign of having run never ran; the first one is taken to have.
@@ -134,7 +136,7 @@ export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   return {
     ...status,
     ...(status.containerStatuses && {
-      containerStatuses: hasInitialized(pod, main, init) ? main.map(withTermination) : main,
+      containerStatuses: hasInitialized(pod, before) ? main.map(withTermination) : main,
     }),
     ...(status.initContainerStatuses && {
       initContainerStatuses: init.map((container, index) => (index <= ran ? withTermination(container) : container)),
@@ -144,7 +146,10 @@ export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
 }
 
 /** Whether the main containers were to be started: then one that never was counts as failed. */
-function hasInitialized(pod: Pod, main: readonly ContainerStatus[], init: readonly ContainerStatus[]): boolean {
+function hasInitialized(
+  pod: Pod,
+  { containerStatuses: main = [], initContainerStatuses: init = [] }: PodStatus,
+): boolean {
   const last = pod.spec.initContainers?.at(-1);
   if (last === undefined || main.some(showsThatItRan)) return true;
   const { state, lastState, started } = init.find(({ name }) => name === last.name) ?? {};

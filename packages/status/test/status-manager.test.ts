@@ -142,6 +142,18 @@ describe('terminatePod', () => {
     expect(main?.state?.terminated?.reason).toBe(counts ? 'ContainerStatusUnknown' : undefined);
   });
 
+  test('an init container that ends well for being told to has not made its pod ready for the others', () => {
+    const { manager } = setUp();
+    const pod = makePod({ initContainers: [{ name: 'i' }] });
+    const containerStatuses = [apiStatus('main', 'waiting')];
+    const before = { phase: 'Pending', containerStatuses, initContainerStatuses: [apiStatus('i', 'running')] };
+    manager.setPodStatus(pod, { ...before, initContainerStatuses: [apiStatus('i', 0)] });
+    manager.terminatePod(pod, before);
+    const { containerStatuses: [main] = [], initContainerStatuses: [init] = [] } = manager.getPodStatus('u1') ?? {};
+    expect(main?.state?.waiting).toBeDefined();
+    expect(init?.state?.terminated?.exitCode).toBe(0);
+  });
+
   test('a static pod keeps its phase', () => {
     const { manager } = setUp();
     manager.setPodStatus(makeStaticPod(), { phase: 'Running' });

@@ -98,7 +98,7 @@ async function runBatch(
   await create(batch.filter(({ isLate = false }) => isLate));
   for (const one of batch.filter(({ later }) => later !== undefined)) {
     for (const side of sides) {
-      await until(`${one.name} has begun`, () => side.hasBegun(one), signal);
+      await until(`${one.name} has begun`, () => side.begun(one), signal);
       await side.change(one);
     }
   }

@@ -43,6 +43,8 @@ export function normaliseText(text: string, names: OwnNames): string {
       .replaceAll(/10\.2[23]\d\.\d+\.\d+/g, '<ip>')
       .replaceAll(/kube-api-access-[a-z0-9]{5}/g, 'kube-api-access')
       .replaceAll(/\/proc\/\d+/g, '/proc/<pid>')
+      // Of a name that has the side's in it.
+      .replaceAll(/\d+ characters requested/g, '<count> characters requested')
       .replaceAll(/back-off \w+ restarting/g, 'back-off <delay> restarting')
       .replace(/\/[0-9a-f]{8}$/, '/<hash>')
   );

@@ -62,3 +62,18 @@ export function plain(value: unknown): Json {
 export function byName(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
   return new Map(pods.map((pod) => [pod.metadata.name, pod]));
 }
+
+const NOT_YET = /^(ContainerCreating|PodInitializing)$/;
+
+/** Whether each container of a pod runs, has ended, or waits for what it cannot have; or an init container does, that the others wait for. */
+export function hasBegun({ spec, status = {} }: Pod): boolean {
+  const isOnItsWay = ({ state }: ContainerStatus): boolean =>
+    state?.waiting != null && NOT_YET.test(state.waiting.reason ?? 'ContainerCreating');
+  const { containerStatuses: main = [], initContainerStatuses: init = [] } = status;
+  if (main.length > 0 && !main.some(isOnItsWay)) return true;
+  return init.some((container) => {
+    if (container.state?.waiting != null) return !isOnItsWay(container);
+    const stays = spec.initContainers?.find(({ name }) => name === container.name)?.restartPolicy === 'Always';
+    return container.state?.running != null && !stays;
+  });
+}

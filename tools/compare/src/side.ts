@@ -9,7 +9,7 @@ import { type Case, EXTENDED } from './cases/index.ts';
 import { DEVICE_RESOURCES, DevicePlugins } from './device-plugins.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
-import { plain, type TellingEvent } from './observed.ts';
+import { hasBegun, plain, type TellingEvent } from './observed.ts';
 
 /** What a side is made of. */
 export interface SideOptions {
@@ -88,11 +88,9 @@ export class Side {
     await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
   }
 
-  /** Whether each container of a pod runs, has ended, or waits for what it cannot have. */
-  async hasBegun({ name }: Case): Promise<boolean> {
-    const { status } = await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`);
-    const states = status?.containerStatuses?.map(({ state }) => state) ?? [];
-    return states.length > 0 && !states.some((state) => state?.waiting?.reason === 'ContainerCreating');
+  /** Whether a pod is in the state that its case is about, as far as it can be told. */
+  async begun({ name }: Case): Promise<boolean> {
+    return hasBegun(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
   }
 
   /** Does to a pod what its case says. */

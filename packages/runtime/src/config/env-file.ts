@@ -55,5 +55,6 @@ function quotedValue(
 }
 
 function invalid(index: number, what: string, where = 'at'): PodRuntimeError {
-  return new PodRuntimeError('InvalidSpec', `invalid environment variable format ${where} line ${index + 1}: ${what}`);
+  const fault = `invalid environment variable format ${where} line ${index + 1}: ${what}`;
+  return new PodRuntimeError('InvalidSpec', `couldn't parse env file: ${fault}`);
 }

@@ -69,7 +69,7 @@ export const environment: readonly Case[] = [
     spec: {
       volumes: [{ name: 'v', emptyDir: {} }],
       initContainers: [
-        shell("printf 'A=from a file\\nB=other\\n' >/v/env", {
+        shell('echo "A=\'from a file\'" >/v/env', {
           name: 'i1',
           volumeMounts: [{ name: 'v', mountPath: '/v' }],
         }),

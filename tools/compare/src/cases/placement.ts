@@ -1,4 +1,4 @@
-import { type Case, EXTENDED, one, runs } from './case.ts';
+import { type Case, EXTENDED, one, runs, shell } from './case.ts';
 
 const requests = (of: Readonly<Record<string, string>>) => ({ resources: { requests: of } });
 /** Of an extended resource the limit is the request. */
@@ -56,7 +56,10 @@ export const placement: readonly Case[] = [
   // Nobody knows of it on the node: it is for others to count.
   one('of-what-nobody-has', { resources: { limits: { 'example.com/none': '1' } } }),
   // Both are there when the critical one comes: the one whose priority is lower goes.
-  one('preempted', extended(EXTENDED.scarce, 2)),
+  {
+    name: 'preempted',
+    spec: { containers: [shell('trap "exit 1" TERM; sleep infinity & wait', extended(EXTENDED.scarce, 2))] },
+  },
   { ...one('critical', extended(EXTENDED.scarce, 1), critical), isLate: true },
   one('critical-too-much', extended(EXTENDED.rare, 2), critical),
   { ...one('host-port', { ports: [{ containerPort: 80, hostPort: 18_080 }] }) },

@@ -34,7 +34,6 @@ export const resizes: readonly Case[] = [
   },
   { ...one('resize-restarts', { ...resources(small), resizePolicy: restarts }), ...to({ requests: { cpu: '70m' } }) },
   { ...one('resize-waits', resources(small)), ...to({ requests: { cpu: '1950m' } }) },
-  { ...one('resize-infeasible', resources(small)), ...to({ requests: { cpu: '1000' } }) },
   {
     ...one('resize-both', resources(small, { cpu: '100m', memory: '32Mi' })),
     ...to({ requests: { cpu: '60m', memory: '20Mi' }, limits: { cpu: '90m', memory: '40Mi' } }),

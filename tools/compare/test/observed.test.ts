@@ -1,0 +1,41 @@
+import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
+import { expect, test } from 'vitest';
+import { hasBegun } from '../src/observed.ts';
+
+const RUNS = { running: { startedAt: '2026-01-01T00:00:00Z' } };
+const waits = (reason: string) => ({ waiting: { reason } });
+const INIT = waits('PodInitializing');
+
+const container = (name: string, state: ContainerStatus['state']): ContainerStatus => ({
+  ...{ name, image: '', imageID: '', ready: false, restartCount: 0 },
+  ...(state && { state }),
+});
+
+function pod(main: ContainerStatus['state'][], init: ContainerStatus['state'][] = [], restartPolicy?: string): Pod {
+  const image = 'busybox';
+  const initContainers = init.map((_, index) => ({
+    name: `i${index}`,
+    image,
+    ...(restartPolicy && { restartPolicy }),
+  }));
+  return {
+    metadata: { name: 'web', namespace: 'side', uid: 'u' },
+    spec: { initContainers, containers: main.map((_, index) => ({ name: `c${index}`, image })) },
+    status: {
+      containerStatuses: main.map((state, index) => container(`c${index}`, state)),
+      initContainerStatuses: init.map((state, index) => container(`i${index}`, state)),
+    },
+  };
+}
+
+test.each<[what: string, of: Pod, begun: boolean]>([
+  ['of which nothing is known', pod([]), false],
+  ['that runs', pod([RUNS]), true],
+  ['of which one container is being made', pod([RUNS, waits('ContainerCreating')]), false],
+  ['that has no image', pod([waits('ErrImagePull')]), true],
+  ['whose init container runs', pod([INIT], [RUNS]), true],
+  ['whose init container crashes', pod([INIT], [waits('CrashLoopBackOff')]), true],
+  ['whose init container is to run', pod([INIT], [INIT]), false],
+  ['whose sidecar runs, and nothing else yet', pod([INIT], [RUNS], 'Always'), false],
+  ['whose sidecar has no image', pod([INIT], [waits('ErrImagePull')], 'Always'), true],
+])('a pod %s', (_what, of, begun) => expect(hasBegun(of)).toBe(begun));
