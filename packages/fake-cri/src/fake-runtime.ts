@@ -14,7 +14,7 @@ import { IpPool } from './core/ip-pool.ts';
 import { toContainerStatus, toPodSandboxStatus } from './core/messages.ts';
 import type { RpcName } from './core/rpcs.ts';
 import { runtimeRpcs } from './core/runtime-rpcs.ts';
-import { RuntimeStreams } from './core/runtime-streams.ts';
+import { type RuntimeStreams, runtimeStreams } from './core/runtime-streams.ts';
 import { SANDBOX_IMAGE, sandboxRpcs, sandboxStopped } from './core/sandbox-rpcs.ts';
 import {
   containerState,
@@ -156,7 +156,7 @@ export class FakeRuntime extends DispatchedService {
       },
       emit: (type, containerId, sandboxId) => this.#emit(type, containerId, sandboxId),
     };
-    this.streams = new RuntimeStreams(this.#state);
+    this.streams = runtimeStreams(this.#state);
     const handlers = {
       ...runtimeRpcs(this.#state, this.#events),
       ...sandboxRpcs(this.#state),

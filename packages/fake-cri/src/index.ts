@@ -2,6 +2,7 @@ export {
   BEHAVIOUR_ANNOTATION,
   type Behaviour,
   type ExecResult,
+  type PortBehaviour,
   parseBehaviour,
   type Script,
   type ScriptedContainer,
@@ -23,4 +24,5 @@ export type { EventFault, EventFaultRule, FaultLimits, Nonsense, RpcFault, RpcFa
 export type { FaultInjector, FaultSource, InjectedFault } from './faults/injector.ts';
 export { type FaultRates, seededFaults } from './faults/seeded.ts';
 export type { ContainerFiles, FakeCriFileSystem, FileMount, FilesOfContainer } from './process/container-files.ts';
-export type { OutputStream, ProcessContext, ProcessSurroundings, Program } from './process/process.ts';
+export type { Pipe } from './process/pipe.ts';
+export type { OutputStream, PortService, ProcessContext, ProcessSurroundings, Program } from './process/process.ts';

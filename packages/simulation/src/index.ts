@@ -1,4 +1,5 @@
 export type { ApiFacts } from './facts/api-facts.ts';
+export type { DeviceFacts, HeldDevices } from './facts/device-facts.ts';
 export type { Facts } from './facts/facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
@@ -37,6 +38,7 @@ export type {
 export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
 export type { ApiRequest, ClusterApi, ShownPod } from './world/cluster-api.ts';
+export type { DevicePlugins } from './world/device-plugins.ts';
 export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
 export type { MemoryCgroups } from './world/memory-cgroups.ts';
 export type { MemoryMounter } from './world/memory-mounter.ts';
