@@ -100,7 +100,7 @@ function projectedProjection(sources: ProjectionSources): Projection {
       }
       const [first] = failures;
       if (first === undefined) return files;
-      throw new VolumeError(first.code, failures.map(({ message }) => message).join('; '), first);
+      throw new VolumeError(first.code, aggregateText(failures.map(({ message }) => message)), first);
     },
   };
 }
@@ -180,4 +180,10 @@ function ownedPayload(pod: Pod, path: string, defaultMode: number, text: string)
   const ownerUid = podUser(pod);
   const mode = tokenMode(defaultMode, ownerUid, pod.spec.securityContext?.fsGroup);
   return new Map([[path, { data: Buffer.from(text), mode, ...(ownerUid !== undefined && { ownerUid }) }]]);
+}
+
+/** Several errors as one, in Go's words (`Aggregate` of `k8s.io/apimachinery/pkg/util/errors`). */
+function aggregateText(messages: readonly string[]): string {
+  const different = [...new Set(messages)];
+  return different.length === 1 ? different.join() : `[${different.join(', ')}]`;
 }

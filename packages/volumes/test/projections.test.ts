@@ -165,7 +165,7 @@ describe('volumes that the kubelet fills', () => {
     objects.secrets.clear();
     objects.configMaps.clear();
     const error = await errorOf(fixture.manager.waitForAttachAndMount(podOf([access]), fixture.signal));
-    expect(error.message).toContain('configmap "cm" not found; secret "s" not found');
+    expect(error.message).toContain('[configmap "cm" not found, secret "s" not found]');
     expect(error.message).not.toContain('token-1');
   });
 

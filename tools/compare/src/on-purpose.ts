@@ -26,6 +26,10 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream removes the dead containers of a deleted pod at once; here they go with the next collection, within a minute',
   },
   {
+    pattern: /^deleted-while-crashing: (events|status\.containerStatuses\.0\.restarts)/,
+    why: 'where in its crashing it is deleted is chance: while it waits to begin again there is nothing to kill',
+  },
+  {
     pattern: /^node: status\.nodeInfo\.kubeletVersion$/,
     why: 'the version names this project after the release that it follows',
   },

@@ -35,10 +35,11 @@ export function one(name: string, container: Partial<Container> = {}, spec: Part
   return { name, spec: { containers: [runs(container)], ...spec } };
 }
 
-/** A file that serves on port 8080, and then waits until it is told to end: `hi` at `/`, and what its files below `/cgi-bin` answer. */
+/** A script that serves on port 8080, and then waits until it is told to end: `hi` at `/`, and what its files below `/cgi-bin` answer. */
 export const SERVE: string = `${[
   'mkdir -p /www/dir /www/cgi-bin',
   'echo hi >/www/index.html',
+  'httpd -p 8080 -h /www',
   'yes | head -c 20000 >/www/large',
   ...Object.entries({
     slow: 'sleep 5',
@@ -47,7 +48,6 @@ export const SERVE: string = `${[
     agent: 'test "$HTTP_USER_AGENT" = compared || echo "Status: 403 No"; echo; echo "$HTTP_USER_AGENT"',
   }).map(([name, script]) => `printf '%s\\n' '#!/bin/sh' '${script}' >/www/cgi-bin/${name}`),
   'chmod 755 /www/cgi-bin/*',
-  'httpd -p 8080 -h /www',
 ].join('; ')}; trap "exit 0" TERM; sleep infinity & wait`;
 
 /** An image that no registry has, of a host that no resolver knows. */
