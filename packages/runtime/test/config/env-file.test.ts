@@ -39,7 +39,9 @@ describe('variableOfFile', () => {
     ["\nA='x\ny\n", 'starting at line 2: unclosed single quote'],
     ["A='", 'starting at line 1: unclosed single quote'],
   ])('refuses %j', (text, message) => {
-    expect(() => variableOfFile(text, 'K')).toThrow(`couldn't parse env file: invalid environment variable format ${message}`);
+    expect(() => variableOfFile(text, 'K')).toThrow(
+      `couldn't parse env file: invalid environment variable format ${message}`,
+    );
   });
 
   it('gives back what stands between quotes, whatever it is', () => {
