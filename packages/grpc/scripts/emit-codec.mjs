@@ -70,7 +70,7 @@ function decodeCases(field) {
   if (!field.repeated) return [`case ${tag}:`, `  ${value} = ${read};`, '  break;'];
   const single = [`case ${tag}:`, `  ${value}.push(${read});`, '  break;'];
   if (!isPacked(field)) return single;
-  const packed = `  for (const end = r.endOfNext(); r.pos < end; ) ${value}.push(${read});`;
+  const packed = `  readPacked(r, () => ${value}.push(${read}));`;
   return [...single, `case ${tagOf(field, LENGTH_DELIMITED)}:`, packed, '  break;'];
 }
 

@@ -216,6 +216,13 @@ export function readMessage<M>(r: Reader, decode: (reader: Reader, end: number, 
   return message;
 }
 
+/** Numbers of a list that share one tag. */
+export function readPacked(r: Reader, readOne: () => unknown): void {
+  const end = r.endOfNext();
+  while (r.pos < end) readOne();
+  checkEnd(r, end);
+}
+
 export function readMapEntry(r: Reader, map: Record<string, string>): void {
   const end = r.endOfNext();
   let key = '';
@@ -270,5 +277,5 @@ export function list<T>(values: readonly T[] | Absent, field: string): readonly 
 }
 
 function checkEnd(r: Reader, end: number): void {
-  if (r.pos !== end) throw new RangeError(`a field ends at ${r.pos}, after its message's end at ${end}`);
+  if (r.pos !== end) throw new RangeError(`a field ends at ${r.pos}, after the end at ${end} of what it is part of`);
 }
