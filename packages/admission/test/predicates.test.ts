@@ -226,6 +226,10 @@ describe('ports of the host', () => {
     expect(admit(pod, [other])).toBe(expected);
   });
 
+  test('of many others one is enough', () => {
+    expect(admit(withPort(80), [withPort(79), withPort(80)])).toBe(refused);
+  });
+
   test('a sidecar holds its port, an init container does not', () => {
     const ports = [{ containerPort: 80, hostPort: 80 }];
     const init = { name: 'init', image: 'busybox', ports };

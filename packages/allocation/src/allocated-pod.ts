@@ -59,8 +59,8 @@ export function asksForMore(pod: Pod, granted: Pod): boolean {
 
 /** Whether a pod holds less CPU or memory than it did, by what its status tells: a resize was carried out. Both as granted. */
 export function holdsLess(before: Pod, pod: Pod): boolean {
-  const [held, holds] = [before, pod].map((one) => podRequests(one, { useStatusResources: true }));
-  return held !== undefined && holds !== undefined && isMore(held, holds);
+  const held = (of: Pod): ResourceList => podRequests(of, { useStatusResources: true });
+  return isMore(held(before), held(pod));
 }
 
 function isMore(one: ResourceList, other: ResourceList): boolean {

@@ -48,7 +48,7 @@ export function withInProgress(
   const old = before.inProgress;
   const says = news.reason || news.message ? news : { ...news, reason: old?.reason, message: old?.message };
   const observedGeneration = old === undefined ? news.observedGeneration : old.observedGeneration;
-  const inProgress = condition('PodResizeInProgress', old, compact({ ...says, observedGeneration }), now);
+  const inProgress = condition('PodResizeInProgress', old, { ...says, observedGeneration }, now);
   const told = old === undefined || old.reason !== inProgress.reason || old.message !== inProgress.message;
   return { conditions: { ...before, inProgress }, told };
 }
@@ -73,7 +73,12 @@ export function conditionList({ pending, inProgress }: ResizeConditions): readon
   return [...(pending ? [pending] : []), ...(inProgress ? [inProgress] : [])];
 }
 
-function condition(type: string, old: PodCondition | undefined, news: ConditionNews, now: string): PodCondition {
+function condition(
+  type: string,
+  old: PodCondition | undefined,
+  news: { readonly [K in keyof ConditionNews]: ConditionNews[K] | undefined },
+  now: string,
+): PodCondition {
   const { reason = '', message = '', observedGeneration } = news;
   const same =
     old !== undefined &&
@@ -91,8 +96,4 @@ function condition(type: string, old: PodCondition | undefined, news: ConditionN
     ...(message && { message }),
     ...(observedGeneration !== undefined && { observedGeneration }),
   };
-}
-
-function compact(news: { readonly [K in keyof ConditionNews]: ConditionNews[K] | undefined }): ConditionNews {
-  return Object.fromEntries(Object.entries(news).filter(([, value]) => value !== undefined));
 }

@@ -1,10 +1,12 @@
-import type { Pod, PodCondition, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { Pod, PodCondition, ResourceRequirements, RuntimePodStatus } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   asksForMore,
   compareResizes,
   isResizeInProgress,
+  type PodResources,
+  type ResizeFeatures,
   resizeOperations,
   resizeRefusal,
   resourcesOf,
@@ -13,6 +15,7 @@ import {
 } from '../src/index.ts';
 import { conditionList, conditionsOf, withInProgress, withPending } from '../src/resize-conditions.ts';
 import { resizeMessage } from '../src/resize-message.ts';
+import { podLevelChanges } from '../src/resize-operations.ts';
 import { asking, exactly, makePod } from './pods.ts';
 
 describe('what was granted', () => {
@@ -43,6 +46,36 @@ describe('what was granted', () => {
     const asks: Pod = { ...pod, spec: { ...pod.spec, resources: exactly('3', '3Gi') } };
     expect(withResources(asks, resourcesOf(pod)).spec.resources).toEqual(exactly('2', '2Gi'));
     expect(withResources(asks, resourcesOf(pod), { podLevel: false })).toBe(asks);
+  });
+
+  test('takes the place of what one container of several asks for, an init container too', () => {
+    const init = [
+      { name: 'first', image: 'i', resources: exactly('1', '1Gi') },
+      { name: 'second', image: 'i', resources: exactly('1', '1Gi') },
+    ];
+    const containers = init.map((one) => ({ ...one, name: `main-${one.name}` }));
+    const pod = makePod('a', {}, { containers, initContainers: init });
+    const larger = <C extends { readonly name: string }>(of: readonly C[], name: string): C[] =>
+      of.map((one) => (one.name === name ? { ...one, resources: exactly('2', '2Gi') } : one));
+    const asks: Pod = { ...pod, spec: { ...pod.spec, containers: larger(pod.spec.containers, 'main-second') } };
+    expect(withResources(asks, resourcesOf(pod)).spec).toEqual(pod.spec);
+    const initAsks: Pod = {
+      ...pod,
+      spec: { ...pod.spec, initContainers: larger(pod.spec.initContainers ?? [], 'second') },
+    };
+    expect(withResources(initAsks, resourcesOf(pod)).spec).toEqual(pod.spec);
+  });
+
+  test('is nothing for the pod as a whole where that had nothing', () => {
+    const pod = makePod('a', exactly('1', '1Gi'));
+    const asks: Pod = { ...pod, spec: { ...pod.spec, resources: exactly('2', '2Gi') } };
+    expect(withResources(asks, resourcesOf(pod)).spec).not.toHaveProperty('resources');
+  });
+
+  test('is nobody’s by a name that every object inherits', () => {
+    const container = { name: 'constructor', image: 'i', resources: exactly('1', '1Gi') };
+    const pod = makePod('a', {}, { containers: [container] });
+    expect(withResources(pod, { containers: {} })).toBe(pod);
   });
 
   test('asking for more of CPU or memory is asking for more', () => {
@@ -82,6 +115,19 @@ describe('who is tried first', () => {
     expect(compareResizes(second, first)).toBeGreaterThan(0);
   });
 
+  test.each([
+    [1, undefined],
+    [undefined, -1],
+  ])('no priority is 0: %s comes before %s', (higher, lower) => {
+    const of = (priority: number | undefined): WaitingResize => {
+      const { priority: _, ...spec } = makePod('p', exactly('1', '1Gi')).spec;
+      const pod = { ...makePod('p'), spec: { ...spec, ...(priority !== undefined && { priority }) } };
+      return waiting('p', { pod });
+    };
+    expect(compareResizes(of(higher), of(lower))).toBeLessThan(0);
+    expect(compareResizes(of(lower), of(higher))).toBeGreaterThan(0);
+  });
+
   test('is an order', () => {
     const one = fc
       .record({
@@ -103,6 +149,8 @@ describe('who is tried first', () => {
     );
   });
 });
+
+const critical = (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, priority: 2_000_000_000 } });
 
 describe('what this node cannot give, however much room there is', () => {
   const pod = makePod('a', exactly('1', '1Gi'));
@@ -132,6 +180,64 @@ describe('what this node cannot give, however much room there is', () => {
     ],
   ])('%s', (_what, asks, granted, node, message) => {
     expect(resizeRefusal(asks, granted, node)?.message).toBe(message);
+  });
+
+  const SWAP = 'In-place resize of containers with swap is not supported.';
+  const ofTwo = (...resources: readonly ResourceRequirements[]): Pod =>
+    makePod('a', {}, { containers: resources.map((one, at) => ({ name: `c${at}`, image: 'i', resources: one })) });
+  const free = { requests: { memory: '1Gi' } };
+  const freer = { requests: { memory: '2Gi' } };
+  const fixed = { requests: { memory: '1Gi' }, limits: { memory: '1Gi' } };
+  const larger = { requests: { memory: '2Gi' }, limits: { memory: '2Gi' } };
+  const noMore = { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } };
+
+  test.each<[string, Pod, Pod, string | undefined]>([
+    ['memory that is requested without a limit', ofTwo(freer), ofTwo(free), SWAP],
+    ['memory of one container of two', ofTwo(free, freer), ofTwo(free, free), SWAP],
+    ['memory where none was requested', ofTwo(free, noMore), ofTwo({ requests: { cpu: '1' } }, noMore), SWAP],
+    ['memory that may no longer be swapped', ofTwo(larger, free), ofTwo(noMore, free), SWAP],
+    ['memory that may be swapped from now on', ofTwo(noMore, free), ofTwo({ ...larger }, free), SWAP],
+    ['memory that may not be swapped, beside some that may', ofTwo(larger, free), ofTwo(fixed, free), undefined],
+    ['a limit alone', ofTwo(noMore), ofTwo(free), undefined],
+    ['CPU alone', ofTwo({ requests: { memory: '1Gi', cpu: '2' } }), ofTwo(free), undefined],
+    ['a container that was not there', ofTwo(free, free), ofTwo(free), undefined],
+    ['a critical pod, which has no swap', critical(ofTwo(freer)), critical(ofTwo(free)), undefined],
+    ['a Guaranteed pod, which has none', ofTwo(exactly('1', '2Gi')), ofTwo(exactly('1', '1Gi')), undefined],
+  ])('while containers may swap: %s', (_what, asks, granted, message) => {
+    expect(resizeRefusal(asks, granted, { limitedSwap: true })?.message).toBe(message);
+  });
+
+  const withInit = (main: string, init: string, more: { readonly restartPolicy?: string } = {}): Pod =>
+    makePod(
+      'a',
+      {},
+      {
+        containers: ['first', 'last'].map((name) => ({
+          name,
+          image: 'i',
+          resources: exactly(name === 'last' ? main : '1', '1Gi'),
+        })),
+        initContainers: [{ name: 'init', image: 'i', resources: exactly(init, '1Gi'), ...more }],
+      },
+    );
+  const sidecar = { restartPolicy: 'Always' };
+
+  test.each<[string, Pod, Pod, boolean, string | undefined]>([
+    ['one container of two', withInit('2', '1'), withInit('1', '1'), false, CPUS],
+    ['an init container', withInit('1', '2'), withInit('1', '1'), true, CPUS],
+    ['an init container, which is never resized', withInit('1', '2'), withInit('1', '1'), false, undefined],
+    ['a sidecar', withInit('1', '2', sidecar), withInit('1', '1', sidecar), false, CPUS],
+  ])('exclusive CPUs: of %s', (_what, asks, granted, initContainers, message) => {
+    expect(resizeRefusal(asks, granted, { staticCpus: true, initContainers })?.message).toBe(message);
+  });
+
+  test('is counted by upstream’s labels', () => {
+    expect(resizeRefusal(swapMore, swapping, { limitedSwap: true })?.detail).toBe('swap_limitation');
+    expect(resizeRefusal(wholeMore, whole, { podLevel: false })?.detail).toBe('plr_feature_gate_off');
+    expect(resizeRefusal(cpu, pod, { staticCpus: true })?.detail).toBe('guaranteed_pod_cpu_manager_static_policy');
+    expect(resizeRefusal(memory, pod, { staticMemory: true })?.detail).toBe(
+      'guaranteed_pod_memory_manager_static_policy',
+    );
   });
 
   test('swap does not hinder a container that begins anew for its memory', () => {
@@ -181,6 +287,37 @@ describe('conditions', () => {
     expect(again.conditions.inProgress).toBe(failed.conditions.inProgress);
   });
 
+  test('what says nothing has no reason and no message, and is not said anew', () => {
+    const began = withInProgress({}, { observedGeneration: 2 }, NOON);
+    expect(began.conditions.inProgress).toStrictEqual({
+      type: 'PodResizeInProgress',
+      status: 'True',
+      lastProbeTime: NOON,
+      lastTransitionTime: NOON,
+      observedGeneration: 2,
+    });
+    const again = withInProgress(began.conditions, { observedGeneration: 2 }, LATER);
+    expect(again.conditions.inProgress).toBe(began.conditions.inProgress);
+  });
+
+  test('its transition is where its reason changes, and now where nobody knows of one', () => {
+    const began = withInProgress({}, { observedGeneration: 2 }, NOON);
+    const says = withInProgress(began.conditions, { message: 'soon' }, LATER).conditions.inProgress;
+    expect(says).toMatchObject({ message: 'soon', lastTransitionTime: NOON, lastProbeTime: LATER });
+    const shown = { pending: { type: 'PodResizePending', status: 'True', reason: 'Deferred' } } as const;
+    const { pending } = withPending(shown, { reason: 'Deferred', message: 'full' }, LATER).conditions;
+    expect(pending?.lastTransitionTime).toBe(LATER);
+  });
+
+  test('of an error only the message may be new; then the reason is what comes with it', () => {
+    const failed = withInProgress({}, { reason: 'Error', message: 'no' }, NOON);
+    const next = withInProgress(failed.conditions, { reason: 'Error' }, LATER).conditions.inProgress;
+    expect(next).not.toHaveProperty('message');
+    const other = withInProgress(failed.conditions, { message: 'why' }, LATER).conditions.inProgress;
+    expect(other).toMatchObject({ message: 'why' });
+    expect(other).not.toHaveProperty('reason');
+  });
+
   test('what the API shows is taken over', () => {
     const shown = (type: string): PodCondition => ({ type, status: 'True' });
     const all = ['Ready', 'PodResizeInProgress', 'PodResizePending'].map(shown);
@@ -206,6 +343,29 @@ test('what an update asks for is counted, resource by resource', () => {
   ).toEqual([]);
 });
 
+test('what an update asks for is not counted of containers that cannot be resized, or are gone', () => {
+  const init = (cpu: string): Pod =>
+    makePod('a', {}, { initContainers: [{ name: 'i', image: 'i', resources: { requests: { cpu } } }] });
+  const more = [{ resource: 'cpu', requirement: 'requests', operation: 'increase' }];
+  expect(resizeOperations(init('1'), init('2'))).toEqual(more);
+  expect(resizeOperations(init('1'), init('2'), { initContainers: false })).toEqual([]);
+  expect(resizeOperations(init('1'), makePod('a'))).toEqual([]);
+});
+
+test('an update of the pod as a whole is one of its resources', () => {
+  const whole = (cpu: string): Pod => makePod('a', {}, { resources: exactly(cpu, '1Gi') });
+  expect(podLevelChanges(whole('1'), whole('2'))).toBe(true);
+  expect(podLevelChanges(whole('1'), whole('1000m'))).toBe(false);
+  expect(podLevelChanges(makePod('a'), makePod('a', exactly('1', '1Gi')))).toBe(false);
+});
+
+test('the text of an event without an error or a generation, and of a container with claims', () => {
+  const pod = makePod('a', { claims: [{ name: 'gpu' }] });
+  expect(resizeMessage('Pod resize Deferred', pod, undefined)).toBe(
+    'Pod resize Deferred: {"containers":[{"name":"c","resources":{"claims":[{"name":"gpu"}]}}],"generation":0}',
+  );
+});
+
 test('the text of an event has all resources, in upstream’s JSON', () => {
   const pod = makePod('a', exactly('1', '1Gi'), {
     initContainers: [{ name: 'i', image: 'i' }],
@@ -221,6 +381,12 @@ describe('whether a resize goes on', () => {
     ({ containers: [{ name: 'c', state }] }) as unknown as RuntimePodStatus;
   const pod = makePod('a', exactly('1', '1Gi'));
   const whole = makePod('a', {}, { resources: exactly('1', '1Gi') });
+  const withInit = makePod('a', exactly('1', '1Gi'), {
+    initContainers: [{ name: 'i', image: 'i', resources: exactly('1', '1Gi') }],
+  });
+  const runningAll = {
+    containers: ['c', 'i'].map((name) => ({ name, state: 'running' })),
+  } as unknown as RuntimePodStatus;
 
   test.each([
     ['it has all of it', pod, status('running'), { containers: { c: exactly('1000m', '1Gi') } }, false],
@@ -237,5 +403,28 @@ describe('whether a resize goes on', () => {
     ['the pod has less', whole, status('exited'), { containers: {}, pod: exactly('1', '512Mi') }, true],
   ])('%s', (_what, granted, runtime, applied, goesOn) => {
     expect(isResizeInProgress(granted, runtime, applied)).toBe(goesOn);
+  });
+
+  const got = { c: { limits: exactly('1', '1Gi').limits ?? {} } };
+  test.each<[string, Pod, PodResources, ResizeFeatures, boolean]>([
+    ['nothing was applied to the pod as a whole', whole, { containers: got }, {}, false],
+    ['the pod as a whole has nothing any more', pod, { containers: { c: exactly('1', '1Gi') }, pod: {} }, {}, false],
+    [
+      'the pod has less, which is no matter without its gate',
+      whole,
+      { containers: { c: {} }, pod: exactly('1', '512Mi') },
+      { podLevel: false },
+      false,
+    ],
+    ['an init container has less', withInit, { containers: { c: exactly('1', '1Gi') } }, {}, true],
+    [
+      'an init container has less, which is no matter without its gate',
+      withInit,
+      { containers: { c: exactly('1', '1Gi') } },
+      { initContainers: false },
+      false,
+    ],
+  ])('%s', (_what, granted, applied, features, goesOn) => {
+    expect(isResizeInProgress(granted, runningAll, applied, features)).toBe(goesOn);
   });
 });

@@ -1,5 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { ResourceRequirements } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { dataChecksum, decodePods, encodePods, PodResourceState, type PodResources } from '../src/index.ts';
@@ -109,6 +110,37 @@ describe('the state file', () => {
     fourth.set('d', { containers: {} });
     await expect(fourth.saved('d')).rejects.toMatchObject({ code: 'Unreadable' });
     expect(await text()).toBe('nonsense');
+  });
+
+  test('leaves out what is empty, as upstream does', () => {
+    expect(encodePods(new Map()).data).toBe('{}');
+    const data = (resources: ResourceRequirements): string =>
+      encodePods(new Map([['u', { containers: { c: resources } }]])).data;
+    const of = (c: string): string => `{"entries":{"u":{"ContainerResources":{"c":${c}},"PodLevelResources":null}}}`;
+    expect(data({ limits: {}, requests: {}, claims: [] })).toBe(of('{}'));
+    expect(data({ limits: { cpu: '1' } })).toBe(of('{"limits":{"cpu":"1"}}'));
+    expect(data({ requests: { cpu: '1' } })).toBe(of('{"requests":{"cpu":"1"}}'));
+    expect(data({ claims: [{ name: 'gpu' }] })).toBe(of('{"claims":[{"name":"gpu"}]}'));
+  });
+
+  test('is read where what is empty is null or left out', () => {
+    expect(decodePods({ data: '{}' })).toEqual(new Map());
+    expect(decodePods({ data: '{"entries":null}' })).toEqual(new Map());
+    const pod = '{"ContainerResources":null,"PodLevelResources":null}';
+    expect(decodePods({ data: `{"entries":{"u":${pod}}}` })).toEqual(new Map([['u', { containers: {} }]]));
+  });
+
+  test.each([
+    [{ data: 7 }, 'it has no field data of text'],
+    [{}, 'it has no field data of text'],
+    [{ data: '7' }, 'data is no object'],
+    [{ data: '{"entries":[]}' }, 'entries is no object'],
+    [{ data: '{"entries":{"u":null}}' }, 'entries[u] is no object'],
+    [{ data: '{"entries":{"u":{"ContainerResources":7}}}' }, 'entries[u].ContainerResources is no object'],
+    [{ data: '{"entries":{"u":{"ContainerResources":{"c":7}}}}' }, 'u/c is no object'],
+    [{ data: '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"much"}}}}}}' }, 'much'],
+  ])('%j is refused by what is wrong with it', (content, message) => {
+    expect(() => decodePods(content as never)).toThrow(message);
   });
 
   test('any pods survive it', () => {
