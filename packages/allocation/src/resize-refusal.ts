@@ -1,4 +1,5 @@
 import {
+  allContainers,
   type Container,
   isCriticalPod,
   isResizable,
@@ -81,9 +82,7 @@ function maySwap(pod: Pod, container: Container): boolean {
 }
 
 function requestsChange(pod: Pod, granted: Pod, resource: 'cpu' | 'memory', features: ResizeFeatures): boolean {
-  const init = new Set(pod.spec.initContainers);
-  return containersOf(pod).some((asked) => {
-    const type = !init.has(asked) ? 'main' : asked.restartPolicy === 'Always' ? 'sidecar' : 'init';
+  return [...allContainers(pod)].some(({ container: asked, type }) => {
     if (!isResizable(type, features)) return false;
     const had = containersOf(granted).find(({ name }) => name === asked.name);
     return had === undefined || !request(asked, resource).equals(request(had, resource));

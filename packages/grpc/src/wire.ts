@@ -67,9 +67,7 @@ export function messageType<M>(
     },
     decode(bytes) {
       const reader = new ReaderClass(bytes);
-      const message = decode(reader, reader.end);
-      checkEnd(reader, reader.end);
-      return message;
+      return decode(reader, reader.end);
     },
     create,
   };

@@ -260,6 +260,13 @@ describe('a field', () => {
     );
   });
 
+  it('of a map entry may be absent, or not known', () => {
+    expect(all.decode(bytesOf('62 00')).labels).toEqual({ '': '' });
+    expect(all.decode(bytesOf('62 03 0a0161')).labels).toEqual({ a: '' });
+    expect(all.decode(bytesOf('62 03 120162')).labels).toEqual({ '': 'b' });
+    expect(all.decode(bytesOf('62 08 0a0161 1812 120162')).labels).toEqual({ a: 'b' });
+  });
+
   it('has one zero where it is an integer', () => {
     const zeros = { small: -0, count: -0, large: -0, size: -0 };
     expect(hex(all.encode(zeros))).toBe('');
