@@ -109,7 +109,12 @@ describe('who has to make room', () => {
         ['large', 'b'],
       ],
       ['nobody twice', [of('a', 100, 1), of('large', 200, 1), of('b', 100, 1)], [cpu(300n)], ['large', 'b']],
-      ['who is just enough rather than who just is not', [of('enough', 4, 1), of('nearly', 3, 1)], [cpu(4n)], ['enough']],
+      [
+        'who is just enough rather than who just is not',
+        [of('enough', 4, 1), of('nearly', 3, 1)],
+        [cpu(4n)],
+        ['enough'],
+      ],
       ['the one that is enough, however little is missing', [podOf('b', {}), podOf('a', {})], [place(1n)], ['a']],
       ['all of them, where all are needed', [of('a', 1, 1), of('b', 2, 2), of('c', 3, 3)], [cpu(6n)], ['c', 'b', 'a']],
     ])('%s', (_, pods, requirements, expected) => {
