@@ -9,11 +9,10 @@ const DEFAULT_PERIOD_US = 100_000;
  * @param hugePageSizes the sizes of this machine; none where it has no hugetlb controller
  */
 export function v2Steps(config: ResourceConfig, hugePageSizes: readonly string[]): readonly ControlStep[] {
-  const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpus, pidsLimit, memoryBytes, swapBytes, oomGroup, unified } = config;
+  const { cpuShares, cpuQuotaUs = 0, cpuPeriodUs, cpus, pidsLimit, memoryBytes, swapBytes, oomGroup, unified } = config;
   const steps: ControlStep[] = [];
   const add = (file: string, value: string): void => {
-    const [controller = ''] = file.split('.');
-    steps.push([{ controller, file, value }]);
+    steps.push([{ controller: file.replace(/\..*$/, ''), file, value }]);
   };
   if (pidsLimit !== undefined) add('pids.max', pidsMax(pidsLimit));
   // A kernel without swap has no file for it, and then there is nothing to limit.
@@ -24,7 +23,7 @@ export function v2Steps(config: ResourceConfig, hugePageSizes: readonly string[]
   if (oomGroup !== undefined) add('memory.oom.group', oomGroup ? '1' : '0');
   if (cpuShares) add('cpu.weight', String(sharesToWeight(cpuShares)));
   if (cpuQuotaUs || cpuPeriodUs) {
-    const quota = cpuQuotaUs && cpuQuotaUs > 0 ? String(cpuQuotaUs) : 'max';
+    const quota = cpuQuotaUs > 0 ? String(cpuQuotaUs) : 'max';
     add('cpu.max', `${quota} ${cpuPeriodUs || DEFAULT_PERIOD_US}`);
   }
   if (cpus) add('cpuset.cpus', cpus);

@@ -4,12 +4,10 @@ const MAX_CPU_SHARES = 262_144;
 const SHARES_PER_CPU = 1024;
 /** The kernel refuses a quota below 1 ms. */
 const MIN_QUOTA_US = 1000;
-const MAX_WEIGHT = 10_000;
 
 /** CPU time in relation to others: 1024 for a whole CPU (`MilliCPUToShares` in `pkg/kubelet/cm/helpers_linux.go`). */
 export function milliCpuToShares(milliCpu: number): number {
-  const shares = Math.floor((milliCpu * SHARES_PER_CPU) / 1000);
-  return Math.min(Math.max(shares, MIN_CPU_SHARES), MAX_CPU_SHARES);
+  return withinRange(Math.floor((milliCpu * SHARES_PER_CPU) / 1000));
 }
 
 /** The request that shares stand for, rounded up; 0 for the least shares that there are, or fewer. */
@@ -32,11 +30,14 @@ export function quotaUsToMilliCpu(quotaUs: number, periodUs: number): number {
  * `pkg/kubelet/cm/cgroup_manager_linux.go`); the curve that runtimes have by now (runc 1.3.2 and later) is theirs alone.
  */
 export function sharesToWeight(shares: number): number {
-  if (shares >= MAX_CPU_SHARES) return MAX_WEIGHT;
-  return 1 + Math.floor(((Math.max(shares, MIN_CPU_SHARES) - 2) * 9999) / 262_142);
+  return 1 + Math.floor(((withinRange(shares) - 2) * 9999) / 262_142);
 }
 
 /** The shares that a weight stands for, as {@link sharesToWeight}. */
 export function weightToShares(weight: number): number {
   return Math.floor(((weight - 1) * 262_142) / 9999) + 2;
+}
+
+function withinRange(shares: number): number {
+  return Math.min(Math.max(shares, MIN_CPU_SHARES), MAX_CPU_SHARES);
 }

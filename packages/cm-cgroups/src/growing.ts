@@ -16,11 +16,10 @@ export function growing(config: ResourceConfig, held: GroupLimits | undefined): 
   const memoryStays =
     isLimit(memoryBytes) &&
     (isLimit(held.memoryBytes) ? memoryBytes < held.memoryBytes : memoryBytes <= held.memoryUsageBytes);
-  const share = (quotaUs: number, periodUs: number): number => quotaUs / (periodUs || 1);
   const cpuStays =
     isLimit(cpuQuotaUs) &&
     isLimit(held.cpuQuotaUs) &&
-    share(cpuQuotaUs, cpuPeriodUs ?? held.cpuPeriodUs) < share(held.cpuQuotaUs, held.cpuPeriodUs);
+    cpuQuotaUs / (cpuPeriodUs || held.cpuPeriodUs) < held.cpuQuotaUs / held.cpuPeriodUs;
   return {
     set: {
       ...others,

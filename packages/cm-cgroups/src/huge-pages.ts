@@ -21,7 +21,7 @@ export function hugePageLimits(resources: ResourceList): HugePageLimits {
 export function pageSizeName(bytes: bigint): string | undefined {
   let size = bytes;
   let unit = 0;
-  while (size > 0n && size % 1024n === 0n && unit < UNITS.length - 1) {
+  while (size % 1024n === 0n && unit < UNITS.length - 1) {
     size /= 1024n;
     unit++;
   }

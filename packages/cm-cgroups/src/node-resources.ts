@@ -20,7 +20,7 @@ export function allocatableAbsolute(capacity: ResourceList, ...reserved: readonl
  * What a list of resources, `pid` among them, means for a group (`getCgroupConfigInternal` upstream).
  * @param only what can be had less of without harm, which is CPU time; all by default
  */
-export function listResourceConfig(list: ResourceList, only: 'all' | 'compressible' = 'all'): ResourceConfig {
+export function listResourceConfig(list: ResourceList, only?: 'all' | 'compressible'): ResourceConfig {
   const cpu = list.get('cpu');
   const shares = cpu && { cpuShares: milliCpuToShares(Number(cpu.milliValue())) };
   if (only === 'compressible') return { ...shares };

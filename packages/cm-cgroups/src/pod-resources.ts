@@ -1,12 +1,4 @@
-import {
-  hasPodLevelResources,
-  type Pod,
-  parseResourceList,
-  podLimits,
-  podQosClass,
-  podRequests,
-  type Quantity,
-} from '@node-agent/pod-spec';
+import { type Pod, parseResourceList, podLimits, podQosClass, podRequests, type Quantity } from '@node-agent/pod-spec';
 import { MIN_CPU_SHARES, milliCpuToQuotaUs, milliCpuToShares } from './cpu.ts';
 import { hugePageLimits } from './huge-pages.ts';
 import { type MemoryReservationPolicy, podMemoryProtection } from './memory-qos.ts';
@@ -62,7 +54,7 @@ export function podResourceConfig(pod: Pod, options: PodLimitOptions = {}): Reso
 
 /** Init containers count, too: one without a limit runs in the same group. */
 function isLimited({ spec }: Pod, resource: 'cpu' | 'memory'): boolean {
-  if (hasPodLevelResources({ spec }) && isPositive(spec.resources?.limits, resource)) return true;
+  if (isPositive(spec.resources?.limits, resource)) return true;
   const { containers, initContainers = [] } = spec;
   return [...containers, ...initContainers].every((container) => isPositive(container.resources?.limits, resource));
 }

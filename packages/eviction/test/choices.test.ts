@@ -64,9 +64,9 @@ describe('who goes first', () => {
     }
   });
 
-  test('a pod without a time counts as old', () => {
-    const dated = makePod('dated', {}, { creationTimestamp: '1970-01-01T00:00:00Z', uid: 'a' });
-    const undated = makePod('undated', {}, { uid: 'b' });
+  test('a pod without a time counts as older than any that has one', () => {
+    const dated = makePod('dated', {}, { creationTimestamp: '1970-01-01T00:00:00.001Z', uid: 'z' });
+    const undated = makePod('undated', {}, { uid: 'a' });
     expect(ranked('memory.available', [undated, undefined], [dated, undefined])).toBe('dated undated');
   });
 });

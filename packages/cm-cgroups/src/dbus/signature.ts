@@ -24,19 +24,20 @@ export function parseSignature(signature: string): readonly DbusType[] {
   const next = (depth: number, inArray: boolean): DbusType => {
     const code = signature[at++];
     if (code === undefined || depth > MAX_DEPTH) throw invalid(signature);
+    const within = (isArray = false): DbusType => next(depth + 1, isArray);
     if (isBasic(code)) return { kind: 'basic', code };
     if (code === 'v') return { kind: 'variant' };
-    if (code === 'a') return { kind: 'array', item: next(depth + 1, true) };
+    if (code === 'a') return { kind: 'array', item: within(true) };
     if (code === '(') {
       const fields: DbusType[] = [];
-      while (signature[at] !== ')') fields.push(next(depth + 1, false));
+      while (signature[at] !== ')') fields.push(within());
       at++;
       if (fields.length === 0) throw invalid(signature);
       return { kind: 'struct', fields };
     }
     if (code === '{' && inArray) {
-      const key = next(depth + 1, false);
-      const value = next(depth + 1, false);
+      const key = within();
+      const value = within();
       if (key.kind !== 'basic' || signature[at++] !== '}') throw invalid(signature);
       return { kind: 'entry', fields: [key, value] };
     }

@@ -18,7 +18,6 @@ export function cpuBits(list: string): Uint8Array {
     if (match === null || first > last || last > MAX_CPU) throw invalid(list);
     for (let cpu = first; cpu <= last; cpu++) {
       const at = cpu >> 3;
-      while (bytes.length <= at) bytes.push(0);
       bytes[at] = (bytes[at] ?? 0) | (1 << (cpu & 7));
     }
   }

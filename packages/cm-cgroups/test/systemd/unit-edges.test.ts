@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { CgroupError, type ResourceConfig } from '../../src/index.ts';
+import { cpuBits } from '../../src/systemd/cpu-bits.ts';
+import { resourceProperties, sliceProperties, withWholePercents } from '../../src/systemd/unit-properties.ts';
+
+const INFINITY = (1n << 64n) - 1n;
+
+describe('what systemd is told, with the types that it takes', () => {
+  test('of a new slice', () => {
+    expect(sliceProperties('a-b.slice', 'a.slice', 2)).toEqual([
+      ['Description', 's', 'Kubernetes cgroup a-b.slice'],
+      ['Wants', 'as', ['a.slice']],
+      ['MemoryAccounting', 'b', true],
+      ['CPUAccounting', 'b', true],
+      ['IOAccounting', 'b', true],
+      ['TasksAccounting', 'b', true],
+      ['DefaultDependencies', 'b', false],
+    ]);
+    expect(sliceProperties('a-b.slice', 'a.slice', 1)[4]).toEqual(['BlockIOAccounting', 'b', true]);
+  });
+
+  test.each<[number, string[]]>([
+    [241, ['CPUQuotaPerSecUSec t']],
+    [242, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t']],
+    [243, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t']],
+    [244, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t', 'AllowedCPUs ay']],
+  ])('by version %i', (version, expected) => {
+    const properties = resourceProperties({ cpuQuotaUs: 1000, cpuPeriodUs: 100_000, cpus: '0' }, 2, version);
+    expect(properties.map(([name, type]) => `${name} ${type}`)).toEqual(expected);
+  });
+
+  test.each<[ResourceConfig, bigint]>([
+    [{ cpuPeriodUs: 100_000 }, INFINITY],
+    [{ cpuQuotaUs: 0, cpuPeriodUs: 100_000 }, INFINITY],
+    [{ cpuQuotaUs: -1, cpuPeriodUs: 100_000 }, INFINITY],
+    [{ cpuQuotaUs: 1, cpuPeriodUs: 100_000 }, 10_000n],
+  ])('of CPU time: %j', (config, perSecond) => {
+    expect(resourceProperties(config, 2, 252).find(([name]) => name === 'CPUQuotaPerSecUSec')?.[2]).toBe(perSecond);
+  });
+});
+
+describe('a quota in whole percents', () => {
+  test.each([
+    ['what has none', {}],
+    ['what has a period alone', { cpuPeriodUs: 100_000 }],
+    ['0, which sets nothing', { cpuQuotaUs: 0 }],
+    ['none', { cpuQuotaUs: -1, cpuPeriodUs: 100_000 }],
+    ['a whole percent', { cpuQuotaUs: 1000, cpuPeriodUs: 100_000 }],
+    ['a whole percent, all but: nobody loses a part of it', { cpuQuotaUs: 10_000, cpuPeriodUs: 999_999 }],
+  ])('leaves %s as it is', (_title, config: ResourceConfig) => {
+    expect(withWholePercents(config)).toEqual(config);
+  });
+
+  test('is the next one', () => {
+    expect(withWholePercents({ cpuQuotaUs: 1 })).toEqual({ cpuQuotaUs: 1000 });
+    expect(withWholePercents({ cpuQuotaUs: 1001 })).toEqual({ cpuQuotaUs: 2000 });
+  });
+});
+
+describe('lists of CPUs', () => {
+  test('may leave whole bytes out, and reach to the last CPU there may be', () => {
+    expect([...cpuBits('0,17')]).toEqual([1, 0, 2]);
+    expect(cpuBits('65535')).toHaveLength(8192);
+  });
+
+  test.each(['0,3-1', '0,x', '0,65536', '3-1', '', ' , '])('%j is none', (list) => {
+    expect(() => cpuBits(list)).toThrow(CgroupError);
+  });
+});
