@@ -57,6 +57,6 @@ function stateOf({ state }: Container): GcContainer['state'] {
 }
 
 function gracePeriodSeconds(text: string | undefined): number {
-  const seconds = /^\d{1,9}$/.test(text ?? '') ? Number(text) : 0;
+  const seconds = /^\d{1,9}$/.test(String(text)) ? Number(text) : MINIMUM_GRACE_PERIOD_SECONDS;
   return Math.max(seconds, MINIMUM_GRACE_PERIOD_SECONDS);
 }

@@ -71,7 +71,7 @@ function groupByUnit<C extends GcContainer>(
   containers: readonly C[],
   isYoung: (container: C) => boolean,
 ): readonly Unit<C>[] {
-  const units = new Map<string, C[]>();
+  const units = new Map<string, [C, ...C[]]>();
   for (const container of containers) {
     const key = `${container.podUid}/${container.name}`;
     const unit = units.get(key);
@@ -82,17 +82,17 @@ function groupByUnit<C extends GcContainer>(
 }
 
 /** @param attempts of one container, newest first */
-function toUnit<C extends GcContainer>(attempts: readonly C[], isYoung: (container: C) => boolean): Unit<C> {
+function toUnit<C extends GcContainer>(attempts: readonly [C, ...C[]], isYoung: (container: C) => boolean): Unit<C> {
   const runs = attempts.some(({ state }) => state === 'running');
-  const newest = attempts.slice(0, 1);
-  const onItsWay = runs ? [] : newest.filter((container) => container.state === 'created' && !isYoung(container));
+  const [newest] = attempts;
+  const onItsWay = !runs && newest.state === 'created' && !isYoung(newest) ? [newest] : [];
   const dead = attempts.filter(
     (container) => container.state !== 'running' && !onItsWay.includes(container) && !isYoung(container),
   );
   // One that has run and is too young counts as much as if it was not there, and keeps its elders from being the newest.
   const youngRan = attempts.some((container) => container.state !== 'created' && isYoung(container));
   return {
-    podUid: newest[0]?.podUid ?? '',
+    podUid: newest.podUid,
     dead: [...dead.filter(({ state }) => state !== 'created'), ...dead.filter(({ state }) => state === 'created')],
     onItsWay,
     needed: runs || youngRan ? 0 : 1,

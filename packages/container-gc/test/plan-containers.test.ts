@@ -111,6 +111,47 @@ describe('planContainerGc', () => {
     expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 1 }).slice(-1)).toEqual(['a/x@40']);
   });
 
+  it('counts only containers that have dead records when it shares what the node may keep', () => {
+    const texts = ['a/x@4', 'a/x@3', 'a/x@2', 'a/x@1', 'a/y@500:running', 'b/y@500:running'];
+    expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 3 })).toEqual(['a/x@1']);
+  });
+
+  it('shares nothing out where the node has no more than it may keep', () => {
+    const texts = ['a/x@3', 'a/x@2', 'a/x@1', 'a/y@1'];
+    expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 4 })).toEqual([]);
+    expect(plan(['a/x@3:running', 'a/x@2'], { maxPerPodContainer: -1, maxContainers: 0 })).toEqual(['a/x@2']);
+  });
+
+  it('leaves one to each container before any has two, and then takes the oldest first', () => {
+    const texts = ['x', 'y', 'z'].flatMap((name, at) => [
+      `a/${name}@500:running`,
+      ...[1, 0].map((n) => `a/${name}@${at * 10 + n}`),
+    ]);
+    const of = (maxContainers: number): string[] => plan(texts, { maxPerPodContainer: -1, maxContainers });
+    expect(of(2)).toEqual(['a/x@0', 'a/y@10', 'a/z@20', 'a/x@1']);
+    expect(of(1)).toEqual(['a/x@0', 'a/y@10', 'a/z@20', 'a/x@1', 'a/y@11']);
+  });
+
+  it('chooses the same of two that are equally old, however they are listed', () => {
+    const texts = ['a/x@500:running', 'a/x@10', 'a/y@500:running', 'a/y@10'];
+    for (const listed of [texts, texts.toReversed()]) {
+      expect(plan(listed, { maxPerPodContainer: -1, maxContainers: 1 })).toEqual(['a/y@10']);
+    }
+  });
+
+  it('takes what was created this very moment for young', () => {
+    expect(plan(['a/x@1000'], { minAgeMs: 100 }, pods(['a']))).toEqual([]);
+    expect(plan(['a/x@1000'], {}, pods(['a']))).toEqual(['a/x@1000']);
+  });
+
+  it('has one young record that has run stand for the last one, whatever its elders are', () => {
+    expect(plan(['a/x@950', 'a/x@2', 'a/x@1'], { minAgeMs: 100, maxPerPodContainer: 0 })).toEqual(['a/x@1', 'a/x@2']);
+  });
+
+  it('takes what was created beside one that runs for dead: nobody waits for it', () => {
+    expect(plan(['a/x@3:created', 'a/x@2:running'], { maxPerPodContainer: 0 })).toEqual(['a/x@3:created']);
+  });
+
   it('C3: keeps the last record of every container that does not run while its pod goes on, whatever the policy', () => {
     const texts = ['a/init@2', 'a/init@1', 'a/main@3', 'b/init@1'];
     expect(plan(texts, { maxPerPodContainer: 0, maxContainers: 0 })).toEqual(['a/init@1']);

@@ -84,6 +84,14 @@ describe('planDeletion', () => {
     const set = { ...status, containers: [...status.containers, last] };
     expect(planDeletion(set, 'x5', 1).map(({ id }) => id)).toEqual(['x3', 'x2', 'x1']);
   });
+
+  it('keeps the last that was created of those that count as one attempt, however they are listed', () => {
+    const containers = [5, 7, 6].map((at) => ({ ...container(`x${at}`, 'x', at), restartCount: 0 }));
+    for (const listed of [containers, containers.toReversed()]) {
+      const set = { ...status, containers: listed };
+      expect(planDeletion(set, 'x5', 1).map(({ id }) => id)).toEqual(['x6', 'x5']);
+    }
+  });
 });
 
 describe('names of logs', () => {

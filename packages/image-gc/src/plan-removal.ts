@@ -47,5 +47,5 @@ export function imagesToFree(
 const NEVER = Number.NEGATIVE_INFINITY;
 
 function compare<T extends number | string>(a: T, b: T): number {
-  return a === b ? 0 : a < b ? -1 : 1;
+  return Number(a > b) - Number(a < b);
 }

@@ -10,7 +10,7 @@ import {
   observeImages,
   removalOrder,
 } from '../src/index.ts';
-import { checkPolicy, defaultPolicy } from '../src/policy.ts';
+import { checkPolicy, collectsAnything, defaultPolicy } from '../src/policy.ts';
 
 function record(id: string, more: Partial<ImageRecord> = {}): ImageRecord {
   const image = { id, key: id, runtimeHandler: '', names: [], sizeBytes: 10, pinned: false };
@@ -192,12 +192,24 @@ describe('diskUsage', () => {
     const sizes = [100, 0, 50].map((availableBytes) => ({ totalBytes: 1000, availableBytes }));
     expect(neediest(sizes.map((size) => diskUsage(size, thresholds)))?.bytesToFree).toBe(200);
     expect(neediest([])).toBeUndefined();
+    // None needs anything: the first is told of.
+    const idle = [900, 800].map((availableBytes) => diskUsage({ totalBytes: 1000, availableBytes }, thresholds));
+    expect(neediest(idle)?.usagePercent).toBe(10);
+  });
+
+  it('a disk of one byte is a disk, one without any is empty', () => {
+    const of = (totalBytes: number, availableBytes: number) => diskUsage({ totalBytes, availableBytes }, thresholds);
+    expect(of(0, 5)).toEqual({ capacityBytes: 0, availableBytes: 0, usagePercent: 0, bytesToFree: 0 });
+    expect(of(1, 0)).toMatchObject({ capacityBytes: 1, usagePercent: 100 });
+    expect([of(10, 0).usagePercent, of(10, -5).usagePercent]).toEqual([100, 100]);
   });
 });
 
 it.each([
   [512, '512 B'],
   [1024, '1.0 KiB'],
+  [1024 ** 2 - 1, '1024.0 KiB'],
+  [1024 ** 2, '1.0 MiB'],
   [1.5 * 1024 ** 2, '1.5 MiB'],
   [20 * 1024 ** 3, '20.0 GiB'],
   [2048 * 1024 ** 4, '2048.0 TiB'],
@@ -210,9 +222,35 @@ it.each([
   [{ lowThresholdPercent: Number.NaN }, 'lowThresholdPercent NaN must be from 0 to 100'],
   [{ lowThresholdPercent: 90 }, 'lowThresholdPercent 90 cannot be higher than highThresholdPercent 85'],
   [{ minAgeMs: -1 }, 'minAgeMs -1 must not be negative'],
+  [{ highThresholdPercent: -1 }, 'highThresholdPercent -1 must be from 0 to 100'],
+  [{ maxAgeMs: -1 }, 'maxAgeMs -1 must not be negative'],
+  [{ maxAgeMs: 1 }, 'maxAgeMs 1 must be greater than minAgeMs 120000'],
   [{ maxAgeMs: 120_000 }, 'maxAgeMs 120000 must be greater than minAgeMs 120000'],
 ])('the policy %j is refused', (policy, message) => {
   expect(() => checkPolicy({ ...defaultPolicy, ...policy })).toThrow(
     expect.objectContaining({ code: 'InvalidPolicy', message }),
   );
 });
+
+it.each([
+  {},
+  { highThresholdPercent: 0, lowThresholdPercent: 0 },
+  { highThresholdPercent: 100, lowThresholdPercent: 100 },
+  { highThresholdPercent: 85, lowThresholdPercent: 85 },
+  { minAgeMs: 0, maxAgeMs: 1 },
+])('the policy %j is a good one', (policy) => {
+  expect(() => checkPolicy({ ...defaultPolicy, ...policy })).not.toThrow();
+});
+
+it.each([
+  [85, 0, true],
+  [99, 0, true],
+  [100, 0, false],
+  [100, 1, true],
+  [85, 1, true],
+])(
+  'a high threshold of %d %% and a maximum age of %d ms collect something: %j',
+  (highThresholdPercent, maxAgeMs, any) => {
+    expect(collectsAnything({ ...defaultPolicy, highThresholdPercent, maxAgeMs })).toBe(any);
+  },
+);

@@ -98,7 +98,6 @@ function mergeCredentials(known: RecordedCredentials, added: RecordedCredentials
 
 /** One of each, the newer where both have it, in order. */
 function union<T extends Coordinates>(known: readonly T[] = [], added: readonly T[] = []): readonly T[] {
-  if (added.length === 0) return known;
   const all = new Map<string, T>();
   for (const one of [...known, ...added]) all.set(JSON.stringify([one.namespace, one.name, one.uid]), one);
   return [...all.values()].sort(
@@ -107,7 +106,7 @@ function union<T extends Coordinates>(known: readonly T[] = [], added: readonly 
 }
 
 function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return Number(a > b) - Number(a < b);
 }
 
 function isSame(a: Coordinates, b: Coordinates): boolean {

@@ -32,13 +32,9 @@ export function requiresVerification(
 export function untaggedName(image: string): string | undefined {
   try {
     const { tag, digest } = parseImageReference(image);
-    const named = digest === undefined ? image : withoutEnd(image, `@${digest}`);
-    return tag === undefined ? named : withoutEnd(named, `:${tag}`);
+    const end = `${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`;
+    return image.slice(0, image.length - end.length);
   } catch {
     return undefined;
   }
-}
-
-function withoutEnd(text: string, end: string): string {
-  return text.endsWith(end) ? text.slice(0, -end.length) : text;
 }

@@ -18,6 +18,7 @@ describe('requiresVerification', () => {
   it.each<[VerificationPolicy, string, boolean, boolean]>([
     ['NeverVerify', 'app', true, false],
     ['AlwaysVerify', 'app', false, true],
+    ['AlwaysVerify', 'registry.example/base:1', false, true],
     ['NeverVerifyPreloadedImages', 'app', false, false],
     ['NeverVerifyPreloadedImages', 'app', true, true],
     ['NeverVerifyAllowlistedImages', 'registry.example/base:1', true, false],
@@ -73,6 +74,12 @@ describe('mayUse', () => {
       { allowed: false },
     ],
     ['the recorded account', recorded, { ...none, serviceAccount: account('robot') }, { allowed: true }],
+    [
+      'one of several recorded accounts',
+      { kubernetesServiceAccounts: [account('other'), account('robot')] },
+      { ...none, serviceAccount: account('robot') },
+      { allowed: true },
+    ],
     ['another account', recorded, { ...none, serviceAccount: account('other') }, { allowed: false }],
     ['nothing', recorded, none, { allowed: false }],
     ['nothing where it is for all', { nodePodsAccessible: true }, none, { allowed: true }],
@@ -109,6 +116,40 @@ describe('withCredentials', () => {
     const open = add(now, undefined);
     expect(open?.credentialMapping).toEqual({ app: { nodePodsAccessible: true } });
     expect(open && add(open, { secret: secret('c', 'h') })).toBeUndefined();
+  });
+
+  it('keeps who may use an image when others may too', () => {
+    const one = add(record, { secret: secret('a', 'h') }) ?? record;
+    const both = add(one, { serviceAccount: account('robot') }) ?? one;
+    const expected = { kubernetesSecrets: [secret('a', 'h')], kubernetesServiceAccounts: [account('robot')] };
+    expect(both.credentialMapping).toEqual({ app: expected });
+    const other = withCredentials(both, 'more', recordedCredentials({ secret: secret('b', 'h') }), 3000);
+    expect(other?.credentialMapping.app).toEqual(expected);
+    expect(add(add(record, { serviceAccount: account('robot') }) ?? record, { secret: secret('a', 'h') })).toEqual(
+      both,
+    );
+  });
+
+  it('is the same record in whatever order secrets are found: by namespace, then name, then uid', () => {
+    const part = fc.constantFrom('a', 'b', 'c');
+    const coordinates = fc.record({ uid: part, namespace: part, name: part });
+    const text = ({ namespace, name, uid }: { namespace: string; name: string; uid: string }) =>
+      [namespace, name, uid].join('/');
+    fc.assert(
+      fc.property(
+        fc
+          .uniqueArray(coordinates, { selector: text, minLength: 1 })
+          .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
+        ([all, shuffled]) => {
+          const names = (listed: typeof all): string[] => {
+            let now = record;
+            for (const one of listed) now = add(now, { serviceAccount: one }) ?? now;
+            return (now.credentialMapping.app?.kubernetesServiceAccounts ?? []).map(text);
+          };
+          expect(names(shuffled)).toEqual(all.map(text).sort());
+        },
+      ),
+    );
   });
 
   it('reads as it was written', () => {
@@ -148,6 +189,49 @@ describe('records on the disk', () => {
     );
     const older = encodeRecord(record).replace('v1beta1', 'v1alpha1');
     expect(decodeRecord(older)).toEqual({ ...record, lastUpdatedMs: Date.UTC(2026, 0, 2, 3, 4, 5) });
+  });
+
+  const recordText = (fields: object): string =>
+    JSON.stringify({ kind: 'ImagePulledRecord', apiVersion: 'kubelet.config.k8s.io/v1beta1', ...fields });
+  const mappingText = (credentials: unknown): string => recordText({ credentialMapping: { app: credentials } });
+
+  it('may leave out, or have null, what Go takes for nothing', () => {
+    const empty = { lastUpdatedMs: 0, imageRef: '', credentialMapping: {} };
+    expect(decodeRecord(recordText({}))).toEqual(empty);
+    expect(decodeRecord(recordText({ imageRef: null, lastUpdatedTime: null, credentialMapping: null }))).toEqual(empty);
+    expect(decodeRecord(mappingText({ kubernetesSecrets: null })).credentialMapping).toEqual({ app: {} });
+    expect(decodeIntent(encodeIntent('app:1'))).toBe('app:1');
+    expect(decodeIntent(encodeIntent('app:1').replace('"app:1"', 'null'))).toBe('');
+  });
+
+  const at = 'credentialMapping["app"]';
+  it.each([
+    [recordText({ more: 1 }), 'the document: unknown field "more"'],
+    [recordText({ lastUpdatedTime: 'soon' }), 'lastUpdatedTime is no time'],
+    [recordText({ lastUpdatedTime: 5 }), 'lastUpdatedTime: lastUpdatedTime is not a string'],
+    [recordText({ imageRef: 5 }), 'imageRef: imageRef is not a string'],
+    [recordText({ credentialMapping: [] }), 'credentialMapping is not an object'],
+    [recordText({ credentialMapping: 'app' }), 'credentialMapping is not an object'],
+    [mappingText(null), `${at} is not an object`],
+    [mappingText({ everybody: true }), `${at}: unknown field "everybody"`],
+    [mappingText({ kubernetesSecrets: {} }), `${at}.kubernetesSecrets is not a list`],
+    [mappingText({ kubernetesSecrets: ['a'] }), `${at}.kubernetesSecrets[0] is not an object`],
+    [mappingText({ kubernetesSecrets: [{ hash: 'a' }] }), `${at}.kubernetesSecrets[0]: unknown field "hash"`],
+    [mappingText({ kubernetesSecrets: [{ uid: 1 }] }), `${at}.kubernetesSecrets[0]: uid is not a string`],
+    [
+      mappingText({ kubernetesServiceAccounts: [{}, { credentialHash: 'a' }] }),
+      `${at}.kubernetesServiceAccounts[1]: unknown field "credentialHash"`,
+    ],
+  ])('W3: who may use an image is not guessed from %s', (text, message) => {
+    expect(() => decodeRecord(text)).toThrow(new Error(message));
+  });
+
+  it.each([
+    [{ image: 5 }, 'image: image is not a string'],
+    [{ images: 'app' }, 'the document: unknown field "images"'],
+  ])('W3: an intent with %j is refused', (fields, message) => {
+    const text = JSON.stringify({ kind: 'ImagePullIntent', apiVersion: 'kubelet.config.k8s.io/v1beta1', ...fields });
+    expect(() => decodeIntent(text)).toThrow(new Error(message));
   });
 
   it.each([

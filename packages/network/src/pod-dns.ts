@@ -42,9 +42,9 @@ export function podDns(pod: Pod, node: NodeDns): PodDns {
 }
 
 function baseConfig(pod: Pod, node: NodeDns, warnings: DnsWarning[]): DnsConfig {
-  const policy = dnsPolicy(pod);
-  if (policy === 'None') return { servers: [], searches: [], options: [] };
-  if (policy === 'Host') return hostConfig(node);
+  const { dnsPolicy, hostNetwork } = pod.spec;
+  if (dnsPolicy === 'None') return { servers: [], searches: [], options: [] };
+  if (dnsPolicy === 'Default' || (dnsPolicy === 'ClusterFirst' && hostNetwork)) return hostConfig(node);
   if (node.clusterDns.length === 0) {
     const onNode =
       'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. ' +
@@ -65,19 +65,6 @@ function baseConfig(pod: Pod, node: NodeDns, warnings: DnsWarning[]): DnsConfig 
     searches: unique([...clusterSearches, ...(node.host?.searches ?? [])]),
     options: ['ndots:5'],
   };
-}
-
-function dnsPolicy(pod: Pod): 'None' | 'Cluster' | 'Host' {
-  switch (pod.spec.dnsPolicy) {
-    case 'None':
-      return 'None';
-    case 'Default':
-      return 'Host';
-    case 'ClusterFirst':
-      return pod.spec.hostNetwork ? 'Host' : 'Cluster';
-    default:
-      return 'Cluster';
-  }
 }
 
 function hostConfig(node: NodeDns): DnsConfig {

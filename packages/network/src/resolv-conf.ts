@@ -39,5 +39,5 @@ export function parseResolvConf(text: string): DnsConfig {
 
 /** The part of an option before its colon. */
 export function optionName(option: string): string {
-  return option.split(':', 1).join('');
+  return option.replace(/:.*$/, '');
 }
