@@ -108,7 +108,7 @@ describe('who has to make room', () => {
         [cpu(250n)],
         ['large', 'b'],
       ],
-      ['nobody twice', [of('a', 100, 1), of('large', 200, 1), of('b', 100, 1)], [cpu(300n)], ['large', 'b']],
+      ['nobody twice', [of('a', 100, 1), of('large', 200, 1), of('b', 150, 1)], [cpu(450n)], ['large', 'b', 'a']],
       [
         'who is just enough rather than who just is not',
         [of('enough', 4, 1), of('nearly', 3, 1)],

@@ -222,10 +222,20 @@ describe('what this node cannot give, however much room there is', () => {
     );
   const sidecar = { restartPolicy: 'Always' };
 
+  test('a sidecar that may swap is as bad as a main container that may', () => {
+    const of = (memory: string): Pod => {
+      const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: { requests: { memory } } };
+      return makePod('a', free, { initContainers: [side] });
+    };
+    expect(resizeRefusal(of('2Gi'), of('1Gi'), { limitedSwap: true })?.message).toBe(SWAP);
+    expect(resizeRefusal(of('1Gi'), of('1Gi'), { limitedSwap: true })).toBeUndefined();
+  });
+
   test.each<[string, Pod, Pod, boolean, string | undefined]>([
     ['one container of two', withInit('2', '1'), withInit('1', '1'), false, CPUS],
     ['an init container', withInit('1', '2'), withInit('1', '1'), true, CPUS],
     ['an init container, which is never resized', withInit('1', '2'), withInit('1', '1'), false, undefined],
+    ['nothing of them', withInit('1', '1'), withInit('1', '1'), true, undefined],
     ['a sidecar', withInit('1', '2', sidecar), withInit('1', '1', sidecar), false, CPUS],
   ])('exclusive CPUs: of %s', (_what, asks, granted, initContainers, message) => {
     expect(resizeRefusal(asks, granted, { staticCpus: true, initContainers })?.message).toBe(message);
