@@ -357,6 +357,22 @@ describe('cleanups', () => {
     expect(told(workers)).toEqual(['create a']);
   });
 
+  test('N1: pods whose UIDs are used again are admitted anew, one after another', async () => {
+    const asked: string[] = [];
+    const one: AdmitHandler = {
+      admit: (pod, active) => {
+        asked.push(`${pod.metadata.name} beside ${active.map(({ metadata }) => metadata.name).join() || 'nobody'}`);
+        return active.length === 0 ? { admit: true } : { admit: false, reason: 'Full', message: 'there is one' };
+      },
+    };
+    const { handler, podManager, workers, status } = setUp({ admitHandlers: [one] });
+    for (const name of ['a', 'b']) podManager.addPod(makePod(name));
+    await cleanUp(handler);
+    expect(asked).toEqual(['a beside nobody', 'b beside a']);
+    expect(told(workers)).toEqual(['create a']);
+    expect(status.statuses.get('uid-b')).toMatchObject({ phase: 'Failed', reason: 'Full' });
+  });
+
   test('P3, K4: what came and went, or came again, since the last time is forgotten, too', async () => {
     const { handler, podManager, workers, forgotten } = setUp();
     const [gone, again] = [makePod('gone'), makePod('again')];
