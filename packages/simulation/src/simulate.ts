@@ -86,6 +86,8 @@ class Run {
   readonly #statuses = new Statuses();
   #violation: Violation | undefined;
   #quietLooks = 0;
+  /** Until when a call to the runtime may hang that struck before the faults ended. */
+  #hangUntilMs = 0;
   #steps = 0;
   #stepsNow = 0;
   #lastStepMs = 0;
@@ -217,6 +219,7 @@ class Run {
   }
 
   async #isQuiet(): Promise<boolean> {
+    if (this.#world.clock.monotonic() < this.#hangUntilMs) return false;
     const converged = !this.#facts.pods.someAreUnsure && unconverged(this.#facts, await this.#look()) === undefined;
     this.#quietLooks = converged ? this.#quietLooks + 1 : 0;
     return this.#quietLooks > QUIET_LOOKS;
@@ -263,6 +266,8 @@ class Run {
 
   #countFault({ target, fault }: InjectedFault): void {
     this.#count(target === 'event' ? `event ${fault.kind}` : `rpc ${fault.kind}`);
+    if (fault.kind !== 'hang') return;
+    this.#hangUntilMs = Math.max(this.#hangUntilMs, this.#world.clock.monotonic() + (fault.timeoutMs ?? 0));
   }
 
   #count(kind: string): void {
