@@ -57,7 +57,7 @@ export interface FakeRuntimeOptions {
   readonly unimplemented?: readonly RpcName[];
   /** How many items one message of a streaming list holds; 5000 by default, as in containerd. */
   readonly streamBatchSize?: number;
-  /** Where the URLs of exec, attach and port-forward point before a {@link FakeStreamingServer} is started; `http://127.0.0.1:10350` by default. */
+  /** Where the URLs of exec, attach and port-forward point before a `FakeStreamingServer` is started; `http://127.0.0.1:10350` by default. */
   readonly streamingUrl?: string;
   /** `cgroupfs` by default. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
@@ -102,7 +102,7 @@ const PAUSE_IMAGE: FakeImage = { tags: [SANDBOX_IMAGE], sizeBytes: 320_000, pinn
 export class FakeRuntime extends DispatchedService {
   /** What goes wrong. */
   readonly faults: FaultInjector = new FaultInjector();
-  /** What a {@link FakeStreamingServer} serves of it. */
+  /** What a `FakeStreamingServer` serves of it. */
   readonly streams: RuntimeStreams;
   readonly #state: RuntimeState;
   readonly #events: EventHub;

@@ -342,9 +342,12 @@ describe('faults', () => {
 
   it('a break in the midst of what is said', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
-    // Three answers to streams of 28 bytes at most, and half of the line.
-    server.faults.add({ on: '*', fault: { kind: 'break', afterBytes: 90 } });
-    const command = await commandOverSpdy(await url(containerId), { stdout: true, stdin: true }, options);
+    // Far more than the answers to the streams have, far less than the command says.
+    server.faults.add({ on: '*', fault: { kind: 'break', afterBytes: 1000 } });
+    const wanted = { stdin: true, stdout: true };
+    const { url } = await runtime.exec({ containerId, cmd: ['cat'], ...wanted });
+    const command = await commandOverSpdy(url, wanted, options);
+    command.stdin?.on('error', () => {}).write('x'.repeat(5000));
     await command.closed;
     await expect(command.outcome).rejects.toThrow();
   });

@@ -5,7 +5,7 @@ import type { RuntimeState } from './state.ts';
 import type { StreamKind, StreamRequest } from './stream-requests.ts';
 import { type CommandStreams, streamAttach, streamExec, streamPort } from './streams.ts';
 
-/** What a runtime's streaming server asks it: {@link FakeStreamingServer} puts a network before it. */
+/** What a runtime's streaming server asks it: `FakeStreamingServer` puts a network before it. */
 export interface RuntimeStreams {
   /** Where the URLs of Exec, Attach and PortForward point. */
   baseUrl: string;

@@ -20,7 +20,7 @@ export interface ProcessSurroundings {
   /** Whether standard input is open: a shell without a script waits on it. */
   readonly stdin: boolean;
   /** What comes in; nothing ever does where absent. */
-  readonly input?: Pipe;
+  readonly input?: Pick<Pipe, keyof Pipe>;
   /** Its terminal's size, as it is now; absent where it has no terminal. */
   readonly terminal?: { readonly size: TerminalSize };
   /** Serves a port of the pod; the function that it returns ends that. @throws where another process serves it */
@@ -79,7 +79,7 @@ export class FakeProcess implements ProcessContext {
   readonly stdin: boolean;
   readonly terminal?: { readonly size: TerminalSize };
   readonly #surroundings: ProcessSurroundings;
-  readonly #input: Pipe;
+  readonly #input: Pick<Pipe, keyof Pipe>;
   readonly #death = new AbortController();
   readonly #exit = Promise.withResolvers<number>();
   readonly #dispositions = new Map<number, 'ignore' | 'handle'>();

@@ -22,7 +22,7 @@ export interface FakeStreamingServerOptions {
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Where a {@link FakeRuntime} serves exec, attach and port-forward, as containerd does: SPDY/3.1 and WebSocket, by URLs that
+ * Where a `FakeRuntime` serves exec, attach and port-forward, as containerd does: SPDY/3.1 and WebSocket, by URLs that
  * are good once and for a minute (`k8s.io/cri-streaming/pkg/streaming`).
  */
 export class FakeStreamingServer {
