@@ -56,11 +56,22 @@ export class Admissions {
    * @param signal ends the asking: nothing is decided then
    */
   ask(pod: Pod, signal: AbortSignal): void {
+    this.askAll([pod], signal);
+  }
+
+  /** As {@link ask}, for pods that come at once, in this order: none of them holds anything until it is decided. */
+  askAll(pods: readonly Pod[], signal: AbortSignal): void {
     const { journal = noJournal } = this.#components;
-    const decided = journal.begin(pod.metadata.uid, 'Admission');
-    const applicant: Applicant = { pod, stop: linkAbort(signal), decided, asking: false, recovering: false };
-    this.#undecided.set(pod.metadata.uid, applicant);
-    this.#consider(applicant);
+    const applicants = pods.map((pod): Applicant => {
+      const decided = journal.begin(pod.metadata.uid, 'Admission');
+      return { pod, stop: linkAbort(signal), decided, asking: false, recovering: false };
+    });
+    for (const applicant of applicants) this.#undecided.set(applicant.pod.metadata.uid, applicant);
+    for (const applicant of applicants) {
+      // One before it may have been decided at once, and it after that.
+      const isNext = !applicant.asking && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
+      if (isNext) this.#consider(applicant);
+    }
   }
 
   /** The pod is not to be decided about any more: it is gone, or is to end. @returns whether it was undecided */

@@ -64,9 +64,6 @@ export class SyncHandler {
   /** Who is ended before all sources are ready. */
   readonly early: EarlyEnds;
 
-  /** The pods that begin anew, and are not asked for yet: they hold nothing (N1). */
-  readonly #toBeAsked = new Set<string>();
-
   constructor(components: Components) {
     this.#deps = components;
     this.#metrics = new HousekeepingMetrics(components.metrics);
@@ -253,13 +250,9 @@ export class SyncHandler {
     // Known is what there was at the last housekeeping, and what came since.
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
-    for (const pod of plan.restart) this.#toBeAsked.add(pod.metadata.uid);
-    for (const pod of plan.restart) {
-      this.#toBeAsked.delete(pod.metadata.uid);
-      this.#deps.journal.known(pod.metadata.uid);
-      // What its first life was admitted with is gone, its devices too (N1, N8). Upstream starts it without asking.
-      this.#admissions.ask(pod, signal);
-    }
+    for (const uid of again) this.#deps.journal.known(uid);
+    // What its first life was admitted with is gone, its devices too (N1, N8). Upstream starts it without asking.
+    this.#admissions.askAll(plan.restart, signal);
     for (const pod of plan.finish) workers.updatePod({ updateType: 'kill', pod });
     for (const runningPod of plan.killOrphans) this.#killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
@@ -296,7 +289,6 @@ export class SyncHandler {
     const { workers, status } = this.#deps;
     const { uid } = pod.metadata;
     if (workers.isPodKnownTerminated(uid) || this.#admissions.isUndecided(uid)) return false;
-    if (this.#toBeAsked.has(uid)) return false;
     const terminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(status.getPodStatus(uid)?.phase);
     // A terminal pod holds nothing, unless its containers are being stopped right now.
     return !terminal || workers.isPodTerminationRequested(uid);

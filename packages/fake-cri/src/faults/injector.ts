@@ -1,5 +1,6 @@
 import { type ContainerEventResponse, ContainerEventType } from '@node-agent/cri-client';
 import type { RpcName } from '../core/rpcs.ts';
+import { ArmedRules } from './armed-rules.ts';
 import type { EventFault, EventFaultRule, RpcFault, RpcFaultRule } from './fault.ts';
 
 /** A fault that struck, for a trace. */
@@ -15,12 +16,6 @@ export interface FaultSource {
   nextEventFault(event: ContainerEventResponse): EventFault | undefined;
 }
 
-interface Armed<R> {
-  readonly rule: R;
-  skip: number;
-  left: number;
-}
-
 const EVENT_TYPES = {
   created: ContainerEventType.CONTAINER_CREATED_EVENT,
   started: ContainerEventType.CONTAINER_STARTED_EVENT,
@@ -30,23 +25,14 @@ const EVENT_TYPES = {
 
 /** The faults that a fake runtime is told to have. Rules are asked in the order in which they were added; one strikes. */
 export class FaultInjector implements FaultSource {
-  readonly #rpcRules = new Set<Armed<RpcFaultRule>>();
-  readonly #eventRules = new Set<Armed<EventFaultRule>>();
+  readonly #rpcRules = new ArmedRules<RpcFaultRule>();
+  readonly #eventRules = new ArmedRules<EventFaultRule>();
   #source: FaultSource | undefined;
   #onFault: (injected: InjectedFault) => void = () => {};
 
   /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
   add(rule: RpcFaultRule | EventFaultRule): () => void {
-    const { skip = 0, times = Number.POSITIVE_INFINITY } = rule;
-    if (skip < 0 || times < 0) throw new TypeError('a fault rule: times and skip must not be negative');
-    if ('rpc' in rule) {
-      const armed = { rule, skip, left: times };
-      this.#rpcRules.add(armed);
-      return () => void this.#rpcRules.delete(armed);
-    }
-    const armed = { rule, skip, left: times };
-    this.#eventRules.add(armed);
-    return () => void this.#eventRules.delete(armed);
+    return 'rpc' in rule ? this.#rpcRules.add(rule) : this.#eventRules.add(rule);
   }
 
   /** Takes back every rule and the source. */
@@ -70,7 +56,7 @@ export class FaultInjector implements FaultSource {
     const fits = (rule: RpcFaultRule): boolean =>
       (rule.rpc === '*' || rule.rpc === rpc || (Array.isArray(rule.rpc) && rule.rpc.includes(rpc))) &&
       (rule.when?.(request, rpc) ?? true);
-    const fault = strike(this.#rpcRules, fits)?.fault ?? this.#source?.nextRpcFault(rpc, request);
+    const fault = this.#rpcRules.strike(fits)?.fault ?? this.#source?.nextRpcFault(rpc, request);
     if (fault !== undefined) this.#onFault({ target: rpc, fault });
     return fault;
   }
@@ -78,22 +64,8 @@ export class FaultInjector implements FaultSource {
   nextEventFault(event: ContainerEventResponse): EventFault | undefined {
     const fits = (rule: EventFaultRule): boolean =>
       (rule.event === '*' || EVENT_TYPES[rule.event] === event.containerEventType) && (rule.when?.(event) ?? true);
-    const fault = strike(this.#eventRules, fits)?.fault ?? this.#source?.nextEventFault(event);
+    const fault = this.#eventRules.strike(fits)?.fault ?? this.#source?.nextEventFault(event);
     if (fault !== undefined) this.#onFault({ target: 'event', fault });
     return fault;
   }
-}
-
-function strike<R>(rules: Set<Armed<R>>, fits: (rule: R) => boolean): R | undefined {
-  for (const armed of rules) {
-    if (armed.left <= 0 || !fits(armed.rule)) continue;
-    if (armed.skip > 0) {
-      armed.skip--;
-      continue;
-    }
-    armed.left--;
-    if (armed.left <= 0) rules.delete(armed);
-    return armed.rule;
-  }
-  return undefined;
 }

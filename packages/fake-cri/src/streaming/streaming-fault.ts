@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import type { StreamKind } from '../core/stream-requests.ts';
+import { ArmedRules } from '../faults/armed-rules.ts';
 
 /** What goes wrong with a request at the streaming endpoint. */
 export type StreamingFault =
@@ -30,15 +31,11 @@ export interface StreamingFaultRule {
 
 /** The faults that a streaming server is told to have; the oldest rule that fits strikes. */
 export class StreamingFaults {
-  readonly #rules = new Set<{ readonly rule: StreamingFaultRule; skip: number; left: number }>();
+  readonly #rules = new ArmedRules<StreamingFaultRule>();
 
   /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
   add(rule: StreamingFaultRule): () => void {
-    const { skip = 0, times = Number.POSITIVE_INFINITY } = rule;
-    if (skip < 0 || times < 0) throw new TypeError('a fault rule: times and skip must not be negative');
-    const armed = { rule, skip, left: times };
-    this.#rules.add(armed);
-    return () => void this.#rules.delete(armed);
+    return this.#rules.add(rule);
   }
 
   /** Takes back every rule. */
@@ -48,16 +45,7 @@ export class StreamingFaults {
 
   /** What is wrong with the next request of this kind. */
   next(kind: StreamKind): StreamingFault | undefined {
-    for (const armed of this.#rules) {
-      if (armed.left <= 0 || (armed.rule.on !== '*' && armed.rule.on !== kind)) continue;
-      if (armed.skip > 0) {
-        armed.skip--;
-        continue;
-      }
-      armed.left--;
-      return armed.rule.fault;
-    }
-    return undefined;
+    return this.#rules.strike(({ on }) => on === '*' || on === kind)?.fault;
   }
 }
 
