@@ -9,8 +9,10 @@ import {
 } from '@node-agent/config';
 import { nodeFileSystem } from '@node-agent/host';
 import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@node-agent/telemetry';
+import { Ending } from './ending.ts';
 import { endingLogger } from './ending-logger.ts';
 import { readMachine } from './machine.ts';
+import { Parts } from './parts.ts';
 import { nameProcess } from './process-name.ts';
 import { runNode } from './run-node.ts';
 import { KUBELET_VERSION, rawVersion } from './version.ts';
@@ -20,7 +22,8 @@ const OK = 0;
 const FAILED = 1;
 
 /**
- * The `kubelet` command, from its arguments to its exit code. Ends with SIGINT or SIGTERM; pods go on running.
+ * The `kubelet` command, from its arguments to its exit code. Ends with SIGINT or SIGTERM, at once with a second one, and within 15 s whatever
+ * does not end; pods go on running.
  * @param argv the command line, without the program's name
  */
 export async function runKubelet(argv: readonly string[]): Promise<number> {
@@ -67,14 +70,26 @@ async function runWith(argv: readonly string[]): Promise<number> {
   );
   sayWhatWasLoaded(loaded, logger);
 
-  const onSignal = (signal: NodeJS.Signals): void => {
-    logger.info({ signal }, 'Ending; pods go on running');
-    controller.abort(new Error(`ended by ${signal}`));
-  };
+  const parts = new Parts();
+  const ending = new Ending(
+    {
+      ...{ logger, parts },
+      exit: (code) => process.exit(code),
+      later: (delayMs, callback) => void setTimeout(callback, delayMs).unref(),
+      active: () => process.getActiveResourcesInfo(),
+    },
+    controller,
+  );
+  const onSignal = (name: NodeJS.Signals): void => ending.onSignal(name);
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   try {
-    await runNode(loaded, machine, { clock: systemClock, random: systemRandom, logger, levels }, controller.signal);
+    await runNode(
+      loaded,
+      machine,
+      { clock: systemClock, random: systemRandom, logger, levels, parts },
+      controller.signal,
+    );
     return OK;
   } catch (err) {
     if (controller.signal.aborted) return OK;

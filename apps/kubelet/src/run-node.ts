@@ -35,6 +35,7 @@ import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
 import { adjustOomScore } from './oom-score.ts';
+import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
@@ -52,13 +53,15 @@ interface ProcessPorts {
   readonly logger: Logger;
   /** How much the logger logs. */
   readonly levels: LogLevelSwitch;
+  /** What runs of it is entered here. */
+  readonly parts: Parts;
 }
 
 /** Runs a node from its configuration until `signal` is aborted. @throws where a part of it cannot start or falls over */
 export async function runNode(
   loaded: LoadedConfiguration,
   machine: Machine,
-  { clock, random, logger, levels }: ProcessPorts,
+  { clock, random, logger, levels, parts }: ProcessPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
@@ -85,6 +88,7 @@ export async function runNode(
   const events = new MemoryEventRecorder(() => clock.now());
   // What a cluster takes is loaded only where there is one.
   if (flags.bootstrapKubeconfig && !flags.kubeconfig) throw new Error('--bootstrap-kubeconfig: needs --kubeconfig too');
+  using _cluster = parts.begin('clients of the API server');
   await using cluster = flags.kubeconfig
     ? await (await import('./cluster.ts')).joinCluster(
         configuration,
@@ -120,6 +124,7 @@ export async function runNode(
   // A call does not wait for a runtime that is away: what is wrong is known at once, and the kubelet asks again.
   const connect = (endpoint: string): CriClient =>
     new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never' });
+  using _runtime = parts.begin('client of the runtime');
   await using runtimeClient = connect(configuration.containerRuntimeEndpoint);
   const imageEndpoint = configuration.imageServiceEndpoint || configuration.containerRuntimeEndpoint;
   await using imageClient =
@@ -186,21 +191,25 @@ export async function runNode(
   if (machine.cgroupVersion === 1) recorder.event(kubelet.nodeRef, 'Warning', 'CgroupV1', CGROUP_V1_WARNING);
   // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
   const group = new TaskGroup(signal);
-  if (cluster) group.add((ending) => cluster.events.start(ending));
-  for (const service of cluster?.certificates ?? []) group.add((ending) => service.start(ending));
-  for (const service of secured?.services ?? []) group.add((ending) => service.start(ending));
-  group.add((ending) => kubelet.run(ending));
-  group.add((ending) => kubelet.startGarbageCollection(ending));
-  if (servers.healthz) group.add((ending) => kubelet.listenAndServeHealthz(ending));
-  if (servers.main) group.add((ending) => kubelet.listenAndServe(ending));
-  if (servers.readOnly) group.add((ending) => kubelet.listenAndServeReadOnly(ending));
-  group.add((ending) => kubelet.listenAndServePodResources(ending));
+  const start = (name: string, task: (ending: AbortSignal) => Promise<void>): void => group.add(parts.task(name, task));
+  if (cluster) start('events', (ending) => cluster.events.start(ending));
+  for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? [])]) {
+    start(service.name, (ending) => service.start(ending));
+  }
+  start('kubelet', (ending) => kubelet.run(ending));
+  start('garbage collection', (ending) => kubelet.startGarbageCollection(ending));
+  if (servers.healthz) start('healthz server', (ending) => kubelet.listenAndServeHealthz(ending));
+  if (servers.main) start('secured server', (ending) => kubelet.listenAndServe(ending));
+  if (servers.readOnly) start('read-only server', (ending) => kubelet.listenAndServeReadOnly(ending));
+  start('pod resources', (ending) => kubelet.listenAndServePodResources(ending));
   const ownGroups = new ProcessGroups(
     { fs, clock, logger: logger.child({ component: 'cgroups' }), open: () => openGroups({ fs, clock, kill }) },
     { pid: process.pid, kubelet: configuration.kubeletCgroups, system: configuration.systemCgroups },
   );
-  if (configuration.kubeletCgroups || configuration.systemCgroups) group.add((ending) => ownGroups.start(ending));
-  group.add((ending) => forgetEvents(kubelet, events, clock, ending));
+  if (configuration.kubeletCgroups || configuration.systemCgroups) {
+    start('own groups', (ending) => ownGroups.start(ending));
+  }
+  start('old events', (ending) => forgetEvents(kubelet, events, clock, ending));
   await group.ended();
 }
 

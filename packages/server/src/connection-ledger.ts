@@ -47,10 +47,10 @@ export class ConnectionLedger {
     }
   }
 
-  /** The connection has got as far as to be ended in another way. */
-  setEnds(key: string, ends: ConnectionEnds): void {
+  /** The connection has got as far as to be ended in another way, too. */
+  setEnds(key: string, ends: Partial<ConnectionEnds>): void {
     const connection = this.#connections.get(key);
-    if (connection !== undefined) connection.ends = ends;
+    if (connection !== undefined) connection.ends = { ...connection.ends, ...ends };
   }
 
   trusted(key: string): void {

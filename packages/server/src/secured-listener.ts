@@ -16,6 +16,7 @@ import type { Exchange, ExchangeHandlers } from './exchange.ts';
 import type { ListenAddress } from './http-listener.ts';
 import { readBody } from './read-body.ts';
 import { keyOf, socketOf } from './request-socket.ts';
+import { isGone } from './response-state.ts';
 import { AnswerDeadline, rawReply, sendAnswer } from './send-answer.ts';
 import { ShownCertificates } from './shown-certificates.ts';
 import { trackConnections } from './track-connections.ts';
@@ -214,7 +215,7 @@ export class SecuredListener {
     const answer = await deadline.hold(handlers.answer(exchange), (err) => {
       logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP request failed');
     });
-    if (response.destroyed || response.closed) return;
+    if (isGone(response)) return;
     // The handshake of a new connection is held against the authorities that are believed by then.
     const closing = answer.status === 401 && exchange.certificate !== undefined;
     await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
 import type { Clock } from '@node-agent/async';
 import type { StreamedReply } from './exchange.ts';
+import { isFinished, isGone } from './response-state.ts';
 
 interface Sending {
   readonly clock: Pick<Clock, 'setTimer'>;
@@ -20,12 +21,12 @@ export async function sendStream(
 ): Promise<void> {
   try {
     for await (const chunk of stream) {
-      if (response.destroyed) return;
+      if (isGone(response)) return;
       if (chunk.length > 0 && !write(response, chunk)) await taken(response, 'drain', sending);
-      if (response.destroyed) return;
+      if (isGone(response)) return;
     }
     response.end();
-    if (!response.writableFinished) await taken(response, 'finish', sending);
+    if (!isFinished(response)) await taken(response, 'finish', sending);
   } catch {
     response.destroy();
   }
@@ -50,6 +51,6 @@ function taken(
     };
     response.on(event, done);
     response.on('close', done);
-    if (response.closed) done();
+    if (isGone(response)) done();
   });
 }

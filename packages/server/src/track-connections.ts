@@ -22,7 +22,8 @@ export function trackConnections(
     ledger.setEnds(keyOf(socket), { destroy: () => socket.destroy() });
   });
   server.on('session', (session) => {
-    ledger.setEnds(keyOf(session.socket), { destroy: () => session.destroy(), close: () => session.close() });
+    // Only that: a session that has said its last word has no hold any more of a client who does not go.
+    ledger.setEnds(keyOf(session.socket), { close: () => session.close() });
     let streams = 0;
     session.on('stream', (stream) => {
       streams++;

@@ -1,5 +1,5 @@
 import { getEventListeners, once } from 'node:events';
-import { connect as connectHttp2, createSecureServer } from 'node:http2';
+import { connect as connectHttp2, constants, createSecureServer } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { seededRandom, systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
@@ -336,6 +336,24 @@ describe('SecuredServer: connections', () => {
     await expect(ask(server.port, '/pods')).rejects.toThrow();
   });
 
+  it('ends though a client of HTTP/2 hears its last word and does not go', async () => {
+    const clock = new FakeClock();
+    const server = await startSecured(serving, { ...open, clock });
+    const options = { ALPNProtocols: ['h2'], allowHalfOpen: true };
+    const socket = await rawConnection(server.port, options);
+    ends.push(() => socket.destroy());
+    const ended = once(socket.resume(), 'end');
+    // The preface of a client, with settings that say nothing.
+    socket.write(
+      Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]),
+    );
+    await once(socket, 'data');
+    const over = server.end();
+    await ended;
+    await clock.advance(3000);
+    await over;
+  });
+
   // Elsewhere a machine has one address of its own.
   it.runIf(process.platform === 'linux')(
     'ends with all connections of one port of a client, to whichever of its addresses',
@@ -539,6 +557,41 @@ describe('SecuredServer: what clients hold up', () => {
     await ended;
     expect(clock.pendingTimers).toBe(0);
   });
+
+  it.each(['http/1.1', 'h2'])(
+    'W2: what is said after a client has gone is waited for by nobody, over %s',
+    async (protocol) => {
+      const clock = new FakeClock();
+      const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const stream = async function* (signal: AbortSignal): AsyncGenerator<Uint8Array> {
+        try {
+          yield Buffer.from('first');
+          begun.resolve();
+          await once(signal, 'abort');
+          yield Buffer.alloc(1_000_000);
+        } finally {
+          over.resolve();
+        }
+      };
+      const endpoints = { containerLogs: ({ signal }: Call) => ({ status: 200, headers: {}, stream: stream(signal) }) };
+      const port = await start({ ...open, endpoints, clock });
+      if (protocol === 'h2') {
+        const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+        ends.push(() => session.destroy());
+        const asked = session.request({ ':path': '/containerLogs/n/p/c' });
+        asked.on('error', () => {});
+        await begun.promise;
+        asked.close(constants.NGHTTP2_CANCEL);
+      } else {
+        const socket = await rawConnection(port);
+        socket.write('GET /containerLogs/n/p/c HTTP/1.1\r\nHost: x\r\n\r\n');
+        await begun.promise;
+        socket.destroy();
+      }
+      await over.promise;
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
 
   it('compressed metrics that nobody takes are given up as any other answer is', async () => {
     const clock = new FakeClock();

@@ -101,12 +101,15 @@ export class TestNode {
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
   }
 
+  /** Ends the process, and waits for that. @throws Error where it did not end by itself, with what it said of that */
   async kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill(signal);
     await ended;
+    const late = /^.*Not all of it has ended in time.*$/m.exec(await readFile(this.logFile, 'utf8'));
+    if (late !== null) throw new Error(late[0]);
   }
 
   /** Writes a manifest as a whole, as an editor does. */

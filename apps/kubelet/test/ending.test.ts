@@ -1,0 +1,46 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { expect, test } from 'vitest';
+import { Ending } from '../src/ending.ts';
+import { Parts } from '../src/parts.ts';
+
+function ending() {
+  const clock = new FakeClock();
+  const parts = new Parts();
+  const said: string[] = [];
+  const exits: number[] = [];
+  const controller = new AbortController();
+  const say = (fields: object, message: string): void => void said.push(`${message} ${JSON.stringify(fields)}`);
+  const components = {
+    ...{ parts, logger: { info: say, error: say }, active: () => ['Timeout'] },
+    exit: (code: number) => void exits.push(code),
+    later: (delayMs: number, callback: () => void) => void clock.setTimer(delayMs, callback),
+  };
+  return { clock, parts, said, exits, controller, it: new Ending(components, controller) };
+}
+
+test('the first signal ends what runs, and a second one does not wait for that', () => {
+  const { it, exits, controller } = ending();
+  it.onSignal('SIGTERM');
+  expect(controller.signal.reason).toEqual(new Error('ended by SIGTERM'));
+  expect(exits).toEqual([]);
+  it.onSignal('SIGINT');
+  expect(exits).toEqual([1]);
+});
+
+test('W2: what does not end in time is named, and ends with the process', async () => {
+  const { it, parts, clock, said, exits, controller } = ending();
+  const never = Promise.withResolvers<void>();
+  const ended = parts.task('short', async () => {})(controller.signal);
+  void parts.task('endless', () => never.promise)(controller.signal);
+  const client = parts.begin('client');
+  await ended;
+  it.onSignal('SIGTERM');
+  client[Symbol.dispose]();
+  await clock.advance(14_999);
+  expect(exits).toEqual([]);
+  await clock.advance(1);
+  expect(exits).toEqual([1]);
+  expect(said.at(-1)).toBe(
+    'Not all of it has ended in time: the process ends all the same {"parts":"endless","active":"Timeout"}',
+  );
+});
