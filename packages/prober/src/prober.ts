@@ -15,6 +15,7 @@ import { ProberMetrics } from './metrics.ts';
 import { earlyRetryMs, nextDue } from './next-due.ts';
 import { probeTimes, probeTimesProblems } from './probe-times.ts';
 import { ProbeResults } from './results.ts';
+import { slotMs, slotOf } from './slots.ts';
 import { Timetable } from './timetable.ts';
 import { PROBE_KINDS, type ProbeOutcome, type ProbeUpdate, probeOf } from './types.ts';
 import { Worker } from './worker.ts';
@@ -40,6 +41,7 @@ export class Prober {
   readonly #ending = new Set<string>();
   #started: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #underWay = 0;
+  #perSecond = 0;
   #idle: (() => void) | undefined;
 
   constructor(given: ProberComponents, options: ProberOptions = {}) {
@@ -108,6 +110,8 @@ export class Prober {
   #add(pod: Pod, container: Container, kind: Worker['kind'], workers: Map<string, Worker>): void {
     const firstMs = this.#firstMs(pod, container, kind);
     const worker = new Worker(pod, container, kind, firstMs, this.#options.historyLength);
+    this.#perSecond += 1000 / worker.times.periodMs;
+    worker.gridMs = this.#slot(worker, firstMs);
     workers.set(workerKey(container, kind), worker);
     if (this.#started !== undefined) this.#begin(worker);
   }
@@ -185,9 +189,13 @@ export class Prober {
   }
 
   #at(worker: Worker, dueMs: number, { resetGrid = false, early = false } = {}): void {
-    if (resetGrid) worker.gridMs = dueMs;
+    if (resetGrid) worker.gridMs = this.#slot(worker, dueMs);
     worker.early = early;
     this.#timetable.set(worker, dueMs);
+  }
+
+  #slot({ times: { periodMs } }: Worker, atMs: number): number {
+    return slotOf(atMs, slotMs(periodMs, this.#perSecond));
   }
 
   #decide(worker: Worker): Decision {
@@ -315,6 +323,7 @@ export class Prober {
   #remove(worker: Worker): void {
     if (worker.removed) return;
     worker.removed = true;
+    this.#perSecond -= 1000 / worker.times.periodMs;
     this.#timetable.delete(worker);
     worker.running?.abort(new Error('the probe is no longer wanted'));
     if (worker.state.containerId !== '') this.results.remove(worker.kind, worker.state.containerId);

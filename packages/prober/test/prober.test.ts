@@ -297,6 +297,45 @@ describe('S6: after a restart', () => {
   });
 });
 
+describe('slots', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, n) => podOf(String(n), [container('web', { readinessProbe: httpProbe })]));
+  const probed = async (node: Node, count: number): Promise<void> => {
+    const startedAt = new Date(node.clock.now() - 600_000).toISOString();
+    await node.start(0);
+    for (const pod of many(count)) {
+      const web = running('web', `c-${pod.metadata.uid}`, { ready: true, state: { running: { startedAt } } });
+      node.statuses.set(pod.metadata.uid, statusOf([web]));
+      node.prober.addPod(pod);
+    }
+    await node.clock.advance(999.5);
+  };
+
+  test('200 probes a second wake the process ten times, and each keeps its period', async () => {
+    await using node = new Node();
+    await probed(node, 200);
+    node.asked.length = 0;
+    await node.clock.advance(3000);
+    expect(node.asked).toHaveLength(600);
+    expect(new Set(node.asked.map(({ atMs }) => atMs)).size).toBeLessThanOrEqual(30);
+    const rounds = [0, 1, 2].map((n) => node.asked.slice(200 * n, 200 * (n + 1)).map(({ atMs }) => atMs - 1000 * n));
+    expect(rounds[1]).toEqual(rounds[0]);
+    expect(rounds[2]).toEqual(rounds[0]);
+  });
+
+  test('10,000 stay even: no millisecond has many of them', async () => {
+    await using node = new Node();
+    await probed(node, 10_000);
+    node.asked.length = 0;
+    await node.clock.advance(1000);
+    expect(node.asked).toHaveLength(10_000);
+    const perMs = new Map<number, number>();
+    for (const { atMs } of node.asked) perMs.set(Math.floor(atMs), (perMs.get(Math.floor(atMs)) ?? 0) + 1);
+    // Each width adds up to 25 to those that came while there were few.
+    expect(Math.max(...perMs.values())).toBeLessThan(110);
+  });
+});
+
 describe('S6: a static pod', () => {
   test('of which nothing is known after a restart is asked at once whether it is ready, and then in its turn', async () => {
     await using node = new Node();

@@ -7,6 +7,7 @@ import { History } from '../src/history.ts';
 import { earlyRetryMs, nextDue } from '../src/next-due.ts';
 import { execOutcome, httpOutcome } from '../src/outcomes.ts';
 import { PROBE_TIMES_ANNOTATION, probeTimes, probeTimesProblems } from '../src/probe-times.ts';
+import { slotMs, slotOf } from '../src/slots.ts';
 import { container, httpProbe, podOf } from './builders.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -54,6 +55,44 @@ test.each([
   ],
 ] as const)('the outcome %s counts as %s and says so in upstream’s words', (result, counted, event) => {
   expect(findingOf('readiness', { result, output: 'words' })).toEqual({ counted, ...(event && { event }) });
+});
+
+describe('slots', () => {
+  test.each([
+    [10_000, 20, 500],
+    [5000, 50, 500],
+    [5000, 51, 100],
+    [4999, 20, 100],
+    [1000, 200, 100],
+    [1000, 250, 100],
+    [1000, 251, 50],
+    [1000, 2500, 10],
+    [1000, 5000, 5],
+    [1000, 5001, 0],
+    [100, 10, 10],
+    [50, 20, 5],
+    [49, 20, 0],
+  ])('of probes every %i ms, %i of all in a second, are %i ms wide', (periodMs, perSecond, width) => {
+    expect(slotMs(periodMs, perSecond)).toBe(width);
+  });
+
+  test('an instant is not before its slot, nor a width after it; the beginnings of wide ones are those of narrow ones', () => {
+    const instants = fc.double({ min: 0, max: 1e9, noNaN: true });
+    fc.assert(
+      fc.property(
+        instants,
+        fc.constantFrom(500, 100, 50, 10, 5),
+        fc.constantFrom(500, 100, 50, 10, 5),
+        (atMs, a, b) => {
+          const begin = slotOf(atMs, Math.max(a, b));
+          expect(begin).toBeLessThanOrEqual(atMs);
+          expect(atMs - begin).toBeLessThan(Math.max(a, b));
+          expect(slotOf(begin, Math.min(a, b))).toBe(begin);
+        },
+      ),
+    );
+    expect(slotOf(123.4, 0)).toBe(123.4);
+  });
 });
 
 describe('nextDue', () => {
