@@ -56,7 +56,10 @@ export class GrpcClient {
   readonly #onConnectivity: GrpcClientComponents['onConnectivity'];
   readonly #target: string;
   readonly #maxMessageBytes: number;
+  /** What cancels each call. */
   readonly #underWay = new Set<() => void>();
+  /** How many of them somebody waits for. */
+  #awaited = 0;
   #connection: Promise<Connection> | undefined;
   #closing: Promise<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
@@ -127,7 +130,10 @@ export class GrpcClient {
     call.on('error', () => {});
     const ending = this.#ending(options, () => call.cancel());
     try {
-      for await (const message of call as AsyncIterable<Buffer>) yield decode(rpc, message);
+      for await (const message of call as AsyncIterable<Buffer>) {
+        using _reader = ending.handOver();
+        yield decode(rpc, message);
+      }
     } catch (error) {
       throw ending.explain(error);
     } finally {
@@ -144,10 +150,10 @@ export class GrpcClient {
     for (const cancel of [...this.#underWay]) cancel();
   }
 
-  /** {@link close}, and waits until what is under way has ended, too: a stream does when its reader has seen its end. */
+  /** {@link close}, and waits until whoever waits for something has heard of it; not for the reader of a stream who is busy elsewhere. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
-    if (this.#underWay.size > 0) {
+    if (this.#awaited > 0) {
       this.#idle ??= Promise.withResolvers();
       await this.#idle.promise;
     }
@@ -203,9 +209,14 @@ export class GrpcClient {
   #ending(
     { timeoutMs, signal }: CallOptions,
     cancel: () => void,
-  ): { explain(error: unknown): GrpcError; release(): void } {
+  ): { explain(error: unknown): GrpcError; release(): void; handOver(): Disposable } {
     let expired = false;
     this.#underWay.add(cancel);
+    this.#awaited++;
+    const letGo = (): void => {
+      this.#awaited--;
+      if (this.#awaited === 0) this.#idle?.resolve();
+    };
     const timer =
       timeoutMs === undefined
         ? undefined
@@ -225,7 +236,12 @@ export class GrpcClient {
         timer?.cancel();
         signal?.removeEventListener('abort', cancel);
         this.#underWay.delete(cancel);
-        if (this.#underWay.size === 0) this.#idle?.resolve();
+        letGo();
+      },
+      // Until what is given is disposed of, nobody waits for more.
+      handOver: () => {
+        letGo();
+        return { [Symbol.dispose]: () => void this.#awaited++ };
       },
     };
   }

@@ -213,6 +213,15 @@ describe('GrpcClient and GrpcServer', () => {
     await caller[Symbol.asyncDispose]();
   });
 
+  it('hold up nobody who disposes of the client where the reader of a stream is busy elsewhere', async () => {
+    const caller = await serve();
+    const [idle, waiting] = [0, 1].map(() => caller.stream(rpcs.count, { text: '1' }));
+    await Promise.all([idle?.next(), waiting?.next()]);
+    await caller[Symbol.asyncDispose]();
+    expect(await errorOf((async () => await idle?.next())())).toMatchObject({ code: 'CANCELLED' });
+    await waiting?.return();
+  });
+
   it('fail with a GrpcError when their signal is aborted before anything is sent', async () => {
     const caller = await serve();
     const stop = new AbortController();
