@@ -12,6 +12,8 @@ const turn = (factor: number, more: Partial<Turn> = {}): Turn => ({
   idleCpuShare: 0.04 * factor,
   emptyRssBytes: 80 * 2 ** 20,
   rssBytes: 120 * 2 ** 20,
+  statusWritesPerPod: 3 * factor,
+  eventsPerPod: 5 * factor,
   ...more,
 });
 
@@ -24,6 +26,8 @@ describe('figures of a cluster', () => {
     expect(named(figures, 'batch until all are ready')).toMatchObject({ go: 4, ours: 2, ratio: 0.5, target: 0.65 });
     expect(named(figures, 'its median pod')).toMatchObject({ go: 2, ours: 1, ratio: 0.5, target: 0.4 });
     expect(named(figures, 'single pod until ready')).toMatchObject({ go: 200, ours: 100 });
+    expect(named(figures, 'writes of a status, each pod of the batch')).toMatchObject({ go: 3, ours: 1.5 });
+    expect(named(figures, 'events, each pod of the batch')).toMatchObject({ go: 5, ours: 2.5 });
   });
 
   test('of several rounds the median of the ratios of neighbours counts', () => {

@@ -45,4 +45,8 @@ test('a metric is summed over its labels, and over no other metric', () => {
   expect(sumOfMetric(text, 'calls_total')).toBe(5);
   expect(sumOfMetric(text, 'none')).toBe(1);
   expect(sumOfMetric(text, 'absent')).toBe(0);
+  expect(sumOfMetric(text, 'calls_total', { rpc: 'c' })).toBe(3);
+  expect(sumOfMetric(text, 'none', { rpc: 'c' })).toBe(0);
+  const two = 'n{a="x,b",verb="GET"} 2\nn{a="y",verb="GET"} 4\nn{a="x,b",verb="PUT"} 8\n';
+  expect(sumOfMetric(two, 'n', { a: 'x,b', verb: 'GET' })).toBe(2);
 });

@@ -15,6 +15,9 @@ export interface Turn {
   readonly idleCpuShare: number;
   readonly emptyRssBytes: number;
   readonly rssBytes: number;
+  /** What the API server was asked to write while the pods started, for each of them; its scheduler's event too. */
+  readonly statusWritesPerPod: number;
+  readonly eventsPerPod: number;
   readonly changes?: Changes;
 }
 
@@ -54,6 +57,8 @@ const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) 
   ['deletion', 'ms', ({ deletionMs }) => median(deletionMs), 0.3],
   ['crash to restart', 'ms', ({ restartMs }) => median(restartMs), 0.3],
   ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 1],
+  ['writes of a status, each pod of the batch', '', ({ statusWritesPerPod }) => statusWritesPerPod],
+  ['events, each pod of the batch', '', ({ eventsPerPod }) => eventsPerPod],
   ['idle CPU', '%', ({ idleCpuShare }) => idleCpuShare * 100, 0.3],
   ['RSS without pods', 'MiB', ({ emptyRssBytes }) => emptyRssBytes / MIB, 1],
   ['RSS with the batch', 'MiB', ({ rssBytes }) => rssBytes / MIB, 1],

@@ -2,6 +2,7 @@ import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { BenchNode } from '../bench-node.ts';
 import { killContainer } from '../containers.ts';
+import { sumOfMetric, type WantedLabels } from '../metrics-text.ts';
 import { sleep } from '../waiting.ts';
 import type { ClusterKubelet } from './cluster-kubelet.ts';
 import type { ClusterPods } from './cluster-pods.ts';
@@ -34,7 +35,7 @@ export async function takeTurn(plan: TurnPlan, signal: AbortSignal): Promise<Tur
 }
 
 async function measure(
-  { options, nodeName, say }: TurnPlan,
+  { options, controlPlane, nodeName, say }: TurnPlan,
   { kubelet, pods, side }: BenchNode,
   signal: AbortSignal,
 ): Promise<Turn> {
@@ -65,6 +66,7 @@ async function measure(
   say(`${nodeName}: ${options.pods} pods`);
   const names = Array.from({ length: options.pods }, (_, index) => `${nodeName}-batch-${index}`);
   const before = (await kubelet.usage()).cpuSeconds;
+  const asked = await podWrites(controlPlane);
   const startMs = performance.now();
   const ready = Promise.all(names.map((name) => pods.ready(name)));
   // What fails first is what is told.
@@ -73,6 +75,9 @@ async function measure(
   const batchReadyMs = (await ready).map((atMs) => atMs - startMs);
   const batchCpuSeconds = (await kubelet.usage()).cpuSeconds - before;
   await sleep(SETTLE_MS, signal);
+  const wrote = await podWrites(controlPlane);
+  const statusWritesPerPod = (wrote.statuses - asked.statuses) / options.pods;
+  const eventsPerPod = (wrote.events - asked.events) / options.pods;
 
   say(`${nodeName}: at rest`);
   const idle = await kubelet.usage();
@@ -86,8 +91,18 @@ async function measure(
   await Promise.all(names.map((name) => pods.gone(name)));
   return {
     ...{ batchReadyMs, batchCpuSeconds, singleMs, deletionMs, restartMs, idleCpuShare, emptyRssBytes, rssBytes },
+    ...{ statusWritesPerPod, eventsPerPod },
     ...(changes && { changes }),
   };
+}
+
+/** How many statuses of pods, and how many events, the API server has been asked to write so far, by anybody. */
+async function podWrites(controlPlane: ControlPlane): Promise<{ readonly statuses: number; readonly events: number }> {
+  const { text } = await controlPlane.request('GET', '/metrics');
+  const count = (labels: WantedLabels): number => sumOfMetric(text, 'apiserver_request_total', labels);
+  const writes = ['PATCH', 'PUT', 'POST'];
+  const sum = (labels: WantedLabels): number => writes.reduce((all, verb) => all + count({ ...labels, verb }), 0);
+  return { statuses: sum({ resource: 'pods', subresource: 'status' }), events: sum({ resource: 'events' }) };
 }
 
 /** Changes one pod's annotations as fast as it goes, up to 1,000 times a second: first by one writer, then by many. */
