@@ -1,7 +1,8 @@
 import { type Clock, jitter, type Random, Semaphore, type Timer } from '@node-agent/async';
 
+/** A pod whose state cannot be read can neither be started nor ended: it is not left for long, as upstream reads it again with every list. */
 const INITIAL_RETRY_MS = 1000;
-const MAX_RETRY_MS = 10_000;
+const MAX_RETRY_MS = 3000;
 const RETRY_JITTER_FACTOR = 0.5;
 
 /** What {@link Looks} works with. */

@@ -60,7 +60,8 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
   const last = (plan: ContainerPlan): Life | undefined => facts.lives.of(pod.uid, plan.name).at(-1);
   const failed = (plan: ContainerPlan): boolean =>
-    !isSidecar(pod, plan.name) && isDone(facts, pod, plan) && last(plan)?.exitCode !== 0;
+    !isSidecar(pod, plan.name) &&
+    (hasFailedToStart(facts, pod, plan) || (isDone(facts, pod, plan) && last(plan)?.exitCode !== 0));
   // An init container that failed for good has failed the pod.
   if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {

@@ -67,6 +67,8 @@ export const probesKeepTime: Invariant = invariant(
       const { life, kind } = before.probed;
       if (life.endedAtMs !== undefined || !facts.kubeletUp || !facts.pods.wanted.has(life.podUid)) return undefined;
       if (ending.has(life.podUid)) return undefined;
+      // Of an earlier life of its UID: that is still to be ended, whenever it is heard of.
+      if (facts.pods.lastUnwantedAtMs(life.podUid) >= life.startedAtMs) return undefined;
       if ((interruptedAtMs.get(life.podUid) ?? Number.NEGATIVE_INFINITY) >= before.atMs) return undefined;
       const periodMs = (life.plan.probes?.[kind]?.periodSeconds ?? 0) * 1000;
       const gapMs = nowMs - before.atMs;
