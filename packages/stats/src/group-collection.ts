@@ -85,12 +85,15 @@ export async function collectGroups(
       [...containers].flatMap(([id, path]) => (sandboxes.has(id) ? [path] : [])),
     ),
   );
+  // Of those that are told of by themselves, it is told when they were made.
+  const shown = new Set(system.map(({ path }) => path));
   const groups = new Map<string, GroupFigures>();
   const queue = [...paths];
   const work = async (): Promise<void> => {
     for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
       signal.throwIfAborted();
-      const figures = await reader.read(path, detail, networked.has(path));
+      const age = detail === 'full' || (detail !== 'resource' && shown.has(path));
+      const figures = await reader.read(path, detail, { network: networked.has(path), age });
       if (figures !== undefined) groups.set(path, figures);
     }
   };

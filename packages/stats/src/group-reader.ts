@@ -54,9 +54,13 @@ export class GroupReader {
 
   /**
    * `undefined` where there is no such group any more, or none of its files can be read.
-   * @param network whether to look at the network of its processes, with a detail above `resource`
+   * @param more `network`: of its processes, with a detail above `resource`; `age`: when it was made
    */
-  async read(path: string, detail: Detail, network = false): Promise<GroupFigures | undefined> {
+  async read(
+    path: string,
+    detail: Detail,
+    { network = false, age = detail === 'full' }: { readonly network?: boolean; readonly age?: boolean } = {},
+  ): Promise<GroupFigures | undefined> {
     const [atMs, monotonicMs] = [this.#clock.now(), this.#clock.monotonic()];
     const texts = await this.#texts(path, detail);
     // What is read at once keeps the process from everything else: others have their turn after each group.
@@ -65,7 +69,7 @@ export class GroupReader {
     if (figures.cpu === undefined && figures.memory === undefined) return undefined;
     const processes = await this.#processes.figures(texts, detail);
     const interfaces = network ? await this.#processes.network(texts) : undefined;
-    const createdAtMs = detail === 'full' ? await this.#createdAtMs(path) : undefined;
+    const createdAtMs = age ? await this.#createdAtMs(path) : undefined;
     return {
       ...{ path, atMs, monotonicMs, ...figures },
       ...(processes && { processes }),

@@ -60,6 +60,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     const { systemContainers } = (await provider.summary({}, signal)).node;
     const all = systemContainers?.find(({ name }) => name === 'pods');
     expect(all?.memory).toMatchObject({ workingSetBytes: 2000, availableBytes: 6000 });
+    expect(all?.startTime).toBe('2026-03-01T12:00:00.000Z');
   });
 
   it("has the network of the node and of the pod's own namespace, without loopback and ends of others", async () => {
