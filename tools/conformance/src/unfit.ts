@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { run } from './run.ts';
 import type { SpecResult } from './specs.ts';
 
@@ -5,6 +6,10 @@ import type { SpecResult } from './specs.ts';
 export interface MachineFacts {
   /** Whether its kernel makes links of the type `dummy`. */
   readonly dummyLinks: boolean;
+  /** Whether it tells how long the processes of a group waited. */
+  readonly groupPressure: boolean;
+  /** Whether it counts what the processes of a group read and wrote. */
+  readonly groupIo: boolean;
 }
 
 interface Rule {
@@ -24,6 +29,16 @@ const RULES: readonly Rule[] = [
     holds: ({ dummyLinks }) => !dummyLinks,
   },
   {
+    spec: /Summary API .*should report resource usage through the stats api/,
+    reason: 'the kernel tells no pressure of groups',
+    holds: ({ groupPressure }) => !groupPressure,
+  },
+  {
+    spec: /ContainerMetrics .*should report container metrics/,
+    reason: 'the kernel counts nothing that groups read and write',
+    holds: ({ groupIo }) => !groupIo,
+  },
+  {
     // `PrePullAllImages` of test/e2e_node/image_list.go, before or after them.
     spec: /ImageGarbageCollect|ImageGCNoEviction|ImageGCTerminatedPodsContainersCleanup|SystemNodeCriticalPod/,
     reason: "it pulls an image by its digest, which only upstream's own has",
@@ -36,13 +51,26 @@ export function unfitReason({ name }: Pick<SpecResult, 'name'>, machine: Machine
   return RULES.find(({ spec, holds }) => spec.test(name) && holds(machine))?.reason;
 }
 
-/** Looks at this machine, in a network namespace of its own. */
+const V1_IO = '/sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes';
+
+/** Looks at this machine; for links in a network namespace of its own. */
 export async function machineFacts(): Promise<MachineFacts> {
-  const add = run('unshare', ['--net', 'ip', 'link', 'add', 'dummy0', 'type', 'dummy']);
-  return {
-    dummyLinks: await add.then(
-      () => true,
-      () => false,
-    ),
-  };
+  const dummyLinks = await run('unshare', ['--net', 'ip', 'link', 'add', 'dummy0', 'type', 'dummy']).then(
+    () => true,
+    () => false,
+  );
+  const text = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
+  const [v2, pressure, v1Io] = await Promise.all(
+    ['/sys/fs/cgroup/cgroup.controllers', '/proc/pressure/cpu', V1_IO].map(text),
+  );
+  return { dummyLinks, groupPressure: v2 !== undefined && pressure !== undefined, groupIo: countsIo(v2, v1Io) };
+}
+
+/**
+ * Whether I/O is counted by group.
+ * @param v2 the controllers of a machine of cgroup v2 alone
+ * @param v1Io what the root group of v1 has read and written: a line for each device, and the sum
+ */
+export function countsIo(v2: string | undefined, v1Io: string | undefined): boolean {
+  return v2 === undefined ? /^\d+:\d+ /m.test(v1Io ?? '') : v2.split(/\s+/).includes('io');
 }

@@ -4,7 +4,10 @@ import { namespaceOf } from '../src/evidence.ts';
 import { page } from '../src/page.ts';
 import { readReport, regressions, type SuiteResult } from '../src/specs.ts';
 import { counts, type PageFacts, type Run, summary } from '../src/summary.ts';
-import { unfitReason } from '../src/unfit.ts';
+import { countsIo, unfitReason } from '../src/unfit.ts';
+
+const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false };
+const ABLE = { dummyLinks: true, groupPressure: true, groupIo: true };
 
 const spec = (text: string, State: string, more: object = {}): object => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
@@ -69,7 +72,7 @@ test("the namespace of a spec is found in what it logged, as the suite's own wor
 const facts: PageFacts = {
   ...{ title: 'Specs', date: '2026-01-02 03:04', commit: 'abc', kubernetes: '1.36.3', containerd: '2.4.2' },
   ...{ suite: 'e2e', labels: 'NodeConformance', focus: [], skip: ['long'], processes: 12 },
-  ...{ machine: '2 cores', has: { dummyLinks: false } },
+  ...{ machine: '2 cores', has: LACKING },
 };
 const run = (result: SuiteResult, kubelet = 'node-agent'): Run => ({ kubelet, result, evidence: [] });
 
@@ -121,10 +124,10 @@ test('what no kubelet passes on a machine is no failure, unless another one pass
   const fails = run(report(spec(text, 'failed', failure('ip link'))));
   const passes = run(report(spec(text, 'passed')), 'Go kubelet');
   const failsToo = { ...fails, kubelet: 'Go kubelet' };
-  expect(counts(fails.result, { dummyLinks: false })).toMatchObject({ failed: 0, impossible: 1 });
-  expect(counts(fails.result, { dummyLinks: true })).toMatchObject({ failed: 1, impossible: 0 });
-  expect(counts(fails.result, { dummyLinks: false }, passes)).toMatchObject({ failed: 1, impossible: 0 });
-  expect(counts(fails.result, { dummyLinks: false }, failsToo)).toMatchObject({ failed: 0, impossible: 1 });
+  expect(counts(fails.result, LACKING)).toMatchObject({ failed: 0, impossible: 1 });
+  expect(counts(fails.result, ABLE)).toMatchObject({ failed: 1, impossible: 0 });
+  expect(counts(fails.result, LACKING, passes)).toMatchObject({ failed: 1, impossible: 0 });
+  expect(counts(fails.result, LACKING, failsToo)).toMatchObject({ failed: 0, impossible: 1 });
   const text2 = page(facts, { ours: [fails, fails], compared: failsToo }, false);
   expect(text2).toContain(
     '| [sig-node] Pods PrivilegedPod should enable privileged commands | the kernel has no `dummy` links | failed |',
@@ -134,7 +137,7 @@ test('what no kubelet passes on a machine is no failure, unless another one pass
 });
 
 test('what a rule excuses is named by it, and nothing else is', () => {
-  const machine = { dummyLinks: true };
+  const machine = ABLE;
   const excused = [
     '[sig-node] ImageGarbageCollect [Serial] [NodeConformance] when ImageMaximumGCAge is set should GC unused images',
     '[sig-node] ImageGCNoEviction [Slow] [Serial] [Disruptive] [Feature:Eviction] when we run containers',
@@ -160,4 +163,28 @@ test('a document keeps the parts of other selections, in the order of the select
   expect(again).not.toContain('- x');
   expect(again).toContain('## Specs');
   expect(partsOf(again).get('network')?.summary.commit).toBe('def');
+});
+
+test.each([
+  [
+    'Summary API [NodeConformance] when querying /stats/summary should report resource usage through the stats api',
+    'pressure',
+  ],
+  [
+    'ContainerMetrics [LinuxOnly] [NodeConformance] when querying /metrics/cadvisor should report container metrics',
+    'read and write',
+  ],
+])('%s asks something of the kernel', (name, words) => {
+  expect(unfitReason({ name }, LACKING)).toContain(words);
+  expect(unfitReason({ name }, ABLE)).toBeUndefined();
+});
+
+test.each([
+  ['cpuset cpu io memory\n', undefined, true],
+  ['cpuset cpu memory\n', undefined, false],
+  [undefined, '253:0 Read 12\nTotal 12\n', true],
+  [undefined, 'Total 0\n', false],
+  [undefined, undefined, false],
+])('I/O of groups, by the controllers of v2 %j or the figures of v1 %j: %s', (v2, v1, counts) => {
+  expect(countsIo(v2, v1)).toBe(counts);
 });
