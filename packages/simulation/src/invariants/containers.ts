@@ -56,6 +56,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    // One that ended for good runs again only where its pod begins anew: its records were taken away, and the kubelet's memory with it.
+    if (isDoneFor(facts, earlier)) break;
     // Other resources make the row begin anew, when they are asked for and when they are granted.
     if (facts.resources.changedAtMs(life.podUid) >= earlier.startedAtMs) break;
     // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
@@ -63,6 +65,12 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     crashes.unshift(earlier);
   }
   return crashes;
+}
+
+/** Whether a run ended so that its container is not to run again. */
+function isDoneFor(facts: Facts, { podUid, plan, exitCode }: Life): boolean {
+  const pod = facts.pods.planOf(podUid);
+  return pod !== undefined && !mayRestart(pod, plan, exitCode ?? 0);
 }
 
 /** C3: init containers run one at a time and in order, before the main ones, and once per sandbox. */
