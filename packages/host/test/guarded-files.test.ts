@@ -60,10 +60,13 @@ class FakeHelper implements Helper {
     reject: (error: unknown) => void;
   }[] = [];
   killed = false;
+  /** The other side has closed the channel; that it has ended is not heard yet. */
+  disconnected = false;
   readonly #end = Promise.withResolvers<void>();
   readonly ended: Promise<void> = this.#end.promise;
 
   call<Name extends HelperCallName>(name: Name, args: HelperCalls[Name]['args']): Promise<HelperCalls[Name]['value']> {
+    if (this.disconnected) return Promise.reject(systemError('ESRCH', 'call', 'helper'));
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.calls.push({ name, path: args[0], resolve, reject });
     return promise as Promise<HelperCalls[Name]['value']>;
@@ -229,6 +232,26 @@ describe('GuardedFiles', () => {
       helpers[index]?.end();
     }
     expect(await lost).toBe('ESRCH');
+  });
+
+  it('asks another helper where one says that it ends, before its end is heard', async () => {
+    const { clock, files, helpers } = setUp();
+    const first = files.realpath('/a');
+    await clock.settle();
+    helpers[0]?.calls[0]?.resolve('a');
+    await first;
+    const [ending] = helpers;
+    if (ending !== undefined) ending.disconnected = true;
+    const answers = [files.realpath('/a'), files.realpath('/b')];
+    await clock.settle();
+    expect(helpers).toHaveLength(2);
+    for (const { path, resolve } of helpers[1]?.calls ?? []) resolve(path);
+    expect(await Promise.all(answers)).toEqual(['/a', '/b']);
+    // One that hangs in its own end is ended.
+    expect([ending?.killed, files.abandoned]).toEqual([true, 1]);
+    ending?.end();
+    await clock.settle();
+    expect(files.abandoned).toBe(0);
   });
 
   it('stops waiting when it is aborted; the call keeps its place until it ends', async () => {

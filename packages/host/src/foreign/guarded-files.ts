@@ -28,7 +28,7 @@ export interface GuardedFilesOptions {
 interface Running {
   readonly helper: Helper;
   calls: number;
-  /** Something in it hangs: it is asked nothing more, and killed once nobody waits for it. */
+  /** Something in it hangs, or it ends: it is asked nothing more, and killed once nobody waits for it. */
   retired: boolean;
 }
 
@@ -162,7 +162,7 @@ export class GuardedFiles implements ForeignFiles {
     try {
       return await this.#ask(name, args, place);
     } catch (error) {
-      // It ended in the same instant, having had nothing to do for a while.
+      // It ended in the same instant, having had nothing to do for a while: another one is asked.
       if (errorCode(error) !== 'ESRCH') throw error;
       return await this.#ask(name, args, place);
     }
@@ -190,8 +190,11 @@ export class GuardedFiles implements ForeignFiles {
       this.#suspicions.delete(place);
       return value;
     } catch (error) {
+      const code = errorCode(error);
+      // Its channel closes before its end is heard.
+      if (code === 'ESRCH') this.#retire(running);
       // What was refused was answered.
-      if (!['ETIMEDOUT', 'ESRCH'].includes(errorCode(error) ?? '')) this.#suspicions.delete(place);
+      else if (code !== 'ETIMEDOUT') this.#suspicions.delete(place);
       throw error;
     } finally {
       timer.cancel();
