@@ -1,5 +1,5 @@
 /** As many links as the kernel follows. */
-const MAX_LINKS = 40;
+export const MAX_LINKS = 40;
 
 /** One name of a path that is walked. */
 export interface PathName {

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GuardedFiles, type GuardedFilesOptions } from '../src/foreign/guarded-files.ts';
+import { fileSystemSize } from '../src/file-system-size.ts';
+import { GuardedFiles, type GuardedFilesOptions, type KernelFiles } from '../src/foreign/guarded-files.ts';
 import { LONGEST_BACK_OFF_MS, mayAsk, placeOf, suspect } from '../src/foreign/hang-rule.ts';
-import { mountPointsOf } from '../src/foreign/mount-points.ts';
+import { MountTable } from '../src/foreign/mount-table.ts';
 import type { Helper } from '../src/helper/helper-process.ts';
 import type { HelperCallName, HelperCalls } from '../src/helper/protocol.ts';
-import { nodeForeignFiles, systemError } from '../src/index.ts';
+import { type FileSystemSize, nodeForeignFiles, systemError } from '../src/index.ts';
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
 
@@ -43,11 +44,6 @@ describe('the rule of places that hang', () => {
       }),
     );
     expect(mayAsk(undefined, 3, 0)).toBe(true);
-  });
-
-  it('reads mount points, those with blanks and those that are no text', () => {
-    const text = '36 35 98:0 / /mnt\\040one rw - ext4 /dev/sda rw\n37 35 0:5 / /caf\xe9 rw - tmpfs tmpfs rw\n\nodd';
-    expect(mountPointsOf(text)).toEqual(['/mnt one', '/caf\udce9']);
   });
 });
 
@@ -89,7 +85,14 @@ interface Fixture {
   readonly helpers: FakeHelper[];
 }
 
-function setUp(options: GuardedFilesOptions = {}): Fixture {
+const MOUNTS = new MountTable([
+  { id: '1', parentId: '0', point: '/', type: 'ext4' },
+  { id: '2', parentId: '1', point: '/nfs', type: 'nfs4' },
+  { id: '3', parentId: '1', point: '/other', type: 'fuse.other' },
+  { id: '4', parentId: '1', point: '/disk', type: 'xfs' },
+]);
+
+function setUp(options: GuardedFilesOptions = {}, here?: KernelFiles): Fixture {
   const clock = new FakeClock();
   const helpers: FakeHelper[] = [];
   const startHelper = (): Helper => {
@@ -97,8 +100,8 @@ function setUp(options: GuardedFilesOptions = {}): Fixture {
     helpers.push(helper);
     return helper;
   };
-  const mountPoints = async () => ['/', '/nfs', '/other'];
-  return { clock, helpers, files: new GuardedFiles({ clock, startHelper, mountPoints }, options) };
+  const components = { clock, startHelper, mounts: async () => MOUNTS, ...(here && { here }) };
+  return { clock, helpers, files: new GuardedFiles(components, options) };
 }
 
 describe('GuardedFiles', () => {
@@ -271,6 +274,125 @@ describe('GuardedFiles', () => {
   });
 });
 
+describe('GuardedFiles, of how full a disk of the machine is', () => {
+  const size = (totalBytes: number): FileSystemSize => {
+    return { totalBytes, freeBytes: 0, availableBytes: 0, inodes: 0, freeInodes: 0 };
+  };
+
+  /** Files of which a test decides when they answer. */
+  class FakeKernel implements KernelFiles {
+    readonly links = new Map<string, string>();
+    readonly calls: { readonly path: string; readonly resolve: () => void; readonly reject: (e: Error) => void }[] = [];
+    answers = true;
+
+    statfs(path: string): Promise<FileSystemSize> {
+      if (this.answers) return Promise.resolve(size(path.length));
+      const { promise, resolve, reject } = Promise.withResolvers<FileSystemSize>();
+      this.calls.push({ path, resolve: () => resolve(size(path.length)), reject });
+      return promise;
+    }
+
+    async readLink(path: string): Promise<string | undefined> {
+      return this.links.get(path);
+    }
+  }
+
+  /** What a helper says of it. */
+  async function throughHelper({ clock, helpers, files }: Fixture, path: string): Promise<number> {
+    const answer = files.statfs(path);
+    await clock.settle();
+    await clock.advance(1000);
+    helpers.at(-1)?.calls.at(-1)?.resolve(size(-1));
+    return (await answer).totalBytes;
+  }
+
+  it('starts no helper, however long it goes on', async () => {
+    const kernel = new FakeKernel();
+    kernel.links.set('/var/lib/kubelet', '/disk/kubelet');
+    const { clock, files, helpers } = setUp({}, kernel);
+    for (let n = 0; n < 100; n++) {
+      expect((await files.statfs('/disk')).totalBytes).toBe('/disk'.length);
+      expect((await files.statfs('/var/lib/kubelet')).totalBytes).toBe('/disk/kubelet'.length);
+      await clock.advance(10_000);
+    }
+    expect(helpers).toHaveLength(0);
+  });
+
+  it('W6: asks a helper of all others, and where a link leads to one', async () => {
+    const kernel = new FakeKernel();
+    kernel.links.set('/var', '/nfs/var');
+    const fixture = setUp({}, kernel);
+    for (const path of ['/nfs/a', '/other', '/var/lib']) expect(await throughHelper(fixture, path)).toBe(-1);
+    expect(fixture.helpers[0]?.calls.map(({ path }) => path)).toEqual(['/nfs/a', '/other', '/var/lib']);
+  });
+
+  it('says what the system says, of the path that it was asked for', async () => {
+    const kernel = new FakeKernel();
+    kernel.links.set('/a', '/disk');
+    kernel.answers = false;
+    const { clock, files } = setUp({}, kernel);
+    const answer = files.statfs('/a/none');
+    answer.catch(() => undefined);
+    await clock.settle();
+    kernel.calls[0]?.reject(systemError('ENOENT', 'statfs', '/disk/none'));
+    await expect(answer).rejects.toThrow("ENOENT: no such file or directory, statfs '/a/none'");
+  });
+
+  it('W6: one that hangs is told at its deadline, holds one thread, and is for a helper from then on', async () => {
+    const kernel = new FakeKernel();
+    const fixture = setUp({}, kernel);
+    const { clock, files, helpers } = fixture;
+    kernel.answers = false;
+    const hanging = codeOf(files.statfs('/disk/a'));
+    await clock.settle();
+    // Nobody waits for it for long.
+    expect(await throughHelper(fixture, '/disk/b')).toBe(-1);
+    expect(await throughHelper(fixture, '/etc')).toBe(-1);
+    await clock.advance(8_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    // As any place that did not answer.
+    expect(await codeOf(files.stat('/disk/c'))).toBe('ETIMEDOUT');
+    expect(await codeOf(files.statfs('/disk/c'))).toBe('ETIMEDOUT');
+    kernel.answers = true;
+    // Nobody waits at all where it is known to hang.
+    const beside = files.statfs('/etc');
+    await clock.settle();
+    helpers[0]?.calls.at(-1)?.resolve(size(-2));
+    expect((await beside).totalBytes).toBe(-2);
+    await clock.advance(10_000);
+    expect(await throughHelper(fixture, '/disk/d')).toBe(-1);
+    expect(kernel.calls).toHaveLength(1);
+    // It has its thread back: others are asked here again, that place after a while.
+    kernel.calls[0]?.resolve();
+    await clock.settle();
+    expect((await files.statfs('/etc')).totalBytes).toBe('/etc'.length);
+    expect(await throughHelper(fixture, '/disk/e')).toBe(-1);
+    await clock.advance(LONGEST_BACK_OFF_MS);
+    expect((await files.statfs('/disk/e')).totalBytes).toBe('/disk/e'.length);
+    expect(helpers).toHaveLength(1);
+  });
+
+  it('W6: of places that hang one after another none takes a thread but the first', async () => {
+    const kernel = new FakeKernel();
+    kernel.answers = false;
+    const { clock, files } = setUp({}, kernel);
+    const all = Promise.all(['/a', '/b', '/disk', '/c'].map((path) => codeOf(files.statfs(path))));
+    await clock.advance(20_000);
+    expect(await all).toEqual(['ETIMEDOUT', 'ETIMEDOUT', 'ETIMEDOUT', 'ETIMEDOUT']);
+    expect(kernel.calls.map(({ path }) => path)).toEqual(['/a']);
+  });
+
+  it('answers while no helper can be had', async () => {
+    const kernel = new FakeKernel();
+    const { clock, files } = setUp({ maxAbandoned: 1 }, kernel);
+    const hanging = codeOf(files.stat('/nfs/a'));
+    await clock.advance(10_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    expect(await codeOf(files.stat('/etc'))).toBe('EAGAIN');
+    expect((await files.statfs('/etc')).totalBytes).toBe('/etc'.length);
+  });
+});
+
 describe('memoryForeignFiles', () => {
   it('W6: what hangs is told after the deadline, and what does not is answered', async () => {
     const clock = new FakeClock();
@@ -309,6 +431,20 @@ describe('nodeForeignFiles', () => {
     expect(await files.realpath(at('a/../a/caf\udce9'))).toBe(at('a/caf\udce9'));
     expect((await files.statfs(at('a'))).totalBytes).toBeGreaterThan(0);
     await expect(files.stat(at('none'))).rejects.toMatchObject({ code: 'ENOENT', path: at('none'), syscall: 'stat' });
+  });
+
+  it('asks no process how full a disk of this machine is', async () => {
+    const before = await children();
+    const files = nodeForeignFiles({ clock: new FakeClock() });
+    // Mounted everywhere, and nothing but memory.
+    for (const place of ['/dev', '/dev/../dev/.']) {
+      expect(await files.statfs(place)).toEqual(await fileSystemSize('/dev'));
+    }
+    await expect(files.statfs('/dev/none')).rejects.toMatchObject({ code: 'ENOENT', path: '/dev/none' });
+    expect(await children()).toEqual(before);
+    // Known to be none of the machine's disks.
+    await files.statfs('/proc');
+    expect((await children()).length).toBe(before.length + 1);
   });
 
   it('W6: a call that the kernel keeps waiting is killed with its process, and the next has another one', async () => {

@@ -3,15 +3,28 @@ import type { FileStat, HeldPlace, HoldOptions } from '../file-system.ts';
 import { HELPER_THREADS, type Helper } from '../helper/helper-process.ts';
 import type { FileSystemSize, HelperCallName, HelperCalls } from '../helper/protocol.ts';
 import { errorCode, systemError } from '../system-error.ts';
+import { CallsHere } from './calls-here.ts';
 import type { ForeignFiles } from './foreign-files.ts';
 import { isOld, mayAsk, placeOf, type Suspicion, suspect } from './hang-rule.ts';
+import { kernelPath } from './kernel-path.ts';
+import { isKernelServed } from './kernel-served.ts';
+import type { MountTable } from './mount-table.ts';
 
 /** What {@link GuardedFiles} works with. */
 export interface GuardedFilesComponents {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly startHelper: () => Helper;
-  /** Where something is mounted, as far as the machine knows without asking it. */
-  readonly mountPoints: () => Promise<Iterable<string>>;
+  /** What is mounted where, as far as the machine knows without asking it. */
+  readonly mounts: () => Promise<MountTable>;
+  /** What this process asks file systems that the kernel serves by itself. Default: nothing, a helper process is asked. */
+  readonly here?: KernelFiles;
+}
+
+/** What does not wait for anybody, of a file system that the kernel serves by itself. */
+export interface KernelFiles {
+  statfs(path: string): Promise<FileSystemSize>;
+  /** `undefined` for what is no link. */
+  readLink(path: string): Promise<string | undefined>;
 }
 
 export interface GuardedFilesOptions {
@@ -34,7 +47,7 @@ interface Running {
 
 /**
  * {@link ForeignFiles} through a helper process, started with the first call, which ends by itself when it is asked for
- * nothing. A call that hangs costs that process: the next has another one. A place that did not answer is asked again later
+ * nothing; only how full a disk of the machine is is asked without one. A call that hangs costs that process: the next has another one. A place that did not answer is asked again later
  * and later, by one call at a time; a helper that cannot be killed, as its call sleeps in the kernel for good, is abandoned,
  * and there may be few of them.
  */
@@ -44,6 +57,7 @@ export class GuardedFiles implements ForeignFiles {
   readonly #suspicions = new Map<string, Suspicion>();
   readonly #places = new Map<string, Semaphore>();
   readonly #calls: Semaphore;
+  readonly #callsHere: CallsHere;
   #running: Running | undefined;
   #dying = 0;
 
@@ -51,6 +65,7 @@ export class GuardedFiles implements ForeignFiles {
     this.#components = components;
     this.#options = { deadlineMs: 10_000, maxAbandoned: 8, maxCalls: HELPER_THREADS, maxCallsPerPlace: 4, ...options };
     this.#calls = new Semaphore(this.#options.maxCalls);
+    this.#callsHere = new CallsHere(components.clock, this.#options.deadlineMs);
   }
 
   /** Helpers that were killed and have not ended. */
@@ -76,7 +91,7 @@ export class GuardedFiles implements ForeignFiles {
   }
 
   statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> {
-    return this.#guarded('statfs', [path], signal);
+    return this.#guarded('statfs', [path], signal, path, (place, mounts) => this.#statfsHere(path, place, mounts));
   }
 
   async makeDirectory(path: string, mode: number, signal?: AbortSignal): Promise<void> {
@@ -111,13 +126,36 @@ export class GuardedFiles implements ForeignFiles {
     args: HelperCalls[Name]['args'],
     signal: AbortSignal | undefined,
     path: string = args[0],
+    askHere?: (place: string, mounts: MountTable) => Promise<HelperCalls[Name]['value'] | undefined>,
   ): Promise<HelperCalls[Name]['value']> {
     signal?.throwIfAborted();
-    const place = placeOf(path, await this.#components.mountPoints());
+    const mounts = await this.#components.mounts();
+    const place = placeOf(path, mounts.points);
+    const ask = async () => (await askHere?.(place, mounts)) ?? (await this.#inTurn(name, args, place));
     // Goes on to its end, or its deadline, when nobody waits for it any more: it holds a thread until then.
-    const answer = this.#inTurn(name, args, place);
+    const answer = ask();
     answer.catch(() => undefined);
     return await (signal === undefined ? answer : abortable(answer, signal));
+  }
+
+  /** @returns `undefined` where a helper is to be asked */
+  async #statfsHere(path: string, place: string, mounts: MountTable): Promise<FileSystemSize | undefined> {
+    const { here, clock } = this.#components;
+    if (here === undefined || this.#suspicions.has(place) || !isKernelServed(mounts.of(path)?.type)) return undefined;
+    const call = async (): Promise<FileSystemSize | undefined> => {
+      const real = await kernelPath(path, mounts, (place) => here.readLink(place));
+      return real === undefined ? undefined : await here.statfs(real);
+    };
+    try {
+      return await this.#callsHere.run(place, call, () => {
+        this.#suspectPlace(place, clock.monotonic());
+        return this.#late('statfs', path);
+      });
+    } catch (error) {
+      const code = errorCode(error);
+      // As a helper tells it, whatever step of the way it was.
+      throw code === undefined || code === 'ETIMEDOUT' ? error : systemError(code, 'statfs', path);
+    }
   }
 
   async #inTurn<Name extends HelperCallName>(
@@ -181,9 +219,7 @@ export class GuardedFiles implements ForeignFiles {
     const timer = clock.setTimer(deadlineMs, () => {
       this.#suspectPlace(place, clock.monotonic());
       this.#retire(running);
-      late.reject(
-        systemError('ETIMEDOUT', name, args[0], `its file system did not answer within ${deadlineMs / 1000} s`),
-      );
+      late.reject(this.#late(name, args[0]));
     });
     try {
       const value = await Promise.race([running.helper.call(name, args), late.promise]);
@@ -201,6 +237,11 @@ export class GuardedFiles implements ForeignFiles {
       running.calls--;
       this.#endIfIdle(running);
     }
+  }
+
+  #late(name: string, path: string): Error {
+    const seconds = this.#options.deadlineMs / 1000;
+    return systemError('ETIMEDOUT', name, path, `its file system did not answer within ${seconds} s`);
   }
 
   /** Of places that nobody asks for any more, as pods come and go, nothing is kept. */

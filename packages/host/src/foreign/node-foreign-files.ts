@@ -1,17 +1,47 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
 import type { Clock } from '@node-agent/async';
+import { systemPath, textOfBytes } from '../byte-names.ts';
+import { fileSystemSize } from '../file-system-size.ts';
 import { startHelper } from '../helper/helper-process.ts';
 import { onLinux } from '../mount-id.ts';
+import { errorCode } from '../system-error.ts';
 import type { ForeignFiles } from './foreign-files.ts';
-import { GuardedFiles, type GuardedFilesOptions } from './guarded-files.ts';
-import { mountPointsOf } from './mount-points.ts';
+import { GuardedFiles, type GuardedFilesOptions, type KernelFiles } from './guarded-files.ts';
+import { MountTable, parseMounts } from './mount-table.ts';
 
 /** {@link ForeignFiles} of this machine, through helper processes of this package's own. */
 export function nodeForeignFiles(
   components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> },
   options?: GuardedFilesOptions,
 ): ForeignFiles {
-  const mountPoints = async (): Promise<readonly string[]> =>
-    onLinux ? mountPointsOf(await readFile('/proc/self/mountinfo', 'latin1')) : [];
-  return new GuardedFiles({ ...components, startHelper: () => startHelper(), mountPoints }, options);
+  return new GuardedFiles(
+    { ...components, startHelper: () => startHelper(), mounts: readMounts, here: kernelFiles },
+    options,
+  );
+}
+
+const kernelFiles: KernelFiles = {
+  statfs: fileSystemSize,
+  async readLink(path) {
+    try {
+      return textOfBytes(await readlink(systemPath(path), { encoding: 'buffer' }));
+    } catch (error) {
+      if (errorCode(error) === 'EINVAL') return undefined;
+      throw error;
+    }
+  },
+};
+
+let reading: Promise<MountTable> | undefined;
+
+/** Calls that come together share one reading: a node mounts thousands. */
+function readMounts(): Promise<MountTable> {
+  reading ??= readTable().finally(() => {
+    reading = undefined;
+  });
+  return reading;
+}
+
+async function readTable(): Promise<MountTable> {
+  return new MountTable(onLinux ? parseMounts(await readFile('/proc/self/mountinfo', 'latin1')) : []);
 }

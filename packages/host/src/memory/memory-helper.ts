@@ -2,6 +2,7 @@ import type { Clock } from '@node-agent/async';
 import type { HeldPlace } from '../file-system.ts';
 import type { ForeignFiles } from '../foreign/foreign-files.ts';
 import { GuardedFiles, type GuardedFilesOptions } from '../foreign/guarded-files.ts';
+import { MountTable } from '../foreign/mount-table.ts';
 import type { Helper } from '../helper/helper-process.ts';
 import type { HelperCallName, HelperCalls } from '../helper/protocol.ts';
 import { systemError } from '../system-error.ts';
@@ -85,8 +86,9 @@ export function memoryForeignFiles(
   options?: GuardedFilesOptions,
 ): ForeignFiles {
   const { clock, fs } = components;
-  return new GuardedFiles(
-    { clock, startHelper: () => memoryHelper(fs), mountPoints: async () => fs.mountPoints() },
-    options,
-  );
+  const mounts = async (): Promise<MountTable> =>
+    new MountTable(
+      fs.mountPoints().map((point, index) => ({ id: `${index + 1}`, parentId: '0', point, type: 'memory' })),
+    );
+  return new GuardedFiles({ clock, startHelper: () => memoryHelper(fs), mounts }, options);
 }

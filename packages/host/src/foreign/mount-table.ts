@@ -1,0 +1,69 @@
+import { textOfBytes } from '../byte-names.ts';
+
+/** A line of `/proc/self/mountinfo` (proc(5)), as far as places are told by it. */
+export interface Mount {
+  readonly id: string;
+  /** The mount that it is mounted on. */
+  readonly parentId: string;
+  /** Where, as an absolute path without links. */
+  readonly point: string;
+  /** `ext4`, `nfs4`, `fuse.sshfs`. */
+  readonly type: string;
+}
+
+/** The text of `/proc/self/mountinfo`, read as Latin 1. Lines that make no sense are passed over. */
+export function parseMounts(text: string): Mount[] {
+  return text.split('\n').flatMap((line) => {
+    const [before = '', after = ''] = line.split(' - ', 2);
+    const [id, parentId, , , point] = before.split(' ');
+    const [type] = after.split(' ');
+    if (!id || !parentId || !point || !type) return [];
+    // The kernel writes blanks and backslashes of paths in octal.
+    const bytes = point.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    );
+    return [{ id, parentId, point: textOfBytes(Buffer.from(bytes, 'latin1')), type }];
+  });
+}
+
+/** What is mounted where, at one instant. */
+export class MountTable {
+  /** The mount points, hidden ones too. */
+  readonly points: readonly string[];
+  readonly #root: Mount | undefined;
+  readonly #children = new Map<string, Mount[]>();
+
+  constructor(mounts: readonly Mount[]) {
+    this.points = mounts.map(({ point }) => point);
+    const ids = new Set(mounts.map(({ id }) => id));
+    const roots: Mount[] = [];
+    for (const mount of mounts) {
+      const { id, parentId, point } = mount;
+      // The parent of the root is not to be seen from below it, or is itself.
+      if (parentId !== id && ids.has(parentId)) {
+        const children = this.#children.get(parentId);
+        if (children === undefined) this.#children.set(parentId, [mount]);
+        else children.push(mount);
+      } else if (point === '/') roots.push(mount);
+    }
+    if (roots.length === 1) this.#root = roots[0];
+  }
+
+  /**
+   * The mount that a path without links is in: from the root on, always the one that is met first, so that what another has
+   * been mounted over counts no more. `undefined` where the table does not tell.
+   */
+  of(path: string): Mount | undefined {
+    let found = this.#root;
+    for (let next = found; next !== undefined; ) {
+      found = next;
+      next = undefined;
+      for (const mount of this.#children.get(found.id) ?? []) {
+        const { point } = mount;
+        const isOnTheWay = point === '/' || path === point || path.startsWith(`${point}/`);
+        if (isOnTheWay && (next === undefined || point.length < next.point.length)) next = mount;
+      }
+    }
+    return found;
+  }
+}

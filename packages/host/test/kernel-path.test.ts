@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { kernelPath } from '../src/foreign/kernel-path.ts';
+import { isKernelServed } from '../src/foreign/kernel-served.ts';
+import { type Mount, MountTable, parseMounts } from '../src/foreign/mount-table.ts';
+import { codeOf } from './compliance.ts';
+
+describe('the mount table', () => {
+  it('reads mount points, those with blanks and those that are no text', () => {
+    const text =
+      '36 35 98:0 / /mnt\\040one rw shared:1 - ext4 /dev/sda rw\n37 36 0:5 / /caf\xe9 rw - fuse.sshfs a:/b rw\n\nodd';
+    expect(parseMounts(text)).toEqual([
+      { id: '36', parentId: '35', point: '/mnt one', type: 'ext4' },
+      { id: '37', parentId: '36', point: '/caf\udce9', type: 'fuse.sshfs' },
+    ]);
+  });
+
+  const mounts = (...lines: readonly (readonly [id: number, parent: number, point: string, type?: string])[]) =>
+    lines.map(([id, parentId, point, type = 'ext4']): Mount => ({ id: `${id}`, parentId: `${parentId}`, point, type }));
+
+  it.each([
+    ['the root', '/etc/hosts', mounts([1, 0, '/'], [2, 1, '/data']), '1'],
+    ['a root that is its own parent', '/etc', mounts([1, 1, '/']), '1'],
+    ['a mount', '/data/x', mounts([1, 0, '/'], [2, 1, '/data']), '2'],
+    ['a mount itself', '/data', mounts([1, 0, '/'], [2, 1, '/data']), '2'],
+    ['a name that begins so', '/data2', mounts([1, 0, '/'], [2, 1, '/data']), '1'],
+    ['a mount in a mount', '/data/a/b', mounts([1, 0, '/'], [2, 1, '/data'], [3, 2, '/data/a']), '3'],
+    ['the upper one of two', '/data/x', mounts([1, 0, '/'], [3, 2, '/data'], [2, 1, '/data']), '3'],
+    ['what was mounted over the root', '/data', mounts([1, 0, '/'], [2, 1, '/data'], [3, 1, '/']), '3'],
+    [
+      'what hides another one below it',
+      '/data/nfs/x',
+      mounts([1, 0, '/'], [2, 1, '/data/nfs', 'nfs4'], [3, 1, '/data']),
+      '3',
+    ],
+    ['no table', '/data', [], undefined],
+    ['a process whose root is no mount', '/data', mounts([2, 1, '/data']), undefined],
+    ['two roots', '/data', mounts([1, 0, '/'], [3, 2, '/']), undefined],
+    ['a table that is a circle', '/data', mounts([1, 2, '/'], [2, 1, '/']), undefined],
+  ])('tells the mount: %s', (_name, path, table, id) => {
+    expect(new MountTable(table).of(path)?.id).toBe(id);
+  });
+
+  it.each([
+    ...['ext4', 'xfs', 'btrfs', 'zfs', 'tmpfs', 'vfat', 'squashfs', 'overlay'].map((type) => [type, true] as const),
+    ...['nfs', 'nfs4', 'cifs', 'smb3', '9p', 'ceph', 'virtiofs', 'autofs', 'fuse', 'fuseblk', 'fuse.sshfs', 'lustre']
+      .concat('gfs2', 'efivarfs', 'ecryptfs', '', 'none')
+      .map((type) => [type, false] as const),
+  ])('%s is served by the kernel itself: %s', (type, served) => {
+    expect(isKernelServed(type)).toBe(served);
+    expect(isKernelServed(undefined)).toBe(false);
+  });
+});
+
+const MOUNTS = new MountTable([
+  { id: '1', parentId: '0', point: '/', type: 'ext4' },
+  { id: '2', parentId: '1', point: '/nfs', type: 'nfs4' },
+  { id: '3', parentId: '1', point: '/disk', type: 'xfs' },
+  { id: '4', parentId: '3', point: '/disk/fuse', type: 'fuse.x' },
+  { id: '5', parentId: '2', point: '/nfs/disk', type: 'ext4' },
+]);
+
+describe('kernelPath', () => {
+  const links: Readonly<Record<string, string>> = {
+    '/var': '/disk/var',
+    '/disk/up': '../etc/./x/..',
+    '/disk/slow': 'fuse/x',
+    '/away': '/nfs/data',
+    '/me': 'me',
+    '/disk/root': '/',
+  };
+  const walk = (path: string): Promise<string | undefined> => kernelPath(path, MOUNTS, async (place) => links[place]);
+
+  it.each([
+    ['/', '/'],
+    ['/etc//hosts/', '/etc/hosts'],
+    ['/var/lib/kubelet', '/disk/var/lib/kubelet'],
+    ['/disk/up/a', '/etc/a'],
+    ['/disk/../..', '/'],
+    ['/disk/root/var', '/disk/var'],
+    ['/nfs', undefined],
+    ['/nfs/disk/x', undefined],
+    ['/disk/fuse', undefined],
+    ['/disk/slow', undefined],
+    ['/away', undefined],
+    ['/nfs/../etc', undefined],
+    ['etc', undefined],
+    ['', undefined],
+  ])('%s leads to %s', async (path, real) => {
+    expect(await walk(path)).toBe(real);
+  });
+
+  it('ends where links lead in a circle, and says what the system says', async () => {
+    expect(await codeOf(walk('/me'))).toBe('ELOOP');
+    const denied = Object.assign(new Error('denied'), { code: 'EACCES' });
+    expect(await codeOf(kernelPath('/a', MOUNTS, () => Promise.reject(denied)))).toBe('EACCES');
+  });
+
+  it('W6: asks nothing that a server or a program would have to answer, whatever links there are', async () => {
+    const name = fc.constantFrom('nfs', 'disk', 'fuse', 'var', 'a', '..', '.');
+    const target = fc.tuple(fc.boolean(), fc.array(name, { minLength: 1, maxLength: 4 }));
+    const text = ([absolute, names]: readonly [boolean, readonly string[]]): string =>
+      `${absolute ? '/' : ''}${names.join('/')}`;
+    const anyLinks = fc.dictionary(
+      fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/${names.join('/')}`),
+      target.map(text),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(name, { maxLength: 6 }), anyLinks, async (names, links) => {
+        const readLink = async (place: string): Promise<string | undefined> => {
+          expect(isKernelServed(MOUNTS.of(place)?.type)).toBe(true);
+          expect(place).not.toMatch(/^\/nfs|^\/disk\/fuse/);
+          return Object.hasOwn(links, place) ? links[place] : undefined;
+        };
+        const real = await kernelPath(`/${names.join('/')}`, MOUNTS, readLink).catch(codeOfLoop);
+        if (real === undefined || real === 'ELOOP') return;
+        // What it leads to is there: no part of it is a link, or on the way to another mount's.
+        const parts = real.split('/').slice(1);
+        for (let n = 1; n <= parts.length; n++) {
+          const place = `/${parts.slice(0, n).join('/')}`;
+          expect(Object.hasOwn(links, place)).toBe(false);
+          expect(place).not.toMatch(/^\/nfs|^\/disk\/fuse|\.\.$/);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function codeOfLoop(error: unknown): string {
+  expect(error).toMatchObject({ code: 'ELOOP' });
+  return 'ELOOP';
+}
