@@ -10,8 +10,8 @@ import { GuardedFiles, type GuardedFilesOptions, type KernelFiles } from '../src
 import { LONGEST_BACK_OFF_MS, mayAsk, placeOf, suspect } from '../src/foreign/hang-rule.ts';
 import { MountTable } from '../src/foreign/mount-table.ts';
 import type { Helper } from '../src/helper/helper-process.ts';
-import type { HelperCallName, HelperCalls } from '../src/helper/protocol.ts';
-import { type FileSystemSize, nodeForeignFiles, systemError } from '../src/index.ts';
+import { type HelperCallName, type HelperCalls, HOLD_MS } from '../src/helper/protocol.ts';
+import { type FileSystemSize, type HeldPlace, nodeForeignFiles, systemError } from '../src/index.ts';
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
 
@@ -169,6 +169,7 @@ describe('GuardedFiles', () => {
       "ETIMEDOUT: its file system did not answer; it is asked again in 10 s at the earliest, stat '/nfs/b'",
     );
     expect(helpers).toHaveLength(1);
+    helpers[0]?.end();
     await clock.advance(10_000);
     const probe = codeOf(files.stat('/nfs/c'));
     await clock.settle();
@@ -221,6 +222,35 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('/etc');
   });
 
+  it('W6: a place whose call cannot be killed costs one process, however long it lasts', async () => {
+    const { clock, files, helpers } = setUp({ maxAbandoned: 2 });
+    const hanging = codeOf(files.stat('/nfs/a'));
+    await clock.advance(10_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    for (let n = 0; n < 20; n++) {
+      await clock.advance(LONGEST_BACK_OFF_MS);
+      await expect(files.stat('/nfs/a')).rejects.toThrow(
+        "ETIMEDOUT: its file system did not answer; the process that asked it hangs yet, stat '/nfs/a'",
+      );
+    }
+    expect([helpers.length, files.abandoned]).toEqual([1, 1]);
+    helpers[0]?.end();
+    await clock.settle();
+    const answer = files.realpath('/nfs/a');
+    await clock.settle();
+    helpers[1]?.calls[0]?.resolve('a');
+    expect(await answer).toBe('a');
+  });
+
+  it('K4: keeps nothing of places that were refused', async () => {
+    const { clock, files } = setUp({ maxAbandoned: 1 });
+    const hanging = codeOf(files.stat('/nfs/a'));
+    await clock.advance(10_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    for (let n = 0; n < 20; n++) expect(await codeOf(files.stat(`/run/p${n}`))).toBe('EAGAIN');
+    expect(files.busyPlaces).toBe(0);
+  });
+
   it('asks once more where the helper ended in the same instant', async () => {
     const { clock, files, helpers } = setUp();
     const answer = files.realpath('/a');
@@ -271,6 +301,85 @@ describe('GuardedFiles', () => {
     await clock.settle();
     helpers[0]?.calls[1]?.resolve('b');
     expect(await next).toBe('b');
+  });
+});
+
+describe('GuardedFiles, of what is held', () => {
+  const held = (id: string) => ({ id, handle: `/proc/${id}`, stat: {} });
+
+  async function hold({ clock, files, helpers }: Fixture, path: string): Promise<HeldPlace> {
+    const answer = files.holdBeneath(path, 'x');
+    await clock.settle();
+    helpers.at(-1)?.calls.at(-1)?.resolve(held(path));
+    return await answer;
+  }
+
+  const released = (helper: FakeHelper | undefined) =>
+    helper?.calls.filter(({ name }) => name === 'release').map(({ path }) => path);
+
+  it('W6: a helper in which another place hangs is not killed before it is let go, and is the one that lets go', async () => {
+    const fixture = setUp();
+    const { clock, files, helpers } = fixture;
+    const place = await hold(fixture, '/other');
+    const hanging = codeOf(files.stat('/nfs/a'));
+    await clock.advance(10_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    const again = await hold(fixture, '/other');
+    const [first, second] = helpers;
+    expect([helpers.length, first?.killed]).toEqual([2, false]);
+    const closed = place.close();
+    await clock.settle();
+    first?.calls.at(-1)?.resolve(null);
+    await closed;
+    expect([released(first), released(second), first?.killed]).toEqual([['/other'], [], true]);
+    const closedToo = again.close();
+    await clock.settle();
+    second?.calls.at(-1)?.resolve(null);
+    await closedToo;
+    expect([released(second), second?.killed]).toEqual([['/other'], false]);
+    // Once is enough.
+    await again.close();
+    expect(released(second)).toEqual(['/other']);
+  });
+
+  it('W6: a helper is killed all the same where nobody lets go, and nobody waits for one that does not answer', async () => {
+    const fixture = setUp();
+    const { clock, files, helpers } = fixture;
+    await hold(fixture, '/other');
+    const place = await hold(fixture, '/other');
+    const hanging = codeOf(files.stat('/nfs/a'));
+    await clock.advance(10_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    const closed = place.close();
+    await clock.advance(10_000);
+    await closed;
+    expect([helpers.length, helpers[0]?.killed]).toEqual([1, false]);
+    await clock.advance(HOLD_MS);
+    expect(helpers[0]?.killed).toBe(true);
+  });
+
+  it('lets go at once what is held for one that waits no more', async () => {
+    const { clock, files, helpers } = setUp();
+    const stop = new AbortController();
+    const answer = codeOf(files.holdBeneath('/other', 'x', {}, stop.signal));
+    await clock.settle();
+    stop.abort();
+    await answer;
+    helpers[0]?.calls[0]?.resolve(held('1'));
+    await clock.settle();
+    expect(released(helpers[0])).toEqual(['1']);
+  });
+
+  it('lets go of what a helper held that has ended', async () => {
+    const fixture = setUp();
+    const place = await hold(fixture, '/other');
+    const [first] = fixture.helpers;
+    first?.end();
+    if (first !== undefined) first.disconnected = true;
+    await fixture.clock.settle();
+    await place.close();
+    expect(released(first)).toEqual([]);
+    expect(fixture.helpers).toHaveLength(1);
   });
 });
 

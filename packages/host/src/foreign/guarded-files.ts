@@ -6,6 +6,7 @@ import { errorCode, systemError } from '../system-error.ts';
 import { CallsHere } from './calls-here.ts';
 import type { ForeignFiles } from './foreign-files.ts';
 import { isOld, mayAsk, placeOf, type Suspicion, suspect } from './hang-rule.ts';
+import { type Held, HelperPool } from './helper-pool.ts';
 import { kernelPath } from './kernel-path.ts';
 import { isKernelServed } from './kernel-served.ts';
 import type { MountTable } from './mount-table.ts';
@@ -38,18 +39,11 @@ export interface GuardedFilesOptions {
   readonly maxCallsPerPlace?: number;
 }
 
-interface Running {
-  readonly helper: Helper;
-  calls: number;
-  /** Something in it hangs, or it ends: it is asked nothing more, and killed once nobody waits for it. */
-  retired: boolean;
-}
-
 /**
  * {@link ForeignFiles} through a helper process, started with the first call, which ends by itself when it is asked for
- * nothing; only how full a disk of the machine is is asked without one. A call that hangs costs that process: the next has another one. A place that did not answer is asked again later
- * and later, by one call at a time; a helper that cannot be killed, as its call sleeps in the kernel for good, is abandoned,
- * and there may be few of them.
+ * nothing; only how full a disk of the machine is is asked without one. A call that hangs costs that process: the next has
+ * another one. A place that did not answer is asked again later and later, by one call at a time, and not while a process
+ * that hangs there cannot be killed; of those there may be few.
  */
 export class GuardedFiles implements ForeignFiles {
   readonly #components: GuardedFilesComponents;
@@ -58,19 +52,19 @@ export class GuardedFiles implements ForeignFiles {
   readonly #places = new Map<string, Semaphore>();
   readonly #calls: Semaphore;
   readonly #callsHere: CallsHere;
-  #running: Running | undefined;
-  #dying = 0;
+  readonly #helpers: HelperPool;
 
   constructor(components: GuardedFilesComponents, options: GuardedFilesOptions = {}) {
     this.#components = components;
     this.#options = { deadlineMs: 10_000, maxAbandoned: 8, maxCalls: HELPER_THREADS, maxCallsPerPlace: 4, ...options };
     this.#calls = new Semaphore(this.#options.maxCalls);
+    this.#helpers = new HelperPool(components, this.#options.deadlineMs);
     this.#callsHere = new CallsHere(components.clock, this.#options.deadlineMs);
   }
 
   /** Helpers that were killed and have not ended. */
   get abandoned(): number {
-    return this.#dying;
+    return this.#helpers.abandoned;
   }
 
   /** Places that did not answer, and of which that still counts. */
@@ -78,28 +72,36 @@ export class GuardedFiles implements ForeignFiles {
     return this.#suspicions.size;
   }
 
+  /** Places that are asked, or waited for. */
+  get busyPlaces(): number {
+    return this.#places.size;
+  }
+
   stat(path: string, signal?: AbortSignal): Promise<FileStat> {
-    return this.#guarded('stat', [path], signal);
+    return this.#call('stat', [path], signal);
   }
 
   lstat(path: string, signal?: AbortSignal): Promise<FileStat> {
-    return this.#guarded('lstat', [path], signal);
+    return this.#call('lstat', [path], signal);
   }
 
   realpath(path: string, signal?: AbortSignal): Promise<string> {
-    return this.#guarded('realpath', [path], signal);
+    return this.#call('realpath', [path], signal);
   }
 
   statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> {
-    return this.#guarded('statfs', [path], signal, path, (place, mounts) => this.#statfsHere(path, place, mounts));
+    const askHelper = (place: string) => this.#ask('statfs', [path], place);
+    return this.#guarded(path, signal, async (place, mounts) => {
+      return (await this.#statfsHere(path, place, mounts)) ?? (await this.#inTurn('statfs', path, place, askHelper));
+    });
   }
 
   async makeDirectory(path: string, mode: number, signal?: AbortSignal): Promise<void> {
-    await this.#guarded('makeDirectory', [path, mode], signal);
+    await this.#call('makeDirectory', [path, mode], signal);
   }
 
   async makeFile(path: string, signal?: AbortSignal): Promise<void> {
-    await this.#guarded('makeFile', [path], signal);
+    await this.#call('makeFile', [path], signal);
   }
 
   async holdBeneath(
@@ -108,49 +110,49 @@ export class GuardedFiles implements ForeignFiles {
     { makeDirectories = false }: HoldOptions = {},
     signal?: AbortSignal,
   ): Promise<HeldPlace> {
-    const { id, handle, stat } = await this.#guarded(
-      'holdBeneath',
-      [directory, path, makeDirectories ? 1 : 0],
-      signal,
-      `${directory}/${path}`,
-    );
-    // Only whoever holds it knows it: one that has ended holds nothing.
-    const close = async (): Promise<void> => {
-      await this.#running?.helper.call('release', [id]).catch(() => undefined);
-    };
-    return { handle, stat, close };
+    const args = [directory, path, makeDirectories ? 1 : 0] as const;
+    const { value, release } = await this.#guarded(`${directory}/${path}`, signal, async (place) => {
+      const held = await this.#inTurn('holdBeneath', directory, place, () => this.#hold(args, place));
+      // Nobody is there any more to let it go.
+      if (signal?.aborted) await held.release();
+      return held;
+    });
+    return { handle: value.handle, stat: value.stat, close: release };
   }
 
-  async #guarded<Name extends HelperCallName>(
+  #call<Name extends HelperCallName>(
     name: Name,
     args: HelperCalls[Name]['args'],
     signal: AbortSignal | undefined,
-    path: string = args[0],
-    askHere?: (place: string, mounts: MountTable) => Promise<HelperCalls[Name]['value'] | undefined>,
   ): Promise<HelperCalls[Name]['value']> {
+    return this.#guarded(args[0], signal, (place) =>
+      this.#inTurn(name, args[0], place, () => this.#ask(name, args, place)),
+    );
+  }
+
+  async #guarded<T>(
+    path: string,
+    signal: AbortSignal | undefined,
+    ask: (place: string, mounts: MountTable) => Promise<T>,
+  ): Promise<T> {
     signal?.throwIfAborted();
     const mounts = await this.#components.mounts();
-    const place = placeOf(path, mounts.points);
-    const ask = async () => (await askHere?.(place, mounts)) ?? (await this.#inTurn(name, args, place));
     // Goes on to its end, or its deadline, when nobody waits for it any more: it holds a thread until then.
-    const answer = ask();
+    const answer = ask(placeOf(path, mounts.points), mounts);
     answer.catch(() => undefined);
     return await (signal === undefined ? answer : abortable(answer, signal));
   }
 
   /** @returns `undefined` where a helper is to be asked */
   async #statfsHere(path: string, place: string, mounts: MountTable): Promise<FileSystemSize | undefined> {
-    const { here, clock } = this.#components;
+    const { here } = this.#components;
     if (here === undefined || this.#suspicions.has(place) || !isKernelServed(mounts.of(path)?.type)) return undefined;
     const call = async (): Promise<FileSystemSize | undefined> => {
       const real = await kernelPath(path, mounts, (place) => here.readLink(place));
       return real === undefined ? undefined : await here.statfs(real);
     };
     try {
-      return await this.#callsHere.run(place, call, () => {
-        this.#suspectPlace(place, clock.monotonic());
-        return this.#late('statfs', path);
-      });
+      return await this.#callsHere.run(place, call, () => this.#late('statfs', path, place));
     } catch (error) {
       const code = errorCode(error);
       // As a helper tells it, whatever step of the way it was.
@@ -158,20 +160,16 @@ export class GuardedFiles implements ForeignFiles {
     }
   }
 
-  async #inTurn<Name extends HelperCallName>(
-    name: Name,
-    args: HelperCalls[Name]['args'],
-    place: string,
-  ): Promise<HelperCalls[Name]['value']> {
+  async #inTurn<T>(name: string, path: string, place: string, ask: (place: string) => Promise<T>): Promise<T> {
     const turns = this.#places.get(place) ?? new Semaphore(this.#options.maxCallsPerPlace);
+    this.#check(place, turns.active, name, path);
     this.#places.set(place, turns);
-    this.#check(place, turns.active, name, args[0]);
     const turn = await turns.acquire();
     try {
       using _call = await this.#calls.acquire();
       // While it waited, another may have found out.
-      this.#check(place, turns.active - 1, name, args[0]);
-      return await this.#answer(name, args, place);
+      this.#check(place, turns.active - 1, name, path);
+      return await ask(place);
     } finally {
       turn[Symbol.dispose]();
       if (turns.active === 0) this.#places.delete(place);
@@ -187,59 +185,48 @@ export class GuardedFiles implements ForeignFiles {
       const detail = `its file system did not answer; it is asked again in ${inSeconds} s at the earliest`;
       throw systemError('ETIMEDOUT', name, path, detail);
     }
-    if (this.#dying >= this.#options.maxAbandoned) {
-      throw systemError('EAGAIN', name, path, `${this.#dying} processes hang in calls like it, and cannot be killed`);
+    // One place shall not have all that there may be.
+    if (this.#helpers.isStuck(place)) {
+      throw systemError('ETIMEDOUT', name, path, 'its file system did not answer; the process that asked it hangs yet');
+    }
+    const { abandoned } = this.#helpers;
+    if (abandoned >= this.#options.maxAbandoned) {
+      throw systemError('EAGAIN', name, path, `${abandoned} processes hang in calls like it, and cannot be killed`);
     }
   }
 
-  async #answer<Name extends HelperCallName>(
+  #ask<Name extends HelperCallName>(
     name: Name,
     args: HelperCalls[Name]['args'],
     place: string,
   ): Promise<HelperCalls[Name]['value']> {
-    try {
-      return await this.#ask(name, args, place);
-    } catch (error) {
-      // It ended in the same instant, having had nothing to do for a while: another one is asked.
-      if (errorCode(error) !== 'ESRCH') throw error;
-      return await this.#ask(name, args, place);
-    }
+    return this.#judged(
+      place,
+      this.#helpers.ask(name, args, place, () => this.#late(name, args[0], place)),
+    );
   }
 
-  async #ask<Name extends HelperCallName>(
-    name: Name,
-    args: HelperCalls[Name]['args'],
-    place: string,
-  ): Promise<HelperCalls[Name]['value']> {
-    const { clock } = this.#components;
-    const { deadlineMs } = this.#options;
-    const running = this.#helper();
-    running.calls++;
-    const late = Promise.withResolvers<never>();
-    const timer = clock.setTimer(deadlineMs, () => {
-      this.#suspectPlace(place, clock.monotonic());
-      this.#retire(running);
-      late.reject(this.#late(name, args[0]));
-    });
+  #hold(args: HelperCalls['holdBeneath']['args'], place: string): Promise<Held> {
+    return this.#judged(
+      place,
+      this.#helpers.hold(args, place, () => this.#late('holdBeneath', args[0], place)),
+    );
+  }
+
+  /** What answers is suspected no more; what was refused was answered. */
+  async #judged<T>(place: string, answer: Promise<T>): Promise<T> {
     try {
-      const value = await Promise.race([running.helper.call(name, args), late.promise]);
+      const value = await answer;
       this.#suspicions.delete(place);
       return value;
     } catch (error) {
-      const code = errorCode(error);
-      // Its channel closes before its end is heard.
-      if (code === 'ESRCH') this.#retire(running);
-      // What was refused was answered.
-      else if (code !== 'ETIMEDOUT') this.#suspicions.delete(place);
+      if (!['ETIMEDOUT', 'ESRCH'].includes(errorCode(error) ?? '')) this.#suspicions.delete(place);
       throw error;
-    } finally {
-      timer.cancel();
-      running.calls--;
-      this.#endIfIdle(running);
     }
   }
 
-  #late(name: string, path: string): Error {
+  #late(name: string, path: string, place: string): Error {
+    this.#suspectPlace(place, this.#components.clock.monotonic());
     const seconds = this.#options.deadlineMs / 1000;
     return systemError('ETIMEDOUT', name, path, `its file system did not answer within ${seconds} s`);
   }
@@ -248,29 +235,5 @@ export class GuardedFiles implements ForeignFiles {
   #suspectPlace(place: string, nowMs: number): void {
     for (const [other, suspicion] of this.#suspicions) if (isOld(suspicion, nowMs)) this.#suspicions.delete(other);
     this.#suspicions.set(place, suspect(this.#suspicions.get(place), nowMs));
-  }
-
-  #helper(): Running {
-    if (this.#running !== undefined) return this.#running;
-    const running: Running = { helper: this.#components.startHelper(), calls: 0, retired: false };
-    this.#running = running;
-    void running.helper.ended.then(() => {
-      if (this.#running === running) this.#running = undefined;
-    });
-    return running;
-  }
-
-  #retire(running: Running): void {
-    running.retired = true;
-    if (this.#running === running) this.#running = undefined;
-  }
-
-  #endIfIdle({ retired, calls, helper }: Running): void {
-    if (!retired || calls > 0) return;
-    this.#dying++;
-    void helper.ended.then(() => {
-      this.#dying--;
-    });
-    helper.kill();
   }
 }
