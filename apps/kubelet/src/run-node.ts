@@ -39,6 +39,7 @@ import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
+import { shareRootDirectory } from './root-directory.ts';
 import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { kubeletServers } from './servers.ts';
@@ -75,6 +76,8 @@ export async function runNode(
   for (const directory of [flags.rootDir, configuration.podLogsDir]) await fs.mkdir(directory, { mode: 0o750 });
   if (machine.swapOn && configuration.failSwapOn) throw new Error(SWAP_IS_ON);
   await adjustKernel(fs, configuration.protectKernelDefaults, logger);
+  const mounter = new MountCommand({ fs, clock });
+  await shareRootDirectory({ fs, mounter, logger }, flags.rootDir, signal);
   const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
 
@@ -140,7 +143,7 @@ export async function runNode(
   using _closing = { [Symbol.dispose]: () => systemd.close() };
   const foreignFiles = nodeForeignFiles({ clock });
   const ports = {
-    ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter: new MountCommand({ fs, clock }) },
+    ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     ...{ foreignFiles, disks: foreignFiles },
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
     gauges: await nodeGauges(fs, configuration),

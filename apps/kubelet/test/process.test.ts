@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rawVersion } from '../src/version.ts';
+import { removeDirectory } from './remove-directory.ts';
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
@@ -27,7 +28,7 @@ afterEach(async () => {
     await once(kubelet, 'exit');
   }
   for (const server of taken.splice(0)) server.close();
-  await rm(directory, { recursive: true, force: true });
+  await removeDirectory(directory);
 });
 
 async function takePort(): Promise<{ server: Server; port: number }> {

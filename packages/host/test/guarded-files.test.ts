@@ -86,10 +86,10 @@ interface Fixture {
 }
 
 const MOUNTS = new MountTable([
-  { id: '1', parentId: '0', point: '/', type: 'ext4' },
-  { id: '2', parentId: '1', point: '/nfs', type: 'nfs4' },
-  { id: '3', parentId: '1', point: '/other', type: 'fuse.other' },
-  { id: '4', parentId: '1', point: '/disk', type: 'xfs' },
+  { id: '1', parentId: '0', point: '/', type: 'ext4', isShared: false },
+  { id: '2', parentId: '1', point: '/nfs', type: 'nfs4', isShared: false },
+  { id: '3', parentId: '1', point: '/other', type: 'fuse.other', isShared: false },
+  { id: '4', parentId: '1', point: '/disk', type: 'xfs', isShared: false },
 ]);
 
 function setUp(options: GuardedFilesOptions = {}, here?: KernelFiles): Fixture {

@@ -8,15 +8,23 @@ import { codeOf } from './compliance.ts';
 describe('the mount table', () => {
   it('reads mount points, those with blanks and those that are no text', () => {
     const text =
-      '36 35 98:0 / /mnt\\040one rw shared:1 - ext4 /dev/sda rw\n37 36 0:5 / /caf\xe9 rw - fuse.sshfs a:/b rw\n\nodd';
+      '36 35 98:0 / /mnt\\040one rw shared:1 - ext4 /dev/sda rw\n37 36 0:5 / /caf\xe9 rw master:1 - fuse.sshfs a:/b rw\n\nodd';
     expect(parseMounts(text)).toEqual([
-      { id: '36', parentId: '35', point: '/mnt one', type: 'ext4' },
-      { id: '37', parentId: '36', point: '/caf\udce9', type: 'fuse.sshfs' },
+      { id: '36', parentId: '35', point: '/mnt one', type: 'ext4', isShared: true },
+      { id: '37', parentId: '36', point: '/caf\udce9', type: 'fuse.sshfs', isShared: false },
     ]);
   });
 
   const mounts = (...lines: readonly (readonly [id: number, parent: number, point: string, type?: string])[]) =>
-    lines.map(([id, parentId, point, type = 'ext4']): Mount => ({ id: `${id}`, parentId: `${parentId}`, point, type }));
+    lines.map(
+      ([id, parentId, point, type = 'ext4']): Mount => ({
+        id: `${id}`,
+        parentId: `${parentId}`,
+        point,
+        type,
+        isShared: false,
+      }),
+    );
 
   it.each([
     ['the root', '/etc/hosts', mounts([1, 0, '/'], [2, 1, '/data']), '1'],
@@ -53,11 +61,11 @@ describe('the mount table', () => {
 });
 
 const MOUNTS = new MountTable([
-  { id: '1', parentId: '0', point: '/', type: 'ext4' },
-  { id: '2', parentId: '1', point: '/nfs', type: 'nfs4' },
-  { id: '3', parentId: '1', point: '/disk', type: 'xfs' },
-  { id: '4', parentId: '3', point: '/disk/fuse', type: 'fuse.x' },
-  { id: '5', parentId: '2', point: '/nfs/disk', type: 'ext4' },
+  { id: '1', parentId: '0', point: '/', type: 'ext4', isShared: false },
+  { id: '2', parentId: '1', point: '/nfs', type: 'nfs4', isShared: false },
+  { id: '3', parentId: '1', point: '/disk', type: 'xfs', isShared: false },
+  { id: '4', parentId: '3', point: '/disk/fuse', type: 'fuse.x', isShared: false },
+  { id: '5', parentId: '2', point: '/nfs/disk', type: 'ext4', isShared: false },
 ]);
 
 describe('kernelPath', () => {

@@ -10,6 +10,7 @@ export type { MountedVolume, VolumePlugin } from './plugin.ts';
 export { PodPaths } from './pod-paths.ts';
 export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projection-plugin.ts';
 export type { ScratchComponents } from './scratch-directory.ts';
+export { type SharedDirectoryComponents, shareDirectory } from './shared-directory.ts';
 export type {
   ClusterTrustBundleSource,
   ConfigMapData,

@@ -35,6 +35,18 @@ export class MountCommand implements Mounter {
     return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', handle, target], signal);
   }
 
+  /** Mounts a directory on itself, with all that is mounted below it, and shares that with whoever sees it. @throws VolumeError `MountFailed` */
+  async shareOnItself(directory: string, signal: AbortSignal): Promise<void> {
+    await this.#run('mount', ['-o', 'rbind', '--', directory, directory], signal);
+    try {
+      await this.#run('mount', ['--make-rshared', '--', directory], signal);
+    } catch (error) {
+      // Not one on top of the other with each further try.
+      await this.unmount(directory, signal, { lazy: true }).catch(() => undefined);
+      throw error;
+    }
+  }
+
   async unmount(
     target: string,
     signal: AbortSignal,

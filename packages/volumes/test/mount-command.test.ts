@@ -1,13 +1,15 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@node-agent/async';
-import { nodeFileSystem } from '@node-agent/host';
+import { type Mount, MountTable, nodeFileSystem, parseMounts } from '@node-agent/host';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EmptyDirPlugin } from '../src/empty-dir.ts';
 import { MountCommand } from '../src/mount-command.ts';
 import { mountPointsWithin } from '../src/mounter.ts';
 import { PodPaths } from '../src/pod-paths.ts';
+import { shareDirectory } from '../src/shared-directory.ts';
 import { errorOf, podOf } from './helpers.ts';
 
 const mounter = new MountCommand({ fs: nodeFileSystem, clock: systemClock });
@@ -17,8 +19,10 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'volumes-'));
 });
 afterEach(async () => {
-  for (const point of await mountPointsWithin({ fs: nodeFileSystem, mounter }, root))
-    await mounter.unmount(point, signal);
+  // The last first; with some others go.
+  const left = () => mountPointsWithin({ fs: nodeFileSystem, mounter }, root);
+  for (let points = await left(); points.length > 0; points = await left())
+    execFileSync('umount', ['--lazy', points.at(-1) ?? '']);
   await rm(root, { recursive: true });
 });
 
@@ -34,6 +38,69 @@ describe('MountCommand', () => {
       code: 'MountFailed',
       message: expect.stringContaining(`umount -- ${root}/x failed: `),
     });
+  });
+});
+
+describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareDirectory, for root on Linux', () => {
+  const mounts = async (): Promise<readonly Mount[]> => parseMounts(await readFile('/proc/self/mountinfo', 'latin1'));
+  const at = async (path: string): Promise<Mount | undefined> => new MountTable(await mounts()).of(path);
+  const share = (directory: string): Promise<boolean> =>
+    shareDirectory({ fs: nodeFileSystem, mounter }, directory, signal);
+  let outer: string;
+  beforeEach(async () => {
+    // Whatever the machine's own mounts are: this one is private.
+    outer = join(root, 'outer');
+    await mkdir(join(outer, 'kubelet/pods/v'), { recursive: true });
+    execFileSync('mount', ['-o', 'bind', outer, outer]);
+    execFileSync('mount', ['--make-private', outer]);
+  });
+
+  it('mounts a directory of a private mount on itself, once, and nothing else', async () => {
+    const before = await mounts();
+    const directory = join(outer, 'kubelet');
+    expect(await share(directory)).toBe(true);
+    expect(await at(directory)).toMatchObject({ point: directory, isShared: true });
+    expect((await at(outer))?.isShared).toBe(false);
+    const after = await mounts();
+    expect(after.filter(({ point }) => point !== directory)).toEqual(before);
+    expect(await share(directory)).toBe(false);
+    expect(await mounts()).toEqual(after);
+    // What is mounted in it shows wherever it is mounted too, as in a container.
+    await mkdir(join(outer, 'container'));
+    execFileSync('mount', ['-o', 'rbind', directory, join(outer, 'container')]);
+    execFileSync('mount', ['-t', 'tmpfs', 'x', join(directory, 'pods/v')]);
+    await writeFile(join(directory, 'pods/v/f'), 'seen');
+    expect(await readFile(join(outer, 'container/pods/v/f'), 'utf8')).toBe('seen');
+  });
+
+  it('leaves what is mounted below it to be seen, as the volumes of pods that run', async () => {
+    const directory = join(outer, 'kubelet');
+    execFileSync('mount', ['-t', 'tmpfs', 'x', join(directory, 'pods/v')]);
+    await writeFile(join(directory, 'pods/v/f'), 'kept');
+    expect(await share(directory)).toBe(true);
+    expect(await readFile(join(directory, 'pods/v/f'), 'utf8')).toBe('kept');
+    expect(await at(join(directory, 'pods/v'))).toMatchObject({ type: 'tmpfs', isShared: true });
+  });
+
+  it('leaves nothing mounted where it could not be shared', async () => {
+    const directory = join(outer, 'kubelet');
+    const before = await mounts();
+    const tools = join(root, 'tools');
+    await mkdir(tools);
+    const text =
+      '#!/bin/sh\ncase "$*" in *--make-rshared*) echo no >&2; exit 32;; esac\nPATH=$OWN_PATH exec mount "$@"\n';
+    await writeFile(join(tools, 'mount'), text, { mode: 0o755 });
+    const { PATH } = process.env;
+    Object.assign(process.env, { OWN_PATH: PATH, PATH: `${tools}:${PATH}` });
+    try {
+      const other = new MountCommand({ fs: nodeFileSystem, clock: systemClock });
+      const failed = await errorOf(shareDirectory({ fs: nodeFileSystem, mounter: other }, directory, signal));
+      expect(failed).toMatchObject({ code: 'MountFailed', message: expect.stringContaining('no') });
+    } finally {
+      process.env.PATH = PATH;
+      delete process.env.OWN_PATH;
+    }
+    expect(await mounts()).toEqual(before);
   });
 });
 

@@ -1,5 +1,5 @@
 import { readdir, readFile, rmdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { attempt, run } from './run.ts';
 
 /**
@@ -55,20 +55,34 @@ export function masqueradeRules(rules: string, network: string): readonly (reado
   });
 }
 
-/** Unmounts whatever is mounted in a directory, the last mounted first. */
+/** Unmounts whatever is mounted in a directory, and the directory itself where it is mounted on itself: the last mounted first. */
 export async function unmountBelow(directory: string): Promise<void> {
-  for (const point of (await mountsBelow(directory)).reverse()) await attempt('umount', ['--lazy', point]);
+  for (const point of (await mountsBelow(directory)).toReversed()) await attempt('umount', ['--lazy', point]);
 }
 
-/** What is mounted in a directory, in the order of mounting. */
-export async function mountsBelow(directory: string): Promise<string[]> {
-  const table = await readFile('/proc/self/mountinfo', 'utf8');
-  return table
-    .split('\n')
-    .map((line) =>
-      (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8))),
-    )
-    .filter((point) => point.startsWith(`${directory}/`));
+/** What is mounted in a directory, and the directory where it is mounted on itself, as kubelets do with theirs; in the order of mounting. */
+export async function mountsBelow(directory: string): Promise<readonly string[]> {
+  return mountsIn(await readFile('/proc/self/mountinfo', 'utf8'), directory);
+}
+
+/** @see mountsBelow @param table the text of `/proc/self/mountinfo` */
+export function mountsIn(table: string, directory: string): readonly string[] {
+  const mounts = table.split('\n').flatMap((line) => {
+    const [id = '', parent = '', device = '', root, point] = line.split(' ').map(unescaped);
+    return root === undefined || point === undefined ? [] : [{ id, parent, device, root, point }];
+  });
+  const byId = new Map(mounts.map((mount) => [mount.id, mount]));
+  return mounts.flatMap(({ parent, device, root, point }) => {
+    if (point.startsWith(`${directory}/`)) return [point];
+    const below = byId.get(parent);
+    if (point !== directory || below === undefined) return [];
+    const place = join(below.root, relative(below.point, point));
+    return device === below.device && root === place ? [point] : [];
+  });
+}
+
+function unescaped(field: string): string {
+  return field.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 
 /** Kills every process in a cgroup and those below it, by their process ids, and waits for their end. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { masqueradeRules } from '../src/leftovers.ts';
+import { masqueradeRules, mountsIn } from '../src/leftovers.ts';
 
 const RULES = `-P POSTROUTING ACCEPT
 -N CNI-aaa
@@ -32,4 +32,28 @@ test("the rules of one network's pods are found, with the words that delete them
 
 test('a network without pods has no rules', () => {
   expect(masqueradeRules(RULES, 'na-3')).toEqual([]);
+});
+
+const MOUNTS = `27 1 254:0 / / rw - ext4 /dev/vda rw
+40 27 254:1 /sub /data rw - ext4 /dev/vdb rw
+41 27 254:0 /t/k /t/k rw shared:1 - ext4 /dev/vda rw
+42 41 254:0 /t/k /t/k rw shared:1 - ext4 /dev/vda rw
+43 42 0:5 / /t/k/pods/a\\040b rw - tmpfs x rw
+44 40 254:1 /sub/k /data/k rw - ext4 /dev/vdb rw
+45 27 254:0 /t/k2 /t/other rw - ext4 /dev/vda rw
+46 27 254:2 / /t/disk rw - ext4 /dev/vdc rw
+47 46 254:2 /x /t/disk/x rw - ext4 /dev/vdc rw
+`;
+
+test.each([
+  ['/t/k', ['/t/k', '/t/k', '/t/k/pods/a b']],
+  ['/data/k', ['/data/k']],
+  ['/data', ['/data/k']],
+  // Others are mounted there: those are not ours to take away.
+  ['/t/other', []],
+  ['/t/disk', ['/t/disk/x']],
+  ['/t/none', []],
+  ['/t/k2', []],
+])('what is mounted in %s, and itself where it is on itself: %j', (directory, points) => {
+  expect(mountsIn(MOUNTS, directory)).toEqual(points);
 });

@@ -1,15 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { busyboxImage, FakeCriServer, FakeRuntime } from '@node-agent/fake-cri';
 import { FakeStreamingServer } from '@node-agent/fake-cri/streaming';
 import { nodeFileSystem } from '@node-agent/host';
-import { unmountBelow } from '@node-agent/tools-containerd';
 import { approveServingRequests, ControlPlane, findControlPlane } from '@node-agent/tools-control-plane';
 import { freePorts } from '@node-agent/tools-ports';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TestNode } from '../e2e/test-node.ts';
+import { removeDirectory } from '../remove-directory.ts';
 
 const exec = promisify(execFile);
 const TIMEOUT_MS = 240_000;
@@ -31,8 +31,7 @@ describe('kubectl and a node whose runtime is in memory', { timeout: TIMEOUT_MS 
   beforeAll(async () => {
     const directory = await mkdtemp('/tmp/na-e2e-');
     ends.push(async () => {
-      await unmountBelow(directory);
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     });
     const runtime = new FakeRuntime({ fs: nodeFileSystem }, { images: [busyboxImage('busybox')] });
     const streaming = new FakeStreamingServer({ runtime });

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CriClient } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
-import { Containerd, type ContainerdBinaries, unmountBelow } from '@node-agent/tools-containerd';
+import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
 import { ControlPlane, type ControlPlaneBinaries, type ControlPlaneOptions } from '@node-agent/tools-control-plane';
 import { TestNode } from '../e2e/test-node.ts';
+import { removeDirectory } from '../remove-directory.ts';
 
 const exec = promisify(execFile);
 const NODE = 'e2e';
@@ -111,8 +112,7 @@ export class TestCluster {
     await this.containerd.stop();
     await this.plane.stop();
     // A test that failed has left its pods, and they their volumes.
-    await unmountBelow(this.directory);
-    await rm(this.directory, { recursive: true, force: true });
+    await removeDirectory(this.directory);
   }
 
   /** The object at a path; `undefined` where there is none. @throws Error where there is no answer, or another */

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CgroupManager, cgroupfsPath, openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
 import { Containerd, findContainerd } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { containerId, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -49,7 +50,7 @@ if ('reason' in found) {
       await node?.kill('SIGTERM');
       await containerd?.stop();
       await cgroups?.destroy(root, signal);
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const groupPath = (controller: string, name: readonly string[]): string => {

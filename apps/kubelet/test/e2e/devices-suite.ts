@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CriClient } from '@node-agent/cri-client';
 import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { containerId, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -44,7 +45,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       await node?.kill('SIGTERM');
       plugin?.stop();
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     /** A plugin that has just begun; an earlier one is gone with its socket. */

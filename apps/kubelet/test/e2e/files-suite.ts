@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { Containerd, type Found, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { containerId, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -30,7 +31,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
     afterAll(async () => {
       await node?.kill('SIGTERM');
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     /** What is mounted below the kubelet's own directory. */
@@ -253,6 +254,32 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       } finally {
         execFileSync('umount', ['--recursive', shared]);
       }
+    });
+
+    test("mounts propagate in volumes of the kubelet's own directory, whatever the machine's root is", async () => {
+      const both =
+        'mkdir /v/m; mount -t tmpfs x /v/m; touch /v/m/f; until [ -e /v/seen ]; do sleep 0.1; done; umount /v/m';
+      const inwards = 'until [ -e /w/m/f ]; do sleep 0.1; done; ls /w/m; touch /w/seen';
+      await node.write({
+        name: 'own-propagated',
+        spec: {
+          containers: [
+            script('both', `${both}; ${FOREVER}`, {
+              volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }],
+              securityContext: { privileged: true },
+            }),
+            script('in', saying(inwards), {
+              volumeMounts: [OUT, { name: 'v', mountPath: '/w', mountPropagation: 'HostToContainer' }],
+            }),
+          ],
+          volumes: [
+            { name: 'out', emptyDir: {} },
+            { name: 'v', emptyDir: {} },
+          ],
+        },
+      });
+      expect(await said('own-propagated')).toBe('f\n');
+      await gone('own-propagated');
     });
 
     test('K1: what an orphan leaves mounted is taken away, and nothing of what it shows', async () => {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -31,7 +32,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
     afterAll(async () => {
       await node?.kill('SIGTERM');
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     /** A directory of the host, as a container sees it at `/shared`. */

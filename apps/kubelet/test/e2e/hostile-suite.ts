@@ -2,6 +2,7 @@ import { access, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { type Manifest, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 300_000;
@@ -120,7 +121,7 @@ export function hostileSuite(title: string, found: Found, subnet: string): void 
     afterAll(async () => {
       await node?.kill('SIGTERM');
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const benign = async (name: string): Promise<void> => {

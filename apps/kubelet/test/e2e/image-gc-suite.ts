@@ -9,6 +9,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { ImageGc, type ImageGcPolicy } from '@node-agent/image-gc';
 import { buildImage, Containerd, type Found, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { script, TestNode } from './test-node.ts';
 
 const exec = promisify(execFile);
@@ -59,7 +60,7 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       await node?.kill('SIGTERM');
       await cri?.close();
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const present = async (): Promise<readonly string[]> => {

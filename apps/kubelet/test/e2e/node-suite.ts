@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { CriClient } from '@node-agent/cri-client';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { containerId, script, TestNode } from './test-node.ts';
 
 const exec = promisify(execFile);
@@ -43,7 +44,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       await node?.kill('SIGTERM');
       await cri?.close();
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const sandboxesOf = async (uid: string) => {
@@ -418,7 +419,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       } finally {
         await node.kill('SIGTERM');
         await containerd.stop();
-        await rm(directory, { recursive: true, force: true });
+        await removeDirectory(directory);
       }
     });
 
@@ -452,7 +453,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         await node.kill('SIGTERM');
         await containerd.stop();
         await exec('umount', [rootDir]).catch(() => {});
-        await rm(directory, { recursive: true, force: true });
+        await removeDirectory(directory);
       }
     });
   });

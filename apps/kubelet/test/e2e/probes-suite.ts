@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Pod } from '@node-agent/pod-spec';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { containerId, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -33,7 +34,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
     afterAll(async () => {
       await node?.kill('SIGTERM');
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const ready =

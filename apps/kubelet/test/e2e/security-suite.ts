@@ -1,8 +1,9 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '@node-agent/pod-spec';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -35,7 +36,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
     afterAll(async () => {
       await node?.kill('SIGTERM');
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const log = async (pod: Pod, container: string): Promise<string> => {

@@ -4,6 +4,7 @@ import { CriClient } from '@node-agent/cri-client';
 import { Containerd, findContainerd, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { freePorts } from '@node-agent/tools-ports';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -46,7 +47,7 @@ if ('reason' in found) {
       await node?.kill('SIGTERM');
       await cri?.close();
       await containerd?.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const spec = (text: string): object => ({ containers: [script('c', `echo ${text}; ${FOREVER}`)] });

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CgroupManager, cgroupfsPath, openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
 import type { NodeSummary, PodStats } from '@node-agent/stats';
 import { Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeDirectory } from '../remove-directory.ts';
 import { containerId, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 180_000;
@@ -54,7 +55,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       await node?.kill('SIGTERM');
       await containerd?.stop();
       await cgroups?.destroy(root, signal);
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }, TIMEOUT_MS);
 
     const summary = async (query = ''): Promise<NodeSummary> =>

@@ -1,6 +1,6 @@
 import { textOfBytes } from '../byte-names.ts';
 
-/** A line of `/proc/self/mountinfo` (proc(5)), as far as places are told by it. */
+/** A line of `/proc/self/mountinfo` (proc(5)), as far as places are told by it. @see parseMounts */
 export interface Mount {
   readonly id: string;
   /** The mount that it is mounted on. */
@@ -9,20 +9,23 @@ export interface Mount {
   readonly point: string;
   /** `ext4`, `nfs4`, `fuse.sshfs`. */
   readonly type: string;
+  /** Whether what is mounted below shows where it is mounted too (mount_namespaces(7)). */
+  readonly isShared: boolean;
 }
 
 /** The text of `/proc/self/mountinfo`, read as Latin 1. Lines that make no sense are passed over. */
 export function parseMounts(text: string): Mount[] {
   return text.split('\n').flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ', 2);
-    const [id, parentId, , , point] = before.split(' ');
+    const [id, parentId, , , point, , ...optional] = before.split(' ');
     const [type] = after.split(' ');
     if (!id || !parentId || !point || !type) return [];
     // The kernel writes blanks and backslashes of paths in octal.
     const bytes = point.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
       String.fromCharCode(Number.parseInt(octal, 8)),
     );
-    return [{ id, parentId, point: textOfBytes(Buffer.from(bytes, 'latin1')), type }];
+    const isShared = optional.some((field) => field.startsWith('shared:'));
+    return [{ id, parentId, point: textOfBytes(Buffer.from(bytes, 'latin1')), type, isShared }];
   });
 }
 

@@ -88,7 +88,9 @@ export function memoryForeignFiles(
   const { clock, fs } = components;
   const mounts = async (): Promise<MountTable> =>
     new MountTable(
-      fs.mountPoints().map((point, index) => ({ id: `${index + 1}`, parentId: '0', point, type: 'memory' })),
+      fs
+        .mountPoints()
+        .map((point, index) => ({ id: `${index + 1}`, parentId: '0', point, type: 'memory', isShared: false })),
     );
   return new GuardedFiles({ clock, startHelper: () => memoryHelper(fs), mounts }, options);
 }
