@@ -187,9 +187,12 @@ export class KubeletPodSyncer implements PodSyncer {
     podStatusFn: PodStatusFunction | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { status, runtime, probes, allocation } = this.#deps;
+    const { status, runtime, probes, allocation, groups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid, name, namespace } = pod.metadata;
+    // For the last status, while there is a group: a pod that ran for less than a sync interval has not been asked for it yet.
+    const limitsRead = groups.readLimits(pod, signal);
+    limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);
     if (!this.#beforeEnd.has(uid)) this.#beforeEnd.set(uid, before);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
@@ -198,6 +201,7 @@ export class KubeletPodSyncer implements PodSyncer {
     const kill = () => this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
     await this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
     probes?.removePod(uid);
+    await limitsRead;
 
     // Read anew: the cache may not have seen yet how the containers ended, and that is what the status has to say.
     const stopped = withDataFromBeforeStopping(await runtime.getPodStatus(uid, name, namespace, signal), runtimeStatus);

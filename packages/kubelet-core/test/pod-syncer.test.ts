@@ -421,6 +421,31 @@ describe("a pod's group", () => {
     expect(status.terminated).toEqual(['uid-a']);
   });
 
+  test('is asked what it holds the pod to before the last status, and no kill waits for that', async () => {
+    const { syncer, pod, cgroups, status, behaviour, calls } = setUp({ withCgroups: true });
+    const read = Promise.withResolvers<void>();
+    Object.assign(cgroups, {
+      async limits(of: Pod): Promise<void> {
+        calls.push(`limits ${of.metadata.uid}`);
+        await read.promise;
+        calls.push('limits are known');
+      },
+    });
+    behaviour.kill = async () => void setImmediate(read.resolve);
+    const setPodStatus = status.setPodStatus.bind(status);
+    status.setPodStatus = (of, shown) => {
+      calls.push(`status ${shown.phase}`);
+      setPodStatus(of, shown);
+    };
+    const shown = { ...pod, status: { phase: 'Running' as const } };
+    await syncer.syncTerminatingPod(shown, emptyStatus(pod), undefined, undefined, signal);
+    expect(calls).toEqual(['limits uid-a', 'status Pending', 'kill', 'limits are known', 'status Succeeded']);
+    // What is not shown as running is told as what it was granted.
+    calls.length = 0;
+    await syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal);
+    expect(calls).not.toContain('limits uid-a');
+  });
+
   test('N5: stays while volumes of the pod do', async () => {
     const { syncer, pod, behaviour, calls } = setUp({ withCgroups: true });
     behaviour.volumesLeft = true;

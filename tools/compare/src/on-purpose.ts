@@ -22,12 +22,17 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream takes a container whose new image cannot be had for one that crashes; here it waits for its image alone',
   },
   {
-    pattern: /^deleted[a-z-]*: runtime\.[a-z-]+\/[a-z0-9]+$/,
-    why: 'upstream removes the dead containers of a deleted pod at once; here they go with the next collection, within a minute',
+    pattern: /^(deleted[a-z-]*|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
+    why: 'upstream removes the dead containers of a deleted or evicted pod at once; here they go with the next collection, within a minute',
   },
   {
     pattern: /^deleted-while-crashing: (events|status\.containerStatuses\.0\.restarts)/,
     why: 'where in its crashing it is deleted is chance: while it waits to begin again there is nothing to kill',
+  },
+  {
+    pattern: /: events\.Warning LifecycleHTTPFallback: /,
+    go: /^$/,
+    why: "upstream's runtime manager means to tell of it, but its recorder drops events that are not told by reference (`innerEventRecorder`)",
   },
   {
     pattern: /^node: status\.nodeInfo\.kubeletVersion$/,
