@@ -55,10 +55,12 @@ export class Side {
     this.#plugins = new DevicePlugins(kubelet.rootDirectory);
   }
 
-  /** Starts it, and waits until its node is ready and pods can have their service account. */
+  /** Starts it, and waits until its node is ready and pods can have their service account. Where this throws, nothing of it is left. */
   static async start(options: SideOptions, signal: AbortSignal): Promise<Side> {
     const { name, program, binaries, subnet, directory, controlPlane } = options;
+    await using stack = new AsyncDisposableStack();
     const runtime = await RuntimeSide.start(binaries, directory, subnet);
+    stack.defer(() => runtime.stop());
     const kubeconfig = await controlPlane.nodeKubeconfig(name);
     const staticPodPath = join(directory, 'manifests');
     await mkdir(staticPodPath);
@@ -69,15 +71,13 @@ export class Side {
       directory: join(directory, 'k'),
     });
     const side = new Side(options, runtime, kubelet);
-    try {
-      await side.#plugins.start();
-      await kubelet.start();
-      await side.#prepare(signal);
-      return side;
-    } catch (error) {
-      await side.stop();
-      throw error;
-    }
+    // It ends the runtime too, which is not ended twice.
+    stack.defer(() => side.stop());
+    await side.#plugins.start();
+    await kubelet.start();
+    await side.#prepare(signal);
+    stack.move();
+    return side;
   }
 
   async create({ name, spec, finalizers, labels, isStatic = false }: Case): Promise<void> {
