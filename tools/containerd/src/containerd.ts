@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CriClient } from '@node-agent/cri-client';
+import { removeLeftBridges } from './bridges.ts';
 import { cniConfig, containerdConfig, mirrorConfig } from './config.ts';
 import { type ContainerdBinaries, exists } from './find.ts';
 import { buildImage, importImage } from './image.ts';
@@ -60,6 +61,7 @@ export class Containerd {
   #child: ChildProcess | undefined;
   #exit: Promise<string> = Promise.resolve('it was not started');
   #hasAnswered = false;
+  #starting: { readonly ending: AbortController; readonly ended: Promise<unknown> } | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(options: ContainerdOptions) {
@@ -84,15 +86,26 @@ export class Containerd {
   }
 
   /**
-   * Prepares everything, starts, and imports {@link PAUSE_IMAGE}.
-   * @throws Error with the end of its log; nothing is left then
+   * Prepares everything, starts, and imports {@link PAUSE_IMAGE}. A bridge that a killed one has left takes none of its addresses.
+   * @throws Error with the end of its log, or where it is stopped meanwhile; nothing is left then
    */
   async start(): Promise<void> {
+    const ending = new AbortController();
+    const { signal } = ending;
+    const stopping = this.#stopping;
+    // Known of at once: it may be stopped in the next instant.
+    const preparing = stopping ? stopping.then(() => this.#prepareAndStart(signal)) : this.#prepareAndStart(signal);
+    const starting = { ending, ended: preparing.catch(() => undefined) };
+    this.#starting = starting;
     try {
-      await this.#prepareAndStart();
+      await preparing;
+      signal.throwIfAborted();
     } catch (error) {
+      const why: unknown = signal.aborted ? signal.reason : error;
       await this.stop();
-      throw error;
+      throw why;
+    } finally {
+      if (this.#starting === starting) this.#starting = undefined;
     }
   }
 
@@ -163,8 +176,12 @@ export class Containerd {
     }
   }
 
-  /** Removes every pod, ends the process and its shims, and takes away what it made. Whoever stops it meanwhile waits for that. */
+  /**
+   * Removes every pod, ends the process and its shims, and takes away what it made. Whoever stops it meanwhile waits for that. A
+   * start that is under way ends.
+   */
   async stop(): Promise<void> {
+    this.#starting?.ending.abort(new Error('containerd is stopped while it starts'));
     this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined;
     });
@@ -185,6 +202,11 @@ export class Containerd {
   }
 
   async #stop(): Promise<void> {
+    if (this.#starting !== undefined) {
+      // With nothing to remove in it there is nothing to wait for either; what has answered may have pods by now.
+      if (!this.#hasAnswered) await this.killProcess('SIGTERM');
+      await this.#starting.ended;
+    }
     if (this.#hasAnswered) await this.#removePods().catch(() => {});
     await this.killProcess('SIGTERM');
     await this.#takeAway();
@@ -232,7 +254,7 @@ export class Containerd {
     return join(this.#options.directory, 'config.toml');
   }
 
-  async #prepareAndStart(): Promise<void> {
+  async #prepareAndStart(signal: AbortSignal): Promise<void> {
     const {
       binaries,
       directory,
@@ -243,8 +265,12 @@ export class Containerd {
     } = this.#options;
     const cniConfDir = join(directory, 'cni');
     const root = join(directory, 'root');
+    signal.throwIfAborted();
+    await removeLeftBridges(subnet);
+    signal.throwIfAborted();
     for (const path of [cniConfDir, root, this.#netns]) await mkdir(path, { recursive: true });
     await this.#shareNetns();
+    signal.throwIfAborted();
     this.#snapshotter = await snapshotterFor(root);
     const registryHostsDir = mirror === undefined ? undefined : join(directory, 'registries');
     if (mirror !== undefined && registryHostsDir !== undefined) {
@@ -269,9 +295,12 @@ export class Containerd {
     const addresses = join(directory, 'addresses');
     const network = cniConfig(this.#bridge, subnet, addresses, { masquerade, hostPorts });
     await writeFile(join(cniConfDir, '10-bridge.conflist'), network);
+    signal.throwIfAborted();
     await this.startProcess();
+    signal.throwIfAborted();
     const archive = join(directory, 'image.tar');
     await buildImage({ tag: PAUSE_IMAGE, file: archive });
+    signal.throwIfAborted();
     await this.importImage(archive);
   }
 

@@ -46,3 +46,38 @@ test('a containerd that does not heed SIGTERM is killed, and whoever stops it me
     await rm(parent, { recursive: true });
   }
 });
+
+// It never answers: the start goes on until it is stopped.
+test.each([0, 1, 20, 60, 150, 400])(
+  'a start that is stopped after %i ms leaves nothing, and says so',
+  async (afterMs) => {
+    const reason = cannotRun();
+    if (reason !== undefined) return;
+    const parent = await mkdtemp(join(tmpdir(), 'na-'));
+    try {
+      const mute = join(parent, 'mute');
+      await writeFile(mute, `#!/bin/sh\necho $$ > ${parent}/pid\nexec sleep 60\n`, { mode: 0o755 });
+      const directory = join(parent, 'c');
+      const binaries = { version: '1.6.20', containerd: mute, ctr: mute, runc: mute, cniBinDir: '/none' };
+      const containerd = new Containerd({ binaries, directory, subnet: '10.254.251.0/24' });
+      const started = containerd.start().catch((error: Error) => error.message);
+      if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
+      await containerd.stop();
+      expect(await started).toBe('containerd is stopped while it starts');
+      expect(containerd.pid).toBe(undefined);
+      const pid = await readFile(join(parent, 'pid'), 'utf8').catch(() => undefined);
+      expect(pid !== undefined && existsSync(`/proc/${pid.trim()}/exe`)).toBe(false);
+      expect(existsSync(directory)).toBe(false);
+      expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(parent);
+      // It can be started anew, also while it is being stopped.
+      const stopping = containerd.stop();
+      const again = containerd.start().catch((error: Error) => error.message);
+      await containerd.stop();
+      await stopping;
+      expect(await again).toBe('containerd is stopped while it starts');
+      expect(existsSync(directory)).toBe(false);
+    } finally {
+      await rm(parent, { recursive: true });
+    }
+  },
+);
