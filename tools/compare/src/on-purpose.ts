@@ -30,6 +30,10 @@ export const onPurpose: readonly Purpose[] = [
     why: 'where in its crashing it is deleted is chance: while it waits to begin again there is nothing to kill',
   },
   {
+    pattern: /^deleted-done: status\.(conditions\.\w+\.)?observedGeneration$/,
+    why: 'of a pod that is done with no status is told any more: upstream is done seconds after its end, here it takes a fraction of one, and when it is deleted is chance',
+  },
+  {
     pattern: /: events\.Warning LifecycleHTTPFallback: /,
     go: /^$/,
     why: "upstream's runtime manager means to tell of it, but its recorder drops events that are not told by reference (`innerEventRecorder`)",
