@@ -33,14 +33,9 @@ export function goWords(error: unknown, { host, port, ends }: ErrorContext): str
   if (words !== undefined && (syscall === 'read' || syscall === 'write')) {
     return `${syscall} tcp ${ends}: ${syscall}: ${words}`;
   }
-  // A peer that closed before it answered, by either of Node's names.
+  // A peer that closed in the middle of a TLS handshake.
   if (code === 'ECONNRESET') return 'EOF';
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return tlsWords(error.message);
-  if (code === 'ERR_INVALID_CHAR') return 'net/http: invalid header field value';
-  if (code === 'ERR_INVALID_HTTP_TOKEN') return 'net/http: invalid header field name';
-  if (code.startsWith('HPE_')) {
-    return `net/http: HTTP/1.x transport connection broken: malformed HTTP response${firstLine(error)}`;
-  }
   return error.message;
 }
 
@@ -52,11 +47,4 @@ function tlsWords(message: string): string {
   if (alert !== undefined) return alert;
   const [, reason] = /SSL routines:[^:]*:([^:]*)/.exec(message) ?? [];
   return `tls: ${reason ?? message}`;
-}
-
-function firstLine(error: Error): string {
-  const packet = 'rawPacket' in error && error.rawPacket instanceof Uint8Array ? error.rawPacket : undefined;
-  if (packet === undefined) return '';
-  const text = Buffer.from(packet.subarray(0, 100)).toString('latin1');
-  return ` ${JSON.stringify(text.split(/\r?\n/, 1)[0])}`;
 }

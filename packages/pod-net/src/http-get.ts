@@ -1,6 +1,7 @@
-import { type Clock, linkAbort } from '@node-agent/async';
+import type { Clock } from '@node-agent/async';
 import { exchange } from './exchange.ts';
 import { type HttpGetRequest, urlOf } from './http-request.ts';
+import { Life } from './life.ts';
 import { redirectOf } from './redirect.ts';
 
 /** What came of an `httpGet`. */
@@ -34,20 +35,23 @@ export async function httpGet(
   signal?: AbortSignal,
 ): Promise<HttpGetResult> {
   signal?.throwIfAborted();
-  using link = linkAbort(signal);
-  const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, () => link.abort());
+  const life = new Life();
+  const end = (): void => life.end();
+  const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, end);
+  signal?.addEventListener('abort', end, { once: true });
   try {
-    return await followed(first, link.signal);
+    return await followed(first, life);
   } finally {
     timer?.cancel();
+    signal?.removeEventListener('abort', end);
     signal?.throwIfAborted();
   }
 }
 
-async function followed(first: HttpGetRequest, signal: AbortSignal): Promise<HttpGetResult> {
+async function followed(first: HttpGetRequest, life: Life): Promise<HttpGetResult> {
   let request = first;
   for (let sent = 1; ; sent++) {
-    const outcome = await exchange(request, signal);
+    const outcome = await exchange(request, life);
     if (outcome.kind === 'fault') return { kind: 'fault', message: described(urlOf(request), outcome.message) };
     const { location, ...answer } = outcome;
     const next = redirectOf(request, first, answer.status, location, sent);

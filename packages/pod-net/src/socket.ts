@@ -1,4 +1,4 @@
-import { isIP, Socket } from 'node:net';
+import { isIP, type OnReadOpts, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 
@@ -18,15 +18,7 @@ export interface OpenSocket {
  * node probes its pods many times a second. What was sent has been answered by then, so that nothing is lost.
  */
 class ResettingSocket extends Socket {
-  #connected = false;
-  #resetting = false;
-
-  constructor() {
-    super();
-    this.once('connect', () => {
-      this.#connected = true;
-    });
-  }
+  isResetting = false;
 
   /** Whoever is done with writing sends no FIN. */
   override _final(callback: () => void): void {
@@ -35,17 +27,29 @@ class ResettingSocket extends Socket {
 
   override destroy(error?: Error): this {
     // Node waits with a reset for a connection that is being made: it may be made never.
-    if (this.#resetting || !this.#connected || this.destroyed || error !== undefined) return super.destroy(error);
-    this.#resetting = true;
+    if (this.isResetting || this.pending || this.destroyed || error !== undefined) return super.destroy(error);
+    this.isResetting = true;
     return this.resetAndDestroy();
   }
 }
 
+/** What plain connections are read into: who is given it has done with it when he returns. */
+let readBuffer: Buffer | undefined;
+
+export interface SocketTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: boolean;
+  /** Is given what is read, and may not hold it; without it `stream` is read. */
+  readonly onBytes?: (bytes: Buffer) => void;
+}
+
 /** Begins to connect. The certificate of a TLS server is not looked at, as upstream's probes do not. */
-export function openSocket({ host, port, tls }: { host: string; port: number; tls?: boolean }): OpenSocket {
-  const socket = new ResettingSocket();
+export function openSocket({ host, port, tls, onBytes }: SocketTarget): OpenSocket {
+  const socket = new ResettingSocket(tls || onBytes === undefined ? undefined : { onread: readsInto(onBytes) });
   socket.connect({ host, port });
   const stream = tls ? tlsOver(socket, host) : socket;
+  if (tls && onBytes !== undefined) stream.on('data', onBytes);
   let ends = '';
   socket.once('connect', () => {
     ends = `${address(socket.localAddress, socket.localPort)}->${address(socket.remoteAddress, socket.remotePort)}`;
@@ -58,6 +62,17 @@ export function openSocket({ host, port, tls }: { host: string; port: number; tl
       for (const each of [stream, socket]) each.removeAllListeners('error').on('error', () => {});
       stream.destroy();
       socket.destroy();
+    },
+  };
+}
+
+function readsInto(onBytes: (bytes: Buffer) => void): OnReadOpts {
+  readBuffer ??= Buffer.allocUnsafeSlow(64 * 1024);
+  return {
+    buffer: readBuffer,
+    callback(size, buffer) {
+      onBytes((buffer as Buffer).subarray(0, size));
+      return true;
     },
   };
 }

@@ -1,0 +1,69 @@
+import { goQuote } from './go-quote.ts';
+import { type HeaderFields, trimmed } from './header-fields.ts';
+
+/** The first line of a response. */
+export interface StatusLine {
+  readonly status: number;
+  /** Of HTTP/1.1 or later, where bodies may come in chunks. */
+  readonly knowsChunks: boolean;
+}
+
+/** How the end of a body is known: by its length in bytes, by its last chunk, or by the end of the connection. */
+export type Framing = number | 'chunked' | 'until close';
+
+const MAX_LENGTH = '9223372036854775807';
+
+/** @returns what is wrong with it, where it is a string (`ReadResponse` in net/http) */
+export function statusLine(line: string): StatusLine | string {
+  const space = line.indexOf(' ');
+  if (space < 0) return `malformed HTTP response ${goQuote(line)}`;
+  const proto = line.slice(0, space);
+  const [code = ''] = line.slice(space).replace(/^ +/, '').split(' ', 1);
+  if (!/^(?:\d|\+)\d\d$/.test(code) && code !== '-00') return `malformed HTTP status code ${goQuote(code)}`;
+  const [, version = ''] = /^HTTP\/(\d\.\d)$/.exec(proto) ?? [];
+  if (version === '') return `malformed HTTP version ${goQuote(proto)}`;
+  // Go takes version 0.0 for one that was not given.
+  return { status: Math.abs(Number(code)), knowsChunks: version >= '1.1' || version === '0.0' };
+}
+
+/** @returns what is wrong, in `fault`, or how the body is framed (`readTransfer` in net/http/transfer.go) */
+export function framingOf(
+  { status, knowsChunks }: StatusLine,
+  { contentLengths, transferEncodings, trailers }: HeaderFields,
+): Framing | { readonly fault: string } {
+  const isChunked = knowsChunks && transferEncodings.length > 0;
+  if (isChunked) {
+    if (transferEncodings.length > 1) return { fault: `too many transfer encodings: ${quotedList(transferEncodings)}` };
+    const [encoding = ''] = transferEncodings;
+    if (!/^chunked$/i.test(encoding)) return { fault: `unsupported transfer encoding: ${goQuote(encoding)}` };
+  }
+  const length = contentLengths.length === 0 ? undefined : lengthOf(contentLengths);
+  if (typeof length === 'string') return { fault: length };
+  if (isChunked) {
+    const bad = trailers.flatMap((value) => value.split(',')).map(trimmed);
+    const key = bad.find((name) => /^(?:transfer-encoding|trailer|content-length)$/i.test(name));
+    if (key !== undefined) return { fault: `bad trailer key ${goQuote(canonical(key))}` };
+  }
+  if ((status >= 100 && status < 200) || status === 204 || status === 304) return 0;
+  return isChunked ? 'chunked' : (length ?? 'until close');
+}
+
+/** @returns a length, or what is wrong with it */
+function lengthOf(values: readonly string[]): number | string {
+  const text = trimmed(values[0] ?? '');
+  if (values.length > 1 && values.some((value) => trimmed(value) !== text)) {
+    return `http: message cannot contain multiple Content-Length headers; got ${quotedList(values)}`;
+  }
+  if (text === '') return 'invalid empty Content-Length ""';
+  const digits = text.replace(/^0+(?=\d)/, '');
+  const isNumber = /^\d{1,19}$/.test(digits) && (digits.length < MAX_LENGTH.length || digits <= MAX_LENGTH);
+  return isNumber ? Number(digits) : `bad Content-Length ${goQuote(text)}`;
+}
+
+function quotedList(values: readonly string[]): string {
+  return `[${values.map(goQuote).join(' ')}]`;
+}
+
+function canonical(name: string): string {
+  return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letters) => letters.toUpperCase());
+}
