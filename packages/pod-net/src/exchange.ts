@@ -31,15 +31,15 @@ export function exchange(request: HttpGetRequest, life: Life): Promise<Exchange>
       const outcome = reader.push(bytes);
       if (outcome !== undefined) settle(outcome);
     };
-    const open = openSocket({ host, port, tls: scheme === 'https', onBytes });
+    const open = openSocket({ host, port, tls: scheme === 'https', onBytes, head });
     const onError = (error: Error): void => {
+      if (isSettled) return;
       const words = goWords(error, { host, port, ends: open.ends() });
       settle(reader.end(words === 'EOF' ? undefined : words));
     };
     open.socket.on('error', onError);
     if (open.stream !== open.socket) open.stream.on('error', onError);
     open.stream.on('end', () => settle(reader.end()));
-    open.stream.write(head, 'latin1');
     life.onEnd = () => settle(reader.expire());
     if (life.hasEnded) life.onEnd();
   });

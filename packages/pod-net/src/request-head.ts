@@ -5,11 +5,25 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that it is about
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
+type RequestHead = string | { readonly fault: string };
+
+/** Of requests that are sent again and again. */
+const heads = new WeakMap<HttpGetRequest, RequestHead>();
+
 /**
  * What is sent for a request, in the bytes that are sent, one a character: text is UTF-8. Headers of one name stand together.
  * @returns what is wrong with it, in Go's words, in `fault` (`validateHeaders` in net/http/transport.go)
  */
-export function requestHead(request: HttpGetRequest): string | { readonly fault: string } {
+export function requestHead(request: HttpGetRequest): RequestHead {
+  let head = heads.get(request);
+  if (head === undefined) {
+    head = written(request);
+    heads.set(request, head);
+  }
+  return head;
+}
+
+function written(request: HttpGetRequest): RequestHead {
   const { target, headers, hostHeader, host, port } = request;
   if (/[^!-~]/.test(target)) return { fault: "net/http: can't write control character in Request.URL" };
   const fields = new Map<string, [name: string, ...values: string[]]>();

@@ -42,29 +42,36 @@ export interface SocketTarget {
   readonly tls?: boolean;
   /** Is given what is read, and may not hold it; without it `stream` is read. */
   readonly onBytes?: (bytes: Buffer) => void;
+  /** What is sent first, one byte a character. */
+  readonly head?: string;
 }
 
 /** Begins to connect. The certificate of a TLS server is not looked at, as upstream's probes do not. */
-export function openSocket({ host, port, tls, onBytes }: SocketTarget): OpenSocket {
+export function openSocket({ host, port, tls, onBytes, head }: SocketTarget): OpenSocket {
   const socket = new ResettingSocket(tls || onBytes === undefined ? undefined : { onread: readsInto(onBytes) });
   socket.connect({ host, port });
-  const stream = tls ? tlsOver(socket, host) : socket;
+  const stream: Duplex = tls ? tlsOver(socket, host) : socket;
   if (tls && onBytes !== undefined) stream.on('data', onBytes);
   let ends = '';
-  socket.once('connect', () => {
+  // A write that waits for a connection costs listeners of its own.
+  socket.on('connect', () => {
     ends = `${address(socket.localAddress, socket.localPort)}->${address(socket.remoteAddress, socket.remotePort)}`;
+    if (head !== undefined) stream.write(head, 'latin1');
   });
   return {
     stream,
     socket,
     ends: () => ends,
     reset() {
-      for (const each of [stream, socket]) each.removeAllListeners('error').on('error', () => {});
-      stream.destroy();
+      // Whoever listens for errors already has nothing more to do with them; there is no need for more than one.
+      socket.on('error', ignore);
+      if (stream !== socket) stream.on('error', ignore).destroy();
       socket.destroy();
     },
   };
 }
+
+function ignore(): void {}
 
 function readsInto(onBytes: (bytes: Buffer) => void): OnReadOpts {
   readBuffer ??= Buffer.allocUnsafeSlow(64 * 1024);

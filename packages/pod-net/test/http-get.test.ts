@@ -117,6 +117,25 @@ describe('httpGet', () => {
     expect(result).toEqual({ kind: 'fault', message: expect.stringMatching(words) });
   });
 
+  test('a redirect leads to a path that is not ASCII', async () => {
+    await using server = await new LoopbackServer((socket, { connections }) =>
+      socket.end(connections < 2 ? 'HTTP/1.1 302 Found\r\nLocation: /ü\r\n\r\n' : OK),
+    ).listening();
+    expect(await get(server.port)).toMatchObject({ status: 200 });
+    expect(server.requests[1]).toMatch(/^GET \/%C3%BC HTTP/);
+  });
+
+  test('R3: answers that come at once do not mix in what they are read into', async () => {
+    await using server = await new LoopbackServer((socket, { requests }) => {
+      const name = (requests.at(-1) ?? '').charAt(5).repeat(200);
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${name.length}\r\n\r\n${name.slice(0, 100)}`);
+      setImmediate(() => socket.end(name.slice(100)));
+    }).listening();
+    const results = await Promise.all(Array.from({ length: 9 }, (_, n) => get(server.port, { target: `/${n + 1}` })));
+    const bodies = results.map((result) => (result.kind === 'answer' ? result.body : result.message));
+    expect(bodies).toEqual(Array.from({ length: 9 }, (_, n) => `${n + 1}`.repeat(200)));
+  });
+
   test('an answer that ends too soon says so', async () => {
     const short = 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi';
     await using server = await new LoopbackServer((socket) => socket.end(short)).listening();
