@@ -9,7 +9,7 @@ export interface OpenSocket {
   readonly socket: Socket;
   /** `127.0.0.1:4000->10.0.0.5:80`; '' before it is connected. */
   ends(): string;
-  /** Ends it by a reset, so that neither end stays in TIME_WAIT (R3). Its errors are nobody's any more. */
+  /** Ends it by a reset, so that neither end stays in TIME_WAIT (R3). What errors come then are nobody's, and end no process. */
   reset(): void;
 }
 
@@ -33,14 +33,15 @@ class ResettingSocket extends Socket {
   }
 }
 
-/** What plain connections are read into: who is given it has done with it when he returns. */
+/** What plain connections are read into: whoever is given it is done with it when he returns. */
 let readBuffer: Buffer | undefined;
 
+/** Where to connect to, and what to do there. */
 export interface SocketTarget {
   readonly host: string;
   readonly port: number;
   readonly tls?: boolean;
-  /** Is given what is read, and may not hold it; without it `stream` is read. */
+  /** Is given what is read, in a buffer that all connections share: nothing of it may be held. Without it `stream` is to be read. */
   readonly onBytes?: (bytes: Buffer) => void;
   /** What is sent first, one byte a character. */
   readonly head?: string;
@@ -63,7 +64,6 @@ export function openSocket({ host, port, tls, onBytes, head }: SocketTarget): Op
     socket,
     ends: () => ends,
     reset() {
-      // Whoever listens for errors already has nothing more to do with them; there is no need for more than one.
       socket.on('error', ignore);
       if (stream !== socket) stream.on('error', ignore).destroy();
       socket.destroy();
