@@ -1,5 +1,6 @@
 import { abortable, type Clock, withTimeout } from '@node-agent/async';
 import {
+  type HttpGetAction,
   type HttpGetRequest,
   type HttpGetResult,
   httpGet,
@@ -61,6 +62,10 @@ const EXEC_SLACK_MS = 120_000;
 export class ProbeAttempt {
   readonly #clock: Clock;
   readonly #ports: ProbePorts;
+  readonly #requests = new WeakMap<
+    HttpGetAction,
+    { readonly podIp: string; readonly container: ProbeTarget['container']; readonly request: HttpGetRequest }
+  >();
 
   constructor(clock: Clock, ports: ProbePorts) {
     this.#clock = clock;
@@ -98,7 +103,7 @@ export class ProbeAttempt {
     const { http, tcp, grpc } = this.#ports;
     if (probe.exec != null) return await this.#exec(target, wholeTimeoutMs, signal);
     if (probe.httpGet != null) {
-      const request = httpGetRequest(probe.httpGet, container, { podIp, userAgent: USER_AGENT });
+      const request = this.#request(probe.httpGet, container, podIp);
       return httpOutcome(await (http?.(request, timeoutMs, signal) ?? httpGet(request, { clock, timeoutMs }, signal)));
     }
     if (probe.tcpSocket != null) {
@@ -113,6 +118,15 @@ export class ProbeAttempt {
       return await (grpc?.(to, signal) ?? grpcProbe(to, { clock }, signal));
     }
     return { result: 'error', output: `missing probe handler for ${container.name}` };
+  }
+
+  /** Made once for as long as it goes to the same pod: a probe is made again and again. */
+  #request(action: HttpGetAction, container: ProbeTarget['container'], podIp: string): HttpGetRequest {
+    const made = this.#requests.get(action);
+    if (made?.podIp === podIp && made.container === container) return made.request;
+    const request = httpGetRequest(action, container, { podIp, userAgent: USER_AGENT });
+    this.#requests.set(action, { podIp, container, request });
+    return request;
   }
 
   async #exec(

@@ -1,5 +1,6 @@
 import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import type { HttpGetRequest } from '@node-agent/pod-net';
 import { describe, expect, test } from 'vitest';
 import { ProbeAttempt, type ProbePorts, type ProbeTarget } from '../src/attempt.ts';
 import { container } from './builders.ts';
@@ -10,9 +11,10 @@ const coded = (code: string, message = code): Error => Object.assign(new Error(m
 const never = (): Promise<never> => new Promise(() => {});
 
 function attemptOf(ports: ProbePorts, clock = new FakeClock()) {
+  const attempt = new ProbeAttempt(clock, ports);
   const run = (probe: ProbeTarget['probe'], fields: Partial<ProbeTarget> = {}) => {
     const target = { container: container('web'), containerId: 'c1', podIp: '10.0.0.5', timeoutMs: 1000, probe };
-    return new ProbeAttempt(clock, ports).run({ ...target, ...fields }, signal);
+    return attempt.run({ ...target, ...fields }, signal);
   };
   return { clock, run };
 }
@@ -128,6 +130,21 @@ describe('where a probe goes', () => {
       ['Accept', '*/*'],
     ];
     expect(requests).toEqual([{ scheme: 'http', host: '10.0.0.5', port: 8080, target: '/z', headers }]);
+  });
+
+  test('where the pod is now, however often it was asked elsewhere', async () => {
+    const asked: HttpGetRequest[] = [];
+    const { run } = attemptOf({
+      http: async (request) => {
+        asked.push(request);
+        return { kind: 'answer', status: 204, body: '' };
+      },
+    });
+    const probe = { httpGet: { port: 80 } };
+    const same = container('web', {});
+    for (const podIp of ['10.0.0.5', '10.0.0.5', '10.0.0.6', '10.0.0.5']) await run(probe, { podIp, container: same });
+    expect(asked.map(({ host }) => host)).toEqual(['10.0.0.5', '10.0.0.5', '10.0.0.6', '10.0.0.5']);
+    expect(asked[1]).toBe(asked[0]);
   });
 
   test('the pod, or the host that it names, for tcp', async () => {
