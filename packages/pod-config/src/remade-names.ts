@@ -17,8 +17,8 @@ interface TimedHint {
   readonly atMs: number;
 }
 
-/** A removal, what is made in its place and what is written to that are hinted of within this time. */
-const TOGETHER_MS = 500;
+/** A removal, what is made in its place and what is written to that are hinted of within this time; edits one after another take longer. */
+const TOGETHER_MS = 100;
 
 /** What was hinted of each name since the look before the last: of two hints that belong together a look may come between. */
 export class RemadeNames {

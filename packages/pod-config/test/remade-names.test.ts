@@ -48,3 +48,14 @@ test('F2: a file that was replaced twice, and is written to a second later, was 
   names.hint('a', 'content');
   expect([...names.take()]).toEqual([]);
 });
+
+test('F2: a file that was replaced, and is replaced again and written to soon after, was not removed', async () => {
+  const clock = new FakeClock();
+  const names = new RemadeNames(clock);
+  names.hint('a', 'entry');
+  expect([...names.take()]).toEqual([]);
+  await clock.advance(400);
+  names.hint('a', 'entry');
+  names.hint('a', 'content');
+  expect([...names.take()]).toEqual([]);
+});
