@@ -22,7 +22,7 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream takes a container whose new image cannot be had for one that crashes; here it waits for its image alone',
   },
   {
-    pattern: /^(deleted[a-z-]*|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
+    pattern: /^(deleted[a-z-]*|sidecar-hooks|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
     why: 'upstream removes the dead containers of a deleted or evicted pod at once; here they go with the next collection, within a minute',
   },
   {

@@ -156,11 +156,12 @@ export const probes: readonly Case[] = [
       containers: [runs({ startupProbe: exec('true'), livenessProbe: exec('echo ill; exit 1') })],
     },
   },
+  // It ends as a whole pod, with the pod's time: more of it than there is by default before it is looked at, less than there is to go.
   {
     name: 'startup-fails-own-grace',
     spec: {
       restartPolicy: 'Never',
-      terminationGracePeriodSeconds: 60,
+      terminationGracePeriodSeconds: 100,
       containers: [
         shell('trap "" TERM; while true; do sleep 1; done', {
           startupProbe: { ...exec('exit 1'), terminationGracePeriodSeconds: 2 },
