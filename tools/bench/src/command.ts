@@ -22,7 +22,7 @@ export function runCommand(main: (argv: readonly string[]) => Promise<number>, s
 }
 
 /** Tells of a signal that ends programs: until it comes, and once more for each that follows. */
-export function onEndingSignal(listener: (name: NodeJS.Signals) => void): void {
+function onEndingSignal(listener: (name: NodeJS.Signals) => void): void {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => listener(name));
 }
 

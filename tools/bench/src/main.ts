@@ -1,9 +1,9 @@
-import { access, mkdtemp, rm } from 'node:fs/promises';
-import { cpus, loadavg, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { access } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
+import { resolve } from 'node:path';
 import { type Found, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { runBench } from './bench.ts';
-import { BUILT_KUBELET, onEndingSignal, runCommand, subnetsForPods } from './command.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from './command.ts';
 import { figures } from './figures.ts';
 import { type BenchOptions, HELP, parseOptions } from './options.ts';
 import { jsonOf, tableOf } from './report.ts';
@@ -25,27 +25,16 @@ async function main(argv: readonly string[]): Promise<number> {
   if ('reason' in found) throw new Error(found.reason);
   const { binaries } = found;
 
-  const controller = new AbortController();
-  onEndingSignal((name) => {
-    say(controller.signal.aborted ? 'still cleaning up' : `${name}: cleaning up`);
-    controller.abort(new Error(`ended by ${name}`));
-  });
-  const directory = await mkdtemp(join(tmpdir(), 'na-bench-'));
-  const load = loadavg()[0] ?? 0;
-  if (load > cpus().length) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
-  try {
+  return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
+    const load = loadavg()[0] ?? 0;
+    if (load > cpus().length) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
     const subnets = subnetsForPods();
-    const measured = await runBench(options, { binaries, program, directory, subnets, say }, controller.signal);
+    const measured = await runBench(options, { binaries, program, directory, subnets, say }, signal);
     const result = figures(measured);
     const run = { containerd: binaries.version, node: process.version, cpus: cpus().length, loadBefore: load };
     process.stdout.write(options.json ? `${jsonOf(result, { ...run, measured })}\n` : tableOf(result));
     return 0;
-  } catch (error) {
-    if (controller.signal.aborted) return 130;
-    throw error;
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  });
 }
 
 async function findRuntime(which: BenchOptions['runtime']): Promise<Found> {
