@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bridgesWithin, removeLeftBridges } from '../src/bridges.ts';
 import { cannotRun } from '../src/index.ts';
+import { run } from '../src/run.ts';
 
 const ADDRESSES = `1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever
 2: eth0    inet 10.199.0.7/24 brd 10.199.0.255 scope global eth0\\       valid_lft forever preferred_lft forever
@@ -35,7 +35,7 @@ test('a bridge that was left goes; one with pods, of another subnet or another n
   const other = `nx-${randomBytes(4).toString('hex')}`;
   const [port, peer] = [`p${randomBytes(4).toString('hex')}`, `q${randomBytes(4).toString('hex')}`];
   const exists = (link: string): boolean => existsSync(`/sys/class/net/${link}`);
-  const ip = (...args: string[]) => execFileSync('ip', args);
+  const ip = (...args: string[]) => run('ip', args);
   try {
     for (const [link, address] of [
       [left, '10.254.253.1/24'],
@@ -43,15 +43,15 @@ test('a bridge that was left goes; one with pods, of another subnet or another n
       [elsewhere, '10.254.252.1/24'],
       [other, '10.254.253.3/24'],
     ] as const) {
-      ip('link', 'add', link, 'type', 'bridge');
-      ip('addr', 'add', address, 'dev', link);
+      await ip('link', 'add', link, 'type', 'bridge');
+      await ip('addr', 'add', address, 'dev', link);
     }
-    ip('link', 'add', port, 'type', 'veth', 'peer', 'name', peer);
-    ip('link', 'set', port, 'master', used);
+    await ip('link', 'add', port, 'type', 'veth', 'peer', 'name', peer);
+    await ip('link', 'set', port, 'master', used);
     expect(await removeLeftBridges('10.254.253.0/24')).toEqual([left]);
     expect([left, used, elsewhere, other].map(exists)).toEqual([false, true, true, true]);
     expect(await removeLeftBridges('10.254.253.0/24')).toEqual([]);
   } finally {
-    for (const link of [port, left, used, elsewhere, other]) if (exists(link)) ip('link', 'delete', link);
+    for (const link of [port, left, used, elsewhere, other]) if (exists(link)) await ip('link', 'delete', link);
   }
 });
