@@ -115,8 +115,11 @@ export async function securedServer(
   }
   const make = (kubelet: KubeletView): BackgroundService => {
     const streams = streamEndpoints(
-      { clock, logger, runtime: cri, ...podsOf(kubelet) },
-      { idleTimeoutMs: configuration.streamingConnectionIdleTimeoutMs },
+      { clock, logger, metrics, runtime: cri, ...podsOf(kubelet) },
+      {
+        idleTimeoutMs: configuration.streamingConnectionIdleTimeoutMs,
+        extendWebSockets: featureGates.enabled('ExtendWebSocketsToKubelet'),
+      },
     );
     const logs = logEndpoints(
       { ...podsOf(kubelet), readLog: nodeLogs(cri, { clock, logger }) },

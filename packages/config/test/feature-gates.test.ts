@@ -40,7 +40,8 @@ describe('the known gates', () => {
   it('that are on by default are not effective before there is what they switch: a node would declare what it cannot do', () => {
     const { gates } = resolveFeatureGates({});
     expect(gates.effective('NodeDeclaredFeatures')).toBe(true);
-    expect(gates.effective('ExtendWebSocketsToKubelet')).toBe(false);
+    expect(gates.effective('ExtendWebSocketsToKubelet')).toBe(true);
+    expect(gates.effective('WindowsGracefulNodeShutdown')).toBe(false);
     expect(gates.effective('RestartAllContainersOnContainerExits')).toBe(true);
   });
 

@@ -47,13 +47,8 @@ export type { RouteParams, SecuredEndpoint } from './secured-routes.ts';
 export { SecuredServer, type SecuredServerComponents, type SecuredServerOptions } from './secured-server.ts';
 export { type StateComponents, stateEndpoints } from './state-endpoints.ts';
 export { type StatsPages, type StatsPagesComponents, statsEndpoints } from './stats-endpoints.ts';
-export {
-  type StreamComponents,
-  type Streamed,
-  type StreamOptions,
-  type StreamRuntime,
-  streamEndpoints,
-} from './stream-endpoints.ts';
+export { type StreamComponents, type StreamOptions, streamEndpoints } from './stream-endpoints.ts';
+export type { Streamed, StreamNode, StreamRuntime } from './stream-location.ts';
 export type { RemoteCommandOptions } from './stream-options.ts';
 export type { TlsSettings } from './tls-settings.ts';
 export type { UserInfo } from './user.ts';

@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { connect, type LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -16,6 +16,7 @@ export type Dialled =
       readonly connection: Duplex;
       /** The head of its answer, as it goes to the client. */
       readonly head: string;
+      readonly headers: IncomingHttpHeaders;
       /** What it sent after that already. */
       readonly rest: Buffer;
     }
@@ -67,7 +68,7 @@ async function dial(
   asked.on('upgrade', (response, connection, rest) => {
     connection.on('error', () => {});
     if (signal.aborted) connection.destroy();
-    else resolve({ connection, head: headOf(response), rest });
+    else resolve({ connection, head: headOf(response), headers: response.headers, rest });
   });
   asked.on('response', (response) => {
     refusalOf(response)

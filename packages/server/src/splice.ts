@@ -1,12 +1,11 @@
 import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '@node-agent/async';
+import { type IdleLimits, IdleWatch } from './idle-watch.ts';
 import type { LastWord } from './last-word.ts';
 
-export interface SpliceOptions {
-  /** How long both may be silent, in milliseconds. */
-  readonly idleMs: number;
-  /** How long one may be silent after the other has ended, in milliseconds. */
-  readonly lingerMs: number;
+export interface SpliceOptions extends IdleLimits {
+  /** What carries the client's end, where that is no connection itself. */
+  readonly carrier?: Duplex | undefined;
   /** What the client may be told when all of it is to end; nothing where absent. */
   readonly lastWord?: LastWord | undefined;
 }
@@ -24,20 +23,21 @@ export function splice(
   client: Duplex,
   runtime: Duplex,
   clock: Pick<Clock, 'monotonic' | 'setTimer'>,
-  { idleMs, lingerMs, lastWord }: SpliceOptions,
+  { lastWord, carrier = client, ...limits }: SpliceOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  let lastMs = clock.monotonic();
-  let timer: Timer | undefined;
-  let isEnding = false;
+  let farewell: Timer | undefined;
   /** Whether the client has had its last word. */
   let isOver = false;
   const breakOff = (): void => {
     client.destroy();
     runtime.destroy();
   };
+  const watch = new IdleWatch(clock, limits, breakOff);
   const end = (): void => {
+    // A client that has gone is heard of by its end, after what it has said before.
+    if (carrier.destroyed) return;
     const word = client.writable ? lastWord?.word : undefined;
     if (word === undefined) {
       breakOff();
@@ -48,18 +48,13 @@ export function splice(
     client.end(word);
     // What it says still is not listened to, but its end is.
     client.resume();
-    timer?.cancel();
-    timer = clock.setTimer(LAST_WORD_MS, breakOff);
-  };
-  const watch = (): void => {
-    timer?.cancel();
-    const leftMs = (isEnding ? lingerMs : idleMs) - (clock.monotonic() - lastMs);
-    if (leftMs <= 0) breakOff();
-    else timer = clock.setTimer(leftMs, watch);
+    watch.cancel();
+    farewell = clock.setTimer(LAST_WORD_MS, breakOff);
   };
   const close = (): void => {
     if (!client.closed || !runtime.closed) return;
-    timer?.cancel();
+    watch.cancel();
+    farewell?.cancel();
     signal.removeEventListener('abort', end);
     resolve();
   };
@@ -67,20 +62,15 @@ export function splice(
     from.on('data', (chunk: Buffer) => {
       // What is said to nobody keeps nothing open.
       if (isOver || to.destroyed) return;
-      lastMs = clock.monotonic();
+      watch.heard();
       if (from === runtime) lastWord?.see(chunk);
       if (to.writable && !to.write(chunk)) from.pause();
     });
     to.on('drain', () => from.resume());
-    const linger = (): void => {
-      isEnding = true;
-      lastMs = clock.monotonic();
-      watch();
-    };
     from.on('end', () => {
       if (isOver) return;
       to.end();
-      linger();
+      watch.linger();
     });
     from.on('error', () => {});
     from.on('close', () => {
@@ -93,17 +83,14 @@ export function splice(
       if (to.writable) to.end(() => to.destroy());
       else if (!to.writableFinished) to.once('finish', () => to.destroy());
       else to.destroy();
-      if (!to.destroyed) linger();
+      if (!to.destroyed) watch.linger();
       close();
     });
   };
   handOn(client, runtime);
   handOn(runtime, client);
-  if (signal.aborted || client.destroyed || runtime.destroyed) breakOff();
-  else {
-    signal.addEventListener('abort', end, { once: true });
-    watch();
-  }
+  if (signal.aborted || carrier.destroyed || runtime.destroyed) breakOff();
+  else signal.addEventListener('abort', end, { once: true });
   close();
   return promise;
 }

@@ -1,71 +1,68 @@
 import type { Clock } from '@node-agent/async';
-import { findContainer, type Pod, type RuntimePod } from '@node-agent/pod-spec';
-import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import {
+  type Counter,
+  errorText,
+  type Logger,
+  type Metrics,
+  type WithDefaults,
+  withDefaults,
+} from '@node-agent/telemetry';
 import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from './call.ts';
-import { lastWordOf } from './last-word.ts';
+import { type Carrying, spliceStream, translateStream, tunnelStream } from './carry-stream.ts';
 import { type Reply, text } from './reply.ts';
-import { type Running, readySandbox, runningContainer } from './running-container.ts';
-import { dialRuntime } from './runtime-dial.ts';
-import { splice } from './splice.ts';
-import { forwardedPorts, type RemoteCommandOptions, remoteCommandOptions, type StreamQuery } from './stream-options.ts';
-import { parseStreamingUrl } from './streaming-url.ts';
-import { upgradeHeaders } from './upgrade-headers.ts';
-
-/** What of the runtime is asked for streams: `RuntimeService` of `cri-client` is one. */
-export interface StreamRuntime {
-  exec(request: RemoteCommandOptions & { containerId: string; cmd: string[] }, signal?: AbortSignal): Promise<Streamed>;
-  attach(request: RemoteCommandOptions & { containerId: string }, signal?: AbortSignal): Promise<Streamed>;
-  portForward(request: { podSandboxId: string; port: number[] }, signal?: AbortSignal): Promise<Streamed>;
-  execSync(
-    request: { containerId: string; cmd: string[]; timeout: number },
-    signal?: AbortSignal,
-  ): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }>;
-}
-
-/** Where the runtime serves a stream. */
-export interface Streamed {
-  readonly url: string;
-}
+import { runningContainer } from './running-container.ts';
+import {
+  attachLocation,
+  execLocation,
+  forwardLocation,
+  type Location,
+  prepare,
+  type StreamNode,
+} from './stream-location.ts';
+import { forwardedPorts, remoteCommandOptions } from './stream-options.ts';
+import { asksForCommandChannels, tunnelledProtocols } from './web-socket-protocols.ts';
 
 /** What streams need of a node. */
-export interface StreamComponents {
+export interface StreamComponents extends StreamNode {
   readonly clock?: Clock;
   readonly logger?: Logger;
-  readonly runtime: StreamRuntime;
-  /** A pod of this node. */
-  getPodByName(namespace: string, name: string): Pod | undefined;
-  /** The UID of the pod that a mirror pod's UID stands for; any other as it is. */
-  translatePodUid(uid: string): string;
-  /** The pods of which anything runs. */
-  getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
+  readonly metrics?: Metrics;
 }
 
 export interface StreamOptions {
   /** `streamingConnectionIdleTimeout`: how long both ends may be silent, in milliseconds; 4 hours by default. */
   readonly idleTimeoutMs?: number;
+  /**
+   * `ExtendWebSocketsToKubelet` (KEP-4006), true by default: exec and attach by `v5.channel.k8s.io` are carried to a runtime's
+   * SPDY, and so is port-forward by `SPDY/3.1+portforward.k8s.io`. Without, they are the runtime's to understand.
+   */
+  readonly extendWebSockets?: boolean;
 }
 
-/** How long one end may be silent after the other has ended. */
-const LINGER_MS = 10_000;
 const FOUR_HOURS_MS = 14_400_000;
 
-/** Where a stream is to be taken, or the answer to who asked. */
-type Location = Streamed | { readonly url?: undefined; readonly refusal: Reply };
+type StreamName = 'exec' | 'attach' | 'portForward';
 
 /**
- * `/exec`, `/attach`, `/portForward` and `/run` of a {@link SecuredServer}. Streams are connections of SPDY or WebSocket that are
- * spliced, byte for byte, with the runtime's own; nothing of them is read here. Answers are upstream's.
+ * `/exec`, `/attach`, `/portForward` and `/run` of a {@link SecuredServer}. Streams by SPDY, and by WebSocket up to
+ * `v4.channel.k8s.io`, are spliced, byte for byte, with the runtime's own: nothing of them is read here. The newer protocols by
+ * WebSocket, which runtimes do not speak, are carried to the runtime's SPDY. Answers are upstream's (`pkg/kubelet/server/server.go`).
  */
 export function streamEndpoints(
   given: StreamComponents,
-  { idleTimeoutMs = FOUR_HOURS_MS }: StreamOptions = {},
+  { idleTimeoutMs = FOUR_HOURS_MS, extendWebSockets = true }: StreamOptions = {},
 ): { readonly endpoints: Endpoints; readonly upgrades: UpgradeEndpoints } {
   const node = withDefaults(given);
-  const finders = { exec: execLocation, attach: attachLocation, portForward: forwardLocation };
-  const endpoints: Partial<Record<keyof typeof finders | 'run', Endpoint>> = { run: (call) => run(node, call) };
-  const upgrades: Partial<Record<keyof typeof finders, UpgradeEndpoint>> = {};
+  const requests = node.metrics.counter({
+    name: 'kubelet_websocket_streaming_requests_total',
+    help: 'Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.',
+    labels: ['subresource'],
+  });
+  const carrying = { clock: node.clock, idleMs: idleTimeoutMs };
+  const endpoints: Partial<Record<StreamName | 'run', Endpoint>> = { run: (call) => run(node, call) };
+  const upgrades: Partial<Record<StreamName, UpgradeEndpoint>> = {};
   for (const name of ['exec', 'attach', 'portForward'] as const) {
-    upgrades[name] = (call) => stream(node, idleTimeoutMs, call, (upgraded) => finders[name](node, upgraded));
+    upgrades[name] = (call) => stream(node, name, call, wayOf(name, call, extendWebSockets), { ...carrying, requests });
     // Upstream asks the runtime first, and answers 500; what is missing is the client's to say.
     endpoints[name] = (call) => {
       const query = name === 'portForward' ? forwardedPorts(call.query, false) : remoteCommandOptions(call.query);
@@ -76,102 +73,45 @@ export function streamEndpoints(
   return { endpoints, upgrades };
 }
 
+/** How a stream is carried: as it comes, or between protocols. */
+type Way = 'splice' | 'translate' | 'tunnel';
+
+function wayOf(name: StreamName, { headers }: Call, extendWebSockets: boolean): Way {
+  if (!extendWebSockets) return 'splice';
+  if (name === 'portForward') return tunnelledProtocols(headers).length > 0 ? 'tunnel' : 'splice';
+  return asksForCommandChannels(headers) ? 'translate' : 'splice';
+}
+
 async function stream(
-  { clock, logger }: WithDefaults<StreamComponents>,
-  idleMs: number,
+  node: WithDefaults<StreamComponents>,
+  name: StreamName,
   call: UpgradeCall,
-  locate: (call: Call) => Promise<Location>,
+  way: Way,
+  { requests, ...carrying }: Carrying & { readonly requests: Counter<'subresource'> },
 ): Promise<Reply | undefined> {
-  const { signal, connection, rest, remoteAddress } = call;
   try {
-    const location = await locate(call);
+    const location = await locate(node, name, call, way);
     if (location.url === undefined) return location.refusal;
-    const endpoint = parseStreamingUrl(location.url);
-    const host = `${endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host}:${endpoint.port}`;
-    const headers = upgradeHeaders(call.rawHeaders, call.headers, host, remoteAddress);
-    const dialled = await dialRuntime(clock, endpoint, call.method, headers, signal);
-    if (dialled.connection === undefined) return dialled.refusal;
-    connection.write(dialled.head);
-    if (dialled.rest.length > 0) connection.write(dialled.rest);
-    if (rest.length > 0) dialled.connection.write(rest);
-    const lastWord = lastWordOf(call.headers.upgrade);
-    lastWord?.see(dialled.rest);
-    await splice(connection, dialled.connection, clock, { idleMs, lingerMs: LINGER_MS, lastWord }, signal);
-    return undefined;
+    if (way !== 'splice') requests.inc({ subresource: name.toLowerCase() });
+    if (way === 'translate') return await translateStream(call, location, carrying);
+    return await (way === 'tunnel' ? tunnelStream : spliceStream)(call, location.url, carrying);
   } catch (err) {
-    signal.throwIfAborted();
-    logger.error({ err }, 'Error while proxying request');
+    call.signal.throwIfAborted();
+    node.logger.error({ err }, 'Error while proxying request');
     return text(500, `${errorText(err)}\n`);
   }
 }
 
-/** What can be said before the runtime is asked. */
-type Prepared<T extends object> =
-  | { readonly options: T; readonly pod: Pod }
-  | { readonly options?: undefined; readonly refusal: Reply };
-
-function prepare<T extends object>(node: StreamComponents, { params }: Call, query: StreamQuery<T>): Prepared<T> {
-  if ('message' in query) return { refusal: text(400, query.message) };
-  const pod = node.getPodByName(params.namespace, params.pod);
-  if (pod === undefined) return { refusal: text(404, 'pod does not exist') };
-  const isAnother = params.uid !== '' && node.translatePodUid(params.uid) !== pod.metadata.uid;
-  return isAnother ? { refusal: text(404, 'pod not found') } : { options: query.options, pod };
-}
-
-async function execLocation(node: StreamComponents, call: Call): Promise<Location> {
-  const ready = prepare(node, call, remoteCommandOptions(call.query));
-  if (ready.options === undefined) return ready;
-  const { options, pod } = ready;
-  const cmd = call.query.getAll('command');
-  return await asked(async () => {
-    const running = runningContainer(await node.getRunningPods(call.signal), pod, call.params.container);
-    return await located(running, (containerId) => node.runtime.exec({ ...options, containerId, cmd }, call.signal));
-  }, call.signal);
-}
-
-async function attachLocation(node: StreamComponents, call: Call): Promise<Location> {
-  const ready = prepare(node, call, remoteCommandOptions(call.query));
-  if (ready.options === undefined) return ready;
-  const { options, pod } = ready;
-  // Whether there is a terminal was settled when the container was started.
-  const tty = findContainer(pod, call.params.container)?.container.tty ?? false;
-  const streams = { ...options, tty, stderr: options.stderr && !tty };
-  return await asked(async () => {
-    const running = runningContainer(await node.getRunningPods(call.signal), pod, call.params.container);
-    return await located(running, (containerId) => node.runtime.attach({ ...streams, containerId }, call.signal));
-  }, call.signal);
-}
-
-async function forwardLocation(node: StreamComponents, call: Call): Promise<Location> {
-  const ready = prepare(node, call, forwardedPorts(call.query, isWebSocket(call.headers)));
-  if (ready.options === undefined) return ready;
-  const { options, pod } = ready;
-  return await asked(async () => {
-    const sandbox = readySandbox(await node.getRunningPods(call.signal), pod);
-    const port = [...options];
-    return await located(sandbox, (podSandboxId) => node.runtime.portForward({ podSandboxId, port }, call.signal));
-  }, call.signal);
-}
-
-async function located(running: Running, ask: (id: string) => Promise<Streamed>): Promise<Location> {
-  if (running.id !== undefined) return await ask(running.id);
-  return { refusal: text(500, running.message) };
-}
-
-/** What the runtime refuses is refused in its words (`WriteError`, `k8s.io/cri-streaming/pkg/streaming`). */
-async function asked(ask: () => Promise<Location>, signal: AbortSignal): Promise<Location> {
-  try {
-    return await ask();
-  } catch (error) {
-    signal.throwIfAborted();
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'NOT_FOUND') return { refusal: text(404, errorText(error)) };
-    // After so many seconds the runtime has forgotten the streams that nobody came for.
-    if (code === 'RESOURCE_EXHAUSTED') return { refusal: text(429, errorText(error), { 'Retry-After': '60' }) };
-    return { refusal: text(500, errorText(error)) };
+function locate(node: StreamNode, name: StreamName, call: Call, way: Way): Promise<Location> {
+  switch (name) {
+    case 'exec':
+      return execLocation(node, call);
+    case 'attach':
+      return attachLocation(node, call);
+    case 'portForward':
+      return forwardLocation(node, call, way === 'tunnel');
   }
 }
-
 /** Runs a command to its end and answers with what it wrote (`RunInContainer`). */
 async function run(node: StreamComponents, call: Call): Promise<Reply> {
   const { params, query, signal } = call;
@@ -189,8 +129,4 @@ async function run(node: StreamComponents, call: Call): Promise<Reply> {
   const output = Buffer.concat([stdout, stderr]).toString();
   if (exitCode !== 0) return text(500, `command '${cmd.join(' ')}' exited with ${exitCode}: ${Buffer.from(stderr)}`);
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: output };
-}
-
-function isWebSocket({ upgrade }: Call['headers']): boolean {
-  return upgrade?.toLowerCase() === 'websocket';
 }

@@ -1,59 +1,19 @@
-import { type Random, seededRandom, systemClock } from '@node-agent/async';
-import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
+import { type Random, seededRandom } from '@node-agent/async';
 import {
   commandOverSpdy,
   commandOverWebSocket,
-  FakeStreamingServer,
   portsOverSpdy,
+  portsOverWebSocket,
   type StreamingFault,
 } from '@node-agent/fake-cri/streaming';
-import { MemoryFileSystem } from '@node-agent/host/testing';
-import type { Pod, RuntimePod } from '@node-agent/pod-spec';
-import { silentLogger } from '@node-agent/telemetry';
 import { expect, test, vi } from 'vitest';
-import { alwaysAllow, streamEndpoints } from '../src/index.ts';
 import { Pki } from './pki.ts';
-import { startSecured } from './secured-fixture.ts';
-
-/** A runtime that serves streams, with a pod: a container that says back what it is told, and a port that does so. */
-async function runtimeWithPod() {
-  const fs = new MemoryFileSystem({ clock: systemClock });
-  await fs.mkdir('/logs');
-  const runtime = new FakeRuntime({ fs }, { images: [busyboxImage('busybox')] });
-  const streaming = new FakeStreamingServer({ runtime });
-  await streaming.start();
-  const metadata = { name: 'web', namespace: 'default', uid: 'u1', attempt: 0 };
-  const sandboxConfig = { metadata, hostname: 'web', logDirectory: '/logs' };
-  const { podSandboxId } = await runtime.runPodSandbox({ config: sandboxConfig });
-  const annotations = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify({ ports: { '80': 'echo' } }) };
-  const config = {
-    metadata: { name: 'main', attempt: 0 },
-    image: { image: 'busybox' },
-    ...{ command: ['cat'], stdin: true, annotations },
-  };
-  const { containerId } = await runtime.createContainer({ podSandboxId, config, sandboxConfig });
-  await runtime.startContainer({ containerId });
-  const pod: Pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default', uid: 'u1' } },
-    spec: { containers: [{ name: 'main', image: 'busybox', stdin: true }] },
-  };
-  const running: RuntimePod = {
-    ...{ uid: 'u1', name: 'web', namespace: 'default', createdAtMs: 0 },
-    containers: [
-      {
-        ...{ id: containerId, name: 'main', sandboxId: podSandboxId, image: 'busybox', imageId: 'x', hash: '' },
-        ...{ restartCount: 0, createdAtMs: 1, state: 'running' },
-      },
-    ],
-    sandboxes: [{ id: podSandboxId, state: 'ready', attempt: 0, createdAtMs: 0, runtimeHandler: '' }],
-  };
-  return { runtime, streaming, pod, running };
-}
+import { type ServedPod, servedPod, sockets } from './stream-fixture.ts';
 
 /** What a client does and what befalls it, all of it settled before it begins. */
 interface Plan {
   readonly what: 'exec' | 'attach' | 'portForward';
-  readonly way: 'SPDY' | 'WebSocket';
+  readonly way: 'SPDY' | 'WebSocket' | 'translated';
   readonly tty: boolean;
   readonly bytes: number;
   /** When the client breaks off: before it is answered, when it is, when it hears something; or it ends as it should. */
@@ -76,7 +36,7 @@ function planOf(random: Random): Plan {
   const tty = random.next() < 0.2;
   return {
     what: pick(['exec', 'attach', 'portForward'] as const),
-    way: pick(['SPDY', 'WebSocket'] as const),
+    way: pick(['SPDY', 'WebSocket', 'translated'] as const),
     // A terminal shows, and its shell runs, every line of it.
     ...{ tty, bytes: 2 + whole(tty ? 200 : 200_000) },
     client: pick(['early', 'opened', 'heard', 'ends'] as const),
@@ -85,11 +45,13 @@ function planOf(random: Random): Plan {
 }
 
 /** Does as planned; resolves when the client's connection is gone. */
-async function live(port: number, { what, way, tty, bytes, client }: Plan): Promise<void> {
+async function live({ url }: Pick<ServedPod, 'url'>, { what, way, tty, bytes, client }: Plan): Promise<void> {
   const options = { rejectUnauthorized: false };
-  const base = `https://127.0.0.1:${port}/${what}/default/web`;
   if (what === 'portForward') {
-    const ports = await portsOverSpdy(base, { ...options, protocols: ['portforward.k8s.io'] });
+    const ports =
+      way === 'SPDY'
+        ? await portsOverSpdy(url(what), { ...options, protocols: ['portforward.k8s.io'] })
+        : await portsOverWebSocket(url(what), { ...options, protocols: ['SPDY/3.1+portforward.k8s.io'] });
     if (client !== 'early') {
       const { data } = await ports.connect(80);
       data.on('error', () => {});
@@ -103,8 +65,9 @@ async function live(port: number, { what, way, tty, bytes, client }: Plan): Prom
   const wanted = { stdin: true, stdout: true, tty: tty && what === 'exec' };
   const command = what === 'exec' ? `command=${tty ? 'sh' : 'cat'}&tty=${Number(tty)}&` : '';
   const open = way === 'SPDY' ? commandOverSpdy : commandOverWebSocket;
-  const remote = await open(`${base}/main?${command}input=1&output=1`, wanted, {
-    ...{ ...options, protocols: ['v4.channel.k8s.io'] },
+  const version = way === 'translated' ? 'v5' : 'v4';
+  const remote = await open(url(what, `${command}input=1&output=1`), wanted, {
+    ...{ ...options, protocols: [`${version}.channel.k8s.io`] },
   });
   if (client === 'early' || client === 'opened') {
     if (client === 'opened') remote.stdin?.write(Buffer.alloc(bytes));
@@ -112,8 +75,8 @@ async function live(port: number, { what, way, tty, bytes, client }: Plan): Prom
   }
   remote.stdout?.on('error', () => {});
   remote.stdout?.once('data', () => {
-    // Over WebSocket there is no half-closing, and nothing ends a container's input.
-    if (client !== 'ends' || way !== 'SPDY' || what !== 'exec') remote.destroy();
+    // Over WebSocket before v5 there is no half-closing, and nothing ends a container's input.
+    if (client !== 'ends' || way === 'WebSocket' || what !== 'exec') remote.destroy();
     // The end of what is typed at a terminal is not the end of a shell.
     else if (tty) remote.stdin?.write('\nexit\n');
     else remote.stdin?.end();
@@ -122,34 +85,20 @@ async function live(port: number, { what, way, tty, bytes, client }: Plan): Prom
   await remote.closed;
 }
 
-/** What of this process' connections is open. */
-function sockets(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'TLSWrap').length;
-}
-
 test('W2: 1,000 streams of a runtime, broken at random points, leave neither socket nor process (seed 3)', {
   timeout: 600_000,
 }, async () => {
   const random = seededRandom(3);
   await using pki = await Pki.create();
   const serving = await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' });
-  const { runtime, streaming, pod, running } = await runtimeWithPod();
-  const server = await startSecured(serving, {
-    anonymous: true,
-    authorization: alwaysAllow,
-    ...streamEndpoints({
-      ...{ clock: systemClock, logger: silentLogger, runtime },
-      getPodByName: () => pod,
-      translatePodUid: (uid) => uid,
-      getRunningPods: async () => [running],
-    }),
-  });
+  const server = await servedPod(serving);
+  const { runtime, streaming } = server;
   const before = sockets();
   const outcomes = { ended: 0, failed: 0 };
   for (let round = 0; round < 25; round++) {
     const plans = Array.from({ length: 40 }, () => planOf(random));
     for (const { fault } of plans) if (fault !== undefined) streaming.faults.add({ on: '*', fault, times: 1 });
-    const settled = await Promise.allSettled(plans.map((plan) => live(server.port, plan)));
+    const settled = await Promise.allSettled(plans.map((plan) => live(server, plan)));
     for (const { status } of settled) outcomes[status === 'fulfilled' ? 'ended' : 'failed']++;
     streaming.faults.clear();
   }
@@ -160,5 +109,4 @@ test('W2: 1,000 streams of a runtime, broken at random points, leave neither soc
   await vi.waitFor(() => expect(sockets()).toBe(before), { timeout: 5000 });
   expect(runtime.liveContainers()).toHaveLength(1);
   await server.end();
-  await streaming.close();
 });

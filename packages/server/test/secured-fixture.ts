@@ -75,7 +75,7 @@ export function authoritiesOf(pki: Changing<{ pem: string; fingerprints: Readonl
   };
 }
 
-interface Started {
+export interface Started {
   readonly port: number;
   /** What ends the server. */
   readonly signal: AbortSignal;

@@ -16,7 +16,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'DisableCPUQuotaWithExclusiveCPUs',
   'EnvFiles',
   'EventedPLEG',
-  'ExtendWebSocketsToKubelet',
   'GracefulNodeShutdown',
   'GracefulNodeShutdownBasedOnPodPriority',
   'ImageVolumeWithDigest',

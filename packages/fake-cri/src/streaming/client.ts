@@ -2,9 +2,9 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { type RequestOptions, request as secureRequest } from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { brand, hasBrand } from '@node-agent/async';
-import { WebSocket } from 'ws';
+import { SpdyConnection } from '@node-agent/spdy';
+import { createWebSocketStream, WebSocket } from 'ws';
 import type { TerminalSize } from '../process/terminal.ts';
-import { SpdyConnection } from '../spdy/connection.ts';
 import { Channels } from './channels.ts';
 import {
   COMMAND_CHANNELS,
@@ -118,7 +118,13 @@ export async function commandOverWebSocket(
   wanted: CommandStreamsWanted,
   options: StreamClientOptions,
 ): Promise<RemoteCommand> {
-  const { socket, closed, channels } = await webSocket(url, options);
+  const { socket, opened } = webSocket(url, options);
+  // The first messages may come with the answer: the channels are there before they are read.
+  const made = Promise.withResolvers<Channels>();
+  socket.on('open', () => made.resolve(new Channels(socket, socket.protocol, COMMAND_CHANNELS)));
+  opened.catch(made.reject);
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+  const channels = await made.promise;
   const { protocol } = socket;
   return {
     ...{ protocol, closed },
@@ -134,7 +140,29 @@ export async function commandOverWebSocket(
 /** Reaches ports over SPDY/3.1. @throws StreamRefused; what broke the connection */
 export async function portsOverSpdy(url: string, options: StreamClientOptions): Promise<RemotePorts> {
   const { socket, head } = await upgraded(url, options);
-  const connection = new SpdyConnection(socket, { role: 'client', head });
+  return portsOf(new SpdyConnection(socket, { role: 'client', head }));
+}
+
+/** Reaches ports over SPDY/3.1 that is told by WebSocket (KEP-4006), by `SPDY/3.1+portforward.k8s.io`. @throws StreamRefused; what broke the connection */
+export async function portsOverWebSocket(url: string, options: StreamClientOptions): Promise<RemotePorts> {
+  const { protocols, headers } = options;
+  // The library takes no names with a slash, though Kubernetes has them.
+  const offered = { ...headers, 'Sec-WebSocket-Protocol': protocols.join(', ') };
+  const { socket, opened } = webSocket(url, { ...options, protocols: [], headers: offered });
+  let protocol: string | undefined;
+  socket.on('upgrade', ({ headers: answered }) => {
+    protocol = answered['sec-websocket-protocol'];
+    delete answered['sec-websocket-protocol'];
+  });
+  await opened;
+  if (protocol === undefined || !protocols.includes(protocol)) {
+    socket.terminate();
+    throw new StreamRefused(101, `agreed on the protocol ${protocol}`);
+  }
+  return portsOf(new SpdyConnection(createWebSocketStream(socket), { role: 'client' }));
+}
+
+function portsOf(connection: SpdyConnection): RemotePorts {
   let requests = 0;
   return {
     async connect(port) {
@@ -148,19 +176,20 @@ export async function portsOverSpdy(url: string, options: StreamClientOptions): 
   };
 }
 
-async function webSocket(url: string, { protocols, ...options }: StreamClientOptions) {
+function webSocket(
+  url: string,
+  { protocols, ...options }: StreamClientOptions,
+): { readonly socket: WebSocket; readonly opened: Promise<void> } {
   const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], { ...options, perMessageDeflate: false });
-  const channels = Promise.withResolvers<Channels>();
-  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
-  socket.on('error', channels.reject);
-  // The first messages may come with the answer: the channels are there before they are read.
-  socket.on('open', () => channels.resolve(new Channels(socket, socket.protocol, COMMAND_CHANNELS)));
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.on('error', reject);
+  socket.on('open', resolve);
   socket.on('unexpected-response', (request, response) => {
     bodyOf(response)
-      .then((body) => channels.reject(new StreamRefused(response.statusCode ?? 0, body)), channels.reject)
+      .then((body) => reject(new StreamRefused(response.statusCode ?? 0, body)), reject)
       .finally(() => request.destroy());
   });
-  return { socket, closed, channels: await channels.promise };
+  return { socket, opened: promise };
 }
 
 interface Upgraded {

@@ -7,6 +7,7 @@ export {
   commandOverSpdy,
   commandOverWebSocket,
   portsOverSpdy,
+  portsOverWebSocket,
   type RemoteCommand,
   type RemotePort,
   type RemotePorts,

@@ -1,8 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '@node-agent/async';
+import { SpdyConnection, type SpdyStream } from '@node-agent/spdy';
 import type { RuntimeStreams } from '../core/runtime-streams.ts';
-import { SpdyConnection } from '../spdy/connection.ts';
-import type { SpdyStream } from '../spdy/stream.ts';
 import { STREAM_CREATION_MS, streamHeaders, tellsExitCode, tellsSize } from './protocols.ts';
 import { type CommandRequest, serveCommand } from './served-command.ts';
 import { serveForward } from './served-forward.ts';

@@ -1,6 +1,6 @@
 import { constants, createInflate, type Inflate } from 'node:zlib';
 import { headerDictionary } from './dictionary.ts';
-import { SpdyError } from './spdy-error.ts';
+import { SpdyError } from './errors.ts';
 
 /** Headers of a stream: names in lower case. */
 export type SpdyHeaders = Readonly<Record<string, string>>;
@@ -33,7 +33,10 @@ export class HeaderPacker {
   }
 }
 
-/** Unpacks the headers of one direction of a connection, whose blocks are one zlib stream: one at a time, in their order. */
+/**
+ * Unpacks the headers of one direction of a connection, whose blocks are one zlib stream: one at a time, in their order. What a
+ * block unpacks to is bounded while it is unpacked; after a failure nothing more can be.
+ */
 export class HeaderUnpacker {
   readonly #inflate: Inflate = createInflate({ dictionary: headerDictionary, flush: constants.Z_SYNC_FLUSH });
   #pieces: Buffer[] = [];
@@ -41,23 +44,33 @@ export class HeaderUnpacker {
   #fail: (error: Error) => void = () => {};
 
   constructor() {
-    this.#inflate.on('error', (error) => this.#fail(new SpdyError(`headers cannot be unpacked: ${error.message}`)));
+    this.#inflate.on('error', (error) => {
+      this.#fail(new SpdyError('Protocol', `headers cannot be unpacked: ${error.message}`, error));
+    });
     // What is larger than its buffer is taken out while it goes on.
     this.#inflate.on('readable', () => this.#take());
   }
 
-  /** @throws SpdyError for what is no block of headers */
+  /** @throws SpdyError `Protocol` for what is no block of headers, `TooLarge` for one that unpacks to more than 64 KiB */
   async unpack(block: Uint8Array): Promise<SpdyHeaders> {
     this.#pieces = [];
     this.#size = 0;
-    await new Promise<void>((resolve, reject) => {
-      this.#fail = reject;
-      this.#inflate.write(block, () => {
-        this.#take();
-        resolve();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#fail = reject;
+        this.#inflate.write(block, (error) => {
+          if (error != null) reject(new SpdyError('Protocol', `headers cannot be unpacked: ${error.message}`, error));
+          this.#take();
+          resolve();
+        });
       });
-    });
-    return decode(Buffer.concat(this.#pieces));
+      return decode(Buffer.concat(this.#pieces));
+    } catch (error) {
+      this.close();
+      throw error;
+    } finally {
+      this.#pieces = [];
+    }
   }
 
   close(): void {
@@ -67,8 +80,13 @@ export class HeaderUnpacker {
   #take(): void {
     for (let piece = this.#inflate.read(); piece !== null; piece = this.#inflate.read()) {
       this.#size += piece.length;
-      if (this.#size > MAX_BLOCK_BYTES) this.#fail(new SpdyError(`headers of more than ${MAX_BLOCK_BYTES} bytes`));
-      else this.#pieces.push(piece);
+      if (this.#size > MAX_BLOCK_BYTES) {
+        this.#fail(new SpdyError('TooLarge', `headers of more than ${MAX_BLOCK_BYTES} bytes`));
+        // Nothing more is unpacked to be thrown away.
+        this.#inflate.destroy();
+        return;
+      }
+      this.#pieces.push(piece);
     }
   }
 }
@@ -76,9 +94,11 @@ export class HeaderUnpacker {
 function encode(headers: SpdyHeaders): Buffer {
   const entries = Object.entries(headers);
   const pieces = [number(entries.length)];
-  for (const text of entries.flat()) {
-    const bytes = Buffer.from(text);
-    pieces.push(number(bytes.length), bytes);
+  for (const [name, value] of entries) {
+    for (const text of [name.toLowerCase(), value]) {
+      const bytes = Buffer.from(text);
+      pieces.push(number(bytes.length), bytes);
+    }
   }
   return Buffer.concat(pieces);
 }
@@ -86,17 +106,20 @@ function encode(headers: SpdyHeaders): Buffer {
 function decode(block: Buffer): SpdyHeaders {
   let at = 0;
   const take = (length: number): Buffer => {
-    if (at + length > block.length) throw new SpdyError('headers end too early');
+    if (at + length > block.length) throw new SpdyError('Protocol', 'headers end too early');
     at += length;
     return block.subarray(at - length, at);
   };
   const text = (): string => take(take(4).readUInt32BE()).toString();
-  const headers: Record<string, string> = {};
+  const headers = new Map<string, string>();
   for (let left = take(4).readUInt32BE(); left > 0; left--) {
     const name = text().toLowerCase();
-    headers[name] = text();
+    if (name === '') throw new SpdyError('Protocol', 'a header without a name');
+    if (headers.has(name)) throw new SpdyError('Protocol', 'a header twice');
+    headers.set(name, text());
   }
-  return headers;
+  if (at < block.length) throw new SpdyError('Protocol', 'more than headers in a block of headers');
+  return Object.fromEntries(headers);
 }
 
 function number(value: number): Buffer {

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
+import { SpdyError } from './errors.ts';
 import type { SpdyHeaders } from './header-block.ts';
-import { SpdyError } from './spdy-error.ts';
 
 /** What a stream does to its connection. */
 export interface StreamWire {
@@ -67,7 +67,7 @@ export class SpdyStream extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
-    if (this.#isReset) done(new SpdyError('the stream was reset'));
+    if (this.#isReset) done(new SpdyError('Reset', 'the stream was reset'));
     else this.#wire.say(chunk, false, done);
   }
 

@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FakeClock } from '@node-agent/async/testing';
+import {
+  type CommandStreamsWanted,
+  commandOverWebSocket,
+  exitCodeOf,
+  portsOverWebSocket,
+  type RemoteCommand,
+} from '@node-agent/fake-cri/streaming';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type KeyPair, Pki } from './pki.ts';
+import { type ServedPod, servedPod, sockets } from './stream-fixture.ts';
+
+const OPTIONS = { rejectUnauthorized: false };
+const V5 = { ...OPTIONS, protocols: ['v5.channel.k8s.io', 'v4.channel.k8s.io'] };
+const TUNNEL = { ...OPTIONS, protocols: ['SPDY/3.1+portforward.k8s.io'] };
+
+let pki: Pki;
+let serving: KeyPair;
+let server: ServedPod;
+beforeAll(async () => {
+  pki = await Pki.create();
+  serving = await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' });
+  return () => pki[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  const { streaming, runtime } = server;
+  // Whatever a test did: nothing of it is left at the runtime.
+  await vi.waitFor(() => expect([streaming.connections, runtime.liveExecs]).toEqual([0, 0]), { timeout: 5000 });
+  await server.end();
+});
+
+function exec(command: readonly string[], wanted: CommandStreamsWanted, options = V5): Promise<RemoteCommand> {
+  const query = new URLSearchParams();
+  for (const word of command) query.append('command', word);
+  const asked = { input: wanted.stdin, output: wanted.stdout, error: wanted.stderr, tty: wanted.tty };
+  for (const [name, isAsked] of Object.entries(asked)) if (isAsked) query.append(name, '1');
+  return commandOverWebSocket(server.url('exec', `${query}`), wanted, options);
+}
+
+/** How often which kind of stream was carried between protocols. */
+function counted(): string {
+  return server.metrics.text().replaceAll(/^(?:#.*|(?!kubelet_websocket).*)\n/gm, '');
+}
+
+describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
+  it('tells output, errors and the exit code apart, and is counted', async () => {
+    server = await servedPod(serving);
+    const command = await exec(['sh', '-c', 'echo out; echo err >&2; exit 3'], { stdout: true, stderr: true });
+    expect(command.protocol).toBe('v5.channel.k8s.io');
+    if (command.stdout === undefined || command.stderr === undefined) throw new Error('no streams');
+    expect(await Promise.all([text(command.stdout), text(command.stderr)])).toEqual(['out\n', 'err\n']);
+    expect(await command.outcome).toEqual({
+      ...{ metadata: {}, status: 'Failure', reason: 'NonZeroExitCode' },
+      message: 'command terminated with non-zero exit code: command terminated with exit code 3',
+      details: { causes: [{ reason: 'ExitCode', message: '3' }] },
+    });
+    await command.closed;
+    expect(counted()).toBe('kubelet_websocket_streaming_requests_total{subresource="exec"} 1\n');
+  });
+
+  it('of what succeeds, and of what is not there', async () => {
+    server = await servedPod(serving);
+    expect(await (await exec(['true'], { stdout: true })).outcome).toEqual({ metadata: {}, status: 'Success' });
+    const { code, reason, message } = await (await exec(['no-such-program'], { stdout: true })).outcome;
+    expect([code, reason]).toEqual([500, 'InternalError']);
+    expect(message).toMatch(
+      /^Internal error occurred: Internal error occurred: error executing command in container: /,
+    );
+  });
+
+  it('gives back what it is given, byte for byte, and ends with its input', async () => {
+    server = await servedPod(serving);
+    const command = await exec(['cat'], { stdin: true, stdout: true });
+    const sent = randomBytes(3_000_000);
+    const got: Buffer[] = [];
+    command.stdout?.on('data', (piece: Buffer) => got.push(piece));
+    command.stdin?.end(sent);
+    expect(exitCodeOf(await command.outcome)).toBe(0);
+    expect(Buffer.concat(got).equals(sent)).toBe(true);
+  });
+
+  it('takes what a terminal is and tells of its size', async () => {
+    server = await servedPod(serving);
+    const command = await exec(['sh'], { stdin: true, stdout: true, tty: true });
+    let shown = '';
+    command.stdout?.on('data', (piece: Buffer) => {
+      shown += piece.toString();
+    });
+    command.resize({ columns: 132, rows: 50 });
+    await vi.waitFor(async () => {
+      shown = '';
+      command.stdin?.write('stty size\r');
+      await vi.waitFor(() => expect(shown).toContain('50 132'));
+    });
+    command.stdin?.write('exit 4\r');
+    expect(exitCodeOf(await command.outcome)).toBe(4);
+  });
+
+  it('a command that is not read from holds up who writes to it', async () => {
+    server = await servedPod(serving);
+    const command = await exec(['cat'], { stdin: true, stdout: true });
+    // What the kernel's buffers hold, and no more.
+    expect(await writtenAtRest(command)).toBeLessThan(48 * 2 ** 20);
+    command.destroy();
+  });
+
+  it('W2: a command that does not read holds up who writes to it, and is let go of when that one has gone', async () => {
+    const clock = new FakeClock();
+    server = await servedPod(serving, { clock });
+    const before = sockets();
+    const command = await exec(['sleep', '1000'], { stdin: true, stdout: true });
+    expect(await writtenAtRest(command)).toBeLessThan(48 * 2 ** 20);
+    command.destroy();
+    // Nothing that it says is listened to: that it has gone shows when it is asked.
+    for (let seconds = 0; seconds < 30; seconds += 5) {
+      await clock.advance(5000);
+      await delay(50);
+    }
+    // The runtime's own end listens to nothing either.
+    await vi.waitFor(() => expect(sockets()).toBe(before + 1));
+    await server.streaming.close();
+  });
+
+  it('is joined, and counted', async () => {
+    server = await servedPod(serving);
+    const joined = await commandOverWebSocket(
+      server.url('attach', 'input=1&output=1'),
+      { stdin: true, stdout: true },
+      V5,
+    );
+    let said = '';
+    joined.stdout?.on('data', (piece: Buffer) => {
+      said += piece.toString();
+    });
+    joined.stdin?.write('me\n');
+    await vi.waitFor(() => expect(said).toBe('me\n'));
+    joined.destroy();
+    expect(counted()).toBe('kubelet_websocket_streaming_requests_total{subresource="attach"} 1\n');
+  });
+});
+
+describe('port-forward by SPDY that is told by WebSocket', () => {
+  it('joins any number of connections with a port, and is counted', async () => {
+    server = await servedPod(serving);
+    const ports = await portsOverWebSocket(server.url('portForward'), TUNNEL);
+    const said = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const sent = randomBytes(500_000);
+        const { data } = await ports.connect(80);
+        const got: Buffer[] = [];
+        data.on('data', (piece: Buffer) => got.push(piece));
+        data.end(sent);
+        await new Promise((resolve) => data.on('end', resolve));
+        return Buffer.concat(got).equals(sent);
+      }),
+    );
+    expect(said).toEqual([true, true, true, true, true]);
+    ports.destroy();
+    expect(counted()).toBe('kubelet_websocket_streaming_requests_total{subresource="portforward"} 1\n');
+  });
+
+  it('tells what nothing listens on, and goes on', async () => {
+    server = await servedPod(serving);
+    const ports = await portsOverWebSocket(server.url('portForward'), TUNNEL);
+    const { error } = await ports.connect(81);
+    expect(await text(error)).toMatch(/^error forwarding port 81 to pod /);
+    const { data } = await ports.connect(80);
+    data.end('still there');
+    expect(await text(data)).toBe('still there');
+    ports.destroy();
+  });
+
+  it('ends with the runtime’s end', async () => {
+    server = await servedPod(serving);
+    const ports = await portsOverWebSocket(server.url('portForward'), TUNNEL);
+    server.runtime.crash();
+    await ports.closed;
+    await server.runtime.recover();
+  });
+});
+
+/** Writes as much as is taken. */
+function writtenAtRest({ stdin }: RemoteCommand): Promise<number> {
+  let written = 0;
+  const write = (): void => {
+    stdin?.write(Buffer.alloc(64 * 1024), (error) => {
+      if (error != null) return;
+      written += 64 * 1024;
+      write();
+    });
+  };
+  write();
+  return atRest(() => written);
+}
+
+/** A value that has stopped to change. */
+async function atRest(value: () => number): Promise<number> {
+  let last = -1;
+  await vi.waitFor(
+    () => {
+      const [before, now] = [last, value()];
+      last = now;
+      expect(now).toBe(before);
+    },
+    { timeout: 10_000, interval: 300 },
+  );
+  return last;
+}

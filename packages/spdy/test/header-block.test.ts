@@ -1,0 +1,104 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { constants, createInflate, deflateSync } from 'node:zlib';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { headerDictionary } from '../src/dictionary.ts';
+import { words } from '../src/frames.ts';
+import { HeaderPacker, HeaderUnpacker } from '../src/header-block.ts';
+import { deflater, headerBlock } from './deflater.ts';
+
+const headers = fc.dictionary(fc.stringMatching(/^[a-z_-]{1,20}$/), fc.string({ maxLength: 50 }), { maxKeys: 8 });
+
+test('headers are unpacked as they were packed, one after another', async () => {
+  const property = fc.asyncProperty(fc.array(headers, { maxLength: 5 }), async (all) => {
+    const [packer, unpacker] = [new HeaderPacker(), new HeaderUnpacker()];
+    for (const each of all) expect(await unpacker.unpack(packer.pack(each))).toEqual({ ...each });
+    unpacker.close();
+  });
+  await fc.assert(property);
+});
+
+test('headers that are compressed with the dictionary of SPDY are unpacked', async () => {
+  const unpacker = new HeaderUnpacker();
+  const compress = deflater(headerDictionary);
+  for (const given of [{ streamtype: 'error' }, { streamtype: 'data', port: '8080', requestid: '0' }, {}]) {
+    expect(await unpacker.unpack(await compress(headerBlock(Object.entries(given))))).toEqual(given);
+  }
+  unpacker.close();
+});
+
+test('what is packed is a zlib stream that anybody unpacks', async () => {
+  const packer = new HeaderPacker();
+  const inflate = createInflate({ flush: constants.Z_SYNC_FLUSH });
+  const packed = Buffer.concat([packer.pack({ A: 'b' }), packer.pack({ long: 'x'.repeat(70_000) })]);
+  const got: Buffer[] = [];
+  inflate.on('data', (piece: Buffer) => got.push(piece));
+  await new Promise<void>((resolve) => inflate.write(packed, () => resolve()));
+  await turn();
+  const expected = [headerBlock([['a', 'b']]), headerBlock([['long', 'x'.repeat(70_000)]])];
+  expect(Buffer.concat(got)).toEqual(Buffer.concat(expected));
+  // Without it Go's reader waits for more.
+  expect(packed.subarray(-5)).toEqual(Buffer.of(0, 0, 0, 0xff, 0xff));
+});
+
+/** A stored block of deflate with nothing in it, marked as the last one of all. */
+const LAST_OF_ALL = Buffer.of(1, 0, 0, 0xff, 0xff);
+
+test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
+  ['nonsense', () => Buffer.from('nonsense'), 'Protocol', /cannot be unpacked/],
+  ['nothing', () => Buffer.alloc(0), 'Protocol', /end too early/],
+  ['another dictionary', () => deflater(Buffer.from('mine'))(headerBlock([])), 'Protocol', /cannot be unpacked/],
+  ['fewer headers than it says', () => deflater()(words(7)), 'Protocol', /end too early/],
+  ['headers without end', () => deflater()(words(2 ** 32 - 1)), 'Protocol', /end too early/],
+  ['a name longer than all of it', () => deflater()(words(1, 2 ** 32 - 1)), 'Protocol', /end too early/],
+  ['more than it says', () => deflater()(headerBlock([['a', 'b']], 0)), 'Protocol', /more than headers/],
+  ['no name', () => deflater()(headerBlock([['', 'b']])), 'Protocol', /without a name/],
+  [
+    'a name twice',
+    () =>
+      deflater()(
+        headerBlock([
+          ['a', 'b'],
+          ['A', 'c'],
+        ]),
+      ),
+    'Protocol',
+    /twice/,
+  ],
+  ['a bit too much', () => deflater()(headerBlock([['a', 'x'.repeat(65_536)]])), 'TooLarge', /more than 65536 bytes/],
+])('W5: a block with %s is refused', async (_name, block, code, message) => {
+  const unpacker = new HeaderUnpacker();
+  await expect(unpacker.unpack(await block())).rejects.toThrow(
+    expect.objectContaining({ code, message: expect.stringMatching(message) }),
+  );
+  // What goes on where that block ended cannot be known.
+  await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow('cannot be unpacked');
+});
+
+test('W5: a block that ends the stream of all blocks leaves nothing to unpack', async () => {
+  const unpacker = new HeaderUnpacker();
+  const packed = Buffer.concat([new HeaderPacker().pack({ a: 'b' }), LAST_OF_ALL, Buffer.of(0, 0, 0, 1)]);
+  await unpacker.unpack(packed).catch(() => {});
+  await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow();
+});
+
+test('W5: a block of a hundred kilobytes that unpacks to a hundred megabytes costs neither the memory nor the time', async () => {
+  const bomb = deflateSync(Buffer.alloc(100 * 2 ** 20));
+  expect(bomb.length).toBeLessThan(128 * 1024);
+  const unpacker = new HeaderUnpacker();
+  const before = process.memoryUsage().arrayBuffers;
+  await expect(unpacker.unpack(bomb)).rejects.toThrow('headers of more than 65536 bytes');
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * 2 ** 20);
+});
+
+test('W3: blocks of any bytes are headers or an error', async () => {
+  const property = fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.boolean(), async (noise, isPacked) => {
+    const unpacker = new HeaderUnpacker();
+    const block = isPacked ? await deflater()(noise) : noise;
+    const outcome = await unpacker.unpack(block).catch((error: { code?: string }) => error.code);
+    if (typeof outcome !== 'string') expect(outcome).toBeTypeOf('object');
+    else expect(['Protocol', 'TooLarge']).toContain(outcome);
+    unpacker.close();
+  });
+  await fc.assert(property);
+});
