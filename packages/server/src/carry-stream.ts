@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, every } from '@node-agent/async';
 import type { UpgradeCall } from './call.ts';
 import { CommandChannels } from './command-channels.ts';
 import { ServerError } from './errors.ts';
@@ -8,7 +8,7 @@ import { dialRuntime } from './runtime-dial.ts';
 import { splice } from './splice.ts';
 import type { RemoteCommandOptions } from './stream-options.ts';
 import { parseStreamingUrl, type StreamingEndpoint } from './streaming-url.ts';
-import { OFFERED_PROTOCOLS, translateCommand } from './translate-command.ts';
+import { ASK_MS, OFFERED_PROTOCOLS, translateCommand } from './translate-command.ts';
 import { Tunnel } from './tunnel.ts';
 import { spdyHeaders, tunnelHeaders, upgradeHeaders } from './upgrade-headers.ts';
 import { acceptWebSocket, webSocketRefusal } from './web-socket.ts';
@@ -65,6 +65,7 @@ export async function tunnelStream(
   const dialled = await dialRuntime(clock, endpoint, 'POST', headers, signal);
   if (dialled.connection === undefined) return dialled.refusal;
   const { connection: runtime, headers: answered, rest } = dialled;
+  const asking = new AbortController();
   try {
     if (answered.upgrade?.toLowerCase() !== 'spdy/3.1') {
       throw new ServerError('StreamingFailed', 'unable to upgrade: missing upgrade headers in response');
@@ -74,10 +75,12 @@ export async function tunnelStream(
     const lastWord = lastWordOf(answered.upgrade);
     if (rest.length > 0) client.write(rest);
     lastWord?.see(rest);
+    void every(clock, ASK_MS, () => client.probe(), asking.signal, { immediate: false });
     const carrier = call.connection;
     await splice(client, runtime, clock, { idleMs, lingerMs: LINGER_MS, lastWord, carrier }, signal);
     return undefined;
   } finally {
+    asking.abort();
     runtime.destroy();
   }
 }

@@ -20,7 +20,8 @@ export interface CommandListener {
 
 /**
  * The channels of an exec or attach over one WebSocket, by `v5.channel.k8s.io` (`createWebSocketStreams`,
- * `k8s.io/apiserver/pkg/util/proxy/websocket.go`). Nothing is heard before somebody listens, nor while nothing is wanted.
+ * `k8s.io/apiserver/pkg/util/proxy/websocket.go`). Before somebody listens no more is heard than comes with the first message, and
+ * nothing while nothing is wanted.
  */
 export class CommandChannels {
   readonly #socket: WebSocket;
@@ -28,6 +29,8 @@ export class CommandChannels {
   readonly #asked: RemoteCommandOptions;
   readonly #sizes = new TerminalSizes();
   readonly #closed = Promise.withResolvers<void>();
+  /** What has come before anybody listened. */
+  #early: Buffer[] = [];
   #listener: CommandListener | undefined;
   #isClosed = false;
   #hasEnded = false;
@@ -37,7 +40,6 @@ export class CommandChannels {
     this.#socket = socket;
     this.#connection = connection;
     this.#asked = asked;
-    socket.pause();
     socket.on('message', (data: Buffer) => this.#hear(data));
     socket.on('close', () => this.#leave());
     // An empty message tells the client that the connection is there.
@@ -56,8 +58,10 @@ export class CommandChannels {
 
   listen(listener: CommandListener): void {
     this.#listener = listener;
+    // A message may have it that nothing more is wanted.
+    this.wantMore();
+    for (const data of this.#early.splice(0)) this.#hear(data);
     if (this.#isClosed) listener.gone();
-    else this.wantMore();
   }
 
   /** After a listener has said that it wants nothing: more is wanted again. */
@@ -106,7 +110,13 @@ export class CommandChannels {
   #hear(data: Buffer): void {
     const [channel] = data;
     const listener = this.#listener;
-    if (channel === undefined || this.#hasEnded || listener === undefined) return;
+    if (channel === undefined || this.#hasEnded) return;
+    if (listener === undefined) {
+      // That a client goes which says nothing is heard of: to stop listening at once would be to miss it.
+      this.#early.push(data);
+      this.#socket.pause();
+      return;
+    }
     const payload = data.subarray(1);
     if (channel === channels.close) {
       const over = payload[0] ?? COUNT;

@@ -51,9 +51,11 @@ export function splice(
     watch.cancel();
     farewell = clock.setTimer(LAST_WORD_MS, breakOff);
   };
+  const linger = (): void => watch.linger();
   const close = (): void => {
     if (!client.closed || !runtime.closed) return;
     watch.cancel();
+    carrier.off('close', linger);
     farewell?.cancel();
     signal.removeEventListener('abort', end);
     resolve();
@@ -89,6 +91,8 @@ export function splice(
   };
   handOn(client, runtime);
   handOn(runtime, client);
+  // What the client has said and nobody takes does not keep it from being gone.
+  if (carrier !== client) carrier.once('close', linger);
   if (signal.aborted || carrier.destroyed || runtime.destroyed) breakOff();
   else signal.addEventListener('abort', end, { once: true });
   close();

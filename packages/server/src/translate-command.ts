@@ -1,4 +1,4 @@
-import { type Clock, type Timer, withTimeout } from '@node-agent/async';
+import { type Clock, every, type Timer, withTimeout } from '@node-agent/async';
 import { SpdyConnection, type SpdyStream } from '@node-agent/spdy';
 import { errorText } from '@node-agent/telemetry';
 import type { CommandChannels } from './command-channels.ts';
@@ -22,8 +22,8 @@ export const OFFERED_PROTOCOLS: readonly string[] = ['v5', 'v4', 'v3', 'v2'].map
 
 /** How long a runtime has to answer each stream, as upstream. */
 const OPEN_MS = 30_000;
-/** How often both ends are asked whether they are there; a runtime as by upstream, for which the connection is never an idle one. */
-const PING_MS = 5000;
+/** How often a runtime is asked whether it is there, as by upstream, and a client that is not listened to. */
+export const ASK_MS = 5000;
 /** How long both ends have when the server ends. */
 const FAREWELL_MS = 1000;
 /** What a runtime says of a command's end, at most: the command itself is in it. */
@@ -118,7 +118,6 @@ class Translation {
   readonly #channels: CommandChannels;
   readonly #runtime: CommandStreams;
   readonly #watch: IdleWatch;
-  #pinging: Timer | undefined;
   #farewell: Timer | undefined;
 
   constructor({ clock, channels }: TranslationComponents, runtime: CommandStreams, limits: IdleLimits) {
@@ -133,12 +132,15 @@ class Translation {
     const end = (): void => this.#end();
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
-    this.#ping();
+    const asking = new AbortController();
+    void every(this.#clock, ASK_MS, () => this.#ask(), asking.signal, { immediate: false });
     this.#takeInput();
     void this.#tellOutcome();
     await Promise.all([connection.closed, this.#channels.closed]);
+    asking.abort();
     signal.removeEventListener('abort', end);
-    for (const timer of [this.#watch, this.#pinging, this.#farewell]) timer?.cancel();
+    this.#watch.cancel();
+    this.#farewell?.cancel();
   }
 
   /** Hands on what the client says. */
@@ -230,12 +232,9 @@ class Translation {
     this.#farewell = this.#clock.setTimer(FAREWELL_MS, () => this.#breakOff());
   }
 
-  #ping(): void {
-    this.#pinging = this.#clock.setTimer(PING_MS, () => {
-      this.#runtime.connection.ping();
-      this.#channels.probe();
-      this.#ping();
-    });
+  #ask(): void {
+    this.#runtime.connection.ping();
+    this.#channels.probe();
   }
 
   #breakOff(): void {

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { commandStatus, failedCommand } from '../src/command-status.ts';
+import { TerminalSizes } from '../src/terminal-sizes.ts';
+
+/** As Go writes it, for a client that reads it byte for byte. */
+function internal(words: string): string {
+  const message = JSON.stringify(`Internal error occurred: ${words}`);
+  const cause = JSON.stringify(words);
+  return `{"metadata":{},"status":"Failure","message":${message},"reason":"InternalError","details":{"causes":[{"message":${cause}}]},"code":500}`;
+}
+
+const SUCCESS = '{"metadata":{},"status":"Success"}';
+const exited = (details: unknown) => JSON.stringify({ status: 'Failure', reason: 'NonZeroExitCode', details });
+const exitCause = (message: unknown) => exited({ causes: [{ reason: 'Other' }, { reason: 'ExitCode', message }] });
+const nonsense = (fault: string) => internal(`error stream protocol error: ${fault}`);
+const exitStatus = (code: number) =>
+  `{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code ${code}","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"${code}"}]}}`;
+
+describe('how a command ended', () => {
+  it.each<[string, string, string]>([
+    ['of success', '{"metadata":{},"status":"Success"}', SUCCESS],
+    ['of an exit code', exitCause('7'), exitStatus(7)],
+    ['of the largest exit code', exitCause('255'), exitStatus(255)],
+    ['of a failure', '{"status":"Failure","message":"no such container","code":500}', internal('no such container')],
+    ['of a failure without words', '{"status":"Failure"}', internal('')],
+    ['of nothing', '', internal('error reading from error stream: the runtime ended the connection')],
+    ['of no exit code', exitCause('256'), nonsense('invalid exit code value "256"')],
+    ['of an exit code in words', exitCause('seven'), nonsense('invalid exit code value "seven"')],
+    ['of a negative exit code', exitCause('-1'), nonsense('invalid exit code value "-1"')],
+    ['of an exit code that is none', exitCause(undefined), nonsense('invalid exit code value ""')],
+    ['without an exit code', exited({ causes: [{ reason: 'Other' }] }), nonsense('no ExitCode cause given')],
+    ['without causes', exited({}), nonsense('no ExitCode cause given')],
+    ['with causes of another kind', exited({ causes: [null, 'x', 7] }), nonsense('no ExitCode cause given')],
+    ['without details', exited(undefined), nonsense('details must be set')],
+    ['of another status', '{"status":"Maybe"}', nonsense('unknown error')],
+    ['that is no object', '[1]', nonsense('unknown error')],
+    ['that is null', 'null', nonsense('unknown error')],
+  ])('is told by v4 %s', (_name, said, expected) => {
+    expect(JSON.stringify(commandStatus('v4.channel.k8s.io', said))).toBe(expected);
+    expect(JSON.stringify(commandStatus('v5.channel.k8s.io', said))).toBe(expected);
+  });
+
+  it('is not told by what is no JSON, which is quoted, and not at length', () => {
+    const { message = '' } = commandStatus('v4.channel.k8s.io', 'command terminated'.repeat(10_000));
+    expect(message).toMatch(/^Internal error occurred: error stream protocol error: .* in "command terminated/);
+    expect(message.length).toBeLessThan(2000);
+  });
+
+  it.each(['v2.channel.k8s.io', 'v3.channel.k8s.io'])('is told by %s in words, or by none', (protocol) => {
+    expect(JSON.stringify(commandStatus(protocol, ''))).toBe(SUCCESS);
+    const words = 'error executing remote command: exit code 3';
+    expect(commandStatus(protocol, 'exit code 3')).toEqual(failedCommand(words));
+  });
+
+  it('W3: is told by anything', () => {
+    const status = fc.record(
+      {
+        status: fc.constantFrom('Success', 'Failure', 7),
+        reason: fc.constantFrom('NonZeroExitCode', null),
+        details: fc.jsonValue(),
+      },
+      { requiredKeys: ['status'] },
+    );
+    const property = fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.json(),
+        status.map((each) => JSON.stringify(each)),
+      ),
+      (said) => {
+        const told = commandStatus('v4.channel.k8s.io', said);
+        expect(told.status === 'Success').toBe(
+          /"status":"Success"/.test(said) && JSON.parse(said).status === 'Success',
+        );
+      },
+    );
+    fc.assert(property);
+  });
+});
+
+describe('a terminal’s size', () => {
+  const read = (...pieces: readonly string[]): readonly string[] => {
+    const sizes = new TerminalSizes();
+    return pieces.flatMap((piece) => sizes.read(Buffer.from(piece)));
+  };
+
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['whole', ['{"Width":80,"Height":24}\n'], ['{"Width":80,"Height":24}\n']],
+    ['in pieces', ['{"Wid', 'th":80,"Height"', ':24}'], ['{"Width":80,"Height":24}\n']],
+    [
+      'twice',
+      ['{"Width":1,"Height":2}{"Width":3,', '"Height":4}\n\n'],
+      ['{"Width":1,"Height":2}\n', '{"Width":3,"Height":4}\n'],
+    ],
+    ['in small letters', ['{"height":24,"width":80,"pixels":"many"}'], ['{"Width":80,"Height":24}\n']],
+    ['that is not all there', ['{"Width":80}', '{}'], ['{"Width":80,"Height":0}\n', '{"Width":0,"Height":0}\n']],
+    ['too large', ['{"Width":65536,"Height":1}', '{"Width":80,"Height":24}'], []],
+    ['below nothing', ['{"Width":-1,"Height":1}', '{"Width":80,"Height":24}'], []],
+    ['in fractions', ['{"Width":1.5,"Height":1}'], []],
+    ['in words', ['{"Width":"80","Height":"24"}'], []],
+    ['no object', ['[{"Width":80,"Height":24}]'], []],
+    ['no JSON', ['so wide}', '{"Width":80,"Height":24}'], []],
+    ['good, and then not', ['{"Width":80,"Height":24}x}{"Width":1,"Height":1}'], ['{"Width":80,"Height":24}\n']],
+    ['without end', ['{'.repeat(5000), '{"Width":80,"Height":24}'], []],
+  ])('%s', (_name, pieces, expected) => {
+    expect(read(...pieces)).toEqual(expected);
+  });
+
+  it('is read alike, however it is cut', () => {
+    const size = fc
+      .record({ Width: fc.nat(65_535), Height: fc.nat(65_535) })
+      .map((each) => `${JSON.stringify(each)}\n`);
+    const property = fc.property(fc.array(size, { maxLength: 8 }), fc.array(fc.nat(300)), (sizes, cuts) => {
+      const text = sizes.join('');
+      const at = [0, ...cuts.map((cut) => Math.min(cut, text.length)).sort((a, b) => a - b), text.length];
+      expect(read(...at.slice(1).map((end, index) => text.slice(at[index], end)))).toEqual(sizes);
+    });
+    fc.assert(property);
+  });
+});

@@ -1,0 +1,595 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FakeClock } from '@node-agent/async/testing';
+import type { Pod, RuntimePod } from '@node-agent/pod-spec';
+import { SpdyConnection, type SpdyStream } from '@node-agent/spdy';
+import { silentLogger } from '@node-agent/telemetry';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { alwaysAllow, type StreamOptions, streamEndpoints } from '../src/index.ts';
+import { type KeyPair, Pki } from './pki.ts';
+import { FakeReviewer, rawConnection, startSecured } from './secured-fixture.ts';
+import { sockets } from './stream-fixture.ts';
+
+const pod: Pod = {
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default', uid: 'u1' } },
+  spec: { containers: [{ name: 'main', image: 'i' }] },
+};
+const running: RuntimePod = {
+  ...{ uid: 'u1', name: 'web', namespace: 'default', createdAtMs: 0 },
+  containers: [
+    {
+      ...{ id: 'c1', name: 'main', sandboxId: 's1', image: 'i', imageId: 'x', hash: '' },
+      ...{ restartCount: 0, createdAtMs: 1, state: 'running' },
+    },
+  ],
+  sandboxes: [{ id: 's1', state: 'ready', attempt: 0, createdAtMs: 0, runtimeHandler: '' }],
+};
+
+let pki: Pki;
+let serving: KeyPair;
+const ends: (() => Promise<unknown> | unknown)[] = [];
+beforeAll(async () => {
+  pki = await Pki.create();
+  serving = await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' });
+  return () => pki[Symbol.asyncDispose]();
+});
+let before: number;
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  // W2: whatever became of it, nothing is left.
+  await vi.waitFor(() => expect(sockets()).toBe(before), { timeout: 5000 });
+});
+
+type Serve = (socket: Duplex, request: IncomingMessage, head: Buffer) => void;
+
+/** A server whose runtime's streams are served by `serve`, at one URL for all. */
+async function started(
+  serve: Serve,
+  { clock = new FakeClock(), ...options }: StreamOptions & { clock?: FakeClock } = {},
+) {
+  before = sockets();
+  const asked = new Set<Socket>();
+  const requests: IncomingMessage[] = [];
+  const endpoint = createServer((_request, response) => response.writeHead(404).end('no such token'));
+  endpoint.on('connection', (socket) => asked.add(socket));
+  endpoint.on('upgrade', (request, socket, head) => {
+    requests.push(request);
+    socket.on('error', () => {});
+    serve(socket, request, head);
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', () => resolve()));
+  const address = endpoint.address();
+  const url = `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/exec/secret`;
+  const streamed = async () => ({ url });
+  const reviewer = new FakeReviewer();
+  reviewer.tokens.set('secret', { authenticated: true, user: { username: 'somebody' } });
+  const server = await startSecured(serving, {
+    ...{ anonymous: true, authorization: alwaysAllow, reviewer },
+    ...streamEndpoints(
+      {
+        ...{ clock, logger: silentLogger, getPodByName: () => pod, translatePodUid: (uid) => uid },
+        getRunningPods: async () => [running],
+        runtime: {
+          ...{ exec: streamed, attach: streamed, portForward: streamed },
+          execSync: () => Promise.reject(new Error('not here')),
+        },
+      },
+      options,
+    ),
+  });
+  ends.push(
+    () => new Promise((resolve) => endpoint.close(resolve)),
+    () => {
+      for (const socket of asked) socket.destroy();
+    },
+    () => server.end(),
+  );
+  return { ...server, clock, requests };
+}
+
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n';
+const V4 = `${SWITCHING}X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n`;
+
+/** A runtime whose streams are given to `onStreams` when there are so many. */
+function streams(
+  count: number,
+  onStreams: (streams: ReadonlyMap<string, SpdyStream>, connection: SpdyConnection) => void,
+): Serve {
+  return (socket, _request, head) => {
+    socket.write(V4);
+    const opened = new Map<string, SpdyStream>();
+    const onStream = (stream: SpdyStream): boolean => {
+      opened.set(stream.headers.streamtype ?? '', stream);
+      stream.resume();
+      if (opened.size === count) setImmediate(() => onStreams(opened, connection));
+      return true;
+    };
+    const connection = new SpdyConnection(socket, { role: 'server', head, onStream });
+  };
+}
+
+/** A client of v5, and what it hears: messages by channel, and the code by which it is closed. */
+function client(port: number, query = 'output=1', protocols: readonly string[] = ['v5.channel.k8s.io']) {
+  const url = `wss://127.0.0.1:${port}/exec/default/web/main?command=x&${query}`;
+  const socket = new WebSocket(url, [...protocols], { rejectUnauthorized: false, perMessageDeflate: false });
+  ends.push(() => socket.terminate());
+  const heard: (readonly [channel: number | undefined, text: string])[] = [];
+  socket.on('message', (data: Buffer) => heard.push([data[0], data.subarray(1).toString()]));
+  const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
+  const closed = new Promise<number>((done) => socket.on('close', (code) => done(code)));
+  socket.on('open', () => resolve()).on('error', reject);
+  opened.catch(() => {});
+  return { socket, heard, opened, closed };
+}
+
+/** What a client is told on its channel of errors, the last of all. */
+async function toldBy({
+  heard,
+  closed,
+}: ReturnType<typeof client>): Promise<{ code: number; message: string | undefined }> {
+  const code = await closed;
+  const [channel, text] = heard.at(-1) ?? [];
+  expect(channel).toBe(3);
+  return { code, message: JSON.parse(text ?? '').message };
+}
+
+const CANNOT = 'Internal error occurred: unable to upgrade connection: ';
+
+describe('what befalls after the client has its WebSocket is told on its channel of errors', () => {
+  const answer =
+    (text: string): Serve =>
+    (socket) =>
+      void socket.end(text);
+
+  it.each<[string, Serve, RegExp | string]>([
+    ['a refusal', answer('HTTP/1.1 404 Not Found\r\n\r\nno such token\n'), `${CANNOT}no such token`],
+    ['a status', answer('HTTP/1.1 500 x\r\n\r\n{"message":" in words ","code":500}'), `${CANNOT}in words`],
+    [
+      'a refusal without words',
+      answer('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'),
+      `${CANNOT}empty server response`,
+    ],
+    [
+      'a redirect',
+      answer('HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\n\r\n'),
+      'Internal error occurred: invalid upgrade response: status code 302',
+    ],
+    ['nonsense', answer('this is no HTTP\r\n\r\n'), /^Internal error occurred: error dialing backend: Parse Error/],
+    ['an end', answer(''), /^Internal error occurred: error dialing backend: socket hang up/],
+    [
+      'another protocol',
+      answer(`${SWITCHING}X-Stream-Protocol-Version: v1\r\n\r\n`),
+      `${CANNOT}the runtime speaks another protocol`,
+    ],
+    ['no protocol', answer(`${SWITCHING}\r\n`), `${CANNOT}the runtime speaks another protocol`],
+    ['no SPDY', answer(V4.replace('SPDY/3.1', 'h2c')), `${CANNOT}the runtime speaks another protocol`],
+    ['noise', answer(`${V4}${'\u0080noise'.repeat(64)}`), 'Internal error occurred: the connection is closed'],
+    [
+      'a farewell',
+      (socket) =>
+        void new SpdyConnection(
+          socket.on('pipe', () => {}),
+          { role: 'server' },
+        ).close(),
+      /^Internal error occurred: error dialing backend/,
+    ],
+    [
+      'streams that are reset',
+      (socket, _request, head) => {
+        socket.write(V4);
+        void new SpdyConnection(socket, { role: 'server', head, onStream: () => false });
+      },
+      'Internal error occurred: the stream was reset',
+    ],
+  ])('%s of the runtime', async (_name, serve, expected) => {
+    const { port } = await started(serve);
+    const told = await toldBy(client(port));
+    expect(told).toEqual({
+      code: 1000,
+      message: typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    });
+    // W4: whoever has the URL may use it.
+    expect(told.message).not.toContain('secret');
+  });
+
+  it('a runtime that answers nothing, in time', async () => {
+    const connected = Promise.withResolvers<void>();
+    const { port, clock } = await started((socket) => {
+      socket.resume();
+      connected.resolve();
+    });
+    const asking = client(port);
+    await connected.promise;
+    await clock.advance(30_000);
+    expect(await toldBy(asking)).toEqual({
+      code: 1000,
+      message: 'Internal error occurred: error dialing backend: timed out after 30000 ms',
+    });
+  });
+
+  it('a runtime that answers no stream, in time', async () => {
+    const spoken = Promise.withResolvers<void>();
+    const { port, clock } = await started((socket) => {
+      socket.write(V4);
+      socket.on('data', () => spoken.resolve());
+    });
+    const asking = client(port);
+    await spoken.promise;
+    await clock.advance(30_000);
+    expect((await toldBy(asking)).message).toBe('Internal error occurred: timed out after 30000 ms');
+  });
+
+  it('a runtime that breaks off without a word of how it ended', async () => {
+    const { port } = await started(
+      streams(2, (opened, connection) => {
+        opened.get('stdout')?.write('some', () => connection.destroy());
+      }),
+    );
+    const asking = client(port);
+    const words = 'error reading from error stream: the runtime ended the connection';
+    expect(await toldBy(asking)).toEqual({ code: 1000, message: `Internal error occurred: ${words}` });
+    expect(asking.heard.slice(0, -1)).toEqual([
+      [1, ''],
+      [1, 'some'],
+    ]);
+  });
+
+  it('W5: a runtime that says too much of how it ended', async () => {
+    const { port } = await started(
+      streams(2, (opened, connection) => {
+        opened.get('stdout')?.end();
+        opened.get('error')?.end(Buffer.alloc(3_000_000, 'x'), () => connection.close());
+      }),
+    );
+    expect((await toldBy(client(port))).message).toBe(
+      'Internal error occurred: error reading from error stream: more than 1048576 bytes',
+    );
+  });
+});
+
+describe('a client of v5', () => {
+  /** A runtime that keeps what it is told, by stream, until it is told the end of its input. */
+  function listening(count: number, said: Record<string, string>): Serve {
+    return streams(count, (opened, connection) => {
+      for (const [name, stream] of opened) {
+        stream.on('data', (chunk: Buffer) => {
+          said[name] = (said[name] ?? '') + chunk.toString();
+        });
+      }
+      opened.get('stdin')?.on('end', () => {
+        opened.get('stdout')?.end('over');
+        opened.get('error')?.end('{"status":"Success"}', () => connection.close());
+      });
+    });
+  }
+
+  it('ends its input by a signal, and says nothing that is not asked for to the runtime', async () => {
+    const said: Record<string, string> = {};
+    const { port, requests } = await started(listening(4, said));
+    const { socket, heard, opened, closed } = client(port, 'input=1&output=1&tty=1', [
+      'base64url.bearer.authorization.k8s.io.c2VjcmV0',
+      'v4.channel.k8s.io',
+      'v5.channel.k8s.io',
+    ]);
+    await opened;
+    expect(socket.protocol).toBe('v5.channel.k8s.io');
+    const sent: readonly (readonly number[] | string)[] = [
+      ...[[], [0], [1, 65], [2, 65], [3, 65], [77, 65], [255, 1]],
+      ...['\u0000in', '\u0004{"Width":80,"Height":24}', '\u0004nonsense}', '\u0004{"Width":1,"Height":1}'],
+      ...[
+        [255, 0],
+        [0, 65],
+        [255, 0],
+      ],
+    ];
+    for (const message of sent) socket.send(typeof message === 'string' ? message : Buffer.from(message));
+    expect(await closed).toBe(1000);
+    expect(said).toEqual({ stdin: 'in', resize: '{"Width":80,"Height":24}\n' });
+    expect(heard).toEqual([
+      [1, ''],
+      [1, 'over'],
+      [3, '{"metadata":{},"status":"Success"}'],
+    ]);
+    expect(requests[0]?.method).toBe('POST');
+    expect(requests[0]?.headersDistinct['x-stream-protocol-version']).toEqual(
+      ['v5', 'v4', 'v3', 'v2'].map((version) => `${version}.channel.k8s.io`),
+    );
+    expect(JSON.stringify(requests[0]?.headers)).not.toMatch(/c2VjcmV0|websocket/i);
+  });
+
+  it('that goes has what it said before heard, and the end of it', async () => {
+    const said: Record<string, string> = {};
+    const ended = Promise.withResolvers<void>();
+    const { port } = await started(
+      streams(3, (opened, connection) => {
+        opened.get('stdin')?.on('data', (chunk: Buffer) => {
+          said.stdin = (said.stdin ?? '') + chunk.toString();
+        });
+        void connection.closed.then(() => ended.resolve());
+      }),
+    );
+    const { socket, opened } = client(port, 'input=1&output=1');
+    await opened;
+    socket.send(`\u0000${'x'.repeat(1_000_000)}`);
+    socket.close();
+    await ended.promise;
+    expect(said.stdin).toHaveLength(1_000_000);
+  });
+
+  it.each<[string, Buffer, number]>([
+    ['the end of no channel', Buffer.of(255, 5), 1002],
+    ['no end of a channel', Buffer.of(255), 1002],
+    ['an end too many', Buffer.of(255, 0, 0), 1002],
+    ['a message too large', Buffer.alloc(33 * 2 ** 20), 1009],
+  ])('that says %s is let go of', async (_name, message, code) => {
+    const ended = Promise.withResolvers<void>();
+    const { port } = await started(
+      streams(3, (_opened, connection) => void connection.closed.then(() => ended.resolve())),
+    );
+    const { socket, opened, closed } = client(port, 'input=1&output=1');
+    await opened;
+    socket.send(message);
+    expect(await closed).toBe(code);
+    await ended.promise;
+  });
+
+  it('W2: that says nothing, as its runtime does, is let go of in time; what is said keeps it', async () => {
+    const opened = Promise.withResolvers<ReadonlyMap<string, SpdyStream>>();
+    const { port, clock } = await started(
+      streams(2, (each) => opened.resolve(each)),
+      { idleTimeoutMs: 60_000 },
+    );
+    const { heard, closed } = client(port);
+    const stdout = (await opened.promise).get('stdout');
+    let isClosed = false;
+    void closed.then(() => {
+      isClosed = true;
+    });
+    for (let minutes = 0; minutes < 3; minutes++) {
+      stdout?.write('x');
+      await vi.waitFor(() => expect(heard).toHaveLength(minutes + 2));
+      await clock.advance(50_000);
+      await delay(20);
+      expect(isClosed).toBe(false);
+    }
+    await clock.advance(60_000);
+    expect(await closed).toBe(1006);
+  });
+
+  it('W2: hears that the server ends, and so does its runtime', async () => {
+    const opened = Promise.withResolvers<SpdyConnection>();
+    const { port, end } = await started(streams(2, (_streams, connection) => opened.resolve(connection)));
+    const { closed } = client(port);
+    const connection = await opened.promise;
+    const ended = end();
+    expect(await closed).toBe(1001);
+    await connection.closed;
+    await ended;
+  });
+
+  it('W2: that goes before the runtime has answered leaves no connection behind', async () => {
+    const connected = Promise.withResolvers<Duplex>();
+    const { port } = await started((socket) => connected.resolve(socket.resume()));
+    const { socket, opened } = client(port);
+    await opened;
+    const asked = await connected.promise;
+    const closed = new Promise((resolve) => asked.on('end', resolve));
+    socket.terminate();
+    await closed;
+  });
+
+  it('is asked, as its runtime is, whether it is there', async () => {
+    const pings: string[] = [];
+    const { port, clock } = await started((socket, request, head) => {
+      streams(2, () => {})(socket, request, head);
+      socket.on('data', (chunk: Buffer) => {
+        if (chunk[3] === 6) pings.push('ping');
+      });
+    });
+    const { heard } = client(port);
+    await vi.waitFor(() => expect(heard).toHaveLength(1));
+    await delay(50);
+    await clock.advance(5000);
+    await vi.waitFor(() => expect(pings).toHaveLength(1));
+    await delay(20);
+    await clock.advance(5000);
+    await vi.waitFor(() => expect(pings).toHaveLength(2));
+  });
+});
+
+describe('a request for v5', () => {
+  const head = (method: string, lines: readonly string[]) =>
+    [
+      `${method} /exec/default/web/main?command=x&output=1 HTTP/1.1`,
+      ...[
+        'Host: x',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Protocol: v5.channel.k8s.io',
+        ...lines,
+      ],
+      '\r\n',
+    ].join('\r\n');
+  const [KEY, VERSION] = ['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13'];
+
+  it.each<[string, string, RegExp]>([
+    ['by POST', head('POST', [KEY, VERSION]), /^HTTP\/1.1 405 /],
+    ['without a key', head('GET', [VERSION]), /^HTTP\/1.1 400 [\s\S]*mismatch challenge\/response\n$/],
+    [
+      'of another version',
+      head('GET', [KEY]),
+      /^HTTP\/1.1 400 [\s\S]*Sec-WebSocket-Version: 13\r\n[\s\S]*missing or bad/,
+    ],
+    [
+      'that is right',
+      head('GET', [KEY, VERSION]),
+      /^HTTP\/1.1 101 [\s\S]*\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n/,
+    ],
+  ])('%s', async (_name, bytes, expected) => {
+    const { port } = await started((socket) => void socket.end('HTTP/1.1 404 Not Found\r\n\r\n'));
+    const socket = await rawConnection(port);
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.toString('latin1');
+    });
+    socket.write(bytes);
+    await vi.waitFor(() => expect(got).toMatch(expected));
+    socket.destroy();
+  });
+
+  it('is the runtime’s to answer where nothing is carried between protocols', async () => {
+    const { port, requests } = await started(
+      (socket) => void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'),
+      {
+        extendWebSockets: false,
+      },
+    );
+    const { opened } = client(port);
+    await expect(opened).rejects.toThrow('Unexpected server response: 403');
+    expect(requests[0]?.headers).toMatchObject({ upgrade: 'websocket', 'sec-websocket-protocol': 'v5.channel.k8s.io' });
+  });
+});
+
+describe('a request to tell SPDY by WebSocket', () => {
+  const FORWARD = 'SPDY/3.1+portforward.k8s.io';
+  const head = (method: string) =>
+    [
+      `${method} /portForward/default/web HTTP/1.1`,
+      ...['Host: x', 'Connection: Upgrade', 'Upgrade: websocket', `Sec-WebSocket-Protocol: ${FORWARD}`],
+      ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13', '\r\n'],
+    ].join('\r\n');
+  const agreed = `${SWITCHING}X-Stream-Protocol-Version: portforward.k8s.io\r\n\r\n`;
+
+  async function asked(serve: Serve, method = 'GET', options: StreamOptions = {}) {
+    const node = await started(serve, options);
+    const socket = await rawConnection(node.port);
+    ends.push(() => socket.destroy());
+    const heard = { head: '', bytes: Buffer.alloc(0) };
+    let all = Buffer.alloc(0);
+    socket.on('data', (chunk: Buffer) => {
+      all = Buffer.concat([all, chunk]);
+      const at = all.indexOf('\r\n\r\n') + 4;
+      heard.head = all.subarray(0, at).toString();
+      heard.bytes = all.subarray(at);
+    });
+    const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()).on('end', () => socket.end()));
+    socket.write(head(method));
+    return { ...node, socket, heard, closed };
+  }
+
+  /** A frame of a client: masked by nothing. */
+  const frame = (opcode: number, payload: string) =>
+    Buffer.concat([Buffer.of(0x80 | opcode, 0x80 | payload.length, 0, 0, 0, 0), Buffer.from(payload)]);
+
+  it.each<[string, Serve, string, StreamOptions, RegExp, string]>([
+    [
+      'that the runtime refuses',
+      (socket) => void socket.end('HTTP/1.1 404 Not Found\r\n\r\nno token\n'),
+      'GET',
+      {},
+      /^HTTP\/1.1 404 /,
+      'no token\n',
+    ],
+    [
+      'that the runtime takes for another',
+      (socket) => void socket.end(agreed.replace('SPDY/3.1', 'h2c')),
+      'GET',
+      {},
+      /^HTTP\/1.1 500 /,
+      'unable to upgrade: missing upgrade headers in response\n',
+    ],
+    ['by POST', (socket) => void socket.end(agreed), 'POST', {}, /^HTTP\/1.1 405 /, 'bad method\n'],
+    [
+      'where nothing is carried between protocols',
+      (socket) => void socket.end(agreed),
+      'GET',
+      { extendWebSockets: false },
+      /^HTTP\/1.1 400 /,
+      'query parameter "port" is required',
+    ],
+  ])('%s', async (_name, serve, method, options, status, body) => {
+    const { heard, closed } = await asked(serve, method, options);
+    await closed;
+    expect(heard.head).toMatch(status);
+    expect(heard.bytes.toString()).toBe(body);
+  });
+
+  it('has the runtime’s bytes in messages, and its own in whatever pieces', async () => {
+    const said: string[] = [];
+    const { socket, heard, closed, requests } = await asked((runtime, _request, first) => {
+      runtime.write(`${agreed}right away`);
+      said.push(first.toString());
+      runtime.on('data', (chunk: Buffer) => {
+        said.push(chunk.toString());
+        if (said.join('').endsWith('that is all')) runtime.end('so it is');
+      });
+    });
+    await vi.waitFor(() => expect(heard.bytes.toString()).toContain('right away'));
+    expect(heard.head).toContain(`Sec-WebSocket-Protocol: ${FORWARD}\r\n`);
+    expect(requests[0]).toMatchObject({ method: 'POST', headers: { upgrade: 'SPDY/3.1' } });
+    socket.write(Buffer.concat([frame(2, 'a'), frame(9, 'ping'), frame(2, ''), frame(2, 'b, and ')]));
+    socket.write(frame(2, 'that is all'));
+    await vi.waitFor(() => expect(heard.bytes.toString('latin1')).toContain('so it is'));
+    expect(said.join('')).toBe('ab, and that is all');
+    const bytes = heard.bytes.toString('latin1');
+    expect(bytes).toBe('\x82\x0aright away\x8a\x04ping\x82\x08so it is\x88\x02\x03\xe8');
+    socket.write(frame(8, '\x03'));
+    await closed;
+  });
+
+  it('W2: ends with a message of text, and so does the runtime', async () => {
+    const ended = Promise.withResolvers<void>();
+    const { socket, heard, closed } = await asked((runtime) => {
+      runtime.write(agreed);
+      runtime
+        .resume()
+        .on('close', () => ended.resolve())
+        .on('end', () => runtime.end());
+    });
+    await vi.waitFor(() => expect(heard.head).toContain(' 101 '));
+    socket.write(frame(1, 'text'));
+    await Promise.all([closed, ended.promise]);
+  });
+
+  it('W2: that has gone while it is not listened to is let go of', async () => {
+    const clock = new FakeClock();
+    const spoken = Promise.withResolvers<Duplex>();
+    const { socket, heard } = await asked(
+      (runtime) => {
+        runtime.write(agreed);
+        runtime.pause();
+        spoken.resolve(runtime);
+      },
+      'GET',
+      { clock } as StreamOptions,
+    );
+    await spoken.promise;
+    await vi.waitFor(() => expect(heard.head).toContain(' 101 '));
+    const piece = Buffer.concat([Buffer.of(0x82, 0xfe, 0xff, 0xff, 0, 0, 0, 0), Buffer.alloc(65_535)]);
+    let written = 0;
+    const write = (): void => {
+      socket.write(piece, (error) => {
+        if (error != null) return;
+        written++;
+        write();
+      });
+    };
+    write();
+    let last = -1;
+    while (last !== written) {
+      last = written;
+      await delay(300);
+    }
+    const open = sockets();
+    socket.destroy();
+    for (let seconds = 0; seconds < 30; seconds += 5) {
+      await clock.advance(5000);
+      await delay(50);
+    }
+    // This end's two and the client's own.
+    await vi.waitFor(() => expect(sockets()).toBeLessThanOrEqual(open - 3));
+  });
+});

@@ -1,0 +1,77 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { spdyHeaders, tunnelHeaders, upgradeHeaders } from '../src/upgrade-headers.ts';
+import { webSocketRefusal } from '../src/web-socket.ts';
+import { asksForCommandChannels, tunnelledProtocols } from '../src/web-socket-protocols.ts';
+
+const offers = (protocols: string, upgrade = 'websocket') => ({ upgrade, 'sec-websocket-protocol': protocols });
+
+describe('what a WebSocket is asked to carry', () => {
+  it.each<[string, IncomingHttpHeaders, boolean, readonly string[]]>([
+    ['v5', offers('v5.channel.k8s.io'), true, []],
+    ['v5 among others', offers('v4.channel.k8s.io , v5.channel.k8s.io'), true, []],
+    ['v4', offers('v4.channel.k8s.io,channel.k8s.io'), false, []],
+    ['v5 in capitals', offers('V5.channel.k8s.io'), false, []],
+    ['nothing', { upgrade: 'websocket' }, false, []],
+    ['v5 by no WebSocket', offers('v5.channel.k8s.io', 'SPDY/3.1'), false, []],
+    ['port-forward', offers('SPDY/3.1+portforward.k8s.io', 'WebSocket'), false, ['portforward.k8s.io']],
+    ['SPDY twice', offers('SPDY/3.1+a.k8s.io, x, SPDY/3.1+b.k8s.io'), false, ['a.k8s.io', 'b.k8s.io']],
+    ['SPDY of others', offers('SPDY/3.1+portforward.example.org, SPDY/3+portforward.k8s.io'), false, []],
+    ['SPDY by no WebSocket', offers('SPDY/3.1+portforward.k8s.io', 'SPDY/3.1'), false, []],
+  ])('%s', (_name, headers, isCommand, protocols) => {
+    expect(asksForCommandChannels(headers)).toBe(isCommand);
+    expect(tunnelledProtocols(headers)).toEqual(protocols);
+  });
+});
+
+describe('a handshake of a WebSocket', () => {
+  const headers = {
+    upgrade: 'websocket',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    'sec-websocket-version': '13',
+  };
+
+  it.each<[string, string, IncomingHttpHeaders, number | undefined]>([
+    ['that is right', 'GET', headers, undefined],
+    ['by POST', 'POST', headers, 405],
+    ['without a key', 'GET', { ...headers, 'sec-websocket-key': undefined }, 400],
+    ['with a short key', 'GET', { ...headers, 'sec-websocket-key': 'c2hvcnQ=' }, 400],
+    ['without a version', 'GET', { ...headers, 'sec-websocket-version': undefined }, 400],
+    ['of an old version', 'GET', { ...headers, 'sec-websocket-version': '8' }, 400],
+  ])('%s', (_name, method, given, status) => {
+    const refusal = webSocketRefusal({ method, headers: given });
+    expect(refusal?.status).toBe(status);
+    const isOfVersion = refusal?.body.includes('Version') ?? false;
+    expect(refusal?.headers['Sec-WebSocket-Version']).toBe(isOfVersion ? '13' : undefined);
+  });
+});
+
+/** Names and values, as an object: none comes twice here but those of protocols. */
+function pairs(headers: readonly string[]): readonly string[] {
+  return Array.from(
+    { length: headers.length / 2 },
+    (_each, index) => `${headers[2 * index]}: ${headers[2 * index + 1]}`,
+  );
+}
+
+it('W4: a runtime is asked for SPDY with what the client has sent, but for what is of its WebSocket, or secret', () => {
+  const raw = [
+    ...['Host', 'node:10250', 'Connection', 'Upgrade', 'Upgrade', 'websocket', 'User-Agent', 'kubectl'],
+    ...['Authorization', 'Bearer secret', 'Cookie', 'secret', 'X-Stream-Protocol-Version', 'made-up'],
+    ...['Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version', '13'],
+    ...['Sec-WebSocket-Extensions', 'permessage-deflate', 'X-Forwarded-For', '10.0.0.1'],
+    ...['Sec-WebSocket-Protocol', 'base64url.bearer.authorization.k8s.io.c2VjcmV0, SPDY/3.1+portforward.k8s.io'],
+  ];
+  const headers = Object.fromEntries(
+    Array.from({ length: raw.length / 2 }, (_each, index) => [raw[2 * index]?.toLowerCase(), raw[2 * index + 1]]),
+  );
+  const handedOn = tunnelHeaders(upgradeHeaders(raw, headers, '127.0.0.1:80', '10.0.0.2'), tunnelledProtocols(headers));
+  expect(pairs(handedOn)).toEqual([
+    ...['Host: 127.0.0.1:80', 'Connection: Upgrade', 'User-Agent: kubectl', 'X-Forwarded-For: 10.0.0.1, 10.0.0.2'],
+    ...['Content-Length: 0', 'Upgrade: SPDY/3.1', 'X-Stream-Protocol-Version: portforward.k8s.io'],
+  ]);
+  expect(pairs(spdyHeaders('127.0.0.1:80', ['v5', 'v4']))).toEqual([
+    ...['Host: 127.0.0.1:80', 'Connection: Upgrade', 'Content-Length: 0', 'Upgrade: SPDY/3.1'],
+    ...['X-Stream-Protocol-Version: v5', 'X-Stream-Protocol-Version: v4'],
+  ]);
+});
