@@ -218,17 +218,18 @@ class Translation {
     const { stdin, stdout, stderr, connection } = this.#runtime;
     this.#watch.linger();
     for (const output of [stdout, stderr]) output?.resume();
-    const close = (): void => connection.close();
-    if (stdin === undefined || stdin.destroyed || stdin.writableFinished) close();
+    // As a client of SPDY that has gone: a runtime that is told farewell has its command run on.
+    const hangUp = (): void => connection.hangUp();
+    if (stdin === undefined || stdin.destroyed || stdin.writableFinished) hangUp();
     // What it said before it went is handed on still.
-    else stdin.once('finish', close).once('close', close).end();
+    else stdin.once('finish', hangUp).once('close', hangUp).end();
   }
 
   /** Nobody waits any more: the client has gone, which is heard of in its own way, or the server ends. */
   #end(): void {
     if (this.#channels.isGone) return;
     this.#channels.close(1001);
-    this.#runtime.connection.close();
+    this.#runtime.connection.hangUp();
     this.#farewell = this.#clock.setTimer(FAREWELL_MS, () => this.#breakOff());
   }
 

@@ -300,23 +300,30 @@ describe('a client of v5', () => {
     expect(JSON.stringify(requests[0]?.headers)).not.toMatch(/c2VjcmV0|websocket/i);
   });
 
-  it('that goes has what it said before heard, and the end of it', async () => {
+  it('that goes has what it said before heard, and its end, but no farewell, for a runtime is to end the command', async () => {
     const said: Record<string, string> = {};
     const ended = Promise.withResolvers<void>();
-    const { port } = await started(
-      streams(3, (opened, connection) => {
+    let bytes = '';
+    const { port } = await started((runtime, request, head) => {
+      runtime.on('data', (chunk: Buffer) => {
+        bytes += chunk.toString('latin1');
+      });
+      const serve = streams(3, (opened, connection) => {
         opened.get('stdin')?.on('data', (chunk: Buffer) => {
           said.stdin = (said.stdin ?? '') + chunk.toString();
         });
         void connection.closed.then(() => ended.resolve());
-      }),
-    );
+      });
+      serve(runtime, request, head);
+    });
     const { socket, opened } = client(port, 'input=1&output=1');
     await opened;
     socket.send(`\u0000${'x'.repeat(1_000_000)}`);
     socket.close();
     await ended.promise;
     expect(said.stdin).toHaveLength(1_000_000);
+    const [GOAWAY, SYN_STREAM] = ['\x80\x03\x00\x07', '\x80\x03\x00\x01'];
+    expect([bytes.includes(SYN_STREAM), bytes.includes(GOAWAY)]).toEqual([true, false]);
   });
 
   it.each<[string, Buffer, number]>([

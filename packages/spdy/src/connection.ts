@@ -111,6 +111,16 @@ export class SpdyConnection {
     this.#socket.end();
   }
 
+  /**
+   * Ends without a word, when what was said before has been taken. A Go server cancels what it does for a connection that ends
+   * so, and lets it run where it was told farewell (containerd 2.4 kills the command of an exec).
+   */
+  hangUp(): void {
+    this.#isLeaving = true;
+    this.#hasSaidFarewell = true;
+    this.#socket.end();
+  }
+
   /** Breaks off. */
   destroy(): void {
     this.#isLeaving = true;

@@ -247,3 +247,20 @@ test('why a connection was given up is told, and what was open ends', async () =
   expect(SpdyError.is(connection.failure)).toBe(true);
   expect(connection.failure?.code).toBe('Protocol');
 });
+
+test('who hangs up says nothing more, after what was said before', async () => {
+  const { near, heard, connection } = wire();
+  const packer = new HeaderPacker();
+  const opened = connection.open({});
+  near.write(controlFrame(frameTypes.synReply, 0, words(1), packer.pack({})));
+  (await opened).write('the last of it');
+  connection.hangUp();
+  await new Promise((resolve) => near.on('end', resolve));
+  expect(heard.map((frame) => (frame.kind === 'control' ? frame.type : frame.payload.toString()))).toEqual([
+    frameTypes.synStream,
+    'the last of it',
+  ]);
+  near.end();
+  await connection.closed;
+  await expect(connection.open({})).rejects.toThrow('the connection is closed');
+});

@@ -1,4 +1,4 @@
-import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
+import { type Found, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { cannotAddAddress, findControlPlane } from '@node-agent/tools-control-plane';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { TestCluster, type TestClusterOptions } from './test-cluster.ts';
@@ -11,11 +11,17 @@ export const PODS: number = Number(process.env.NODE_AGENT_E2E_PODS ?? 10);
 /** Registers tests that share a cluster of one node, or one test that says why there is none. */
 export async function withCluster(
   title: string,
-  options: Omit<TestClusterOptions, 'containerd' | 'controlPlane'>,
+  {
+    runtime,
+    ...options
+  }: Omit<TestClusterOptions, 'containerd' | 'controlPlane'> & {
+    /** containerd 2.4 by default. */
+    readonly runtime?: Found;
+  },
   register: (cluster: () => TestCluster) => void,
 ): Promise<void> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
-  const containerd = await findOrBuildContainerd24(say);
+  const containerd = runtime ?? (await findOrBuildContainerd24(say));
   const controlPlane = await findControlPlane({ say });
   const reason = [containerd, controlPlane].flatMap((found) => ('reason' in found ? [found.reason] : []))[0];
   const problem = reason ?? (await cannotAddAddress());
