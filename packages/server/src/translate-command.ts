@@ -189,9 +189,9 @@ class Translation {
   #copy(name: 'stdout' | 'stderr', stream: SpdyStream | undefined): Promise<void> {
     if (stream === undefined) return Promise.resolve();
     stream.on('data', (chunk: Buffer) => {
-      this.#watch.heard();
-      // What is said to nobody is heard to its end.
+      // What is said to nobody is heard to its end, and keeps nothing open.
       if (this.#channels.isGone) return;
+      this.#watch.heard();
       const onDrain = (): void => {
         this.#watch.heard();
         stream.resume();

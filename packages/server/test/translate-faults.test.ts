@@ -388,6 +388,33 @@ describe('a client of v5', () => {
     await closed;
   });
 
+  it('W2: that has gone does not leave a runtime behind that talks on and on, and takes no notice', async () => {
+    const talking = Promise.withResolvers<Duplex>();
+    const { port, clock } = await started((runtime, request, head) => {
+      const serve = streams(3, (opened) => {
+        const id = opened.get('stdout')?.id ?? 0;
+        const talk = (): void => {
+          if (runtime.write(Buffer.of(0, 0, 0, id, 0, 0, 0, 1, 0x78))) setTimeout(talk, 5);
+          else if (!runtime.destroyed) runtime.once('drain', talk);
+        };
+        talk();
+        talking.resolve(runtime);
+      });
+      // As containerd does while the command runs, whatever it reads.
+      Object.assign(runtime, { end: () => runtime });
+      serve(runtime, request, head);
+    });
+    const { socket, heard } = client(port, 'input=1&output=1');
+    const runtime = await talking.promise;
+    await vi.waitFor(() => expect(heard.length).toBeGreaterThan(3));
+    socket.terminate();
+    for (let seconds = 0; seconds < 12 && !runtime.closed; seconds++) {
+      await delay(50);
+      await clock.advance(1000);
+    }
+    await vi.waitFor(() => expect(runtime.closed).toBe(true));
+  });
+
   it('is asked, as its runtime is, whether it is there', async () => {
     const pings: string[] = [];
     const { port, clock } = await started((socket, request, head) => {
