@@ -17,11 +17,6 @@ export interface Resolved {
 const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;
 
-interface Step {
-  readonly name: string;
-  readonly directory: DirectoryNode;
-}
-
 /**
  * Walks `path` as the kernel does; where `followLast` is false, a link at its end is not followed.
  * @throws ENOENT for a missing directory on the way, ENOTDIR, ELOOP after 40 links, ENAMETOOLONG
@@ -29,27 +24,27 @@ interface Step {
 export function resolvePath(root: DirectoryNode, path: string, followLast: boolean, syscall: string): Resolved {
   if (path === '') throw systemError('ENOENT', syscall, path);
   const mustBeDirectory = endsAsDirectory(path);
-  let names = split(path);
+  let names = path.split('/');
+  let end = endOf(names);
   let next = 0;
-  let stack: Step[] = [];
-  let parent = root;
+  const way = new Way(root);
   let links = 0;
-  while (next < names.length) {
+  while (next < end) {
     const name = names[next++] ?? '';
-    if (name === '.') continue;
+    if (name === '' || name === '.') continue;
     if (name === '..') {
-      stack.pop();
-      parent = stack.at(-1)?.directory ?? root;
+      way.up();
       continue;
     }
     if (isTooLong(name)) throw systemError('ENAMETOOLONG', syscall, path);
+    const parent = way.directory;
     const node = parent.entries.get(name);
-    const isLast = next === names.length || names.every((rest, index) => index < next || rest === '.');
+    const isLast = next === end;
     if (node?.kind === 'symlink' && (!isLast || followLast || mustBeDirectory)) {
       if (++links > MAX_LINKS) throw systemError('ELOOP', syscall, path);
-      if (node.target.startsWith('/')) stack = [];
-      parent = stack.at(-1)?.directory ?? root;
-      names = [...split(node.target), ...names.slice(next)];
+      if (node.target.startsWith('/')) way.toRoot();
+      names = [...node.target.split('/'), ...names.slice(next)];
+      end = endOf(names);
       next = 0;
       continue;
     }
@@ -57,16 +52,53 @@ export function resolvePath(root: DirectoryNode, path: string, followLast: boole
       if (mustBeDirectory && node !== undefined && node.kind !== 'directory') {
         throw systemError('ENOTDIR', syscall, path);
       }
-      return new Place(root, parent, name, node, stack);
+      return new Place(way, name, node);
     }
     if (node === undefined) throw systemError('ENOENT', syscall, path);
     if (node.kind !== 'directory') throw systemError('ENOTDIR', syscall, path);
-    stack.push({ name, directory: node });
-    parent = node;
+    way.down(name, node);
   }
-  // The path ended in the root, or in `..`: the directory on top of the stack is what it names.
-  const last = stack.pop();
-  return new Place(root, stack.at(-1)?.directory ?? root, last?.name ?? '', last?.directory ?? root, stack);
+  // The path ended in the root, or in `..`: what it names is the directory where the way has ended.
+  const { directory } = way;
+  return new Place(way, way.up() ?? '', directory);
+}
+
+/** How many names there are up to the last one that leads anywhere: `.` does not, nor does an empty one. */
+function endOf(names: readonly string[]): number {
+  let end = names.length;
+  while (end > 0 && (names[end - 1] === '' || names[end - 1] === '.')) end--;
+  return end;
+}
+
+/** The directories from the root down to where a walk is. */
+class Way {
+  readonly directories: DirectoryNode[];
+  /** Their names, without the root. */
+  readonly names: string[] = [];
+
+  constructor(root: DirectoryNode) {
+    this.directories = [root];
+  }
+
+  get directory(): DirectoryNode {
+    return this.directories[this.names.length] as DirectoryNode;
+  }
+
+  down(name: string, directory: DirectoryNode): void {
+    this.names.push(name);
+    this.directories.push(directory);
+  }
+
+  /** @returns the name of the directory that it left; `undefined` in the root, which is left for nothing */
+  up(): string | undefined {
+    if (this.names.length > 0) this.directories.pop();
+    return this.names.pop();
+  }
+
+  toRoot(): void {
+    this.names.length = 0;
+    this.directories.length = 1;
+  }
 }
 
 /** Whether a name is longer than the kernel lets it be. */
@@ -80,29 +112,21 @@ class Place implements Resolved {
   readonly parent: DirectoryNode;
   readonly name: string;
   readonly node: MemoryNode | undefined;
-  readonly #root: DirectoryNode;
-  readonly #stack: readonly Step[];
+  readonly #way: Way;
 
-  constructor(
-    root: DirectoryNode,
-    parent: DirectoryNode,
-    name: string,
-    node: MemoryNode | undefined,
-    stack: readonly Step[],
-  ) {
-    this.parent = parent;
+  constructor(way: Way, name: string, node: MemoryNode | undefined) {
+    this.parent = way.directory;
     this.name = name;
     this.node = node;
-    this.#root = root;
-    this.#stack = stack;
+    this.#way = way;
   }
 
   get realPath(): string {
-    return this.name === '' ? '/' : join(this.#stack, this.name);
+    return this.name === '' ? '/' : `/${[...this.#way.names, this.name].join('/')}`;
   }
 
   get ancestors(): readonly DirectoryNode[] {
-    return [this.#root, ...this.#stack.map((step) => step.directory)];
+    return this.#way.directories;
   }
 }
 
@@ -110,12 +134,4 @@ class Place implements Resolved {
 function endsAsDirectory(path: string): boolean {
   const end = path.endsWith('..') ? path.length - 2 : path.endsWith('.') ? path.length - 1 : path.length;
   return path[end - 1] === '/';
-}
-
-function split(path: string): string[] {
-  return path.split('/').filter((name) => name !== '');
-}
-
-function join(stack: readonly Step[], name: string): string {
-  return `/${[...stack.map((step) => step.name), name].join('/')}`;
 }
