@@ -58,6 +58,31 @@ const GO_INTEGER: ScalarTag = {
  * and tags of YAML's other types are problems.
  */
 export function readYaml(text: string): YamlStream {
+  return readCompactJson(text) ?? parseYaml(text);
+}
+
+/**
+ * What a program has written as JSON, without spaces, is the same value in both languages, and far quicker to read as
+ * JSON. `undefined` for any other text, and for one with a mistake: YAML's reader tells where it is.
+ */
+function readCompactJson(text: string): YamlStream | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    // A key that is given twice, or a number that JavaScript has not, does not come back.
+    if (JSON.stringify(parsed) !== text.trimEnd()) return undefined;
+    let asYaml: YamlDocument | undefined;
+    const locate = (path: JsonPath): TextPlace => {
+      asYaml ??= parseYaml(text).documents[0];
+      return asYaml?.locate(path) ?? { line: 1, column: 1 };
+    };
+    return { documents: [{ value: toPlainJson(parsed, LIMITS), locate }], problems: [] };
+  } catch {
+    return undefined;
+  }
+}
+
+function parseYaml(text: string): YamlStream {
   const lineCounter = new LineCounter();
   const documents: YamlDocument[] = [];
   const problems: YamlProblem[] = [];

@@ -99,6 +99,39 @@ describe('readYaml', () => {
     );
   });
 
+  it('W3: reads JSON that a program wrote as YAML does', () => {
+    const text = fc.string({ unit: 'binary' });
+    const key = fc.oneof(text, fc.constantFrom('__proto__', '<<', '1', '01', 'a', '&a', '!!set', '...'));
+    const value = fc.oneof(
+      fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 }),
+      fc.double(),
+      fc.constantFrom('\ud800', '\ufeff', '\u2028', '\u0085', '\x7f', 1e21, 2 ** 53, -1e-7),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(key, fc.dictionary(key, value)), fc.constantFrom('', '\n'), (object, end) => {
+        const compact = `${JSON.stringify(object)}${end}`;
+        expect(problemsOf(compact)).toEqual(problemsOf(` ${compact}`));
+        expect(valuesOf(compact)).toEqual(valuesOf(` ${compact}`));
+      }),
+    );
+  });
+
+  it.each([
+    ['{"a":1,"b":{"c":1,"c":2}}', '1:19 Map keys must be unique'],
+    ['{"a":1e999}', '1:2 Infinity is not a number that JSON can hold'],
+    [`{"a":${'['.repeat(200)}${']'.repeat(200)}}`, 'nested deeper than 100 levels'],
+    ['{"a":1}x', '1:8 '],
+  ])('refuses %j, which is nearly what a program writes, with its place', (text, problem) => {
+    expect(problemsOf(text)[0]).toContain(problem);
+    expect(valuesOf(text)).toEqual([]);
+  });
+
+  it('finds places in JSON that a program wrote', () => {
+    const [document] = readYaml('{"kind":"List","items":[{"spec":{}}]}').documents;
+    expect(document?.locate(['items', 0, 'spec', 'containers'])).toEqual({ line: 1, column: 26 });
+    expect(document?.locate([])).toEqual({ line: 1, column: 1 });
+  });
+
   it('W3: answers any text with documents and problems, and never throws', () => {
     const yamlish = fc.array(
       fc.constantFrom(
