@@ -2,6 +2,11 @@ import type { Container } from '@node-agent/pod-spec';
 
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
+/** Each byte as it is printed behind another one. */
+const AS_NEXT: readonly (readonly number[])[] = Array.from({ length: 256 }, (_, byte) => [...Buffer.from(` ${byte}`)]);
+/** The first byte is always that of `{`. */
+const DUMP_BEGIN = fnv1a32(FNV_OFFSET, [...Buffer.from('([]uint8)[123')]);
+const DUMP_END = [...Buffer.from(']')];
 
 /**
  * The hash of what makes a running container obsolete when it changes in the spec: its name and image. Lower-case
@@ -10,8 +15,10 @@ const FNV_PRIME = 0x01000193;
  */
 export function containerHash(container: Pick<Container, 'name' | 'image'>): string {
   const json = `{"image":${goJsonString(container.image ?? '')},"name":${goJsonString(container.name)}}`;
-  // Upstream hashes not these bytes but what its dump library prints of them: a list of decimal numbers.
-  return fnv1a32(`([]uint8)[${Buffer.from(json).join(' ')}]`).toString(16);
+  // Upstream hashes not these bytes but what its dump library prints of them: `([]uint8)[123 34 …]`.
+  let hash = DUMP_BEGIN;
+  for (const byte of Buffer.from(json.slice(1))) hash = fnv1a32(hash, AS_NEXT[byte] ?? []);
+  return (fnv1a32(hash, DUMP_END) >>> 0).toString(16);
 }
 
 /** A JSON string as Go writes it: `<`, `>`, `&` and the two line separators are escaped too. */
@@ -22,8 +29,9 @@ function goJsonString(text: string): string {
   );
 }
 
-function fnv1a32(text: string): number {
-  let hash = FNV_OFFSET;
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME) >>> 0;
-  return hash;
+/** Goes on from `hash`, as a signed number. */
+function fnv1a32(hash: number, bytes: readonly number[]): number {
+  let next = hash;
+  for (const byte of bytes) next = Math.imul(next ^ byte, FNV_PRIME);
+  return next;
 }

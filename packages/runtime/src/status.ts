@@ -13,7 +13,7 @@ import type {
   RuntimePodStatus,
   RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
-import { criAnnotations, parseContainerAnnotations, parseContainerLabels } from './config/labels.ts';
+import { criAnnotations, parseContainerLabels, parseContainerVersion } from './config/labels.ts';
 import { stopSignalName } from './config/stop-signal.ts';
 import { byPrecedence } from './current-status.ts';
 
@@ -48,7 +48,7 @@ export function containerIdentity({ labels, annotations, metadata }: Marked): {
   readonly hash: string;
   readonly restartCount: number;
 } {
-  const { hash, restartCount } = parseContainerAnnotations(annotations);
+  const { hash, restartCount } = parseContainerVersion(annotations);
   const counted = Object.hasOwn(annotations, criAnnotations.restartCount);
   return {
     name: parseContainerLabels(labels).containerName || (metadata?.name ?? ''),

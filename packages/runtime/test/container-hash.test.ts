@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { containerHash } from '../src/container-hash.ts';
 
@@ -15,4 +16,16 @@ test('only name and image count, and each of them does', () => {
   ];
   expect(new Set(hashes).size).toBe(hashes.length);
   for (const hash of hashes) expect(hash).toMatch(/^[1-9a-f][0-9a-f]{0,7}$/);
+});
+
+test('it is the FNV-1a of the bytes of JSON as decimal numbers, whatever the text', () => {
+  const text = fc.string({ unit: 'grapheme' }).filter((each) => !/[<>&\u2028\u2029]/.test(each));
+  fc.assert(
+    fc.property(text, text, (image, name) => {
+      const dump = `([]uint8)[${[...Buffer.from(JSON.stringify({ image, name }))].join(' ')}]`;
+      let hash = 0x811c9dc5n;
+      for (const byte of Buffer.from(dump)) hash = ((hash ^ BigInt(byte)) * 0x01000193n) & 0xffffffffn;
+      expect(containerHash({ name, image })).toBe(hash.toString(16));
+    }),
+  );
 });

@@ -132,6 +132,16 @@ export function parseContainerAnnotations(
   };
 }
 
+/** The hash and the restart count alone, as {@link parseContainerAnnotations} reads them: lists of a whole node need no more. */
+export function parseContainerVersion(
+  annotations: Readonly<Record<string, string>>,
+): Pick<ParsedAnnotations, 'hash' | 'restartCount'> {
+  return {
+    hash: parseHash(own(annotations, criAnnotations.hash) ?? '') ?? '',
+    restartCount: parseCount(own(annotations, criAnnotations.restartCount) ?? '') ?? 0,
+  };
+}
+
 function podIdentity(pod: Pod): Record<string, string> {
   return {
     [criLabels.podName]: pod.metadata.name,

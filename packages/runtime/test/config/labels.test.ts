@@ -7,6 +7,7 @@ import {
   criAnnotations,
   parseContainerAnnotations,
   parseContainerLabels,
+  parseContainerVersion,
   sandboxAnnotations,
   sandboxLabels,
 } from '../../src/config/labels.ts';
@@ -103,6 +104,16 @@ describe('labels and annotations', () => {
     expect(parseContainerLabels(Object.create({ 'io.kubernetes.pod.name': 'inherited' })).podName).toBe('');
     expect(parseContainerLabels(null).podUid).toBe('');
     expect(parseContainerAnnotations(undefined).restartCount).toBe(0);
+  });
+
+  it('reads the hash and the restart count alone as it reads them with the rest', () => {
+    const value = fc.oneof(fc.string(), fc.json(), fc.constantFrom('00Ab', '07', '-0', '+3', '9'.repeat(17)));
+    const keys = fc.constantFrom(criAnnotations.hash, criAnnotations.restartCount);
+    fc.assert(
+      fc.property(fc.dictionary(keys, value), (annotations) => {
+        expect(parseContainerAnnotations(annotations)).toMatchObject(parseContainerVersion(annotations));
+      }),
+    );
   });
 
   it('never throws, whatever an annotation holds', () => {
