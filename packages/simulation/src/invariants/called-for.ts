@@ -17,14 +17,16 @@ export function calledFor({ port, args }: PortCall, facts: Facts): string | unde
   return sandboxConfig?.metadata?.uid ?? config?.metadata?.uid ?? facts.lives.uidOfSandbox(podSandboxId ?? '');
 }
 
+const NONE: readonly Life[] = [];
+
 /** The running containers that a call ends. */
 export function stoppedBy({ port, name, args }: PortCall, facts: Facts): readonly Life[] {
-  if (port !== 'cri') return [];
+  if (port !== 'cri') return NONE;
   const { containerId, podSandboxId } = (args[0] ?? {}) as Request;
   if (name === 'stopContainer' || name === 'removeContainer')
     return facts.lives.running.filter(({ id }) => id === containerId);
   if (name === 'stopPodSandbox' || name === 'removePodSandbox') {
     return facts.lives.running.filter(({ sandboxId }) => sandboxId === podSandboxId);
   }
-  return [];
+  return NONE;
 }

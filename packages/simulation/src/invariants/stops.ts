@@ -70,7 +70,10 @@ function attribution(life: Life, facts: Facts): InvariantId {
 function withoutCause(id: InvariantId): Invariant {
   return invariant(id, ['call'], () => (observation, facts) => {
     if (observation.kind !== 'call') return undefined;
-    const lives = stoppedBy(observation.call, facts).filter((life) => attribution(life, facts) === id);
+    const stopped = stoppedBy(observation.call, facts);
+    // Most calls stop nothing, and each of these rules sees them all.
+    if (stopped.length === 0) return undefined;
+    const lives = stopped.filter((life) => attribution(life, facts) === id);
     if (lives.length === 0) return undefined;
     const life = lives.find((stopped) => !hasCause(stopped, facts));
     return judged(
