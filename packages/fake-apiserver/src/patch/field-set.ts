@@ -23,11 +23,14 @@ export function pathKey(path: FieldPath): string {
   return path.join(SEPARATOR);
 }
 
-/** What of an object of a kind can be owned. */
-export function fieldsOf(object: JsonObject, kind: string): FieldSet {
+/**
+ * What of an object of a kind can be owned.
+ * @param except the first step of what is left out: `f:status`
+ */
+export function fieldsOf(object: JsonObject, kind: string, except?: string): FieldSet {
   const set: FieldSet = new Map();
   for (const [key, value] of Object.entries(object)) {
-    if (UNOWNED.has(key)) continue;
+    if (UNOWNED.has(key) || `f:${key}` === except) continue;
     if (key !== 'metadata' || !isObject(value)) collect(value, fieldSchema(kind, key), [`f:${key}`], set);
     else {
       for (const [name, inner] of Object.entries(value)) {
@@ -118,16 +121,18 @@ export function removeAt(object: unknown, path: FieldPath): void {
 /** `FieldsV1`: nested steps; `.` where an item or a map is owned beside what is in it. */
 export function toFieldsV1(set: FieldSet): JsonObject {
   const root: JsonObject = {};
+  const owned = new Set<JsonObject>();
+  // The shorter ones first: what is owned beside what is in it is known by then.
   for (const path of [...set.values()].sort((a, b) => a.length - b.length)) {
     let here = root;
-    for (const [depth, step] of path.entries()) {
+    for (const step of path) {
+      if (owned.has(here) && !('.' in here)) here['.'] = {};
       const known = ownField(here, step);
       const next: JsonObject = isObject(known) ? known : {};
-      const prefixOwned = depth < path.length - 1 && set.has(pathKey(path.slice(0, depth + 1)));
-      if (prefixOwned && !('.' in next)) next['.'] = {};
-      define(here, step, next);
+      if (next !== known) define(here, step, next);
       here = next;
     }
+    owned.add(here);
   }
   return root;
 }

@@ -62,10 +62,8 @@ export function trackUpdate(object: JsonObject, old: JsonObject | undefined, wri
     delete metadataOf(object).managedFields;
     return;
   }
-  const after = fieldsOf(object, writer.kind);
-  for (const [key, path] of after) if (path[0] === writer.resets) after.delete(key);
-  const before = old === undefined ? undefined : fieldsOf(old, writer.kind);
-  for (const [key, path] of before ?? []) if (path[0] === writer.resets) before?.delete(key);
+  const after = fieldsOf(object, writer.kind, writer.resets);
+  const before = old === undefined ? undefined : fieldsOf(old, writer.kind, writer.resets);
   const changed: FieldSet = new Map();
   for (const [key, path] of after) {
     if (
