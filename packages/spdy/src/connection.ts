@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { SpdyError } from './errors.ts';
 import { controlFrame, dataFrames, FIN, FrameReader, frameTypes, resets, type SpdyFrame, words } from './frames.ts';
 import { HeaderPacker, HeaderUnpacker, type SpdyHeaders } from './header-block.ts';
-import { SpdyStream } from './stream.ts';
+import { ConnectionStream, type SpdyStream } from './stream.ts';
 
 /** How one end of a connection is. */
 export interface SpdyConnectionOptions {
@@ -27,7 +27,7 @@ export class SpdyConnection {
   readonly #socket: Duplex;
   readonly #options: SpdyConnectionOptions;
   readonly #maxStreams: number;
-  readonly #streams = new Map<number, SpdyStream>();
+  readonly #streams = new Map<number, ConnectionStream>();
   readonly #replies = new Map<number, PromiseWithResolvers<SpdyStream>>();
   readonly #packer = new HeaderPacker();
   readonly #unpacker = new HeaderUnpacker();
@@ -216,8 +216,8 @@ export class SpdyConnection {
     await this.#answer(controlFrame(frameTypes.synReply, 0, words(id), this.#packer.pack({})));
   }
 
-  #stream(id: number, headers: SpdyHeaders): SpdyStream {
-    const stream = new SpdyStream(id, headers, {
+  #stream(id: number, headers: SpdyHeaders): ConnectionStream {
+    const stream = new ConnectionStream(id, headers, {
       say: (data, isLast, done) => this.#say(dataFrames(id, data, isLast ? FIN : 0), done),
       reset: () => this.#send(controlFrame(frameTypes.rstStream, 0, words(id, resets.cancel))),
       forget: () => this.#forget(id),

@@ -12,7 +12,14 @@ export interface StreamWire {
 }
 
 /** One stream of a connection: half closed by `end()`, reset by `destroy()` before both ends have ended. */
-export class SpdyStream extends Duplex {
+export interface SpdyStream extends Duplex {
+  readonly id: number;
+  /** What the one who opened it said of it. */
+  readonly headers: SpdyHeaders;
+}
+
+/** A stream, as its connection has it. */
+export class ConnectionStream extends Duplex implements SpdyStream {
   readonly id: number;
   readonly headers: SpdyHeaders;
   readonly #wire: StreamWire;
