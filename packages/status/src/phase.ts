@@ -115,8 +115,9 @@ function mayRunAgain(
   last: Terminated,
   features: RestartFeatures,
 ): boolean {
-  // It begins anew with all others, whatever its own policy says.
-  if (features.restartAllContainers && status?.state?.waiting?.reason === RESTARTING_ALL.reason) return true;
+  // It begins anew with all others, whatever its own policy says; what ended so is still told while it waits for init containers.
+  const reasons = [status?.state?.waiting?.reason, last.reason];
+  if (features.restartAllContainers && reasons.includes(RESTARTING_ALL.reason)) return true;
   const ended = { state: 'exited' as const, exitCode: last.exitCode, reason: last.reason ?? '' };
   return shouldRestartExited(pod, container, ended, features);
 }

@@ -61,6 +61,29 @@ describe('a pod of which all containers begin anew', () => {
     expect(shown(later, 'side')?.lastState).toMatchObject({ terminated: { reason: 'RestartingAllContainers' } });
   });
 
+  test('has not ended between its init container and the others, though those wait for no restart by then', () => {
+    const withInit: Pod = makePod({
+      restartPolicy: 'Never',
+      initContainers: [
+        { name: 'init', image: 'busybox' },
+        { name: 'source', image: 'busybox', restartPolicy: 'Always', restartPolicyRules },
+      ],
+      containers: [{ name: 'main', image: 'busybox' }],
+    });
+    const init = (overrides: object) =>
+      runtimeContainer({ name: 'init', id: 'i1', state: 'exited', exitCode: 0, ...overrides });
+    const source = runtimeContainer({ name: 'source', id: 'x1', state: 'exited', exitCode: 42, reason: 'Error' });
+    let status = generateApiPodStatus(withInit, runtimeStatus(init({}), source, main({})), makeContext());
+    const rounds = [
+      runtimeStatus(),
+      runtimeStatus(init({ id: 'i2', state: 'running', restartCount: 1 })),
+      runtimeStatus(init({ id: 'i2', restartCount: 1 })),
+    ];
+    for (const round of rounds) status = generateApiPodStatus(withInit, round, makeContext({ oldStatus: status }));
+    expect(shown(status, 'main')?.state?.waiting?.reason).toBe('PodInitializing');
+    expect(status.phase).toBe('Running');
+  });
+
   test.each([
     ['Succeeded', 0, 'PodCompleted'],
     ['Failed', 1, 'PodFailed'],
