@@ -60,16 +60,22 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 }, 30_000);
 
-const WAYS = { SPDY: commandOverSpdy, WebSocket: commandOverWebSocket };
+const WAYS = {
+  SPDY: { open: commandOverSpdy, protocols: ['v4.channel.k8s.io'] },
+  WebSocket: { open: commandOverWebSocket, protocols: ['v4.channel.k8s.io'] },
+  // Which a runtime does not speak.
+  'WebSocket, v5': { open: commandOverWebSocket, protocols: ['v5.channel.k8s.io'] },
+};
 
 function exec(command: readonly string[], way: keyof typeof WAYS = 'SPDY') {
   const query = new URLSearchParams({ output: '1', error: '1' });
   for (const word of command) query.append('command', word);
-  return WAYS[way](`${base}/exec/default/${POD}/main?${query}`, { stdout: true, stderr: true }, OPTIONS);
+  const { open, protocols } = WAYS[way];
+  return open(`${base}/exec/default/${POD}/main?${query}`, { stdout: true, stderr: true }, { ...OPTIONS, protocols });
 }
 
 describe('through the whole kubelet', () => {
-  test.each(['SPDY', 'WebSocket'] as const)('a command is run over %s', async (way) => {
+  test.each(['SPDY', 'WebSocket', 'WebSocket, v5'] as const)('a command is run over %s', async (way) => {
     const { stdout, stderr, outcome } = await exec(['sh', '-c', 'echo out; echo err >&2; exit 7'], way);
     if (stdout === undefined || stderr === undefined) throw new Error('no streams');
     expect(await Promise.all([text(stdout), text(stderr)])).toEqual(['out\n', 'err\n']);
