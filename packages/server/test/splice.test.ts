@@ -81,3 +81,33 @@ test('W2: a client that takes nothing is let go of when the runtime has broken o
   expect(client.destroyed).toBe(true);
   await ended;
 });
+
+test('W2: what a client said before it went reaches the runtime, though nobody waits for it any more', async () => {
+  const [client, runtime, clock] = [new SlowEnd(), new SlowEnd(), new FakeClock()];
+  const waiting = new AbortController();
+  // As a listener that hears of it first.
+  client.on('close', () => waiting.abort(new Error('the client has gone')));
+  const ended = splice(client, runtime, clock, { idleMs: 60_000, lingerMs: 10_000 }, waiting.signal);
+  for (const piece of ['what', ' was', ' said']) client.push(piece);
+  await turn();
+  client.destroy();
+  await turn();
+  await runtime.takeAll();
+  await ended;
+  expect(runtime.taken.join('')).toBe('what was said');
+  expect(runtime.destroyed).toBe(true);
+});
+
+test('W2: a carrier that has gone leaves its client little time, whatever nobody has taken yet', async () => {
+  const [client, carrier, runtime, clock] = [new SlowEnd(), new SlowEnd(), new SlowEnd(), new FakeClock()];
+  const options = { idleMs: 60_000, lingerMs: 10_000, carrier };
+  const ended = splice(client, runtime, clock, options, new AbortController().signal);
+  client.push('nobody takes this');
+  await turn();
+  carrier.destroy();
+  await turn();
+  expect(client.destroyed).toBe(false);
+  await clock.advance(10_000);
+  await ended;
+  expect([client.destroyed, runtime.destroyed]).toEqual([true, true]);
+});
