@@ -111,6 +111,7 @@ export const orphansNeverStart: Invariant = invariant('P6', ['call'], () => (obs
   const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < watchSilenceMs(facts);
   // F1: what was dropped while another source had not spoken yet is taken away when that has.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
-  const known = sinceMs > facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);
+  // What goes at the instant at which the kubelet starts may have been listed before it went.
+  const known = sinceMs >= facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);
   return judged(!known && `${name} for pod ${uid}, which nobody wants`);
 });
