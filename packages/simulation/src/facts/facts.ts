@@ -119,6 +119,11 @@ export class Facts {
     return this.#removalAskedAtMs.has(containerId);
   }
 
+  /** Whether the record of a container was asked to be removed before it started: its start was under way, and came late. */
+  wasRemovedUnstarted({ id, startedAtMs }: Life): boolean {
+    return (this.#removalAskedAtMs.get(id) ?? Number.POSITIVE_INFINITY) < startedAtMs;
+  }
+
   /** When a run of a container was decided on: no later than it started. */
   decidedAtMs({ id, startedAtMs }: Life): number {
     return this.#decidedAtMs.get(id) ?? startedAtMs;

@@ -93,7 +93,10 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   if (index < 0) return 'ok';
   const started = pod.containers.find(({ name }) => here(name).length > 0);
   if (started !== undefined) return { wrong: `init ${who} starts after main container ${started.name} has` };
-  const again = here(life.name).some((earlier) => earlier !== life && earlier.exitCode === 0);
+  // A start that outlived its kubelet, and came after the next one had asked for what never ran to be removed: nobody has seen it.
+  const again = here(life.name).some(
+    (earlier) => earlier !== life && earlier.exitCode === 0 && !facts.wasRemovedUnstarted(earlier),
+  );
   return judged(again && `init ${who} starts again in its sandbox, though it has done its work there`);
 });
 
@@ -184,7 +187,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   // What ends while it is cleared away with its lost sandbox was seen running there, and goes on in the next one.
   if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))
     return undefined;
-  if (isForgotten(last, facts)) return undefined;
+  if (isForgotten(last, facts) || facts.wasRemovedUnstarted(last)) return undefined;
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(
