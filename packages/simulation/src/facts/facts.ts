@@ -73,8 +73,8 @@ export class Facts {
   readonly #orphanEndedAtMs = new Map<string, number>();
   /** When a kubelet first asked for a container to be started. */
   readonly #startAskedAtMs = new Map<string, number>();
-  /** Containers of pods that a kubelet has asked the runtime to make, as `uid/name`. */
-  readonly #createAsked = new Set<string>();
+  /** When a kubelet last asked the runtime to make each container of a pod, by `uid/name`. */
+  readonly #createAskedAtMs = new Map<string, number>();
   /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
   readonly #orphaned = new Set<string>();
 
@@ -94,9 +94,9 @@ export class Facts {
     return startedAtMs >= endMs && (this.#startAskedAtMs.get(id) ?? endMs) < endMs;
   }
 
-  /** Whether a kubelet has asked for a container to be made. */
-  wasCreateAsked(uid: string, name: string): boolean {
-    return this.#createAsked.has(`${uid}/${name}`);
+  /** When a kubelet last asked for a container to be made; -1 where none has. */
+  createAskedAtMs(uid: string, name: string): number {
+    return this.#createAskedAtMs.get(`${uid}/${name}`) ?? -1;
   }
 
   /** When the pod was last ended of which the runtime alone was known; -1 where it never was. */
@@ -234,7 +234,7 @@ export class Facts {
 
   #onCreate(request: unknown): void {
     const { config, sandboxConfig } = (request ?? {}) as CreateRequest;
-    this.#createAsked.add(`${sandboxConfig?.metadata?.uid}/${config?.metadata?.name}`);
+    this.#createAskedAtMs.set(`${sandboxConfig?.metadata?.uid}/${config?.metadata?.name}`, this.nowMs);
   }
 }
 

@@ -6,6 +6,7 @@ import { MAX_REQUEST_DELAY_MS } from '../world/cluster-api.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { mountedFault } from './objects.ts';
+import { hasFailedToStart } from './stops.ts';
 
 /** A status that has not changed for so long must be what the API server shows, where nothing is in its way. */
 const SHOWN_MS = 45_000;
@@ -112,6 +113,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
       if (last === undefined) continue;
       seen = true;
       if (last.endedAtMs === undefined || !mayRestart(pod, plan, last.exitCode ?? 0)) continue;
+      if (hasFailedToStart(pod, plan, facts)) continue;
       const agoMs = observation.atMs - Math.max(last.endedAtMs, sinceMs);
       if (agoMs <= facts.node.backOff.maxMs + ALONE_LATE_MS) continue;
       return { wrong: `container ${plan.name} of pod ${pod.uid} ended ${agoMs} ms ago, and waits for the API server` };

@@ -6,6 +6,7 @@ import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { clusterFault } from './cluster.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { resizeFault } from './resources.ts';
+import { hasFailedToStart } from './stops.ts';
 
 /** A restart is this much late at most, beyond its back-off. */
 const LATE_MS = 20_000;
@@ -61,12 +62,12 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
   const last = (plan: ContainerPlan): Life | undefined => facts.lives.of(pod.uid, plan.name).at(-1);
   const failed = (plan: ContainerPlan): boolean =>
     !isSidecar(pod, plan.name) &&
-    (hasFailedToStart(facts, pod, plan) || (isDone(facts, pod, plan) && last(plan)?.exitCode !== 0));
+    (couldNotStart(facts, pod, plan) || (isDone(facts, pod, plan) && last(plan)?.exitCode !== 0));
   // An init container that failed for good has failed the pod.
   if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {
     if (isSidecar(pod, plan.name)) {
-      const done = pod.containers.every((main) => isDone(facts, pod, main) || hasFailedToStart(facts, pod, main));
+      const done = pod.containers.every((main) => isDone(facts, pod, main) || couldNotStart(facts, pod, main));
       const fault = done ? undefined : containerFault(facts, pod, plan);
       if (fault !== undefined) return fault;
       continue;
@@ -86,16 +87,17 @@ function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
 }
 
-/** A start that failed by a fault is an exit, after which policy Never starts nothing. */
-function hasFailedToStart(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
+/** A start that failed by a fault is an exit, after which policy Never starts nothing; nor does a rule that asks for another exit code. */
+function couldNotStart(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const never = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
-  return never && facts.lives.of(pod.uid, plan.name).length === 0;
+  return (never && facts.lives.of(pod.uid, plan.name).length === 0) || hasFailedToStart(pod, plan, facts);
 }
 
 function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string | undefined {
   const where = `container ${plan.name} of pod ${pod.uid}`;
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
-  if (last === undefined) return hasFailedToStart(facts, pod, plan) ? undefined : `${where} has never run`;
+  if (couldNotStart(facts, pod, plan)) return undefined;
+  if (last === undefined) return `${where} has never run`;
   if (last.endedAtMs === undefined) return undefined;
   const agoMs = facts.nowMs - last.endedAtMs;
   if (agoMs <= facts.node.backOff.maxMs + LATE_MS) return undefined;

@@ -110,9 +110,11 @@ function hasCause(life: Life, facts: Facts): boolean {
 /** What the runtime says of a container that it could not start. */
 const START_ERROR_EXIT_CODE = 128;
 
-/** Whether a container was made, could not be started because of a fault, and is not to be started again. */
-function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts): boolean {
-  const failed = facts.wasCreateAsked(pod.uid, plan.name) && facts.firstFaultAtMs <= facts.nowMs;
+/** Whether a container was made since it last ran, could not be started because of a fault, and is not to be started again. */
+export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts): boolean {
+  const last = facts.lives.of(pod.uid, plan.name).at(-1);
+  const sinceMs = last === undefined ? 0 : (last.endedAtMs ?? Number.POSITIVE_INFINITY);
+  const failed = facts.createAskedAtMs(pod.uid, plan.name) >= sinceMs && facts.firstFaultAtMs <= facts.nowMs;
   return failed && !mayRestart(pod, plan, START_ERROR_EXIT_CODE);
 }
 
@@ -121,8 +123,8 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed by a fault is an exit.
-    if (last === undefined) return hasFailedToStart(pod, plan, facts);
-    return last.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
+    if (hasFailedToStart(pod, plan, facts)) return true;
+    return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
   };
   const failed = (plan: ContainerPlan): boolean =>
     !isSidecar(pod, plan.name) && done(plan) && facts.lives.of(pod.uid, plan.name).at(-1)?.exitCode !== 0;
