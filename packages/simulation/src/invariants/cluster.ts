@@ -170,9 +170,32 @@ function shownFault(facts: Facts, { shown, said }: ClusterLook, settled: (uid: s
     if (!facts.pods.isApiPod(uid) || !facts.pods.wanted.has(uid) || !settled(uid)) continue;
     const object = shown.find((one) => one.uid === uid);
     if (object === undefined) return `the object of pod ${uid} is gone`;
-    if (object.phase !== phase || object.containers !== containers) {
+    const same =
+      object.containers === containers || (wasReadOld(facts, uid) && hasMoreRestarts(object.containers, containers));
+    if (object.phase !== phase || !same) {
       return `the API shows pod ${uid} as ${object.phase} [${object.containers}], the kubelet says ${phase} [${containers}]`;
     }
   }
   return undefined;
+}
+
+/** Whether the kubelet may say of a pod, which it refused and so never looked at, what an old read says of its restarts. */
+function wasReadOld({ api, resources }: Facts, uid: string): boolean {
+  return resources.isRefused(uid) && api.staleUntilMs > 0;
+}
+
+const RESTARTS = / \d+(?= \S*$)/;
+
+/** Whether containers are the same but for restarts, of which the API has more: they do not go back (S3). */
+function hasMoreRestarts(shown: string, said: string): boolean {
+  const [inApi, own] = [shown.split('; '), said.split('; ')];
+  if (inApi.length !== own.length) return false;
+  return inApi.every((text, index) => {
+    const other = own[index] ?? '';
+    return text.replace(RESTARTS, '') === other.replace(RESTARTS, '') && restartsIn(text) >= restartsIn(other);
+  });
+}
+
+function restartsIn(text: string): number {
+  return Number(RESTARTS.exec(text)?.[0]);
 }
