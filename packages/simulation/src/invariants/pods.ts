@@ -14,10 +14,18 @@ const PHASE_OF: Readonly<Record<WorkerStep, Phase>> = {
 };
 
 /** P1: a pod's steps go one way: syncing, terminating, terminated. P3 says when a UID may begin again. */
-export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
+export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan', 'stepEnded', 'podEndedByNode'], () => {
   const phases = new Map<string, Phase>();
+  /** Pods that were ended once more while their end was under way: it is done again, for its status to say why (P2). */
+  const endedAgain = new Set<string>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') phases.clear();
+    if (observation.kind === 'kubeletStarted') {
+      phases.clear();
+      endedAgain.clear();
+    }
+    if (observation.kind === 'podEndedByNode' && phases.get(observation.uid) === 'terminating') {
+      endedAgain.add(observation.uid);
+    }
     if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
     const { uid, step } = observation;
     const phase = phases.get(uid);
@@ -28,8 +36,9 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
       return 'ok';
     }
     const next = PHASE_OF[step];
+    const isRepeat = endedAgain.delete(uid) && next === 'terminating';
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
-    const back = phase !== 'finished' && order.indexOf(next) < order.indexOf(phase);
+    const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);
     // A kubelet that starts when the API shows a pod as ended, and finds nothing of it running, has only to clean up.
     const known = phase === undefined && facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0;
     const skips = next === 'terminated' && phase !== 'terminated' && !known;
