@@ -31,9 +31,9 @@ export class ResourceFacts {
   diskWasShort = false;
   readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   readonly #ended = new Set<string>();
-  readonly #refused = new Set<string>();
+  readonly #refusedAtMs = new Map<string, number>();
   readonly #over = new Set<string>();
-  readonly #stopped = new Set<string>();
+  readonly #stoppedAtMs = new Map<string, number>();
   readonly #asked = new Map<string, CpuPlan>();
   readonly #written = new Map<string, CpuPlan | undefined>();
   readonly #changedAtMs = new Map<string, number>();
@@ -55,7 +55,12 @@ export class ResourceFacts {
 
   /** Whether the kubelet that runs has refused it: it holds nothing. */
   isRefused(uid: string): boolean {
-    return this.#refused.has(uid);
+    return this.#refusedAtMs.has(uid);
+  }
+
+  /** When the kubelet that runs has last refused it; -1 where it has not. */
+  refusedAtMs(uid: string): number {
+    return this.#refusedAtMs.get(uid) ?? -1;
   }
 
   /** Whether it has ended as the kubelet says that runs: then it holds nothing. */
@@ -63,9 +68,9 @@ export class ResourceFacts {
     return this.#over.has(uid);
   }
 
-  /** Whether all of it has been stopped by the kubelet that runs, and nothing was begun anew. */
-  isStopped(uid: string): boolean {
-    return this.#stopped.has(uid);
+  /** When all of it had been stopped by the kubelet that runs, which has begun nothing anew since; -1 where it was not. */
+  stoppedAtMs(uid: string): number {
+    return this.#stoppedAtMs.get(uid) ?? -1;
   }
 
   /** What was last asked for, for a pod that was ever resized. */
@@ -85,8 +90,8 @@ export class ResourceFacts {
         this.imagesSoughtAtMs = -1;
         for (const of of SCARCE) this.#lacks[of] = NO_LACK;
         this.#over.clear();
-        this.#refused.clear();
-        this.#stopped.clear();
+        this.#refusedAtMs.clear();
+        this.#stoppedAtMs.clear();
         return;
       case 'figures':
         this.#onFigures(observation.figures, observation.atMs);
@@ -96,7 +101,7 @@ export class ResourceFacts {
         return;
       case 'podRefused':
         this.#ended.add(observation.uid);
-        this.#refused.add(observation.uid);
+        this.#refusedAtMs.set(observation.uid, observation.atMs);
         return;
       case 'action': {
         const { action } = observation;
@@ -108,10 +113,11 @@ export class ResourceFacts {
         this.#changedAtMs.set(observation.uid, observation.atMs);
         return;
       case 'stepBegan':
-        if (observation.step === 'syncPod') this.#stopped.delete(observation.uid);
+        if (observation.step === 'syncPod') this.#stoppedAtMs.delete(observation.uid);
         return;
       case 'stepEnded':
-        if (observation.step === 'syncTerminatingPod' && observation.ok) this.#stopped.add(observation.uid);
+        if (observation.step === 'syncTerminatingPod' && observation.ok)
+          this.#stoppedAtMs.set(observation.uid, observation.atMs);
         return;
       case 'status': {
         const { pod, status } = observation.status;

@@ -62,6 +62,9 @@ export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () =
   return judged(life && `pod ${uid} is refused (${reason}) while its container ${life.name} runs`);
 });
 
+/** A change of a pod is seen so late at most, where those that make room for another pod are slow to end: 1.5 times the longest grace period. */
+const HELD_UP_MS = SEEN_MS + 45_000;
+
 /** N1: no pod is refused for a lack of CPU where it fits beside all that may hold any: what has ended holds nothing. */
 export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   const { resources } = facts.node;
@@ -70,7 +73,9 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
   const { uid, reason } = observation;
   // What a list of old says is there, is there for the kubelet.
   if (facts.api.stale || facts.api.staleUntilMs >= facts.kubeletStartedAtMs) return undefined;
-  const asked = askedBy(uid, facts);
+  // What it asked for before is what it is let in with, where others that make room for a pod before it hold it up.
+  const isNew = observation.atMs - facts.pods.wantedSinceMs(uid) < HELD_UP_MS;
+  const asked = isNew ? heldAtMost(uid, facts) : askedBy(uid, facts);
   // Which version of it the kubelet holds on to, and how much that asks for.
   if (facts.pods.isUnsure(uid)) return undefined;
   // Those that are critical go for nobody.
@@ -91,7 +96,10 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
 
 /** Whether a pod may still count on the node, for all that is known of its end. */
 function mayHold(uid: string, facts: Facts): boolean {
-  if (facts.resources.isRefused(uid) || facts.resources.isStopped(uid)) return false;
+  const overAtMs = Math.max(facts.resources.refusedAtMs(uid), facts.resources.stoppedAtMs(uid));
+  // One that came again since may have been let in, and not have begun.
+  const cameAgain = facts.pods.wanted.has(uid) && facts.pods.lastUnwantedAtMs(uid) >= overAtMs;
+  if (overAtMs >= 0 && !cameAgain) return false;
   if (facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0) return false;
   // Who was gone when the kubelet started, and did not come again, was never known to it.
   return (
