@@ -44,6 +44,7 @@ export class Facts {
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
+  /** Whether it runs, and was not told to stop. */
   kubeletUp = false;
   kubeletStartedAtMs = 0;
   sourcesReady = false;
@@ -160,6 +161,8 @@ export class Facts {
       case 'action': {
         const { action } = observation;
         if (action.do === 'jumpClock') this.clockJumpedAtMs = this.nowMs;
+        // Its end may wait for calls that are under way.
+        if (action.do === 'restartKubelet') this.kubeletUp = false;
         if (action.do === 'hangForeign') {
           this.foreignHangsUntilMs = Math.max(this.foreignHangsUntilMs, this.nowMs + action.forMs);
         }
