@@ -75,6 +75,7 @@ function body(observation: Observation): string | undefined {
       const quiet = verb === 'get' || verb === 'watch' || resource === 'leases' || resource.startsWith('nodes');
       return quiet ? undefined : `API: ${verb} ${resource} ${object}: ${status} ${observation.shown?.phase ?? ''}`;
     }
+    case 'callHangs':
     case 'settled':
     case 'health':
       return undefined;

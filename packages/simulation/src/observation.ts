@@ -16,6 +16,8 @@ export type WorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRunt
 export type Happening =
   | { readonly kind: 'action'; readonly action: Action }
   | { readonly kind: 'faultsEnded' }
+  /** A call to the runtime hangs from now on, by a fault. */
+  | { readonly kind: 'callHangs'; readonly forMs: number }
   | { readonly kind: 'kubeletStarted' }
   | { readonly kind: 'kubeletEnded'; readonly how: 'killed' | 'stopped' }
   /** The kubelet's `run` ended by itself. */

@@ -267,7 +267,9 @@ class Run {
   #countFault({ target, fault }: InjectedFault): void {
     this.#count(target === 'event' ? `event ${fault.kind}` : `rpc ${fault.kind}`);
     if (fault.kind !== 'hang') return;
-    this.#hangUntilMs = Math.max(this.#hangUntilMs, this.#world.clock.monotonic() + (fault.timeoutMs ?? 0));
+    const forMs = fault.timeoutMs ?? 0;
+    this.#hangUntilMs = Math.max(this.#hangUntilMs, this.#world.clock.monotonic() + forMs);
+    this.#tell({ kind: 'callHangs', forMs });
   }
 
   #count(kind: string): void {

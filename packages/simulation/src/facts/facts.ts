@@ -228,6 +228,9 @@ export class Facts {
         this.runtimeChangedAtMs = observation.atMs;
         if (!this.runtimeUp) this.runtimeDownAtMs = observation.atMs;
         return;
+      case 'callHangs':
+        this.ownFaultsOverAtMs = Math.max(this.ownFaultsOverAtMs, this.nowMs + observation.forMs);
+        return;
       case 'faultsEnded':
         this.faultsEnded = true;
         return;
