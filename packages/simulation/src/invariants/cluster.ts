@@ -94,7 +94,11 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
     if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
     const quietMs = observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs);
     if (quietMs < SHOWN_MS || facts.api.inTrouble) return undefined;
-    const settled = (uid: string): boolean => observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS;
+    // How a pod has ended is not shown before it has (S2), which waits for a runtime that is away.
+    const runtimeAway = !facts.runtimeUp || observation.atMs - facts.runtimeChangedAtMs < SHOWN_MS;
+    const settled = (uid: string, phase: string | undefined): boolean =>
+      observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS &&
+      !(runtimeAway && (phase === 'Failed' || phase === 'Succeeded'));
     return judged(shownFault(facts, observation.cluster, settled));
   };
 });
@@ -165,9 +169,13 @@ function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {
   return gone ? `mirror pod ${left} is left, and its static pod is gone` : undefined;
 }
 
-function shownFault(facts: Facts, { shown, said }: ClusterLook, settled: (uid: string) => boolean): string | undefined {
+function shownFault(
+  facts: Facts,
+  { shown, said }: ClusterLook,
+  settled: (uid: string, phase: string | undefined) => boolean,
+): string | undefined {
   for (const { uid, phase, containers } of said) {
-    if (!facts.pods.isApiPod(uid) || !facts.pods.wanted.has(uid) || !settled(uid)) continue;
+    if (!facts.pods.isApiPod(uid) || !facts.pods.wanted.has(uid) || !settled(uid, phase)) continue;
     const object = shown.find((one) => one.uid === uid);
     if (object === undefined) return `the object of pod ${uid} is gone`;
     const same =
