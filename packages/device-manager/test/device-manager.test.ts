@@ -39,7 +39,8 @@ afterEach(async () => {
   stop.abort();
   await running;
   for (const plugin of plugins) plugin.stop();
-  fs.rmSync(root, { recursive: true });
+  // A checkpoint may be under way that nobody waits for.
+  await fs.promises.rm(root, { recursive: true, maxRetries: 10 });
 });
 
 async function start(components: Partial<DeviceManagerComponents> = {}): Promise<void> {
