@@ -23,13 +23,16 @@ export interface ErrorContext {
 }
 
 /** An error of a connection in the words of Go's clients: events of probes and hooks have them, and people look for them. */
-export function goWords(error: unknown, { host, port, ends }: ErrorContext): string {
+export function goWords(error: unknown, context: ErrorContext): string {
   if (!(error instanceof Error)) return String(error);
-  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  // A name with several addresses: Go tells of the first.
+  if (error instanceof AggregateError && error.errors.length > 0) return goWords(error.errors[0], context);
+  const { host, port, ends } = context;
+  const { code = '', syscall = '', address = host } = error as NodeJS.ErrnoException & { readonly address?: string };
   if (code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
   if (code === 'EAI_AGAIN') return `dial tcp: lookup ${host}: server misbehaving`;
   const words = WORDS[code];
-  if (syscall === 'connect' && words !== undefined) return `dial tcp ${hostAndPort(host, port)}: connect: ${words}`;
+  if (syscall === 'connect' && words !== undefined) return `dial tcp ${hostAndPort(address, port)}: connect: ${words}`;
   if (words !== undefined && (syscall === 'read' || syscall === 'write')) {
     return `${syscall} tcp ${ends}: ${syscall}: ${words}`;
   }

@@ -2,6 +2,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
+import { goWords } from '../src/go-words.ts';
 import { httpGet } from '../src/http-get.ts';
 import type { HttpGetRequest } from '../src/http-request.ts';
 import { connectionsOf, LoopbackServer, selfSigned } from './fixtures.ts';
@@ -148,6 +149,15 @@ describe('httpGet', () => {
     await server[Symbol.asyncDispose]();
     const message = `Get "http://127.0.0.1:${port}/": dial tcp 127.0.0.1:${port}: connect: connection refused`;
     expect(await get(port)).toEqual({ kind: 'fault', message });
+  });
+
+  test('a name of several addresses that all refuse is told by the first, a name of one by that', () => {
+    const refused = (address: string): Error =>
+      Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect', address, port: 9 });
+    const context = { host: 'localhost', port: 9, ends: '' };
+    const all = Object.assign(new AggregateError([refused('127.0.0.1'), refused('::1')]), { code: 'ECONNREFUSED' });
+    expect(goWords(all, context)).toBe('dial tcp 127.0.0.1:9: connect: connection refused');
+    expect(goWords(refused('::1'), context)).toBe('dial tcp [::1]:9: connect: connection refused');
   });
 
   test('an https request to a server of plain http says so', async () => {

@@ -118,9 +118,9 @@ function fromRuntimeStatus(
   const restartCount = lost ? (old?.restartCount ?? 0) + 1 : newest.restartCount;
   return {
     name: container.name,
-    state: lost ? lostState() : stateOf(context.runtimeName, newest),
+    state: lost ? lostState(context) : stateOf(context.runtimeName, newest),
     lastState:
-      before === undefined ? inheritedLastState(context, old, containerID) : stateOf(context.runtimeName, before),
+      before === undefined ? inheritedLastState(context, old, containerID) : earlierState(context, before, old),
     ready: false,
     // S3: a runtime whose records were collected must not make the count go back.
     restartCount: Math.max(restartCount, old?.restartCount ?? 0),
@@ -216,8 +216,19 @@ function startedAt(status: RuntimeContainerStatus): { readonly startedAt?: strin
   return time === null ? {} : { startedAt: time };
 }
 
+/** How the run before the newest ended, as the runtime has it. */
+function earlierState(
+  context: ContainerStatusContext,
+  before: RuntimeContainerStatus,
+  old: ContainerStatus | undefined,
+): ContainerState {
+  const lost = before.state === 'unknown' && old?.state?.running != null;
+  return lost ? lostState(context) : stateOf(context.runtimeName, before);
+}
+
 /** It ran, and the runtime no longer knows in which state it is: it must not be shown as waiting, as if it had never run. */
-function lostState(): ContainerState {
+function lostState({ restartsAll }: Pick<ContainerStatusContext, 'restartsAll'>): ContainerState {
+  if (restartsAll) return { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } };
   return {
     terminated: {
       reason: 'ContainerStatusUnknown',
@@ -235,9 +246,7 @@ function inheritedLastState(
 ): ContainerState {
   if (old === undefined) return {};
   if (old.containerID !== containerID && old.state?.terminated != null) return old.state;
-  if (old.containerID !== containerID && old.state?.running != null && restartsAll) {
-    return { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } };
-  }
+  if (old.containerID !== containerID && old.state?.running != null && restartsAll) return lostState({ restartsAll });
   return old.lastState ?? {};
 }
 

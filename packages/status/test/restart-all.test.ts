@@ -61,6 +61,21 @@ describe('a pod of which all containers begin anew', () => {
     expect(shown(later, 'side')?.lastState).toMatchObject({ terminated: { reason: 'RestartingAllContainers' } });
   });
 
+  test('says so of one that the runtime has lost meanwhile, now or before its newest run', () => {
+    const restarting = { terminated: { exitCode: 137, reason: 'RestartingAllContainers' } };
+    const lost = generateApiPodStatus(
+      pod,
+      runtimeStatus(exited, side({ state: 'unknown' })),
+      makeContext({ oldStatus: before }),
+    );
+    expect(shown(lost, 'side')?.state).toMatchObject(restarting);
+    const again = [side({ id: 's2', restartCount: 1 }), side({ state: 'unknown' })];
+    const runs = generateApiPodStatus(pod, runtimeStatus(exited, ...again), makeContext({ oldStatus: before }));
+    expect(shown(runs, 'side')?.lastState).toMatchObject(restarting);
+    const alone = generateApiPodStatus(pod, runtimeStatus(main({}), ...again), makeContext({ oldStatus: before }));
+    expect(shown(alone, 'side')?.lastState).toMatchObject({ terminated: { reason: 'ContainerStatusUnknown' } });
+  });
+
   test('has not ended between its init container and the others, though those wait for no restart by then', () => {
     const withInit: Pod = makePod({
       restartPolicy: 'Never',
