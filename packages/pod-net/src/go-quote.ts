@@ -16,9 +16,13 @@ const SPECIAL =
   /[\xc2-\xdf][\x80-\xbf]|(?:\xe0[\xa0-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]|\xed[\x80-\x9f])[\x80-\xbf]|(?:\xf0[\x90-\xbf]|[\xf1-\xf3][\x80-\xbf]|\xf4[\x80-\x8f])[\x80-\xbf]{2}|[^ !#-[\]-~]/g;
 const PRINTABLE = /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u;
 
-/** Bytes, one a character, in quotation marks as Go's `%q` writes them: what is no UTF-8 is `\xff`. */
+/** So much is quoted: nobody is told more. */
+export const MAX_QUOTED = 4096;
+
+/** Bytes, one a character, in quotation marks as Go's `%q` writes them: what is no UTF-8 is `\xff`. No more than {@link MAX_QUOTED} of them. */
 export function goQuote(bytes: string): string {
-  return PLAIN.test(bytes) ? `"${bytes}"` : `"${bytes.replace(SPECIAL, escaped)}"`;
+  const shown = bytes.slice(0, MAX_QUOTED);
+  return PLAIN.test(shown) ? `"${shown}"` : `"${shown.replace(SPECIAL, escaped)}"`;
 }
 
 function escaped(bytes: string): string {

@@ -61,6 +61,10 @@ async function followed(first: HttpGetRequest, life: Life): Promise<HttpGetResul
   }
 }
 
+/** What is told of a URL, and in all: a container says where a redirect leads, and its events are kept. */
+const MAX_URL_LENGTH = 2048;
+const MAX_MESSAGE_LENGTH = 8192;
+
 function described(url: string, message: string): string {
-  return `Get ${JSON.stringify(url)}: ${message}`;
+  return `Get ${JSON.stringify(url.slice(0, MAX_URL_LENGTH))}: ${message}`.slice(0, MAX_MESSAGE_LENGTH);
 }

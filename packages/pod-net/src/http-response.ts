@@ -15,8 +15,8 @@ export type Exchange =
     }
   | { readonly kind: 'fault'; readonly message: string };
 
-/** Ten times less than Go's default: nothing of a head is told but its faults. */
-const MAX_HEAD_BYTES = 1024 * 1024;
+/** Far less than Go's default of 10 MiB: nothing of a head is told but its faults, and what it takes to read it holds up everybody else. */
+const MAX_HEAD_BYTES = 256 * 1024;
 /** Go tells a fault with the whole line that has it: so much of that is of use in an event. */
 const MAX_FAULT_LENGTH = 4096;
 const BROKEN = 'net/http: HTTP/1.x transport connection broken: ';

@@ -11,6 +11,9 @@ export type Redirect =
 /** So many requests are sent for one action at most, the first one among them. */
 const MAX_REQUESTS = 10;
 
+/** Longer than any browser takes: to look at more would hold up everybody else. */
+const MAX_LOCATION_LENGTH = 16 * 1024;
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
 
@@ -28,6 +31,14 @@ export function redirectOf(
 ): Redirect {
   if (!REDIRECTS.has(status) || location === undefined || location === '') return { kind: 'none' };
   const from = urlOf(request);
+  if (location.length > MAX_LOCATION_LENGTH) {
+    const shown = JSON.stringify(location.slice(0, 64));
+    return {
+      kind: 'fault',
+      url: from,
+      message: `failed to parse Location header: ${location.length} characters that begin with ${shown}`,
+    };
+  }
   const to = URL.canParse(location, from) ? new URL(location, from) : undefined;
   const scheme = to?.protocol.slice(0, -1) ?? '';
   const port = to?.port ? Number(to.port) : PORTS[scheme];

@@ -1,4 +1,4 @@
-import { goQuote } from './go-quote.ts';
+import { goQuote, MAX_QUOTED } from './go-quote.ts';
 import { type HeaderFields, trimmed } from './header-fields.ts';
 
 /** The first line of a response. */
@@ -61,7 +61,7 @@ function lengthOf(values: readonly string[]): number | string {
 }
 
 function quotedList(values: readonly string[]): string {
-  return `[${values.map(goQuote).join(' ')}]`;
+  return `[${values.slice(0, MAX_QUOTED).map(goQuote).join(' ')}]`;
 }
 
 function canonical(name: string): string {

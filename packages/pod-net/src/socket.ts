@@ -1,6 +1,7 @@
 import { isIP, type OnReadOpts, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { NameLookup } from './name-lookup.ts';
 
 /** A connection and how to be rid of it. */
 export interface OpenSocket {
@@ -33,6 +34,9 @@ class ResettingSocket extends Socket {
   }
 }
 
+/** For all connections: what is asked of the C library is the process's. */
+const names: NameLookup = new NameLookup();
+
 /** What plain connections are read into: whoever is given it is done with it when he returns. */
 let readBuffer: Buffer | undefined;
 
@@ -50,7 +54,7 @@ export interface SocketTarget {
 /** Begins to connect. The certificate of a TLS server is not looked at, as upstream's probes do not. */
 export function openSocket({ host, port, tls, onBytes, head }: SocketTarget): OpenSocket {
   const socket = new ResettingSocket(tls || onBytes === undefined ? undefined : { onread: readsInto(onBytes) });
-  socket.connect({ host, port });
+  socket.connect({ host, port, lookup: names.lookup });
   const stream: Duplex = tls ? tlsOver(socket, host) : socket;
   if (tls && onBytes !== undefined) stream.on('data', onBytes);
   let ends = '';

@@ -27,6 +27,15 @@ describe('redirectOf', () => {
     expect(next).toMatchObject({ kind: 'follow', request: { host: '10.0.0.5', ...wanted } });
   });
 
+  test('R3: a place that is named at great length is not looked at, nor told whole', () => {
+    const next = ask(302, `/${'\u00e9'.repeat(20_000)}`);
+    expect(next).toMatchObject({
+      kind: 'fault',
+      message: expect.stringMatching(/^failed to parse Location header: 20001 characters/),
+    });
+    expect(JSON.stringify(next).length).toBeLessThan(1000);
+  });
+
   test('tells where it comes from, but not from https to http', () => {
     expect(ask(301, '/b')).toMatchObject({ request: { headers: [['Referer', 'http://10.0.0.5:80/a']] } });
     expect(ask(301, 'http://10.0.0.5/b', { scheme: 'https', port: 443 })).toMatchObject({ request: { headers: [] } });

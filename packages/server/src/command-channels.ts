@@ -128,7 +128,8 @@ export class CommandChannels {
     let isMoreWanted = true;
     if (channel === channels.stdin && this.#asked.stdin && payload.length > 0) isMoreWanted = listener.input(payload);
     else if (channel === channels.resize && this.#asked.tty) {
-      for (const size of this.#sizes.read(payload)) isMoreWanted = listener.resize(size) && isMoreWanted;
+      const size = this.#sizes.read(payload);
+      if (size !== undefined) isMoreWanted = listener.resize(size);
     }
     if (!isMoreWanted) this.#socket.pause();
   }

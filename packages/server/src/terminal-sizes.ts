@@ -4,7 +4,7 @@ interface TerminalSize {
   readonly Height: number;
 }
 
-/** What a client says, at most, that is no whole size yet. */
+/** What a client says, at most, at once, with what is no whole size yet. */
 const MAX_TEXT_BYTES = 4096;
 
 /**
@@ -15,20 +15,24 @@ export class TerminalSizes {
   #text = '';
   #isOver = false;
 
-  /** @returns the sizes that are whole now, each as a runtime reads it */
-  read(piece: Uint8Array): readonly string[] {
-    if (this.#isOver) return [];
+  /** @returns the last size that is whole now, as a runtime reads it: a terminal has one, however many come at once; nothing where none is */
+  read(piece: Uint8Array): string | undefined {
+    if (this.#isOver) return undefined;
+    if (this.#text.length + piece.length > MAX_TEXT_BYTES) {
+      this.#isOver = true;
+      this.#text = '';
+      return undefined;
+    }
     this.#text += Buffer.from(piece).toString('latin1');
-    const sizes: string[] = [];
+    let last: TerminalSize | undefined;
     for (let end = this.#text.indexOf('}'); end >= 0 && !this.#isOver; end = this.#text.indexOf('}')) {
       const size = sizeOf(this.#text.slice(0, end + 1));
       this.#text = this.#text.slice(end + 1);
       if (size === undefined) this.#isOver = true;
-      else sizes.push(`${JSON.stringify(size)}\n`);
+      else last = size;
     }
-    if (this.#text.length > MAX_TEXT_BYTES) this.#isOver = true;
     if (this.#isOver) this.#text = '';
-    return sizes;
+    return last && `${JSON.stringify(last)}\n`;
   }
 }
 

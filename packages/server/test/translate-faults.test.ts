@@ -13,6 +13,9 @@ import { type KeyPair, Pki } from './pki.ts';
 import { FakeReviewer, rawConnection, startSecured } from './secured-fixture.ts';
 import { sockets } from './stream-fixture.ts';
 
+/** However busy the machine is. */
+const soon = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 15_000, interval: 50 });
+
 const pod: Pod = {
   ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default', uid: 'u1' } },
   spec: { containers: [{ name: 'main', image: 'i' }] },
@@ -40,7 +43,7 @@ let before: number;
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
   // W2: whatever became of it, nothing is left.
-  await vi.waitFor(() => expect(sockets()).toBe(before), { timeout: 5000 });
+  await soon(() => expect(sockets()).toBe(before));
 });
 
 type Serve = (socket: Duplex, request: IncomingMessage, head: Buffer) => void;
@@ -357,7 +360,7 @@ describe('a client of v5', () => {
     });
     for (let minutes = 0; minutes < 3; minutes++) {
       stdout?.write('x');
-      await vi.waitFor(() => expect(heard).toHaveLength(minutes + 2));
+      await soon(() => expect(heard).toHaveLength(minutes + 2));
       await clock.advance(50_000);
       await delay(20);
       expect(isClosed).toBe(false);
@@ -406,13 +409,13 @@ describe('a client of v5', () => {
     });
     const { socket, heard } = client(port, 'input=1&output=1');
     const runtime = await talking.promise;
-    await vi.waitFor(() => expect(heard.length).toBeGreaterThan(3));
+    await soon(() => expect(heard.length).toBeGreaterThan(3));
     socket.terminate();
     for (let seconds = 0; seconds < 12 && !runtime.closed; seconds++) {
       await delay(50);
       await clock.advance(1000);
     }
-    await vi.waitFor(() => expect(runtime.closed).toBe(true));
+    await soon(() => expect(runtime.closed).toBe(true));
   });
 
   it('is asked, as its runtime is, whether it is there', async () => {
@@ -424,13 +427,13 @@ describe('a client of v5', () => {
       });
     });
     const { heard } = client(port);
-    await vi.waitFor(() => expect(heard).toHaveLength(1));
+    await soon(() => expect(heard).toHaveLength(1));
     await delay(50);
     await clock.advance(5000);
-    await vi.waitFor(() => expect(pings).toHaveLength(1));
+    await soon(() => expect(pings).toHaveLength(1));
     await delay(20);
     await clock.advance(5000);
-    await vi.waitFor(() => expect(pings).toHaveLength(2));
+    await soon(() => expect(pings).toHaveLength(2));
   });
 });
 
@@ -470,7 +473,7 @@ describe('a request for v5', () => {
       got += chunk.toString('latin1');
     });
     socket.write(bytes);
-    await vi.waitFor(() => expect(got).toMatch(expected));
+    await soon(() => expect(got).toMatch(expected));
     socket.destroy();
   });
 
@@ -561,12 +564,12 @@ describe('a request to tell SPDY by WebSocket', () => {
         if (said.join('').endsWith('that is all')) runtime.end('so it is');
       });
     });
-    await vi.waitFor(() => expect(heard.bytes.toString()).toContain('right away'));
+    await soon(() => expect(heard.bytes.toString()).toContain('right away'));
     expect(heard.head).toContain(`Sec-WebSocket-Protocol: ${FORWARD}\r\n`);
     expect(requests[0]).toMatchObject({ method: 'POST', headers: { upgrade: 'SPDY/3.1' } });
     socket.write(Buffer.concat([frame(2, 'a'), frame(9, 'ping'), frame(2, ''), frame(2, 'b, and ')]));
     socket.write(frame(2, 'that is all'));
-    await vi.waitFor(() => expect(heard.bytes.toString('latin1')).toContain('so it is'));
+    await soon(() => expect(heard.bytes.toString('latin1')).toContain('so it is'));
     expect(said.join('')).toBe('ab, and that is all');
     const bytes = heard.bytes.toString('latin1');
     expect(bytes).toBe('\x82\x0aright away\x8a\x04ping\x82\x08so it is\x88\x02\x03\xe8');
@@ -583,7 +586,7 @@ describe('a request to tell SPDY by WebSocket', () => {
         .on('close', () => ended.resolve())
         .on('end', () => runtime.end());
     });
-    await vi.waitFor(() => expect(heard.head).toContain(' 101 '));
+    await soon(() => expect(heard.head).toContain(' 101 '));
     socket.write(frame(1, 'text'));
     await Promise.all([closed, ended.promise]);
   });
@@ -601,7 +604,7 @@ describe('a request to tell SPDY by WebSocket', () => {
       { clock } as StreamOptions,
     );
     await spoken.promise;
-    await vi.waitFor(() => expect(heard.head).toContain(' 101 '));
+    await soon(() => expect(heard.head).toContain(' 101 '));
     const piece = Buffer.concat([Buffer.of(0x82, 0xfe, 0xff, 0xff, 0, 0, 0, 0), Buffer.alloc(65_535)]);
     let written = 0;
     const write = (): void => {
@@ -624,6 +627,6 @@ describe('a request to tell SPDY by WebSocket', () => {
       await delay(50);
     }
     // This end's two and the client's own.
-    await vi.waitFor(() => expect(sockets()).toBeLessThanOrEqual(open - 3));
+    await soon(() => expect(sockets()).toBeLessThanOrEqual(open - 3));
   });
 });
