@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -13,6 +13,7 @@ import {
 import { nodeFileSystem } from '@node-agent/host';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { TestNode } from './e2e/test-node.ts';
+import { removeDirectory } from './remove-directory.ts';
 
 const POD = 'web-e2e';
 const OPTIONS = { rejectUnauthorized: false, protocols: ['v4.channel.k8s.io'] };
@@ -24,7 +25,7 @@ const ends: (() => Promise<unknown>)[] = [];
 /** The whole program as a process, over a runtime in this one's memory, with one pod of a manifest. */
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'kubelet-'));
-  ends.push(() => rm(directory, { recursive: true, force: true }));
+  ends.push(() => removeDirectory(directory));
   runtime = new FakeRuntime({ fs: nodeFileSystem }, { images: [busyboxImage('busybox')] });
   const streaming = new FakeStreamingServer({ runtime });
   await streaming.start();
