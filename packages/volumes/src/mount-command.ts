@@ -3,7 +3,7 @@ import type { FileSystem } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { CommandShell } from './command-shell.ts';
 import { VolumeError } from './errors.ts';
-import { type Mounter, readMountPoints } from './mounter.ts';
+import { type Mounter, parseMountInfo, readMountInfo } from './mounter.ts';
 
 /** Mounts through mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; needs CAP_SYS_ADMIN. */
 export class MountCommand implements Mounter {
@@ -15,8 +15,8 @@ export class MountCommand implements Mounter {
     this.#shell = new CommandShell(components);
   }
 
-  mountPoints(): Promise<ReadonlyMap<string, string>> {
-    return readMountPoints(this.#fs);
+  async mountPoints(): Promise<ReadonlyMap<string, string>> {
+    return parseMountInfo(await readMountInfo(this.#fs));
   }
 
   mount(

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type FileSystem, isMissing, textOfBytes } from '@node-agent/host';
+import { type FileSystem, isMissing, parseMounts } from '@node-agent/host';
 
 /** The host's mounts, as far as volumes need them. */
 export interface Mounter {
@@ -16,28 +16,14 @@ export interface Mounter {
   unmount(target: string, signal: AbortSignal, options?: { readonly lazy?: boolean }): Promise<void>;
 }
 
-/** Reads `/proc/self/mountinfo` (proc(5)): file system types by mount point. Lines that make no sense are passed over. */
+/** File system types by mount point, from the text of `/proc/self/mountinfo` (proc(5)), read as Latin 1. */
 export function parseMountInfo(text: string): Map<string, string> {
-  const points = new Map<string, string>();
-  for (const line of text.split('\n')) {
-    const [fields, rest] = line.split(' - ', 2);
-    const point = fields?.split(' ')[4];
-    const fsType = rest?.split(' ')[0];
-    // The kernel writes blanks and backslashes of paths in octal.
-    const unescaped = point?.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
-      String.fromCharCode(Number.parseInt(octal, 8)),
-    );
-    if (unescaped && fsType) points.set(unescaped, fsType);
-  }
-  return points;
+  return new Map(parseMounts(text).map(({ point, type }) => [point, type]));
 }
 
-/** Reads the mount table through the host's files. */
-export async function readMountPoints(fs: Pick<FileSystem, 'readFile'>): Promise<Map<string, string>> {
-  // Latin 1 and back keeps paths that are no UTF-8 apart from each other, and octal escapes in their bytes.
-  const bytes = await fs.readFile('/proc/self/mountinfo');
-  const points = parseMountInfo(Buffer.from(bytes).toString('latin1'));
-  return new Map([...points].map(([point, fsType]) => [textOfBytes(Buffer.from(point, 'latin1')), fsType]));
+/** The mount table as text, in Latin 1: it keeps paths that are no UTF-8 apart from each other. */
+export async function readMountInfo(fs: Pick<FileSystem, 'readFile'>): Promise<string> {
+  return Buffer.from(await fs.readFile('/proc/self/mountinfo')).toString('latin1');
 }
 
 /** The mount points at `directory` or below it. */

@@ -1,5 +1,6 @@
 import { type FileSystem, MountTable, parseMounts } from '@node-agent/host';
 import type { MountCommand } from './mount-command.ts';
+import { readMountInfo } from './mounter.ts';
 
 /** What {@link shareDirectory} works with. */
 export interface SharedDirectoryComponents {
@@ -20,8 +21,7 @@ export async function shareDirectory(
   signal: AbortSignal,
 ): Promise<boolean> {
   const real = await fs.realpath(directory);
-  const table = Buffer.from(await fs.readFile('/proc/self/mountinfo')).toString('latin1');
-  const mount = new MountTable(parseMounts(table)).of(real);
+  const mount = new MountTable(parseMounts(await readMountInfo(fs))).of(real);
   if (mount === undefined) throw new Error(`cannot find mount point for "${real}"`);
   if (mount.isShared) return false;
   await mounter.shareOnItself(real, signal);

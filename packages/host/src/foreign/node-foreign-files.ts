@@ -33,6 +33,8 @@ const kernelFiles: KernelFiles = {
 };
 
 let reading: Promise<MountTable> | undefined;
+/** What was read last, and made of it: a table of thousands takes long to make, and changes seldom. */
+let newest: { readonly text: string; readonly table: MountTable } | undefined;
 
 /** Calls that come together share one reading: a node mounts thousands. */
 function readMounts(): Promise<MountTable> {
@@ -43,5 +45,7 @@ function readMounts(): Promise<MountTable> {
 }
 
 async function readTable(): Promise<MountTable> {
-  return new MountTable(onLinux ? parseMounts(await readFile('/proc/self/mountinfo', 'latin1')) : []);
+  const text = onLinux ? await readFile('/proc/self/mountinfo', 'latin1') : '';
+  if (newest?.text !== text) newest = { text, table: new MountTable(parseMounts(text)) };
+  return newest.table;
 }
