@@ -13,7 +13,7 @@ import { findingOf } from './findings.ts';
 import type { ProbeExplanation } from './history.ts';
 import { ProberMetrics } from './metrics.ts';
 import { earlyRetryMs, nextDue } from './next-due.ts';
-import { probeTimes, probeTimesProblems } from './probe-times.ts';
+import { probeTimesProblems } from './probe-times.ts';
 import { ProbeResults } from './results.ts';
 import { slotMs, slotOf } from './slots.ts';
 import { Timetable } from './timetable.ts';
@@ -108,10 +108,9 @@ export class Prober {
   }
 
   #add(pod: Pod, container: Container, kind: Worker['kind'], workers: Map<string, Worker>): void {
-    const firstMs = this.#firstMs(pod, container, kind);
-    const worker = new Worker(pod, container, kind, firstMs, this.#options.historyLength);
+    const worker = new Worker(pod, container, kind, this.#options.historyLength);
     this.#perSecond += 1000 / worker.times.periodMs;
-    worker.gridMs = this.#slot(worker, firstMs);
+    worker.gridMs = this.#slot(worker, this.#firstMs(worker));
     workers.set(workerKey(container, kind), worker);
     if (this.#started !== undefined) this.#begin(worker);
   }
@@ -171,8 +170,7 @@ export class Prober {
   }
 
   /** Upstream's jitter: for as long as the prober has run for less than a period, first probes are spread over one. */
-  #firstMs(pod: Pod, container: Container, kind: Worker['kind']): number {
-    const { periodMs } = probeTimes(pod, container, kind);
+  #firstMs({ times: { periodMs } }: Worker): number {
     const nowMs = this.#nowMs();
     const runsForMs = nowMs - (this.#started?.monotonicMs ?? nowMs);
     return periodMs > runsForMs ? nowMs + this.#components.random.next() * periodMs : nowMs;

@@ -18,7 +18,7 @@ export class Worker {
   readonly history: History;
   state: WorkerState = newWorkerState;
   /** An instant of the grid on which the probe is due. */
-  gridMs: number;
+  gridMs = 0;
   /** When the container that is probed was seen first. */
   seenMs = 0;
   /** A probe of that container has been made. */
@@ -32,13 +32,12 @@ export class Worker {
   again = false;
   removed = false;
 
-  constructor(pod: Pod, container: Container, kind: ProbeKind, firstMs: number, historyLength: number) {
+  constructor(pod: Pod, container: Container, kind: ProbeKind, historyLength: number) {
     this.pod = pod;
     this.container = container;
     this.kind = kind;
     this.probe = probeOf(container, kind) ?? {};
     this.times = probeTimes(pod, container, kind);
-    this.gridMs = firstMs;
     this.history = new History(historyLength);
     const { name, namespace, uid } = pod.metadata;
     this.labels = { kind, container: container.name, pod: name, namespace, podUid: uid };

@@ -144,7 +144,7 @@ function withoutRuntimeStatus(
   if (restartsAll && old !== undefined && old.state?.waiting == null) {
     return {
       ...waitingStatus(context, container, old, RESTARTING_ALL),
-      lastState: old.state?.terminated ? old.state : { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } },
+      lastState: old.state?.terminated ? old.state : lostState(context),
       restartCount: old.restartCount + 1,
     };
   }
