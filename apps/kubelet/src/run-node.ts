@@ -13,7 +13,7 @@ import {
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManager } from '@node-agent/device-manager';
-import { nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
+import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { openKmsg } from '@node-agent/oom-watcher';
@@ -149,7 +149,7 @@ export async function runNode(
     gauges: await nodeGauges(fs, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
-      openCgroups: (driver: CgroupDriver) => openCgroups({ fs, clock, kill, systemd }, driver),
+      openCgroups: (driver: CgroupDriver) => openCgroups({ fs: kernelFileSystem, clock, kill, systemd }, driver),
     }),
     ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
   };

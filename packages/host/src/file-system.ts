@@ -64,6 +64,11 @@ export interface UsageOptions {
   readonly maxEntries?: number;
   /** For how long it walks. Default: 60,000. */
   readonly deadlineMs?: number;
+  /**
+   * Whether a file system in memory of its own (tmpfs) is mounted at the path: it keeps count by itself, and is asked rather than
+   * walked. Files that are open and have no name any more count then, and a file of two names counts as two inodes. Default: false.
+   */
+  readonly keepsCount?: boolean;
 }
 
 /** What a directory takes, with all below it, and the file system that it is on. */

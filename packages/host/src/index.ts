@@ -19,6 +19,7 @@ export { type Mount, MountTable, parseMounts } from './foreign/mount-table.ts';
 export { nodeForeignFiles } from './foreign/node-foreign-files.ts';
 export type { FileSystemSize } from './helper/protocol.ts';
 export { readKernelFile } from './kernel-file.ts';
+export { kernelFileSystem } from './kernel-file-system.ts';
 export { nodeFileSystem } from './node-file-system.ts';
 export { readBounded, readFileBeneath, readFileBounded } from './read-bounded.ts';
 export { errorCode, isMissing, type SystemError, systemError } from './system-error.ts';

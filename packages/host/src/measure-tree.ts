@@ -5,6 +5,7 @@ import type { TreeUsage, UsageOptions } from './file-system.ts';
 import { fileSystemSize } from './file-system-size.ts';
 import { measureOf, NodeHeldDirectory } from './held-directory.ts';
 import { type Helper, startHelper } from './helper/helper-process.ts';
+import type { FileSystemSize } from './helper/protocol.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 import { MAX_DEPTH } from './tree-removal.ts';
@@ -39,8 +40,11 @@ export class TreeMeasurer {
   }
 
   /** @throws ETIMEDOUT where the kernel does not answer; ENOENT, ENOTDIR */
-  async measure(path: string, { maxEntries = 5_000_000, deadlineMs = 60_000 }: UsageOptions = {}): Promise<TreeUsage> {
+  async measure(path: string, options: UsageOptions = {}): Promise<TreeUsage> {
+    const { maxEntries = 5_000_000, deadlineMs = 60_000, keepsCount = false } = options;
     const fileSystem = await fileSystemSize(path);
+    const counted = keepsCount ? countOf(fileSystem) : undefined;
+    if (counted !== undefined) return { ...counted, fileSystem };
     const here = onLinux ? Math.min(SMALL_TREE_ENTRIES, maxEntries) : maxEntries;
     const usage = await this.#measureHere(path, here, deadlineMs);
     // What was all that it may take is not asked for again.
@@ -78,4 +82,10 @@ export class TreeMeasurer {
       helper.kill();
     }
   }
+}
+
+/** `undefined` where it keeps none: a tmpfs of any number of inodes, or of any size, tells 0 of them. */
+function countOf({ totalBytes, freeBytes, inodes, freeInodes }: FileSystemSize): WalkedUsage | undefined {
+  if (totalBytes === 0 || inodes === 0) return undefined;
+  return { bytes: totalBytes - freeBytes, inodes: inodes - freeInodes, complete: true };
 }

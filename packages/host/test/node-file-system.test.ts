@@ -5,14 +5,21 @@ import { join } from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, it } from 'vitest';
 import type { Helper } from '../src/helper/helper-process.ts';
-import { errorCode, nodeFileSystem as fs, readFileBeneath, systemError } from '../src/index.ts';
+import {
+  errorCode,
+  type FileSystem,
+  nodeFileSystem as fs,
+  kernelFileSystem,
+  readFileBeneath,
+  systemError,
+} from '../src/index.ts';
 import { TreeRemover } from '../src/remove-tree.ts';
 import { codeOf, describeFileSystem, type Fixture } from './compliance.ts';
 
-async function temporary(): Promise<Fixture> {
+async function temporary(files: FileSystem = fs): Promise<Fixture> {
   const root = await mkdtemp(join(tmpdir(), 'host-test-'));
   return {
-    fs,
+    fs: files,
     root,
     async makeFifo(path) {
       execFileSync('mkfifo', [Buffer.from(path).toString()]);
@@ -22,6 +29,7 @@ async function temporary(): Promise<Fixture> {
 }
 
 describeFileSystem('nodeFileSystem', temporary);
+describeFileSystem('kernelFileSystem', () => temporary(kernelFileSystem));
 
 const [unshare, ...unshareFlags] = ['unshare', '--mount', '--map-root-user'] as const;
 

@@ -115,6 +115,24 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
       expect(execFileSync('unshare', args, { env }).toString().trim()).toBe(`${2 + files}`);
     },
   );
+
+  it.runIf(process.getuid?.() === 0)('asks a file system in memory that keeps count, as du(1) would', async () => {
+    await fs.mkdir(at('memory'));
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'none', at('memory')]);
+    try {
+      await fs.mkdir(at('memory/d'));
+      for (let n = 0; n < 20; n++) writeFileSync(at(`memory/d/${n}`), 'x'.repeat(n * 1000));
+      await fs.symlink('d', at('memory/link'));
+      const counted = await fs.usage(at('memory'), { keepsCount: true, maxEntries: 1 });
+      expect(counted).toMatchObject({ ...du(at('memory')), complete: true, fileSystem: { totalBytes: 16 << 20 } });
+      // One of any size keeps none, and is walked.
+      execFileSync('mount', ['-o', 'remount,size=0,nr_inodes=0', at('memory')]);
+      expect(await fs.usage(at('memory'), { keepsCount: true })).toMatchObject({ ...du(at('memory')), complete: true });
+      expect(await fs.usage(at('memory'), { keepsCount: true, maxEntries: 1 })).toMatchObject({ complete: false });
+    } finally {
+      execFileSync('umount', [at('memory')]);
+    }
+  });
 });
 
 describe.runIf(onLinux)('TreeMeasurer', () => {

@@ -132,7 +132,7 @@ export class ScratchDirectories {
   async usage(directory: string): Promise<TreeUsage> {
     const type = await this.#mounted.at(directory);
     if (type === undefined || type === 'tmpfs' || type === 'hugetlbfs')
-      return await this.#components.fs.usage(directory);
+      return await this.#components.fs.usage(directory, { keepsCount: type === 'tmpfs' });
     throw new VolumeError('Io', `${directory} is covered by a mount of type ${type}`);
   }
 
