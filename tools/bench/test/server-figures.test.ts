@@ -6,10 +6,10 @@ import type { ServerTurn } from '../src/server/turn.ts';
 
 const MIB = 2 ** 20;
 
-function turn(cpuShare: number, bytesPerSecond: number): ServerTurn {
-  const used = { cpuShare, rssBytes: 80 * MIB, peakRssBytes: 90 * MIB };
-  const load = { ...used, done: 50, wanted: 100, failed: 0, latencyMs: [1, 2, 30] };
-  const forward = { ...used, bytesPerSecond, firstByteMs: [4, 5, 6], cpuSeconds: 1 };
+function turn(cpuShare: number, bytesPerSecond: number, done = 50): ServerTurn {
+  const used = { cpuShare, cpuSeconds: cpuShare * 10, rssBytes: 80 * MIB, peakRssBytes: 90 * MIB };
+  const load = { ...used, done, wanted: 100, failed: 0, latencyMs: [1, 2, 30] };
+  const forward = { ...used, bytesPerSecond, firstByteMs: [4, 5, 6] };
   return { rest: used, follow: load, exec: load, resource: load, cadvisor: load, forward };
 }
 
@@ -21,13 +21,19 @@ describe('the figures of servers', () => {
   const named = (name: string) => figures.find((figure) => figure.name === name);
 
   it('are medians of turns, and of the ratios of those side by side', () => {
-    expect(named('log followers: CPU')).toMatchObject({ go: 40, target: 1 });
+    expect(named('log followers: CPU')).toMatchObject({ go: 40 });
     expect(named('log followers: CPU')?.ours).toBeCloseTo(30);
     expect(named('log followers: CPU')?.ratio).toBeCloseTo(0.75);
     expect(named('log followers: lines that came')).toMatchObject({ ours: 50 });
     expect(named('execs: median')).toMatchObject({ ours: 2 });
     // 0 of 0: there is no ratio.
     expect(named('execs: failed')).toMatchObject({ ours: 0, ratio: undefined });
+  });
+
+  it('hold the CPU of a load against what was done with it', () => {
+    const [first] = serverFigures([turn(0.4, 1, 80)], [turn(0.2, 1, 20)]).filter(({ name }) => name.includes('a line'));
+    expect(first).toMatchObject({ name: 'log followers: CPU for a line', unit: 'ms', go: 100, ours: 50, target: 1 });
+    expect(first && serverFigureMeets(first)).toBe(true);
   });
 
   it('know whether they are as they should be', () => {

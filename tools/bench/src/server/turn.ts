@@ -10,6 +10,7 @@ import type { ServerBenchOptions } from './options.ts';
 export interface Used {
   /** Of one CPU. */
   readonly cpuShare: number;
+  readonly cpuSeconds: number;
   readonly rssBytes: number;
   readonly peakRssBytes: number;
 }
@@ -21,7 +22,7 @@ export interface ServerTurn {
   readonly exec: Used & Load;
   readonly resource: Used & Load;
   readonly cadvisor: Used & Load;
-  readonly forward: Used & ForwardSpeed & { readonly cpuSeconds: number };
+  readonly forward: Used & ForwardSpeed;
 }
 
 /** So many pods write; the others only are there. */
@@ -69,7 +70,7 @@ export async function takeServerTurn(
   const writers = await node.addPods(writing, signal, podOf(WRITE), 'writes');
   await node.addPods(Math.max(0, options.pods - writing - 1), signal, podOf(REST), 'rests');
   const calls = new KubeletCalls(node.caller, options.followers + 16);
-  const measured = async <T>(work: () => Promise<T>): Promise<Used & T & { readonly cpuSeconds: number }> => {
+  const measured = async <T>(work: () => Promise<T>): Promise<Used & T> => {
     await sleep(settleMs, signal);
     await node.kubelet.forgetPeak();
     const before = await node.kubelet.usage();
