@@ -10,6 +10,8 @@ export interface MachineFacts {
   readonly groupPressure: boolean;
   /** Whether it counts what the processes of a group read and wrote. */
   readonly groupIo: boolean;
+  /** Whether root may tell the kernel to spare a process when memory runs out (CAP_SYS_RESOURCE, which some containers and machines withhold). */
+  readonly sparesProcesses: boolean;
 }
 
 interface Rule {
@@ -39,6 +41,12 @@ const RULES: readonly Rule[] = [
     holds: ({ groupIo }) => !groupIo,
   },
   {
+    // Each that restarts its container looks at it, `verifyOomScoreAdj` of test/e2e/common/node/framework/podresize.
+    spec: /Pod InPlace Resize .*guaranteed .*(restart|restarts) /,
+    reason: "the machine lets nobody lower a process's oom_score_adj",
+    holds: ({ sparesProcesses }) => !sparesProcesses,
+  },
+  {
     // `PrePullAllImages` of test/e2e_node/image_list.go, before or after them.
     spec: /ImageGarbageCollect|ImageGCNoEviction|ImageGCTerminatedPodsContainersCleanup|SystemNodeCriticalPod/,
     reason: "it pulls an image by its digest, which only upstream's own has",
@@ -55,15 +63,19 @@ const V1_IO = '/sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes';
 
 /** Looks at this machine; for links in a network namespace of its own. */
 export async function machineFacts(): Promise<MachineFacts> {
-  const dummyLinks = await run('unshare', ['--net', 'ip', 'link', 'add', 'dummy0', 'type', 'dummy']).then(
-    () => true,
-    () => false,
-  );
+  const works = (command: string, args: readonly string[]): Promise<boolean> =>
+    run(command, args).then(
+      () => true,
+      () => false,
+    );
+  const dummyLinks = await works('unshare', ['--net', 'ip', 'link', 'add', 'dummy0', 'type', 'dummy']);
+  const sparesProcesses = await works('sh', ['-c', 'echo -997 >/proc/self/oom_score_adj']);
   const text = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
   const [v2, pressure, v1Io] = await Promise.all(
     ['/sys/fs/cgroup/cgroup.controllers', '/proc/pressure/cpu', V1_IO].map(text),
   );
-  return { dummyLinks, groupPressure: v2 !== undefined && pressure !== undefined, groupIo: countsIo(v2, v1Io) };
+  const groupPressure = v2 !== undefined && pressure !== undefined;
+  return { dummyLinks, groupPressure, groupIo: countsIo(v2, v1Io), sparesProcesses };
 }
 
 /**

@@ -6,8 +6,8 @@ import { readReport, regressions, type SuiteResult } from '../src/specs.ts';
 import { counts, type PageFacts, type Run, summary } from '../src/summary.ts';
 import { countsIo, unfitReason } from '../src/unfit.ts';
 
-const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false };
-const ABLE = { dummyLinks: true, groupPressure: true, groupIo: true };
+const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false, sparesProcesses: false };
+const ABLE = { dummyLinks: true, groupPressure: true, groupIo: true, sparesProcesses: true };
 
 const spec = (text: string, State: string, more: object = {}): object => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
@@ -174,7 +174,11 @@ test.each([
     'ContainerMetrics [LinuxOnly] [NodeConformance] when querying /metrics/cadvisor should report container metrics',
     'read and write',
   ],
-])('%s asks something of the kernel', (name, words) => {
+  [
+    'PLR Pod InPlace Resize [Beta] PLR guaranteed qos - 1 container with resize policy cpu & mem restart + resize initContainers resizing mem',
+    'oom_score_adj',
+  ],
+])('%s asks something of the machine', (name, words) => {
   expect(unfitReason({ name }, LACKING)).toContain(words);
   expect(unfitReason({ name }, ABLE)).toBeUndefined();
 });
