@@ -43,7 +43,8 @@ export async function spliceStream(
   if (rest.length > 0) dialled.connection.write(rest);
   const lastWord = lastWordOf(call.headers.upgrade);
   lastWord?.see(dialled.rest);
-  await splice(connection, dialled.connection, clock, { idleMs, lingerMs: LINGER_MS, lastWord }, signal);
+  const { lender } = dialled;
+  await splice(connection, dialled.connection, clock, { idleMs, lingerMs: LINGER_MS, lastWord, lender }, signal);
   return undefined;
 }
 
@@ -64,7 +65,7 @@ export async function tunnelStream(
   const headers = tunnelHeaders(headersOf(call, endpoint), tunnelledProtocols(call.headers));
   const dialled = await dialRuntime(clock, endpoint, 'POST', headers, signal);
   if (dialled.connection === undefined) return dialled.refusal;
-  const { connection: runtime, headers: answered, rest } = dialled;
+  const { connection: runtime, lender, headers: answered, rest } = dialled;
   const asking = new AbortController();
   try {
     if (answered.upgrade?.toLowerCase() !== 'spdy/3.1') {
@@ -77,7 +78,7 @@ export async function tunnelStream(
     lastWord?.see(rest);
     void every(clock, ASK_MS, () => client.probe(), asking.signal, { immediate: false });
     const carrier = call.connection;
-    await splice(client, runtime, clock, { idleMs, lingerMs: LINGER_MS, lastWord, carrier }, signal);
+    await splice(client, runtime, clock, { idleMs, lingerMs: LINGER_MS, lastWord, carrier, lender }, signal);
     return undefined;
   } finally {
     asking.abort();

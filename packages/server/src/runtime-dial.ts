@@ -1,11 +1,12 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { connect, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as secureConnect } from 'node:tls';
 import { abortable, type Clock, withTimeout } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import { ServerError } from './errors.ts';
+import { LendingConnection } from './lending-connection.ts';
 import { readBody } from './read-body.ts';
 import { type Reply, text } from './reply.ts';
 import type { StreamingEndpoint } from './streaming-url.ts';
@@ -14,6 +15,8 @@ import type { StreamingEndpoint } from './streaming-url.ts';
 export type Dialled =
   | {
       readonly connection: Duplex;
+      /** Where what it says can be borrowed instead of listened to. */
+      readonly lender?: LendingConnection | undefined;
       /** The head of its answer, as it goes to the client. */
       readonly head: string;
       readonly headers: IncomingHttpHeaders;
@@ -57,10 +60,11 @@ async function dial(
 ): Promise<Dialled> {
   const { promise, resolve, reject } = Promise.withResolvers<Dialled>();
   const connecting = { host, port, lookup: loopbackOnly, allowHalfOpen: true, noDelay: true };
+  const lender = secure ? undefined : new LendingConnection(connecting);
   const asked = (secure ? secureRequest : plainRequest)({
     ...{ method, path, headers: [...headers], maxHeaderSize: MAX_HEADER_BYTES },
     // In place of an agent: the connection is for this request alone.
-    createConnection: () => (secure ? secureConnect({ ...connecting, servername: 'localhost' }) : connect(connecting)),
+    createConnection: () => lender?.socket ?? secureConnect({ ...connecting, servername: 'localhost' }),
   });
   const giveUp = (): void => void asked.destroy();
   signal.addEventListener('abort', giveUp, { once: true });
@@ -68,7 +72,7 @@ async function dial(
   asked.on('upgrade', (response, connection, rest) => {
     connection.on('error', () => {});
     if (signal.aborted) connection.destroy();
-    else resolve({ connection, head: headOf(response), headers: response.headers, rest });
+    else resolve({ connection, lender, head: headOf(response), headers: response.headers, rest });
   });
   asked.on('response', (response) => {
     refusalOf(response)

@@ -2,12 +2,15 @@ import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '@node-agent/async';
 import { type IdleLimits, IdleWatch } from './idle-watch.ts';
 import type { LastWord } from './last-word.ts';
+import type { LendingConnection } from './lending-connection.ts';
 
 export interface SpliceOptions extends IdleLimits {
   /** What carries the client's end, where that is no connection itself. */
   readonly carrier?: Duplex | undefined;
   /** What the client may be told when all of it is to end; nothing where absent. */
   readonly lastWord?: LastWord | undefined;
+  /** Lends what the runtime says, where it can. */
+  readonly lender?: Pick<LendingConnection, 'lend'> | undefined;
 }
 
 /** How long a client has to take the last word. */
@@ -23,7 +26,7 @@ export function splice(
   client: Duplex,
   runtime: Duplex,
   clock: Pick<Clock, 'monotonic' | 'setTimer'>,
-  { lastWord, carrier = client, ...limits }: SpliceOptions,
+  { lastWord, lender, carrier = client, ...limits }: SpliceOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -60,15 +63,21 @@ export function splice(
     signal.removeEventListener('abort', end);
     resolve();
   };
-  const handOn = (from: Duplex, to: Duplex): void => {
+  /** Whether somebody is to hear it. */
+  const heard = (from: Duplex, to: Duplex, chunk: Buffer): boolean => {
+    // What is said to nobody keeps nothing open.
+    if (isOver || to.destroyed) return false;
+    watch.heard();
+    if (from === runtime) lastWord?.see(chunk);
+    return to.writable;
+  };
+  const listen = (from: Duplex, to: Duplex): void => {
     from.on('data', (chunk: Buffer) => {
-      // What is said to nobody keeps nothing open.
-      if (isOver || to.destroyed) return;
-      watch.heard();
-      if (from === runtime) lastWord?.see(chunk);
-      if (to.writable && !to.write(chunk)) from.pause();
+      if (heard(from, to, chunk) && !to.write(chunk)) from.pause();
     });
     to.on('drain', () => from.resume());
+  };
+  const handOn = (from: Duplex, to: Duplex): void => {
     from.on('end', () => {
       if (isOver) return;
       to.end();
@@ -91,6 +100,14 @@ export function splice(
   };
   handOn(client, runtime);
   handOn(runtime, client);
+  listen(client, runtime);
+  if (lender === undefined) listen(runtime, client);
+  else {
+    lender.lend((chunk, giveBack) => {
+      if (heard(runtime, client, chunk)) client.write(chunk, giveBack);
+      else giveBack();
+    });
+  }
   // What the client has said and nobody takes does not keep it from being gone.
   if (carrier !== client) carrier.once('close', linger);
   if (signal.aborted || carrier.destroyed || runtime.destroyed) breakOff();
