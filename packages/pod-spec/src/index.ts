@@ -98,12 +98,11 @@ export {
   canRestartAll,
   defaultRestartFeatures,
   type EndedContainer,
-  failed,
+  initFailed,
   type RestartFeatures,
   restartsAfterKill,
   shouldRestartExited,
   shouldStart,
-  succeeded,
 } from './restart-policy.ts';
 export {
   mayRun,

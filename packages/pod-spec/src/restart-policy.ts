@@ -15,14 +15,13 @@ export interface RestartFeatures {
 /** Both gates on. */
 export const defaultRestartFeatures: RestartFeatures = { containerRestartRules: true, restartAllContainers: true };
 
-/** Whether it ended well. A container of which a process was killed for its memory has not, whatever its exit code. */
-export function succeeded(status: EndedContainer): boolean {
-  return status.state === 'exited' && status.exitCode === 0 && status.reason !== 'OOMKilled';
-}
-
-/** Whether it ended badly, or nothing is known of its end. */
-export function failed(status: EndedContainer): boolean {
-  return (status.state === 'exited' && !succeeded(status)) || status.state === 'unknown';
+/**
+ * Whether an init container that is no sidecar has not done its work: it ended badly, a process of it was killed for its memory, though it
+ * exited with 0, or nothing is known of its end (`isInitContainerFailed` in `pkg/kubelet/kuberuntime/helpers.go`). Of all other containers
+ * the exit code alone tells.
+ */
+export function initFailed({ state, exitCode, reason }: EndedContainer): boolean {
+  return (state === 'exited' && (exitCode !== 0 || reason === 'OOMKilled')) || state === 'unknown';
 }
 
 /** The first of a container's restart rules that holds for an exit code; `undefined` where none does. */
@@ -76,7 +75,8 @@ function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
 
 /**
  * Whether a container that exited is to run again: its own rules first, then its own policy, then the pod's
- * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`).
+ * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`). Upstream asks the exit code of init containers, too, and so ends the pod of an
+ * init container that {@link initFailed} with exit code 0.
  */
 export function shouldRestartExited(
   pod: Pod,
@@ -84,14 +84,16 @@ export function shouldRestartExited(
   status: EndedContainer,
   features: RestartFeatures,
 ): boolean {
+  const isInit = pod.spec.initContainers?.some(({ name }) => name === container.name) ?? false;
+  const hasFailed = isInit ? initFailed({ ...status, state: 'exited' }) : status.exitCode !== 0;
   if (features.containerRestartRules && container.restartPolicy != null) {
     const action = matchingRestartRule(container, status.exitCode)?.action;
     if (action === 'Restart') return true;
     if (action === 'RestartAllContainers' && features.restartAllContainers) return true;
-    const decided = byPolicy(container.restartPolicy, status);
+    const decided = byPolicy(container.restartPolicy, hasFailed);
     if (decided !== undefined) return decided;
   }
-  return byPolicy(pod.spec.restartPolicy, status) ?? true;
+  return byPolicy(pod.spec.restartPolicy, hasFailed) ?? true;
 }
 
 /**
@@ -120,12 +122,12 @@ export function restartsAfterKill(pod: Pod, container: Container, features: Rest
   return (own ?? pod.spec.restartPolicy) !== 'Never';
 }
 
-function byPolicy(policy: string | undefined, status: EndedContainer): boolean | undefined {
+function byPolicy(policy: string | undefined, hasFailed: boolean): boolean | undefined {
   switch (policy) {
     case 'Always':
       return true;
     case 'OnFailure':
-      return !succeeded(status);
+      return hasFailed;
     case 'Never':
       return false;
     default:

@@ -1,6 +1,6 @@
 import {
   type Container,
-  failed,
+  initFailed,
   isRestartableInit,
   type RuntimeContainerStatus,
   restartsAfterKill,
@@ -103,7 +103,7 @@ function initStep(
       addResize(pod, container, 'init', status, situation.resize, actions);
       return { kind: 'wait' };
     case 'exited':
-      if (!failed(status)) return { kind: 'passed', restart: false };
+      if (!initFailed(status)) return { kind: 'passed', restart: false };
       return { kind: shouldStart(pod, container, status, features) ? 'start' : 'fatal' };
     default:
       if (!restartsAfterKill(pod, container, features)) return { kind: 'fatal' };

@@ -137,6 +137,12 @@ describe('sandbox', () => {
       { ...newSandbox, attempt: 1, containersToStart: [1] },
     ],
     [
+      'C6: policy OnFailure: nor what exited with 0 after a process of it was killed for its memory',
+      two('OnFailure'),
+      status([record('a', 'exited', { reason: 'OOMKilled' }), record('b', 'exited', { exitCode: 1 })], [dead]),
+      { ...newSandbox, attempt: 1, containersToStart: [1] },
+    ],
+    [
       'policy OnFailure: nothing left to do, so no new sandbox',
       two('OnFailure'),
       status([record('a', 'exited'), record('b', 'exited')], [dead]),
@@ -162,8 +168,23 @@ describe('main containers', () => {
     ['OnFailure: an exit with 0 is the end', two('OnFailure'), exited(0), {}],
     ['OnFailure: an exit with 1 is not', two('OnFailure'), exited(1), { containersToStart: [0] }],
     [
-      'C6: OnFailure: an OOM kill is a failure even with exit code 0',
+      'C6: OnFailure: an exit with 0 is the end, though a process was killed for its memory',
       two('OnFailure'),
+      exited(0, 'OOMKilled'),
+      {},
+    ],
+    [
+      'C6: a rule for exit code 0 holds for it, too',
+      pod({
+        restartPolicy: 'Never',
+        containers: [
+          container('a', {
+            restartPolicy: 'Never',
+            restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [0] } }],
+          }),
+          container('b'),
+        ],
+      }),
       exited(0, 'OOMKilled'),
       { containersToStart: [0] },
     ],

@@ -64,10 +64,16 @@ describe('init containers', () => {
       { killPod: true },
     ],
     [
-      'C6: an OOM kill is a failure even with exit code 0',
+      'C6: an init container of which a process was killed for its memory has failed, though it exited with 0',
       three('OnFailure'),
       status([record('i2', 'exited', { reason: 'OOMKilled' })]),
       { init: [1] },
+    ],
+    [
+      'C6: and under Never ends the pod',
+      three('Never'),
+      status([record('i2', 'exited', { reason: 'OOMKilled' })]),
+      { killPod: true },
     ],
     [
       'C3: a failure that was made up for does not count again',

@@ -2,13 +2,13 @@ import {
   type AnyContainer,
   type ContainerState,
   type ContainerStatus,
+  initFailed,
   isRestartableInit,
   type Pod,
   type RestartFeatures,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
   shouldStart,
-  succeeded,
   type VolumeMount,
 } from '@node-agent/pod-spec';
 import { containerResourceStatus } from './container-resources.ts';
@@ -85,7 +85,7 @@ function containerStatus(
       : fromRuntimeStatus(context, container, newest, before, old);
 
   if (group === 'init') {
-    if (newest?.state === 'exited' && succeeded(newest)) return status;
+    if (newest?.state === 'exited' && !initFailed(newest)) return status;
     if (newest === undefined && status.state?.waiting != null && initMustHaveCompleted(context, container)) {
       const message =
         'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';

@@ -3,6 +3,8 @@ import {
   type ContainerState,
   type ContainerStatus,
   defaultRestartFeatures,
+  type EndedContainer,
+  initFailed,
   isRestartableInit,
   isStaticPod,
   type Pod,
@@ -67,7 +69,7 @@ function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, resta
     const { standing, last } = stand(status);
     if (!isRestartableInit(container)) {
       if (standing !== 'stopped') counts.pending = true;
-      else if (last && !endedWell(last) && !restarts(container, status, last)) counts.failedForGood = true;
+      else if (last && initFailed(exited(last)) && !restarts(container, status, last)) counts.failedForGood = true;
     } else if (standing === 'running') {
       counts.runningSidecars += 1;
       if (status?.started !== true) counts.pendingSidecars = true;
@@ -90,7 +92,7 @@ function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, resta
     counts[standing] += 1;
     if (standing !== 'stopped' || last === undefined) continue;
     if (!restarts(container, status, last)) counts.stoppedForGood += 1;
-    if (status?.state?.terminated != null && endedWell(last)) counts.succeeded += 1;
+    if (status?.state?.terminated != null && last.exitCode === 0) counts.succeeded += 1;
   }
   return counts;
 }
@@ -104,8 +106,9 @@ function stand(status: ContainerStatus | undefined): { standing: Standing; last?
   return { standing: state?.waiting != null ? 'waiting' : 'missing' };
 }
 
-function endedWell(terminated: Terminated): boolean {
-  return terminated.exitCode === 0 && terminated.reason !== 'OOMKilled';
+/** How a container ended, in the words of the runtime. */
+export function exited({ exitCode, reason = '' }: Terminated): EndedContainer {
+  return { state: 'exited', exitCode, reason };
 }
 
 function mayRunAgain(
@@ -118,6 +121,5 @@ function mayRunAgain(
   // It begins anew with all others, whatever its own policy says; what ended so is still told while it waits for init containers.
   const reasons = [status?.state?.waiting?.reason, last.reason];
   if (features.restartAllContainers && reasons.includes(RESTARTING_ALL.reason)) return true;
-  const ended = { state: 'exited' as const, exitCode: last.exitCode, reason: last.reason ?? '' };
-  return shouldRestartExited(pod, container, ended, features);
+  return shouldRestartExited(pod, container, exited(last), features);
 }

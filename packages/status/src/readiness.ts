@@ -2,9 +2,11 @@ import {
   bareContainerId,
   type Container,
   type ContainerStatus,
+  initFailed,
   isRestartableInit,
   type Pod,
 } from '@node-agent/pod-spec';
+import { exited } from './phase.ts';
 
 /** The last result of a container's probe; `undefined` where none has run for this container yet. */
 export type ProbeResult = 'success' | 'failure' | 'unknown' | undefined;
@@ -50,7 +52,7 @@ export function withInitReadiness(
   return withReadiness(containers, statuses, previous, probes).map((status) => {
     if (sidecars.has(status.name)) return status;
     const { terminated } = status.state ?? {};
-    return { ...status, ready: terminated?.exitCode === 0 && terminated.reason !== 'OOMKilled' };
+    return { ...status, ready: terminated != null && !initFailed(exited(terminated)) };
   });
 }
 

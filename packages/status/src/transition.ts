@@ -13,6 +13,7 @@ import {
   type RestartFeatures,
   shouldRestartExited,
 } from '@node-agent/pod-spec';
+import { exited } from './phase.ts';
 import { apiTime } from './time.ts';
 
 /** All termination messages of a pod together are no longer than this, in characters. */
@@ -114,8 +115,7 @@ function illegalIn(
     const before = old.find(({ name }) => name === container.name)?.state?.terminated;
     const after = next.find(({ name }) => name === container.name);
     if (before == null || after === undefined || after.state?.terminated != null) continue;
-    const ended = { state: 'exited' as const, exitCode: before.exitCode, reason: before.reason ?? '' };
-    if (!shouldRestartExited(pod, container, ended, features)) {
+    if (!shouldRestartExited(pod, container, exited(before), features)) {
       return `terminated ${word} ${container.name} attempted illegal transition to non-terminated state`;
     }
   }

@@ -27,10 +27,12 @@ describe('main containers', () => {
     expect(podPhase(pod, statuses, false, false)).toBe(expected);
   });
 
-  test('C6: an OOM kill is a failure, whatever the exit code says', () => {
+  test('C6: the exit code alone tells how one ended, though a process of it was killed for its memory', () => {
     const killed = { ...apiStatus('a', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
-    expect(podPhase(never, [killed, apiStatus('b', 0)], false, false)).toBe('Failed');
-    expect(podPhase(onFailure, [killed, apiStatus('b', 0)], false, false)).toBe('Running');
+    for (const pod of [never, onFailure]) {
+      expect(podPhase(pod, [killed, apiStatus('b', 0)], false, false)).toBe('Succeeded');
+    }
+    expect(podPhase(always, [killed, apiStatus('b', 0)], true, false)).toBe('Succeeded');
   });
 
   test('C6: a container’s own policy and rules come before the pod’s', () => {
@@ -68,6 +70,13 @@ describe('init containers', () => {
     ['missing while the main container runs', withInit('Always'), [apiStatus('a', 'running')], 'Pending'],
   ])('%s', (_name, pod, statuses, expected) => {
     expect(podPhase(pod, statuses, false, false)).toBe(expected);
+  });
+
+  // Upstream's runtime takes it for a failure and ends the pod, and its status for a success: the pod is Pending for ever.
+  test('C6: one of which a process was killed for its memory has failed, though it exited with 0', () => {
+    const killed = { ...apiStatus('init', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
+    expect(podPhase(withInit('Never'), [killed, waiting], false, false)).toBe('Failed');
+    expect(podPhase(withInit('OnFailure'), [killed, waiting], false, false)).toBe('Pending');
   });
 });
 
