@@ -81,7 +81,7 @@ function containerStatus(
   const [newest, before] = runtimeStatus.containers.filter(({ name }) => name === container.name);
   let status =
     newest === undefined
-      ? withoutRuntimeStatus(context, container, old)
+      ? withoutRuntimeStatus(context, container, old, group)
       : fromRuntimeStatus(context, container, newest, before, old);
 
   if (group === 'init') {
@@ -115,7 +115,8 @@ function fromRuntimeStatus(
 ): ContainerStatus {
   const containerID = `${context.runtimeName}://${newest.id}`;
   const lost = newest.state === 'unknown' && old?.state?.running != null;
-  const restartCount = lost ? (old?.restartCount ?? 0) + 1 : newest.restartCount;
+  const oldCount = old?.restartCount ?? 0;
+  const restartCount = lost || beganAnew(newest, containerID, old) ? oldCount + 1 : oldCount;
   return {
     name: container.name,
     state: lost ? lostState(context) : stateOf(context.runtimeName, newest),
@@ -123,7 +124,7 @@ function fromRuntimeStatus(
       before === undefined ? inheritedLastState(context, old, containerID) : earlierState(context, before, old),
     ready: false,
     // S3: a runtime whose records were collected must not make the count go back.
-    restartCount: Math.max(restartCount, old?.restartCount ?? 0),
+    restartCount: Math.max(restartCount, newest.restartCount),
     image: newest.image,
     imageID: newest.imageId,
     containerID,
@@ -134,11 +135,18 @@ function fromRuntimeStatus(
   };
 }
 
+/** It runs, and is another one than was told of as running or ended: though all records and logs before it are gone, that is a restart. */
+function beganAnew({ state }: RuntimeContainerStatus, containerID: string, old: ContainerStatus | undefined): boolean {
+  if (state !== 'running' || old === undefined || old.containerID === containerID) return false;
+  return old.state?.running != null || old.state?.terminated != null;
+}
+
 /** The runtime has no record of it: it was never created, or all its records are gone. */
 function withoutRuntimeStatus(
   context: ContainerStatusContext,
   container: AnyContainer,
   old: ContainerStatus | undefined,
+  group: 'init' | 'main' | 'ephemeral',
 ): ContainerStatus {
   const { pod, runtimeStatus, restartsAll } = context;
   if (restartsAll && old !== undefined && old.state?.waiting == null) {
@@ -149,11 +157,14 @@ function withoutRuntimeStatus(
     };
   }
   // A new sandbox begins with no records of init containers: they have not been lost, they run again (C3).
-  const runsAgain = endedWithOlderSandbox(old, runtimeStatus);
+  const runsAgain = group === 'init' && endedWithOlderSandbox(old, runtimeStatus);
   if (old?.state?.terminated != null && !runsAgain) return old;
   const reason = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
   const waiting = waitingStatus(context, container, old, { reason });
-  if (runsAgain || old?.state?.running == null || old.lastState?.terminated != null) return waiting;
+  // If the pod is not to end, it begins anew.
+  const restartCount = waiting.restartCount + (pod.metadata.deletionTimestamp == null ? 1 : 0);
+  if (runsAgain) return { ...waiting, restartCount };
+  if (old?.state?.running == null || old.lastState?.terminated != null) return waiting;
   // It ran when it was last seen: it has ended, though nobody knows how.
   return {
     ...waiting,
@@ -164,7 +175,7 @@ function withoutRuntimeStatus(
         exitCode: UNKNOWN_EXIT_CODE,
       },
     },
-    restartCount: waiting.restartCount + (pod.metadata.deletionTimestamp === undefined ? 1 : 0),
+    restartCount,
   };
 }
 

@@ -86,9 +86,8 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
   const ephemeral = containerStatuses(input, ephemeralContainers, old?.ephemeralContainerStatuses ?? [], 'ephemeral');
 
   const statuses = [...init, ...main];
-  const names = new Set(containers.map(({ name }) => name));
-  const hasStarted = runtimeStatus.containers.some(({ name, state }) => state === 'running' && names.has(name));
-  const computed = podPhase(pod, statuses, context.podIsTerminal, hasStarted, features);
+  const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus);
+  const computed = podPhase(pod, statuses, context.podIsTerminal, hasInitialized, features);
   const phase = settledPhase(pod, old, computed, context.failure !== undefined);
 
   const otherConditions = keptConditions(pod, old);
@@ -115,6 +114,15 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     qosClass: podQosClass(pod),
     ...resourcesOf(pod, context.groupLimits),
   };
+}
+
+/** Whether the sandbox that serves the pod has a record of any main container: then init containers and sidecars were through once. */
+function hasMainContainerInSandbox({ spec }: Pod, { sandboxes, containers }: RuntimePodStatus): boolean {
+  const [newest] = sandboxes;
+  if (newest?.state !== 'ready') return false;
+  return containers.some(
+    ({ name, sandboxId }) => sandboxId === newest.id && spec.containers.some((main) => main.name === name),
+  );
 }
 
 function wasRestartingAll(old: PodStatus | undefined): boolean {

@@ -23,13 +23,14 @@ type Standing = 'missing' | 'waiting' | 'running' | 'stopped';
  * The phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`).
  * @param statuses of main and init containers together
  * @param podIsTerminal all containers have stopped and none can start again (S2)
- * @param hasStarted whether a main container runs: a sidecar that starts again then makes the pod not pending
+ * @param hasInitialized whether a main container was created in the sandbox that serves the pod: a sidecar that starts again then does not
+ *   make the pod pending
  */
 export function podPhase(
   pod: Pod,
   statuses: readonly ContainerStatus[],
   podIsTerminal: boolean,
-  hasStarted: boolean,
+  hasInitialized: boolean,
   features: RestartFeatures = defaultRestartFeatures,
 ): PodPhase {
   const byName = new Map(statuses.map((status) => [status.name, status]));
@@ -41,7 +42,7 @@ export function podPhase(
   const main = countMain(pod, byName, restarts);
   const running = main.running + init.runningSidecars;
   const unknown = main.missing + init.missingSidecars;
-  if (init.pending || (init.pendingSidecars && !hasStarted)) return 'Pending';
+  if (init.pending || (init.pendingSidecars && !hasInitialized)) return 'Pending';
   if (main.waiting + init.waitingSidecars > 0) return 'Pending';
   if (running > 0 && unknown === 0) return 'Running';
   if (running > 0 || main.stopped === 0 || unknown > 0) return 'Pending';

@@ -1,4 +1,10 @@
-import type { ContainerStatus, Pod, RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
+import type {
+  ContainerStatus,
+  Pod,
+  RuntimeContainerStatus,
+  RuntimePodStatus,
+  RuntimeSandboxStatus,
+} from '@node-agent/pod-spec';
 import type { PodStatusContext } from '../src/generate.ts';
 import { noProbeResults } from '../src/readiness.ts';
 
@@ -35,6 +41,11 @@ export function runtimeContainer(overrides: Partial<RuntimeContainerStatus> = {}
     sandboxId: 's1',
     ...overrides,
   };
+}
+
+export function makeSandbox(overrides: Partial<RuntimeSandboxStatus> = {}): RuntimeSandboxStatus {
+  const sandbox = { id: 's1', state: 'ready' as const, attempt: 0, createdAtMs: Date.UTC(2026, 0, 1), ips: [] };
+  return { ...sandbox, hostNetwork: false, runtimeHandler: '', ...overrides };
 }
 
 export function runtimeStatus(...containers: readonly RuntimeContainerStatus[]): RuntimePodStatus {

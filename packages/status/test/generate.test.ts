@@ -1,9 +1,15 @@
-import type { PodCondition, PodStatus, RuntimeContainerState } from '@node-agent/pod-spec';
+import type {
+  PodCondition,
+  PodStatus,
+  RuntimeContainerState,
+  RuntimeContainerStatus,
+  RuntimeSandboxStatus,
+} from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { generateApiPodStatus } from '../src/generate.ts';
 import type { ProbeResults } from '../src/readiness.ts';
-import { makeContext, makePod, runtimeContainer, runtimeStatus } from './builders.ts';
+import { makeContext, makePod, makeSandbox, runtimeContainer, runtimeStatus } from './builders.ts';
 
 const condition = (status: PodStatus, type: string): PodCondition | undefined =>
   status.conditions?.find((found) => found.type === type);
@@ -101,14 +107,27 @@ describe('containers', () => {
     expect(shown?.lastState?.terminated?.containerID).toBe('containerd://c0');
   });
 
-  test('S3: restart counts never go back, though the runtime lost its records', () => {
-    const oldStatus = generateApiPodStatus(
-      makePod(),
-      runtimeStatus(runtimeContainer({ restartCount: 5 })),
-      makeContext(),
-    );
-    const anew = runtimeStatus(runtimeContainer({ id: 'c9', restartCount: 0 }));
-    const status = generateApiPodStatus(makePod(), anew, makeContext({ oldStatus }));
+  test.each(['running', 'exited'] as const)(
+    'S3: one that was %s and began anew has one restart more, though all its records and logs are gone',
+    (state) => {
+      const before = runtimeStatus(runtimeContainer({ state, restartCount: 5 }));
+      let oldStatus = generateApiPodStatus(makePod(), before, makeContext());
+      const anew = runtimeContainer({ id: 'c9', restartCount: 0 });
+      for (const seen of [anew, anew, { ...anew, state: 'exited' as const }]) {
+        oldStatus = generateApiPodStatus(makePod(), runtimeStatus(seen), makeContext({ oldStatus }));
+        expect(oldStatus.containerStatuses?.[0]).toMatchObject({ containerID: 'containerd://c9', restartCount: 6 });
+      }
+      const again = runtimeStatus(runtimeContainer({ id: 'c10', restartCount: 1 }));
+      const status = generateApiPodStatus(makePod(), again, makeContext({ oldStatus }));
+      expect(status.containerStatuses?.[0]?.restartCount).toBe(7);
+    },
+  );
+
+  test('S3: restart counts do not go back where only an older record is left', () => {
+    const before = runtimeStatus(runtimeContainer({ state: 'exited', restartCount: 5 }));
+    const oldStatus = generateApiPodStatus(makePod(), before, makeContext());
+    const older = runtimeStatus(runtimeContainer({ id: 'c0', state: 'exited', restartCount: 4 }));
+    const status = generateApiPodStatus(makePod(), older, makeContext({ oldStatus }));
     expect(status.containerStatuses?.[0]?.restartCount).toBe(5);
   });
 
@@ -128,20 +147,31 @@ describe('containers', () => {
       const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
       const before = runtimeStatus(runtimeContainer({ name: 'init', state, exitCode: state === 'exited' ? 143 : 0 }));
       const oldStatus: PodStatus = { ...generateApiPodStatus(pod, before, makeContext()), phase: 'Pending' };
-      const sandbox = {
-        id: 's2',
-        state: 'ready' as const,
-        attempt: 1,
-        ips: [],
-        hostNetwork: false,
-        runtimeHandler: '',
-      };
-      const seen = { ...runtimeStatus(), sandboxes: [{ ...sandbox, createdAtMs: Date.UTC(2026, 0, 1, 0, 0, 10) }] };
+      const sandbox = makeSandbox({ id: 's2', attempt: 1, createdAtMs: Date.UTC(2026, 0, 1, 0, 0, 10) });
+      const seen = { ...runtimeStatus(), sandboxes: [sandbox] };
       const status = generateApiPodStatus(pod, seen, makeContext({ oldStatus }));
       expect(status.phase).toBe('Pending');
-      expect(status.initContainerStatuses?.[0]).toMatchObject({ state: { waiting: {} }, lastState: {} });
+      expect(status.initContainerStatuses?.[0]).toMatchObject({
+        state: { waiting: {} },
+        lastState: {},
+        restartCount: 1,
+      });
+      const anew = { ...seen, containers: [runtimeContainer({ id: 'c2', name: 'init', sandboxId: 's2' })] };
+      const after = generateApiPodStatus(pod, anew, makeContext({ oldStatus: status }));
+      expect(after.initContainerStatuses?.[0]).toMatchObject({ state: { running: {} }, restartCount: 1 });
     },
   );
+
+  test('S1: a main container that ended in an older sandbox has ended, though its record is gone', () => {
+    const pod = makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main' }, { name: 'other' }] });
+    const ended = runtimeContainer({ state: 'exited' });
+    const oldStatus = generateApiPodStatus(pod, runtimeStatus(ended), makeContext());
+    const sandbox = makeSandbox({ id: 's2', attempt: 1, createdAtMs: Date.UTC(2026, 0, 1, 0, 1) });
+    const other = runtimeContainer({ id: 'c2', name: 'other', sandboxId: 's2' });
+    const seen = { ...runtimeStatus(other), sandboxes: [sandbox] };
+    const status = generateApiPodStatus(pod, seen, makeContext({ oldStatus }));
+    expect(status.containerStatuses?.[0]).toEqual(oldStatus.containerStatuses?.[0]);
+  });
 
   test('one that ran and whose state the runtime does not know has ended', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
@@ -169,6 +199,34 @@ describe('containers', () => {
     );
     expect(status.containerStatuses?.map(({ name }) => name)).toEqual(['a', 'z']);
     expect(status.initContainerStatuses?.map(({ name }) => name)).toEqual(['z', 'a']);
+  });
+});
+
+describe('a sidecar that starts again', () => {
+  const pod = makePod({
+    restartPolicy: 'OnFailure',
+    initContainers: [{ name: 'proxy', restartPolicy: 'Always', startupProbe: {} }],
+  });
+  const starting = runtimeContainer({ id: 'p', name: 'proxy', restartCount: 1 });
+  const ended = { state: 'exited' as const, exitCode: 1 };
+  const phase = (main: Partial<RuntimeContainerStatus>, sandbox: Partial<RuntimeSandboxStatus> = {}) => {
+    const seen = { ...runtimeStatus(starting, runtimeContainer(main)), sandboxes: [makeSandbox(sandbox)] };
+    return generateApiPodStatus(pod, seen, makeContext()).phase;
+  };
+
+  test.each<[what: string, main: Partial<RuntimeContainerStatus>]>([
+    ['runs', {}],
+    ['has failed, and is to start again', ended],
+    ['has succeeded', { state: 'exited' }],
+  ])('does not make a pod pending whose main container %s', (_what, main) => {
+    expect(phase(main)).toBe('Running');
+  });
+
+  test.each<[what: string, main: Partial<RuntimeContainerStatus>, sandbox: Partial<RuntimeSandboxStatus>]>([
+    ['ended in an older sandbox', { ...ended, sandboxId: 's0' }, {}],
+    ['ended in a sandbox that is not ready', ended, { state: 'notReady' }],
+  ])('makes one pending whose main container %s: it starts from the beginning', (_what, main, sandbox) => {
+    expect(phase(main, sandbox)).toBe('Pending');
   });
 });
 
@@ -225,11 +283,7 @@ describe('what is kept', () => {
   });
 
   test('the start of its first sandbox, where no status of before tells when the pod began', () => {
-    const sandbox = { id: 's', state: 'ready' as const, attempt: 0, ips: [], hostNetwork: false, runtimeHandler: '' };
-    const sandboxes = [
-      { ...sandbox, createdAtMs: Date.UTC(2026, 0, 2) },
-      { ...sandbox, createdAtMs: Date.UTC(2026, 0, 1) },
-    ];
+    const sandboxes = [Date.UTC(2026, 0, 2), Date.UTC(2026, 0, 1)].map((createdAtMs) => makeSandbox({ createdAtMs }));
     const seen = { ...running, sandboxes };
     expect(generateApiPodStatus(makePod(), seen, makeContext()).startTime).toBe('2026-01-01T00:00:00Z');
     const oldStatus = { startTime: '2025-12-31T00:00:00Z' };

@@ -94,7 +94,7 @@ describe('sidecars', () => {
     ['crashed while the main container runs', [apiStatus('proxy', 1), main], true, 'Running'],
     ['running on after the main container', [started, apiStatus('a', 0)], false, 'Running'],
     ['its end does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
-  ])('%s', (_name, statuses, hasStarted, expected) => {
-    expect(podPhase(pod, statuses, false, hasStarted)).toBe(expected);
+  ])('%s', (_name, statuses, hasInitialized, expected) => {
+    expect(podPhase(pod, statuses, false, hasInitialized)).toBe(expected);
   });
 });
