@@ -18,7 +18,7 @@ export interface RuntimeContainerStatus {
   readonly exitCode: number;
   /** The image's name as the pod gives it, as far as the runtime kept it. */
   readonly image: string;
-  /** The image's id or digest reference, as `status.containerStatuses[].imageID` shows it. */
+  /** The image's digest reference, else its id on this node, as `status.containerStatuses[].imageID` shows it. */
   readonly imageId: string;
   /** Hash of the container's spec when it was created, in lower-case hex; '' where its label is missing. */
   readonly hash: string;

@@ -96,7 +96,8 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     finishedAtMs: exited ? criTimeMs(status.finishedAt) : 0,
     exitCode: exited ? status.exitCode : 0,
     image: status.image?.image ?? '',
-    imageId: status.imageId || status.imageRef,
+    // The reference with its digest, not the id on this node: that is what the API means by an image id.
+    imageId: status.imageRef || status.imageId,
     hash,
     restartCount,
     reason: exited || brokenOff ? status.reason : '',

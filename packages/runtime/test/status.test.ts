@@ -56,13 +56,17 @@ describe('the status of a container', () => {
       finishedAtMs: 4_500,
       exitCode: 7,
       image: '',
-      imageId: 'id',
+      imageId: 'ref',
       hash: 'abc',
       restartCount: 3,
       reason: 'Error',
       message: '',
       sandboxId: 's1',
     });
+  });
+
+  test('names its image as the node does where the runtime has no digest of it', () => {
+    expect(toContainerStatus(answer({ imageId: 'id' }), '').imageId).toBe('id');
   });
 
   test('has no end while it runs, and no begin before', () => {

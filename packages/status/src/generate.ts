@@ -112,7 +112,7 @@ export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, 
     containerStatuses: main,
     ...(ephemeralContainers.length > 0 && { ephemeralContainerStatuses: ephemeral }),
     qosClass: podQosClass(pod),
-    ...resourcesOf(pod, context.groupLimits),
+    ...resourcesOf(pod, context.groupLimits, context.podIsTerminal ? old?.resources : undefined),
   };
 }
 

@@ -34,11 +34,18 @@ const known = new WeakMap<Pod['spec'], PodResources>();
  * a group, what its containers and itself ask for together.
  * @param pod as granted
  * @param limits of its group; absent where nothing is known of one
+ * @param last what was told of a pod that has ended since: nothing of it changes any more, though its group is gone
  */
-export function resourcesOf(pod: Pod, limits: PodGroupLimits | undefined): PodResources {
+export function resourcesOf(
+  pod: Pod,
+  limits: PodGroupLimits | undefined,
+  last?: PodStatus['resources'],
+): PodResources {
   const allocated = allocatedResources(pod);
-  if (pod.status?.phase !== 'Running' || limits === undefined) return allocated;
-  return { ...allocated, resources: enforced(pod, allocated, limits) };
+  if (pod.status?.phase === 'Running' && limits !== undefined) {
+    return { ...allocated, resources: enforced(pod, allocated, limits) };
+  }
+  return last === undefined ? allocated : { ...allocated, resources: last };
 }
 
 /** Computed once for each spec. */

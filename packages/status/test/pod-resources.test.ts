@@ -46,3 +46,17 @@ test('another memory request that a running pod was granted shows at once, whate
   const { resources } = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: before, groupLimits }));
   expect(resources).toEqual({ requests: { cpu: '50m', memory: '24Mi' } });
 });
+
+test.each(['Running', 'Succeeded'] as const)(
+  'a pod that has ended keeps what was told last when its group is gone; the API shows it as %s',
+  (phase) => {
+    const resources = { requests: { cpu: '51m', memory: '16Mi' } };
+    const pod = { ...makePod({ containers: [container('a', { cpu: '50m', memory: '16Mi' })] }), status: { phase } };
+    const told = (podIsTerminal: boolean) =>
+      generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: { phase, resources }, podIsTerminal }))
+        .resources;
+    expect(told(true)).toEqual(resources);
+    // One that goes on is granted something else now and then.
+    expect(told(false)).toEqual({ requests: { cpu: '50m', memory: '16Mi' } });
+  },
+);
