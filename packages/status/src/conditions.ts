@@ -32,7 +32,7 @@ export interface ReadinessInput {
   readonly phase: PodPhase;
   /** Main and init containers together. */
   readonly statuses: readonly ContainerStatus[];
-  /** Conditions of others, among them those that readiness gates name. */
+  /** The conditions that readiness gates may name: those of others, and what the kubelet has found beside readiness. */
   readonly otherConditions: readonly PodCondition[];
 }
 
@@ -50,12 +50,13 @@ export interface ConditionInput extends ReadinessInput {
 
 /** All conditions that the kubelet writes, in upstream's order, without times (`pkg/kubelet/status/generate.go`). */
 export function kubeletConditions(input: ConditionInput): readonly PodCondition[] {
+  const before = observedBy(input.pod, {
+    PodReadyToStartContainers: { status: input.sandboxReady ? 'True' : 'False' },
+    Initialized: initializedCondition(input),
+  });
   const observed = [
-    ...observedBy(input.pod, {
-      PodReadyToStartContainers: { status: input.sandboxReady ? 'True' : 'False' },
-      Initialized: initializedCondition(input),
-    }),
-    ...readyConditions(input),
+    ...before,
+    ...readyConditions({ ...input, otherConditions: [...input.otherConditions, ...before] }),
     ...observedBy(input.pod, { PodScheduled: { status: 'True' } }),
   ];
   // Upstream tells this one without the generation.

@@ -1,5 +1,5 @@
 import { bareContainerId, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '@node-agent/pod-spec';
-import { isKubeletCondition, readyConditions } from './conditions.ts';
+import { readyConditions } from './conditions.ts';
 
 /** What a probe found of one container. */
 export type ContainerChange = Readonly<Partial<Pick<ContainerStatus, 'ready' | 'started'>>>;
@@ -32,7 +32,7 @@ export function withContainerChange(
       pod,
       phase: (status.phase ?? 'Unknown') as PodPhase,
       statuses: [...init, ...main],
-      otherConditions: conditions.filter(({ type }) => !isKubeletCondition(type)),
+      otherConditions: conditions,
     }).map((condition) => [condition.type, condition]),
   );
   return {

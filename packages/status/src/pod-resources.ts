@@ -36,11 +36,7 @@ const known = new WeakMap<Pod['spec'], PodResources>();
  * @param limits of its group; absent where nothing is known of one
  * @param last what was told of a pod that has ended since: nothing of it changes any more, though its group is gone
  */
-export function resourcesOf(
-  pod: Pod,
-  limits: PodGroupLimits | undefined,
-  last?: PodStatus['resources'],
-): PodResources {
+export function resourcesOf(pod: Pod, limits: PodGroupLimits | undefined, last?: PodStatus['resources']): PodResources {
   const allocated = allocatedResources(pod);
   if (pod.status?.phase === 'Running' && limits !== undefined) {
     return { ...allocated, resources: enforced(pod, allocated, limits) };

@@ -272,6 +272,18 @@ describe('readiness', () => {
   });
 });
 
+test('S7: a readiness gate may name what the kubelet itself tells of the pod', () => {
+  const gated = makePod({
+    readinessGates: [{ conditionType: 'Initialized' }, { conditionType: 'PodReadyToStartContainers' }],
+  });
+  const ready = (sandboxReady: boolean) =>
+    condition(generateApiPodStatus(gated, running, makeContext({ sandboxReady })), 'Ready');
+  expect(ready(true)?.status).toBe('True');
+  expect(ready(false)?.message).toBe(
+    'the status of pod readiness gate "PodReadyToStartContainers" is not "True", but False',
+  );
+});
+
 describe('what is kept', () => {
   test('S4: conditions of other owners, and DisruptionTarget', () => {
     const theirs = { type: 'example.com/theirs', status: 'True', reason: 'X' };
