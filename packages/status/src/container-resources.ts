@@ -23,8 +23,7 @@ export function containerResourceStatus(
   containerID: string,
   old: ContainerStatus | undefined,
 ): Shown {
-  const { resources } = container;
-  if (resources === undefined) return {};
+  const { resources = {} } = container;
   const { requests } = resources;
   return {
     resources: status.state === 'running' ? enforced(resources, status, containerID, old) : resources,

@@ -52,6 +52,8 @@ describe('a pod that runs', () => {
         image: 'busybox:1',
         imageID: 'sha256:1',
         containerID: 'containerd://c1',
+        // As of every container that has run, though it asks for nothing.
+        resources: {},
       },
     ]);
   });
