@@ -42,7 +42,8 @@ export class LogFileWalk {
   readonly #watching = new AbortController();
   #watch: Promise<void> | undefined;
   #current: FileHandle | undefined;
-  #containerEnded = false;
+  /** Unknown until the log has been read to its end for the first time. */
+  #containerEnded: boolean | undefined;
   /** Whether the file that is read is shorter than what was read of it. */
   #cutShort = false;
   /** Whether there may be another file in the place of the one that is read. */
@@ -203,6 +204,8 @@ export class LogFileWalk {
       }
       if (isLastPass && chunk.length === 0) return;
       if (isLastPass) continue;
+      // Who follows the log of one that has ended long ago waits for nothing.
+      this.#containerEnded ??= !(await this.#isRunning());
       // The runtime may have written between the last read and its change to a new file: one more pass.
       if (this.#containerEnded || (await this.#isReplaced())) isLastPass = true;
       else await this.#waitForChange();
@@ -224,11 +227,11 @@ export class LogFileWalk {
   async #waitForChange(): Promise<void> {
     const isHint = await this.#waiter.wait(POLL_MS, this.#signal);
     if (!isHint) this.#mayBeReplaced = true;
-    const { follow } = this.#options;
-    if (!isHint && follow) this.#containerEnded = !(await this.#isRunning(follow.containerId));
+    if (!isHint) this.#containerEnded = !(await this.#isRunning());
   }
 
-  async #isRunning(containerId: string): Promise<boolean> {
+  async #isRunning(): Promise<boolean> {
+    const { containerId = '' } = this.#options.follow ?? {};
     try {
       const { status } = await this.#components.cri.containerStatus({ containerId }, this.#signal);
       return status?.state === ContainerState.CONTAINER_RUNNING;

@@ -238,7 +238,7 @@ describe('following', () => {
     return { watches: runtime.fs.openWatches, timers: runtime.clock.pendingTimers };
   }
 
-  it('gives lines as they are written, without asking the runtime', async () => {
+  it('gives lines as they are written, and asks the runtime only once whether they will come', async () => {
     const lines = await runtime.write(2);
     const { chunks, controller, ended } = follow();
     await runtime.clock.settle();
@@ -246,7 +246,7 @@ describe('following', () => {
     lines.push(...(await runtime.write(1)));
     await runtime.clock.settle();
     expect(text(chunks)).toBe(output(lines));
-    expect(runtime.calls).toEqual([]);
+    expect(runtime.calls).toEqual(['status']);
     controller.abort(new Error('left'));
     expect(await ended).toMatchObject({ message: 'left' });
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
@@ -278,6 +278,16 @@ describe('following', () => {
     await runtime.clock.advance(2000);
     expect(await ended).toBe('end of log');
     expect(text(chunks)).toBe(`${output(lines)}unfinished`);
+    expect(leaks()).toEqual({ watches: 0, timers: 0 });
+  });
+
+  it('W2: ends at once where the container has ended before', async () => {
+    const lines = await runtime.write(2);
+    runtime.state = ContainerState.CONTAINER_EXITED;
+    const { chunks, ended } = follow();
+    await runtime.clock.settle();
+    expect(await Promise.race([ended, 'still following'])).toBe('end of log');
+    expect(text(chunks)).toBe(output(lines));
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
