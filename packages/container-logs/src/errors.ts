@@ -2,7 +2,7 @@ import { brand, hasBrand } from '@node-agent/async';
 
 /**
  * - `InvalidOptions`: what the manager or a reader was asked for makes no sense.
- * - `UnsupportedFormat`: the file is no log in CRI format.
+ * - `UnsupportedFormat`: the file is no log in the CRI's format, nor in Docker's.
  * - `NotFound`: there is no log file.
  * - `Rotation`: a log could not be rotated; it goes on as it was.
  */

@@ -74,7 +74,7 @@ export class LogFileWalk {
     if (!sequence.current && sequence.rotated.length === 0) {
       throw new ContainerLogError(
         'NotFound',
-        `failed to open log file ${JSON.stringify(this.#log.path)}: no such file`,
+        `failed to try resolving symlinks in path ${JSON.stringify(this.#log.path)}: lstat ${this.#log.path}: no such file or directory`,
       );
     }
     const sizeBytes = (await sequence.current?.stat())?.sizeBytes ?? 0;

@@ -1,4 +1,5 @@
 import { CriLogHeaderReader, type LogStream, timestampAt } from './cri-log-line.ts';
+import { type JsonLogLine, looksLikeJson, MAX_JSON_LINE_BYTES, parseJsonLogLine } from './json-log-line.ts';
 import { OutputBuffer } from './output-buffer.ts';
 
 /** A piece of a container's output: some bytes of one stream. */
@@ -27,13 +28,15 @@ export interface LogFilterOptions {
 
 const [NEWLINE, DOT, UPPER_Z] = [0x0a, 0x2e, 0x5a];
 const NOTHING = new Uint8Array();
+/** So much of the first line that is none is kept. */
+const MAX_TOLD_BYTES = 256;
 /** A time as output has it takes 30 bytes, and a space. */
 const UTC_TIMESTAMP_BYTES = 30;
 
 /**
  * Turns the blocks of log files into output: finds the lines, takes their headers off, joins partial lines, leaves out what is
  * not wanted, and stops at the limit (`logWriter`, `k8s.io/cri-client/pkg/logs`). Nothing is made for a line but its bytes in the
- * output. Holds no more than `maxPieceBytes` and one block.
+ * output. Holds no more than `maxPieceBytes`, or the longest line in Docker's format, and one block.
  */
 export class LogFilter {
   readonly #options: LogFilterOptions;
@@ -53,6 +56,7 @@ export class LogFilter {
   #linesLeft: number;
   #atLineStart = true;
   #malformedLines = 0;
+  #firstMalformed = '';
   #wellFormedLines = 0;
 
   constructor(options: LogFilterOptions) {
@@ -68,9 +72,14 @@ export class LogFilter {
     return this.#remaining <= 0 || this.#linesLeft < 0;
   }
 
-  /** How many lines were no CRI log lines, and left out. */
+  /** How many lines were no log lines, and left out. */
   get malformedLines(): number {
     return this.#malformedLines;
+  }
+
+  /** The beginning of the first of them. */
+  get firstMalformed(): string {
+    return this.#firstMalformed;
   }
 
   /** How many lines were read, wanted or not. */
@@ -95,8 +104,10 @@ export class LogFilter {
     if (!this.done) {
       const rest = start === 0 ? block : block.subarray(start);
       const joined = concat(this.#held, rest);
+      const isJson = this.#startsLine && looksLikeJson(joined, 0);
+      const limit = isJson ? Math.max(this.#maxPieceBytes, MAX_JSON_LINE_BYTES) : this.#maxPieceBytes;
       // A copy: a block is not kept for a line of it.
-      if (joined.length < this.#maxPieceBytes) this.#held = joined === rest ? rest.slice() : joined;
+      if (joined.length < limit) this.#held = joined === rest ? rest.slice() : joined;
       else this.#take(joined, false);
     }
     return this.#output.take();
@@ -124,7 +135,7 @@ export class LogFilter {
       if (--this.#linesLeft < 0) return;
       this.#hasHeader = header.read(bytes, start, end);
       if (this.#hasHeader) this.#wellFormedLines++;
-      else this.#malformedLines++;
+      else this.#otherLine(bytes, start, end, endsLine);
       from = header.contentAt;
     }
     if (!this.#hasHeader) return;
@@ -143,6 +154,35 @@ export class LogFilter {
     if (to > from) this.#atLineStart = bytes[to - 1] === NEWLINE;
     else if (!this.#hasContent) this.#atLineStart = endsLine;
     this.#write(bytes, from, to);
+  }
+
+  /** A line without the CRI's header: Docker's, or none. */
+  #otherLine(bytes: Uint8Array, start: number, end: number, endsLine: boolean): void {
+    const line = bytes.subarray(start, end);
+    const entry = endsLine && looksLikeJson(bytes, start) ? parseJsonLogLine(line) : undefined;
+    if (entry !== undefined) {
+      this.#wellFormedLines++;
+      this.#jsonLine(entry);
+      return;
+    }
+    if (this.#malformedLines === 0) this.#firstMalformed = Buffer.from(line.subarray(0, MAX_TOLD_BYTES)).toString();
+    this.#malformedLines++;
+  }
+
+  #jsonLine({ timeMs, timestamp, stream, content }: JsonLogLine): void {
+    const { sinceMs, timestamps } = this.#options;
+    if (this.#options.stream !== undefined && this.#options.stream !== stream) return;
+    if (sinceMs !== undefined && timeMs < sinceMs) {
+      this.#atLineStart = true;
+      return;
+    }
+    this.#header.stream = stream;
+    if (timestamps && this.#atLineStart) {
+      const text = Buffer.from(`${timestamp} `);
+      this.#write(text, 0, text.length);
+    }
+    this.#atLineStart = content.length === 0 || content.at(-1) === NEWLINE;
+    this.#write(content, 0, content.length);
   }
 
   /** @param start where the line begins; below 0 where it is of a piece before */

@@ -7,7 +7,7 @@ import { checkLogOptions, type LogReadOptions } from './log-options.ts';
 import type { ContainerLogReaderComponents, ReaderFiles } from './reader-components.ts';
 
 /**
- * Reads logs of containers as they are on disk, in CRI format (`ReadLogs`, `k8s.io/cri-client/pkg/logs`). Beyond
+ * Reads logs of containers as they are on disk, in the CRI's format or in Docker's (`ReadLogs`, `k8s.io/cri-client/pkg/logs`). Beyond
  * upstream, it reaches back into rotated files, compressed ones too, and follows a log through its rotations without a
  * gap. It holds no more in memory than some pieces of 64 KiB.
  */
@@ -61,12 +61,13 @@ export class ContainerLogReader {
         if (filter.done) return;
       }
       if (filter.wellFormedLines === 0 && filter.malformedLines > 0) {
-        throw new ContainerLogError('UnsupportedFormat', `${path}: not a log in CRI format`);
+        const words = `failed to get parse function: unsupported log format: ${JSON.stringify(filter.firstMalformed)}`;
+        throw new ContainerLogError('UnsupportedFormat', words);
       }
     } finally {
       await walk.close();
       const { malformedLines } = filter;
-      if (malformedLines > 0) logger.warn({ path, malformedLines }, 'Left out lines that are not in CRI log format');
+      if (malformedLines > 0) logger.warn({ path, malformedLines }, 'Left out lines that are in no log format');
     }
   }
 }

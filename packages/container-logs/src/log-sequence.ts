@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { type FileHandle, type FileStat, type FileSystem, isMissing } from '@node-agent/host';
 import { decompressed, readToEnd } from './compress.ts';
-import { COMPRESSED_SUFFIX, logFiles, type RotatedFile } from './rotated-files.ts';
+import { COMPRESSED_SUFFIX, isStamp, logFiles, type RotatedFile } from './rotated-files.ts';
 import { countLines, findTailStart } from './tail-start.ts';
 
 /** A log on disk. */
@@ -37,7 +37,7 @@ export async function openSequence({ fs, path }: LogLocation, afterStamp: string
     const all = logFiles(
       names.map(({ name }) => name),
       basename(path),
-    ).rotated.filter(({ stamp }) => stamp > afterStamp);
+    ).rotated.filter(({ stamp }) => isStamp(stamp) && stamp > afterStamp);
     const own = await current?.stat();
     const rotated: RotatedFile[] = [];
     for (const file of all) {

@@ -54,6 +54,11 @@ export function nextStamp(rotated: readonly RotatedFile[], nowMs: number): strin
   return formatStamp(Math.max(nowMs, ...last.map((ms) => ms + 1000)));
 }
 
+/** Whether a rotation of ours has named a file so: runtimes that rotate by themselves count, the newest first. */
+export function isStamp(stamp: string): boolean {
+  return stampTimeMs(stamp) !== undefined;
+}
+
 function formatStamp(ms: number): string {
   const [date = '', time = ''] = new Date(ms).toISOString().split(/[T.]/);
   return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;

@@ -88,7 +88,10 @@ describe('LogFilter', () => {
     const tagged = fc
       .tuple(fc.constantFrom('F', 'P', 'P:x'), fc.integer({ min: 0, max: 60 }), fc.constantFrom('\n', '\r\n', ''))
       .map(([tag, length, end]) => `2026-01-01T00:00:02.000000000Z stdout ${tag} ${'y'.repeat(length)}${end}`);
-    const line = fc.oneof(fc.constantFrom(...lines.split(/(?<=\n)/), 'x'.repeat(70), '\n', ' '), tagged);
+    const json = fc
+      .tuple(fc.constantFrom('stdout', 'stderr', 'other'), fc.string(), fc.constantFrom('\n', ''))
+      .map(([stream, log, end]) => `${JSON.stringify({ log: log + end, stream, time: '2026-01-01T00:00:02.5Z' })}\n`);
+    const line = fc.oneof(fc.constantFrom(...lines.split(/(?<=\n)/), 'x'.repeat(70), '\n', ' '), tagged, json);
     const options = fc.record(
       {
         sinceMs: fc.constantFrom(Date.UTC(2026, 0, 1, 0, 0, 1), Date.UTC(2026, 0, 1, 0, 0, 3)),

@@ -184,12 +184,42 @@ describe('reading', () => {
   });
 
   it('refuses a file in another format, a missing one, and options that make no sense', async () => {
-    await runtime.writeRaw('{"log":"x\\n","stream":"stdout","time":"2016-10-20T18:39:20Z"}\n');
-    await expect(read()).rejects.toMatchObject({ code: 'UnsupportedFormat' });
-    await expect(read({}, '/var/log/none')).rejects.toMatchObject({ code: 'NotFound' });
+    await runtime.writeRaw('plain "text"\nmore\n');
+    await expect(read()).rejects.toMatchObject({
+      code: 'UnsupportedFormat',
+      message: 'failed to get parse function: unsupported log format: "plain \\"text\\"\\n"',
+    });
+    await expect(read({}, '/var/log/none')).rejects.toMatchObject({
+      code: 'NotFound',
+      message:
+        'failed to try resolving symlinks in path "/var/log/none": lstat /var/log/none: no such file or directory',
+    });
     await expect(read({ tailLines: -1 })).rejects.toMatchObject({ code: 'InvalidOptions' });
     await expect(read({ limitBytes: 1.5 })).rejects.toMatchObject({ code: 'InvalidOptions' });
     await expect(read({ sinceTime: 'noon' })).rejects.toMatchObject({ code: 'InvalidOptions' });
+  });
+
+  it("reads Docker's format, through the link that cri-dockerd makes, and no files that Docker has rotated", async () => {
+    const json = (log: string, stream: string, second: number) =>
+      `${JSON.stringify({ log, stream, time: `2026-01-01T00:00:0${second}.5Z` })}\n`;
+    const path = '/var/lib/docker/c1-json.log';
+    await runtime.fs.mkdir('/var/lib/docker');
+    await runtime.fs.mkdir(DIRECTORY);
+    await runtime.fs.writeFile(`${path}.1`, json('before\n', 'stdout', 0));
+    const long = 'é"\u0001'.repeat(4096);
+    const lines = [
+      json('one \n', 'stdout', 1),
+      json(long, 'stdout', 2),
+      json('\n', 'stdout', 3),
+      json('oops\n', 'stderr', 4),
+    ];
+    await runtime.fs.writeFile(path, `${lines.join('')}{"log":"cut`);
+    await runtime.fs.symlink(path, LOG);
+    expect(await read()).toBe(`one \n${long}\noops\n`);
+    expect(await read({ stream: 'stderr' })).toBe('oops\n');
+    expect(await read({ tailLines: 1, timestamps: true })).toBe('2026-01-01T00:00:04.500000000Z oops\n');
+    expect(await read({ sinceTime: '2026-01-01T00:00:03Z' })).toBe('\noops\n');
+    expect(await read({ limitBytes: 6 })).toBe('one \n\ufffd');
   });
 
   it('finds the last lines of any log', async () => {

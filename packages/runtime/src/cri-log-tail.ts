@@ -1,15 +1,21 @@
-/** One entry of a log in CRI format. */
-interface Entry {
-  readonly content: string;
-  /** Whether the line goes on in the next entry. */
-  readonly partial: boolean;
+/**
+ * What was written, of a line `2026-01-01T00:00:00.000000000Z stdout F content`, or in Docker's format
+ * `{"log":"content\n","stream":"stdout","time":"..."}`; '' where it is no such line. `P` in the place of `F`: the line goes on in the next.
+ */
+function written(line: string): string {
+  const match = /^\S+ (?:stdout|stderr) (\S+) ?/.exec(line);
+  if (match === null) return line.startsWith('{') ? writtenInJson(line) : '';
+  const partial = match[1]?.split(':')[0] === 'P';
+  return line.slice(match[0].length) + (partial ? '' : '\n');
 }
 
-/** `2026-01-01T00:00:00.000000000Z stdout F content`; `undefined` where it is no such line. */
-function parseEntry(line: string): Entry | undefined {
-  const match = /^\S+ (?:stdout|stderr) (\S+) ?/.exec(line);
-  if (match === null) return undefined;
-  return { content: line.slice(match[0].length), partial: match[1]?.split(':')[0] === 'P' };
+function writtenInJson(line: string): string {
+  try {
+    const { log }: { readonly log?: unknown } = JSON.parse(line);
+    return typeof log === 'string' ? log : '';
+  } catch {
+    return '';
+  }
 }
 
 /** What the end of a log says. */
@@ -21,7 +27,7 @@ export interface LogTail {
 }
 
 /**
- * What the last lines of a log in CRI format say: at most so many lines, and at most so many bytes from their end.
+ * What the last lines of a log say: at most so many lines, and at most so many bytes from their end.
  * @param bytes the end of the file
  * @param fromStart whether that is the whole file
  */
@@ -31,10 +37,7 @@ export function tailOfCriLog(bytes: Uint8Array, fromStart: boolean, maxLines: nu
   // Where the file begins earlier, the first line is the end of one: its head is missing.
   if (!fromStart) lines.shift();
   const last = lines.slice(-maxLines);
-  const text = last
-    .map(parseEntry)
-    .map((entry) => (entry === undefined ? '' : entry.content + (entry.partial ? '' : '\n')))
-    .join('');
+  const text = last.map(written).join('');
   const encoded = Buffer.from(text);
   const complete = fromStart || lines.length > maxLines || encoded.length >= maxBytes;
   return { text: encoded.length <= maxBytes ? text : decodeTail(encoded, maxBytes), complete };

@@ -143,6 +143,12 @@ describe('the tail of a log', () => {
     expect(tail(`garbage\n${stamp} F ok\n`).text).toBe('ok\n');
     expect(tail('').text).toBe('');
     expect(tail(`${stamp} F`).text).toBe('\n');
+    expect(tail('{broken\n{"log":7}\n').text).toBe('');
+  });
+
+  test('may be in the format of Docker', () => {
+    const line = (log: string) => `${JSON.stringify({ log, stream: 'stderr', time: '2026-01-01T00:00:00Z' })}\n`;
+    expect(tail(`${line('one ')}${line('line\n')}${line('"oops"\n')}`).text).toBe('one line\n"oops"\n');
   });
 
   test('does not take the rest of a line for a line', () => {
