@@ -43,6 +43,14 @@ test.each([
     ]),
     2,
   ],
+  [
+    'C6: a main container that exits with 0 has done its work, though a process of it was killed for its memory',
+    trace([
+      { atMs: 200, do: 'writeManifest', file: 'p1.yaml', pod: { ...pod, restartPolicy: 'OnFailure' } },
+      { atMs: 10_000, do: 'killContainer', nth: 0, exitCode: 0, oomKilled: true },
+    ]),
+    2,
+  ],
 ])('%s', async (_name, scenario, lives) => {
   const seen: string[] = [];
   const result = await simulate(scenario, { onObservation: (text) => seen.push(text) });
