@@ -135,10 +135,15 @@ function fromRuntimeStatus(
   };
 }
 
-/** It runs, and is another one than was told of as running or ended: though all records and logs before it are gone, that is a restart. */
-function beganAnew({ state }: RuntimeContainerStatus, containerID: string, old: ContainerStatus | undefined): boolean {
-  if (state !== 'running' || old === undefined || old.containerID === containerID) return false;
-  return old.state?.running != null || old.state?.terminated != null;
+/**
+ * It runs, and is another one than was told of as running, ended, or waiting to run again: though all records and logs before it are gone,
+ * that is a restart.
+ */
+function beganAnew(newest: RuntimeContainerStatus, containerID: string, old: ContainerStatus | undefined): boolean {
+  if (newest.state !== 'running' || old === undefined || old.containerID === containerID) return false;
+  const { state, lastState } = old;
+  if (state?.running != null || state?.terminated != null) return true;
+  return old.containerID !== undefined && lastState?.terminated?.containerID === old.containerID;
 }
 
 /** The runtime has no record of it: it was never created, or all its records are gone. */

@@ -125,6 +125,22 @@ describe('containers', () => {
     },
   );
 
+  test('S3: one that crashes goes on being counted from what was told, though the runtime counts from less', () => {
+    const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
+    const told = (id: string, state: 'running' | 'exited', restartCount: number, oldStatus: PodStatus | undefined) =>
+      generateApiPodStatus(
+        makePod(),
+        runtimeStatus(runtimeContainer({ id, state, restartCount, exitCode: state === 'exited' ? 1 : 0 })),
+        makeContext({ oldStatus, startFailure }),
+      );
+    const count = (status: PodStatus) => status.containerStatuses?.[0]?.restartCount;
+    const waiting = told('c1', 'exited', 5, undefined);
+    const again = told('c2', 'running', 0, waiting);
+    const waitingAgain = told('c2', 'exited', 0, again);
+    expect([waiting, again, waitingAgain, told('c3', 'running', 1, waitingAgain)].map(count)).toEqual([5, 6, 6, 7]);
+    expect(waitingAgain.containerStatuses?.[0]?.state?.waiting).toMatchObject(startFailure());
+  });
+
   test('S3: restart counts do not go back where only an older record is left', () => {
     const before = runtimeStatus(runtimeContainer({ state: 'exited', restartCount: 5 }));
     const oldStatus = generateApiPodStatus(makePod(), before, makeContext());
