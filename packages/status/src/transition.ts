@@ -16,8 +16,10 @@ import {
 import { exited } from './phase.ts';
 import { apiTime } from './time.ts';
 
-/** All termination messages of a pod together are no longer than this, in characters. */
+/** All termination messages of a pod together are no longer than this, in bytes. */
 const MESSAGES_LIMIT = 12 * 1024;
+/** So many bytes at most stand for what a string counts as one. */
+const MAX_CHARACTER_BYTES = 3;
 
 /**
  * The status that follows `old` when `wanted` is generated: the times of conditions that did not change are kept, as is
@@ -62,12 +64,22 @@ function stamped(condition: PodCondition, old: PodStatus | undefined, now: strin
 function withMessageLimit(status: ContainerStatus, limit: number): ContainerStatus {
   const cut = (state: ContainerState | undefined): ContainerState | undefined => {
     const message = state?.terminated?.message;
-    if (state?.terminated == null || message === undefined || message.length <= limit) return state;
-    return { ...state, terminated: { ...state.terminated, message: message.slice(0, limit) } };
+    if (state?.terminated == null || message === undefined || message.length <= limit / MAX_CHARACTER_BYTES)
+      return state;
+    return { ...state, terminated: { ...state.terminated, message: firstBytes(message, limit) } };
   };
   const state = cut(status.state);
   const lastState = cut(status.lastState);
   return { ...status, ...(state && { state }), ...(lastState && { lastState }) };
+}
+
+/** The beginning of a text, without a character that is cut. */
+function firstBytes(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  let end = maxBytes;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
 }
 
 /**

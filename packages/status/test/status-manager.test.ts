@@ -169,6 +169,18 @@ describe('terminatePod', () => {
   });
 });
 
+test('termination messages are cut by their bytes, and between characters', () => {
+  const { manager } = setUp();
+  const containers = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name }));
+  const terminated = { exitCode: 1, message: '\u6f22'.repeat(4000) };
+  const [{ name } = { name: '' }] = containers;
+  const facts = { image: '', imageID: '', ready: false, restartCount: 0 };
+  manager.setPodStatus(makePod({ containers }), { containerStatuses: [{ name, state: { terminated }, ...facts }] });
+  const message = manager.getPodStatus('u1')?.containerStatuses?.[0]?.state?.terminated?.message;
+  // A fifth of 12 KiB is 2457 bytes, of which each character takes three.
+  expect(message).toBe('\u6f22'.repeat(819));
+});
+
 test('termination messages together stay within 12 KiB', () => {
   const { manager } = setUp();
   const terminated = { exitCode: 1, message: 'x'.repeat(20_000) };
