@@ -169,7 +169,7 @@ function killContainer({ world }: Stage, { nth, exitCode, oomKilled }: Extract<A
   const live = world.runtime.liveContainers();
   const victim = live[nth % Math.max(live.length, 1)];
   if (victim === undefined) return;
-  world.ledger.markLost(victim.id, exitCode);
+  world.ledger.markLost(victim.id, exitCode, oomKilled);
   world.runtime.killContainer(victim.id, { exitCode, oomKilled });
 }
 

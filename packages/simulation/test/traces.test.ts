@@ -14,6 +14,8 @@ const short: PodPlan = {
   containers: [{ name: 'main', runs: [{ exitAfterMs: 500 }, { exitAfterMs: 2000 }, {}], version: 1 }],
 };
 
+const init: PodPlan['init'][number] = { name: 'init', runs: [{}, { exitAfterMs: 500 }], version: 1 };
+
 function trace(actions: readonly Action[]): Scenario {
   const node = { backOff: { initialMs: 1000, maxMs: 10_000 }, events: true, latencies: true };
   return {
@@ -23,7 +25,7 @@ function trace(actions: readonly Action[]): Scenario {
 }
 
 /** What the kubelet does rightly, and a rule once took for wrong. */
-test.each([
+test.each<[what: string, scenario: Scenario, lives: number]>([
   [
     'C6: a pod that was taken away while its container was being started, and came again, ends before it begins anew',
     trace([
@@ -51,6 +53,14 @@ test.each([
     ]),
     2,
   ],
+  ...(['OnFailure', 'Never'] as const).map((restartPolicy): [string, Scenario, number] => [
+    `C6: an init container of which a process was killed for its memory has failed, though it exits with 0: ${restartPolicy}`,
+    trace([
+      { atMs: 200, do: 'writeManifest', file: 'p1.yaml', pod: { ...pod, init: [init], restartPolicy } },
+      { atMs: 10_000, do: 'killContainer', nth: 0, exitCode: 0, oomKilled: true },
+    ]),
+    restartPolicy === 'Never' ? 2 : 1,
+  ]),
 ])('%s', async (_name, scenario, lives) => {
   const seen: string[] = [];
   const result = await simulate(scenario, { onObservation: (text) => seen.push(text) });

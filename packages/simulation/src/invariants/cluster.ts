@@ -116,7 +116,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
       if (last === undefined) continue;
       seen = true;
-      if (last.endedAtMs === undefined || !mayRestart(pod, plan, last.exitCode ?? 0)) continue;
+      if (last.endedAtMs === undefined || !mayRestart(pod, plan, last)) continue;
       if (hasFailedToStart(pod, plan, facts)) continue;
       const agoMs = observation.atMs - Math.max(last.endedAtMs, sinceMs);
       if (agoMs <= facts.node.backOff.maxMs + ALONE_LATE_MS) continue;

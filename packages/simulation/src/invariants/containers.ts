@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import { findPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
+import { findPlan, hasFailed, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -68,9 +68,9 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
 }
 
 /** Whether a run ended so that its container is not to run again. */
-function isDoneFor(facts: Facts, { podUid, plan, exitCode }: Life): boolean {
-  const pod = facts.pods.planOf(podUid);
-  return pod !== undefined && !mayRestart(pod, plan, exitCode ?? 0);
+function isDoneFor(facts: Facts, life: Life): boolean {
+  const pod = facts.pods.planOf(life.podUid);
+  return pod !== undefined && !mayRestart(pod, life.plan, life);
 }
 
 /** C3: init containers run one at a time and in order, before the main ones, and once per sandbox. */
@@ -87,7 +87,7 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   const who = `container ${life.name} of pod ${life.podUid}`;
   for (const { name } of before) {
     if (isSidecar(pod, name)) continue;
-    const passed = here(name).some(({ end, exitCode }) => end !== undefined && exitCode === 0);
+    const passed = here(name).some((earlier) => earlier.end !== undefined && !hasFailed(pod, name, earlier));
     if (!passed) return { wrong: `${who} starts before init container ${name} has done its work` };
   }
   if (index < 0) return 'ok';
@@ -95,7 +95,11 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   if (started !== undefined) return { wrong: `init ${who} starts after main container ${started.name} has` };
   // A start that outlived its kubelet, and came after the next one had asked for what never ran to be removed: nobody has seen it.
   const again = here(life.name).some(
-    (earlier) => earlier !== life && earlier.exitCode === 0 && !facts.wasRemovedUnstarted(earlier),
+    (earlier) =>
+      earlier !== life &&
+      earlier.end !== undefined &&
+      !hasFailed(pod, life.name, earlier) &&
+      !facts.wasRemovedUnstarted(earlier),
   );
   return judged(again && `init ${who} starts again in its sandbox, though it has done its work there`);
 });
@@ -207,8 +211,8 @@ function isForgotten({ id, podUid, endedAtMs = 0 }: Life, facts: Facts): boolean
 }
 
 function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {
-  const { plan, end, exitCode = 0 } = last;
-  if (mayRestart(pod, plan, exitCode)) return !isInit || exitCode !== 0;
+  const { plan, end } = last;
+  if (mayRestart(pod, plan, last)) return !isInit || hasFailed(pod, last.name, last);
   // What the kubelet stopped, as its sandbox was gone, is started again unless its policy is Never.
   const stopped = end === 'terminated' || end === 'killed';
   return stopped && restartPolicyOf(pod, plan) !== 'Never';

@@ -1,6 +1,13 @@
 import type { Facts } from '../facts/facts.ts';
 import type { LastLook } from '../observation.ts';
-import { type ContainerPlan, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
+import {
+  type ContainerPlan,
+  hasFailed,
+  isSidecar,
+  mayRestart,
+  type PodPlan,
+  restartPolicyOf,
+} from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { clusterFault } from './cluster.ts';
@@ -60,9 +67,12 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
 
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
   const last = (plan: ContainerPlan): Life | undefined => facts.lives.of(pod.uid, plan.name).at(-1);
+  const passed = (plan: ContainerPlan): boolean => {
+    const life = last(plan);
+    return life?.exitCode !== undefined && !hasFailed(pod, plan.name, life);
+  };
   const failed = (plan: ContainerPlan): boolean =>
-    !isSidecar(pod, plan.name) &&
-    (couldNotStart(facts, pod, plan) || (isDone(facts, pod, plan) && last(plan)?.exitCode !== 0));
+    !isSidecar(pod, plan.name) && (couldNotStart(facts, pod, plan) || (isDone(facts, pod, plan) && !passed(plan)));
   // An init container that failed for good has failed the pod.
   if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {
@@ -72,7 +82,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
       if (fault !== undefined) return fault;
       continue;
     }
-    if (last(plan)?.exitCode !== 0) return containerFault(facts, pod, plan);
+    if (!passed(plan)) return containerFault(facts, pod, plan);
   }
   for (const plan of pod.containers) {
     const fault = isDone(facts, pod, plan) ? undefined : containerFault(facts, pod, plan);
@@ -84,7 +94,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
 /** Whether a container has ended and is not to run again. */
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
-  return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
+  return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last);
 }
 
 /** A start that failed by a fault is an exit, after which policy Never starts nothing; nor does a rule that asks for another exit code. */

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import { type ContainerPlan, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import { type ContainerPlan, hasFailed, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { calledFor, stoppedBy } from './called-for.ts';
@@ -115,7 +115,7 @@ export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
   const sinceMs = last === undefined ? 0 : (last.endedAtMs ?? Number.POSITIVE_INFINITY);
   const failed = facts.createAskedAtMs(pod.uid, plan.name) >= sinceMs && facts.firstFaultAtMs <= facts.nowMs;
-  return failed && !mayRestart(pod, plan, START_ERROR_EXIT_CODE);
+  return failed && !mayRestart(pod, plan, { exitCode: START_ERROR_EXIT_CODE });
 }
 
 /** Whether a pod has done its work, or failed. */
@@ -124,9 +124,12 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed by a fault is an exit.
     if (hasFailedToStart(pod, plan, facts)) return true;
-    return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last.exitCode ?? 0);
+    return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last);
   };
-  const failed = (plan: ContainerPlan): boolean =>
-    !isSidecar(pod, plan.name) && done(plan) && facts.lives.of(pod.uid, plan.name).at(-1)?.exitCode !== 0;
+  const failed = (plan: ContainerPlan): boolean => {
+    const last = facts.lives.of(pod.uid, plan.name).at(-1);
+    const passed = last?.exitCode !== undefined && !hasFailed(pod, plan.name, last);
+    return !isSidecar(pod, plan.name) && done(plan) && !passed;
+  };
   return pod.containers.every(done) || pod.init.some(failed);
 }

@@ -109,7 +109,8 @@ function manifestFault(dice: Dice, atMs: number): Action {
 
 function killContainer(dice: Dice, atMs: number): Action {
   const oomKilled = dice.chance(0.2);
-  const exitCode = oomKilled ? 137 : dice.pick([0, 1, 137]);
+  // Where another process than the first one is killed for its memory, that may end as it likes.
+  const exitCode = dice.pick(oomKilled ? [0, 137] : [0, 1, 137]);
   return { atMs, do: 'killContainer', nth: dice.between(0, 9), exitCode, oomKilled };
 }
 

@@ -91,12 +91,25 @@ export function isSidecar(pod: PodPlan, name: string): boolean {
   return pod.init.some((container) => container.name === name && container.restartPolicy === 'Always');
 }
 
-/** Whether a container that ended with this code is to run again: written anew here, not asked of what is tested. */
-export function mayRestart(pod: PodPlan, container: ContainerPlan, exitCode: number): boolean {
+/** How a container ended, as far as restarts depend on it. */
+export interface Ended {
+  readonly exitCode?: number | undefined;
+  /** Whether a process of it was killed for its memory. */
+  readonly oomKilled?: boolean;
+}
+
+/** Whether a container has not done its work: an init container of which a process was killed for its memory has not, exit code 0 or not. */
+export function hasFailed(pod: PodPlan, name: string, { exitCode = 0, oomKilled = false }: Ended): boolean {
+  const isInit = pod.init.some((container) => container.name === name) && !isSidecar(pod, name);
+  return exitCode !== 0 || (isInit && oomKilled);
+}
+
+/** Whether a container that ended so is to run again: written anew here, not asked of what is tested. */
+export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended): boolean {
   const rule = container.restartRule;
-  if (rule !== undefined && rule.codes.includes(exitCode) === (rule.operator === 'In')) return true;
+  if (rule !== undefined && rule.codes.includes(ended.exitCode ?? 0) === (rule.operator === 'In')) return true;
   const policy = restartPolicyOf(pod, container);
-  return policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0);
+  return policy === 'Always' || (policy === 'OnFailure' && hasFailed(pod, container.name, ended));
 }
 
 /** A container's plan in its pod. */

@@ -33,6 +33,8 @@ export interface Life {
   endedAtMs: number | undefined;
   end: LifeEnd | undefined;
   exitCode: number | undefined;
+  /** Whether a process of it was killed for its memory. */
+  oomKilled: boolean;
 }
 
 /** What the ledger tells of a life. */
@@ -50,7 +52,7 @@ export interface LedgerComponents {
 export class Ledger {
   readonly #components: LedgerComponents;
   readonly #live = new Map<string, Life>();
-  readonly #lost = new Map<string, number>();
+  readonly #lost = new Map<string, { readonly exitCode: number; readonly oomKilled: boolean }>();
 
   constructor(components: LedgerComponents) {
     this.#components = components;
@@ -62,8 +64,8 @@ export class Ledger {
   }
 
   /** Notes that a container is about to die by a fault. */
-  markLost(containerId: string, exitCode: number): void {
-    this.#lost.set(containerId, exitCode);
+  markLost(containerId: string, exitCode: number, oomKilled = false): void {
+    this.#lost.set(containerId, { exitCode, oomKilled });
   }
 
   /** What a container does: as its plan says, under this ledger's eyes. */
@@ -92,6 +94,7 @@ export class Ledger {
         endedAtMs: undefined,
         end: undefined,
         exitCode: undefined,
+        oomKilled: false,
       };
       this.#live.set(life.id, life);
       tell('containerStarted', life);
@@ -104,7 +107,8 @@ export class Ledger {
         return exitCode;
       } catch (killed) {
         const lost = this.#lost.get(life.id);
-        this.#ended(life, lost === undefined ? 'killed' : 'lost', lost ?? 137);
+        life.oomKilled = lost?.oomKilled ?? false;
+        this.#ended(life, lost === undefined ? 'killed' : 'lost', lost?.exitCode ?? 137);
         throw killed;
       }
     };
