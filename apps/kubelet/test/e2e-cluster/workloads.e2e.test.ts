@@ -228,6 +228,18 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('dies');
   });
 
+  test('C6: a container that exits with 0 has done its work, though a process of it was killed for its memory', async () => {
+    const it = cluster();
+    const resources = { limits: { memory: '16Mi' } };
+    const hog = script('c', 'tail /dev/zero; sleep 2; exit 0', { resources });
+    await it.createPod('hog', { restartPolicy: 'OnFailure', containers: [hog] });
+    const pod = await it.podUntil('hog', ({ status }) => status?.phase === 'Succeeded');
+    const status = pod.status?.containerStatuses?.[0];
+    expect(status?.state?.terminated).toMatchObject({ exitCode: 0, reason: 'OOMKilled' });
+    expect(status?.restartCount).toBe(0);
+    await it.deletePod('hog');
+  });
+
   test('a node object that is deleted under the kubelet is made again', async () => {
     const it = cluster();
     const node = '/api/v1/nodes/e2e';
