@@ -28,6 +28,11 @@ export class ApiFacts {
     return this.#lags > 0;
   }
 
+  /** Whether its cache has been behind at any time since. */
+  wasStaleSince(sinceMs: number): boolean {
+    return this.stale || this.staleUntilMs >= sinceMs;
+  }
+
   /** Whether it has shown the pod as ended: a kubelet that starts then has nothing to run of it. */
   hasEnded(uid: string): boolean {
     return this.#ended.has(uid);

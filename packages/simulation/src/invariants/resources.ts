@@ -72,7 +72,7 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
     return undefined;
   const { uid, reason } = observation;
   // What a list of old says is there, is there for the kubelet.
-  if (facts.api.stale || facts.api.staleUntilMs >= facts.kubeletStartedAtMs) return undefined;
+  if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
   // What it asked for before is what it is let in with, where others that make room for a pod before it hold it up.
   const isNew = observation.atMs - facts.pods.wantedSinceMs(uid) < HELD_UP_MS;
   const asked = isNew ? heldAtMost(uid, facts) : askedBy(uid, facts);
