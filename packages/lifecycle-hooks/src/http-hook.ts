@@ -5,6 +5,7 @@ import {
   hostAndPort,
   httpGet,
   httpGetRequest,
+  withScheme,
 } from '@node-agent/pod-net';
 import { podReference } from '@node-agent/pod-spec';
 import type { Counter, WithDefaults } from '@node-agent/telemetry';
@@ -33,7 +34,7 @@ export async function httpHook(
   if (!first.message.includes('server gave HTTP response to HTTPS client')) return first.message;
 
   const headers = request.headers.filter(([name]) => name !== 'Authorization');
-  const second = await send({ ...request, scheme: 'http', headers }, components, signal);
+  const second = await send({ ...withScheme(request, 'http'), headers }, components, signal);
   if (second.kind === 'fault') return first.message;
   fallbacks.inc({});
   const host = hostAndPort(request.host, request.port);
@@ -57,5 +58,5 @@ function send(
   { http, clock }: WithDefaults<LifecycleHooksComponents>,
   signal: AbortSignal,
 ): Promise<HttpGetResult> {
-  return http?.(request, signal) ?? httpGet(request, { clock }, signal);
+  return http?.(request, signal) ?? httpGet(request, { clock, http2: false }, signal);
 }

@@ -1,7 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /** What can be wrong with a request before anything is sent. */
-export type PodNetErrorCode = 'InvalidPort';
+export type PodNetErrorCode = 'InvalidPort' | 'InvalidUrl';
 
 const BRAND = '@node-agent/pod-net.PodNetError';
 

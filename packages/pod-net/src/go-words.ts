@@ -1,3 +1,4 @@
+import { DIAL_TIMEOUT } from './dial.ts';
 import { hostAndPort } from './http-request.ts';
 import { remoteAlert } from './tls-alerts.ts';
 
@@ -25,12 +26,11 @@ export interface ErrorContext {
 /** An error of a connection in the words of Go's clients: events of probes and hooks have them, and people look for them. */
 export function goWords(error: unknown, context: ErrorContext): string {
   if (!(error instanceof Error)) return String(error);
-  // A name with several addresses: Go tells of the first.
-  if (error instanceof AggregateError && error.errors.length > 0) return goWords(error.errors[0], context);
   const { host, port, ends } = context;
   const { code = '', syscall = '', address = host } = error as NodeJS.ErrnoException & { readonly address?: string };
   if (code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
   if (code === 'EAI_AGAIN') return `dial tcp: lookup ${host}: server misbehaving`;
+  if (code === DIAL_TIMEOUT) return `dial tcp ${hostAndPort(address, port)}: i/o timeout`;
   const words = WORDS[code];
   if (syscall === 'connect' && words !== undefined) return `dial tcp ${hostAndPort(address, port)}: connect: ${words}`;
   if (words !== undefined && (syscall === 'read' || syscall === 'write')) {

@@ -1,5 +1,5 @@
 import { HeaderFields } from './header-fields.ts';
-import { type ResponseBody, responseBody } from './response-body.ts';
+import { MAX_BODY_BYTES, type ResponseBody, responseBody } from './response-body.ts';
 import { framingOf, type StatusLine, statusLine } from './response-head.ts';
 
 /** What came of one request. */
@@ -7,13 +7,17 @@ export type Exchange =
   | {
       readonly kind: 'answer';
       readonly status: number;
+      /** One byte a character. */
       readonly location: string | undefined;
-      /** At most 10 KiB of it. */
+      /** So much of it as was to be read. */
       readonly body: string;
       /** Why the body ended before its end; not where it was cut at the limit. */
       readonly bodyFault?: string;
     }
   | { readonly kind: 'fault'; readonly message: string };
+
+/** How much of a body is read, in bytes, by what its head says; `length` where that is known. */
+export type BodyLimit = (status: number, location: string | undefined, length: number | undefined) => number;
 
 /** Far less than Go's default of 10 MiB: nothing of a head is told but its faults, and what it takes to read it holds up everybody else. */
 const MAX_HEAD_BYTES = 256 * 1024;
@@ -26,6 +30,7 @@ const BROKEN = 'net/http: HTTP/1.x transport connection broken: ';
  * (`ReadResponse` and what `persistConn` makes of its errors, in net/http). What it holds is bounded, whatever comes.
  */
 export class HttpResponseReader {
+  readonly #limitOf: BodyLimit;
   #headBytes = 0;
   /** Of a line that is not whole. */
   readonly #held: string[] = [];
@@ -33,6 +38,10 @@ export class HttpResponseReader {
   #first: StatusLine | string | undefined;
   #fields = new HeaderFields();
   #body: ResponseBody | undefined;
+
+  constructor(limitOf: BodyLimit = () => MAX_BODY_BYTES) {
+    this.#limitOf = limitOf;
+  }
 
   /** Takes what has come; nothing of `bytes` is held. @returns what the response is, once that is known */
   push(bytes: Buffer): Exchange | undefined {
@@ -118,7 +127,8 @@ export class HttpResponseReader {
       this.#fields = new HeaderFields();
     } else {
       // What comes after a switch to another protocol is no body: Go would read it, and wait for it.
-      this.#body = responseBody(framing);
+      const length = typeof framing === 'number' ? framing : undefined;
+      this.#body = responseBody(framing, this.#limitOf(first.status, this.#fields.location, length));
     }
   }
 
@@ -129,11 +139,10 @@ export class HttpResponseReader {
 
   #answer(fault: string | undefined): Exchange {
     const { status } = this.#first as StatusLine;
-    const { location } = this.#fields;
     return {
       kind: 'answer',
       status,
-      location: location === undefined ? undefined : Buffer.from(location, 'latin1').toString(),
+      location: this.#fields.location,
       body: this.#body?.text() ?? '',
       ...(fault !== undefined && { bodyFault: fault }),
     };

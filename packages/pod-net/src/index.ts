@@ -8,7 +8,8 @@ export {
   hostAndPort,
   httpGetRequest,
   urlOf,
+  withScheme,
 } from './http-request.ts';
 export { resolvePort } from './resolve-port.ts';
-export { type OpenSocket, openSocket, type SocketTarget } from './socket.ts';
+export { type OpenSocket, openSocket } from './socket.ts';
 export { type TcpTarget, tcpConnect } from './tcp-connect.ts';

@@ -2,6 +2,12 @@
 export class Life {
   hasEnded = false;
   onEnd: (() => void) | undefined;
+  /** On the clock that never goes back, when it ends, in ms; not known where absent. */
+  readonly deadlineMs: number | undefined;
+
+  constructor(deadlineMs?: number) {
+    this.deadlineMs = deadlineMs;
+  }
 
   end(): void {
     this.hasEnded = true;

@@ -1,11 +1,10 @@
-import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import { type LookupAddress, lookup } from 'node:dns';
 
-type Answer = Parameters<LookupFunction>[2];
+type Answer = (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void;
 type Lookup = (
   name: string,
-  options: LookupOptions,
-  answer: (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void,
+  options: { readonly all: true },
+  answer: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
 /**
@@ -15,32 +14,31 @@ type Lookup = (
 export class NameLookup {
   readonly #lookup: Lookup;
   /** Who waits for what, in the order in which it was asked for; the first is being looked up. */
-  readonly #waiting = new Map<string, { readonly name: string; readonly options: LookupOptions; answers: Answer[] }>();
+  readonly #waiting = new Map<string, Answer[]>();
 
   constructor(ask: Lookup = lookup) {
     this.#lookup = ask;
   }
 
-  /** As `lookup` of a socket's options. */
-  readonly lookup: LookupFunction = (name, options, answer) => {
-    const key = `${name} ${options.family ?? 0} ${options.all ?? false} ${options.hints ?? 0}`;
-    const known = this.#waiting.get(key);
+  /** All addresses of a name, the best one first. */
+  all(name: string, answer: Answer): void {
+    const known = this.#waiting.get(name);
     if (known !== undefined) {
-      known.answers.push(answer);
+      known.push(answer);
       return;
     }
-    this.#waiting.set(key, { name, options, answers: [answer] });
+    this.#waiting.set(name, [answer]);
     if (this.#waiting.size === 1) this.#next();
-  };
+  }
 
   #next(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
-    const [key, asked] = first;
-    this.#lookup(asked.name, asked.options, (error, address, family) => {
-      this.#waiting.delete(key);
+    const [name, answers] = first;
+    this.#lookup(name, { all: true }, (error, addresses) => {
+      this.#waiting.delete(name);
       this.#next();
-      for (const answer of asked.answers) answer(error, address, family);
+      for (const answer of answers) answer(error, addresses);
     });
   }
 }

@@ -1,12 +1,20 @@
-import type { HttpGetRequest } from './http-request.ts';
-import { hostAndPort, urlOf } from './http-request.ts';
+import { goQuote } from './go-quote.ts';
+import { hostParts, parseUrl, resolveUrl, urlText, withoutPassword } from './go-url.ts';
+import { type HttpGetRequest, requestTo, urlOf } from './http-request.ts';
+import type { SentRequest } from './request-head.ts';
 
 /** Where an answer leads. */
 export type Redirect =
   /** The answer is the last one: it leads nowhere, or to another host. */
   | { readonly kind: 'none' }
-  | { readonly kind: 'follow'; readonly request: HttpGetRequest }
-  | { readonly kind: 'fault'; readonly url: string; readonly message: string };
+  | { readonly kind: 'follow'; readonly request: SentRequest }
+  | {
+      readonly kind: 'fault';
+      readonly url: string;
+      readonly message: string;
+      /** Whether that is found when the body has been looked at. */
+      readonly readsBody?: boolean;
+    };
 
 /** So many requests are sent for one action at most, the first one among them. */
 const MAX_REQUESTS = 10;
@@ -15,15 +23,17 @@ const MAX_REQUESTS = 10;
 const MAX_LOCATION_LENGTH = 16 * 1024;
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
+/** They are of a body, which none of these requests has. */
+const OF_A_BODY = new Set(['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type']);
 
 /**
  * What follows an answer: a redirect is followed to the host of the first request alone, whatever its port and scheme
- * (`RedirectChecker` in `pkg/probe/http/http.go`; R3).
+ * (`RedirectChecker` in `pkg/probe/http/http.go`, `do` in net/http/client.go; R3).
+ * @param location one byte a character
  * @param sent how many requests were sent by now
  */
 export function redirectOf(
-  request: HttpGetRequest,
+  request: SentRequest,
   first: HttpGetRequest,
   status: number,
   location: string | undefined,
@@ -31,53 +41,38 @@ export function redirectOf(
 ): Redirect {
   if (!REDIRECTS.has(status) || location === undefined || location === '') return { kind: 'none' };
   const from = urlOf(request);
+  const fault = (words: string): Redirect => ({
+    kind: 'fault',
+    url: withoutPassword(from),
+    message: `failed to parse Location header ${words}`,
+  });
   if (location.length > MAX_LOCATION_LENGTH) {
-    const shown = JSON.stringify(location.slice(0, 64));
-    return {
-      kind: 'fault',
-      url: from,
-      message: `failed to parse Location header: ${location.length} characters that begin with ${shown}`,
-    };
+    return fault(`of ${location.length} bytes that begin with ${goQuote(location.slice(0, 64))}`);
   }
-  const to = URL.canParse(location, from) ? new URL(location, from) : undefined;
-  const scheme = to?.protocol.slice(0, -1) ?? '';
-  const port = to?.port ? Number(to.port) : PORTS[scheme];
-  if (to === undefined) {
-    return { kind: 'fault', url: from, message: `failed to parse Location header ${JSON.stringify(location)}` };
-  }
-  const host = to.hostname.replace(/^\[|\]$/g, '');
-  if (host !== hostOf(first)) return { kind: 'none' };
-  if (port === undefined) {
-    return { kind: 'fault', url: to.href, message: `unsupported protocol scheme ${JSON.stringify(scheme)}` };
-  }
+  const base = parseUrl(from);
+  if (typeof base === 'string') return fault(base);
+  const to = resolveUrl(base, location);
+  if (typeof to === 'string') return fault(`${goQuote(location)}: ${to}`);
+  if (hostParts(to.host)[0] !== hostnameOf(first)) return { kind: 'none' };
   if (sent >= MAX_REQUESTS) {
-    return { kind: 'fault', url: to.href, message: `stopped after ${MAX_REQUESTS} redirects` };
+    return { kind: 'fault', url: location, message: `stopped after ${MAX_REQUESTS} redirects`, readsBody: true };
   }
-  // A host header of the pod's own is kept on the same server only.
-  const keepsHost = request.hostHeader !== undefined && !URL.canParse(location);
+  // A host header of the pod's own is kept where the place is told without a scheme.
+  const keepsHost = request.hostHeader !== base.host && !/^[A-Za-z][A-Za-z0-9+\-.]*:/.test(location);
+  const keepsBody = (request.keepsBodyHeaders ?? true) && (status === 307 || status === 308);
+  const headers = keepsBody ? first.headers : first.headers.filter(([name]) => !OF_A_BODY.has(name));
+  const isUnsafe = base.scheme === 'https' && to.scheme === 'http';
   return {
     kind: 'follow',
     request: {
-      scheme,
-      host,
-      port,
-      target: to.pathname + to.search,
-      headers: [...withoutReferer(request), ...refererFrom(request, scheme)],
-      ...(keepsHost && { hostHeader: request.hostHeader }),
+      ...requestTo(to, headers, keepsHost ? request.hostHeader : undefined),
+      keepsBodyHeaders: keepsBody,
+      ...(!isUnsafe && { referer: urlText({ ...base, user: undefined }) }),
     },
   };
 }
 
-/** As a URL shows it: lower case, an IPv6 address in its short form. */
-function hostOf({ host, port }: HttpGetRequest): string {
-  const url = `http://${hostAndPort(host, port)}`;
-  return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, '') : host;
-}
-
-function withoutReferer({ headers }: HttpGetRequest): HttpGetRequest['headers'] {
-  return headers.filter(([name]) => name !== 'Referer');
-}
-
-function refererFrom(request: HttpGetRequest, scheme: string): HttpGetRequest['headers'] {
-  return request.scheme === 'https' && scheme === 'http' ? [] : [['Referer', urlOf(request)]];
+function hostnameOf(request: HttpGetRequest): string {
+  const url = parseUrl(urlOf(request));
+  return typeof url === 'string' ? request.host : hostParts(url.host)[0];
 }

@@ -1,20 +1,41 @@
+import { domainToASCII } from 'node:url';
 import { goQuote } from './go-quote.ts';
-import { type HttpGetRequest, hostAndPort } from './http-request.ts';
+import { type GoUrl, parseUrl } from './go-url.ts';
+import { trimmed } from './header-fields.ts';
+import { canonicalName, type HttpGetRequest, urlOf, utf8Bytes } from './http-request.ts';
+
+/** A request, and what a redirect adds to it. */
+export interface SentRequest extends HttpGetRequest {
+  /** Where it comes from, one byte a character: its `Referer`, unless the pod has one of its own. */
+  readonly referer?: string;
+  /** Whether no answer by now has taken the headers away that are of a body. */
+  readonly keepsBodyHeaders?: boolean;
+}
+
+/** The fields of a request as they are sent, one byte a character. */
+export interface RequestFields {
+  /** '' where there is none that could be sent. */
+  readonly host: string;
+  /** What the agent calls itself comes first, then by name; those of one name in the order in which they were given. */
+  readonly others: readonly (readonly [name: string, value: string])[];
+}
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that it is about
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
+/** They are the client's own to set: what a pod says of them is not sent. */
+const NOT_SENT = new Set(['Host', 'Content-Length', 'Transfer-Encoding', 'Trailer']);
 
-type RequestHead = string | { readonly fault: string };
+/** What is wrong with a request, in Go's words. */
+export interface RequestFault {
+  readonly fault: string;
+}
 
 /** Of requests that are sent again and again. */
-const heads = new WeakMap<HttpGetRequest, RequestHead>();
+const heads = new WeakMap<HttpGetRequest, string | RequestFault>();
 
-/**
- * What is sent for a request, in the bytes that are sent, one a character: text is UTF-8. Headers of one name stand together.
- * @returns what is wrong with it, in Go's words, in `fault` (`validateHeaders` in net/http/transport.go)
- */
-export function requestHead(request: HttpGetRequest): RequestHead {
+/** What is sent for a request by HTTP/1.1, one byte a character (`write` of `Request` in net/http/request.go). */
+export function requestHead(request: SentRequest): string | RequestFault {
   let head = heads.get(request);
   if (head === undefined) {
     head = written(request);
@@ -23,27 +44,65 @@ export function requestHead(request: HttpGetRequest): RequestHead {
   return head;
 }
 
-function written(request: HttpGetRequest): RequestHead {
-  const { target, headers, hostHeader, host, port } = request;
-  if (/[^!-~]/.test(target)) return { fault: "net/http: can't write control character in Request.URL" };
-  const fields = new Map<string, [name: string, ...values: string[]]>();
-  for (const [name, value] of [['Host', hostHeader ?? hostAndPort(host, port)] as const, ...headers]) {
-    if (!TOKEN.test(name)) return { fault: `net/http: invalid header field name ${goQuote(wire(name))}` };
+/** The fields of a request, by HTTP/1.1 or HTTP/2. */
+export function requestFields(request: SentRequest): RequestFields | RequestFault {
+  const url = parseUrl(urlOf(request));
+  if (typeof url === 'string') return { fault: url };
+  const fields = new Map<string, string[]>();
+  for (const [name, value] of [...request.headers, ['Host', request.hostHeader ?? ''] as const]) {
+    if (!TOKEN.test(name)) return { fault: `net/http: invalid header field name ${goQuote(utf8Bytes(name))}` };
     if (CONTROL.test(value)) return { fault: `net/http: invalid header field value for ${goQuote(name)}` };
-    const key = name.toLowerCase();
+    const key = canonicalName(name);
     const before = fields.get(key);
-    if (before === undefined) fields.set(key, [name, wire(value)]);
-    else before.push(wire(value));
+    if (before === undefined) fields.set(key, [utf8Bytes(value)]);
+    else before.push(utf8Bytes(value));
   }
-  if (!fields.has('connection')) fields.set('connection', ['Connection', 'close']);
-  let head = `GET ${target} HTTP/1.1\r\n`;
-  for (const [key, [name, ...values]] of fields) {
-    // Cookies are one header (RFC 6265, 5.4).
-    for (const value of key === 'cookie' ? [values.join('; ')] : values) head += `${name}: ${value}\r\n`;
-  }
-  return `${head}\r\n`;
+  if (url.host === '') return { fault: 'http: no Host in request URL' };
+  if (request.referer !== undefined) fields.set('Referer', [fields.get('Referer')?.[0] || request.referer]);
+  if (url.user !== undefined && !fields.get('Authorization')?.[0]) fields.set('Authorization', [basicAuth(url.user)]);
+  const [agent = ''] = fields.get('User-Agent') ?? [];
+  fields.delete('User-Agent');
+  const host = hostField(utf8Bytes(request.hostHeader ?? '') || url.host);
+  if (typeof host !== 'string') return host;
+  const names = [...fields.keys()].filter((name) => !NOT_SENT.has(name)).sort();
+  const others = names.flatMap((name) => (fields.get(name) ?? []).map((value) => [name, trimmed(value)] as const));
+  return { host, others: agent === '' ? others : [['User-Agent', trimmed(agent)], ...others] };
 }
 
-function wire(text: string): string {
-  return /[^\0-\x7f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text;
+function written(request: SentRequest): string | RequestFault {
+  const fields = requestFields(request);
+  if ('fault' in fields) return fields;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
+  if (/[\0-\x1f\x7f]/.test(request.target)) return { fault: "net/http: can't write control character in Request.URL" };
+  const { host, others } = fields;
+  let head = `GET ${request.target} HTTP/1.1\r\nHost: ${host}\r\n`;
+  for (const [name, value] of others) head += `${name}: ${value}\r\n`;
+  return `${head}${saysHowItEnds(others) ? '' : 'Connection: close\r\n'}\r\n`;
+}
+
+/** Whether the pod's own headers end the connection, or make something else of it. */
+function saysHowItEnds(fields: RequestFields['others']): boolean {
+  const connection = fields.filter(([name]) => name === 'Connection').map(([, value]) => value);
+  if (/(?:^|[ \t,])close(?:$|[ \t,])/i.test(connection[0] ?? '')) return true;
+  const upgrade = fields.find(([name]) => name === 'Upgrade')?.[1] ?? '';
+  return (
+    upgrade !== '' && connection.some((value) => value.split(',').some((token) => /^[ \t]*upgrade[ \t]*$/i.test(token)))
+  );
+}
+
+/** In ASCII, without the zone of an address; what cannot be sent is not. */
+function hostField(host: string): string | RequestFault {
+  let ascii = host;
+  if (/[^\0-\x7f]/.test(host)) {
+    const [, name = host, port = ''] = /^(.*?)(:[^:]*)?$/s.exec(host) ?? [];
+    const punycode = domainToASCII(Buffer.from(name, 'latin1').toString());
+    if (punycode === '') return { fault: `idna: invalid label ${goQuote(name)}` };
+    ascii = punycode + port;
+  }
+  if (!/^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/.test(ascii)) return '';
+  return ascii.replace(/^(\[.*)%[^%]*(\][^\]]*)$/s, '$1$2');
+}
+
+function basicAuth({ name, password = '' }: NonNullable<GoUrl['user']>): string {
+  return `Basic ${Buffer.from(`${name}:${password}`, 'latin1').toString('base64')}`;
 }

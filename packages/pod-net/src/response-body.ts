@@ -1,8 +1,8 @@
 import { HeaderFields } from './header-fields.ts';
 import type { Framing } from './response-head.ts';
 
-/** So much of a body is read; the rest stays unread (R3). */
-const MAX_BODY_BYTES = 10 * 1024;
+/** So much of the last body is read; the rest stays unread (R3). */
+export const MAX_BODY_BYTES: number = 10 * 1024;
 /** Of the size of a chunk with its extensions, and of a trailer: what Go's reader holds at once. */
 const MAX_LINE_BYTES = 4096;
 /** What chunks may have of what is no data, beyond 16 bytes each and twice their data. */
@@ -12,7 +12,7 @@ const MAX_EXCESS_BYTES = 16 * 1024;
 export interface ResponseBody {
   /** What is wrong with it, in Go's words. */
   readonly fault: string | undefined;
-  /** At most {@link MAX_BODY_BYTES}, as UTF-8. */
+  /** At most so much as was asked for, as UTF-8. */
   text(): string;
   /** Takes what has come, from a place on; nothing of `bytes` is held. @returns whether that was all that is wanted */
   push(bytes: Buffer, from: number): boolean;
@@ -20,20 +20,29 @@ export interface ResponseBody {
   end(words: string | undefined): string | undefined;
 }
 
-export function responseBody(framing: Framing): ResponseBody {
-  return framing === 'chunked' ? new ChunkedBody() : new PlainBody(framing === 'until close' ? Infinity : framing);
+/** @param limit how many bytes of it are read */
+export function responseBody(framing: Framing, limit: number): ResponseBody {
+  const kept = new KeptBytes(limit);
+  return framing === 'chunked'
+    ? new ChunkedBody(kept)
+    : new PlainBody(kept, framing === 'until close' ? Infinity : framing);
 }
 
 /** The first bytes of a body. */
-class Kept {
+export class KeptBytes {
+  readonly #limit: number;
   #bytes = '';
 
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
   get isFull(): boolean {
-    return this.#bytes.length === MAX_BODY_BYTES;
+    return this.#bytes.length === this.#limit;
   }
 
   add(bytes: Buffer, from: number, to: number): void {
-    this.#bytes += bytes.toString('latin1', from, Math.min(to, from + MAX_BODY_BYTES - this.#bytes.length));
+    this.#bytes += bytes.toString('latin1', from, Math.min(to, from + this.#limit - this.#bytes.length));
   }
 
   text(): string {
@@ -44,10 +53,11 @@ class Kept {
 /** Of a length that is known, or as long as the connection. */
 class PlainBody implements ResponseBody {
   readonly fault = undefined;
-  readonly #kept = new Kept();
+  readonly #kept: KeptBytes;
   #left: number;
 
-  constructor(length: number) {
+  constructor(kept: KeptBytes, length: number) {
+    this.#kept = kept;
     this.#left = length;
   }
 
@@ -69,13 +79,17 @@ class PlainBody implements ResponseBody {
 
 /** In chunks, ended by one of no size and a trailer (`net/http/internal/chunked.go`, `readTrailer` in transfer.go). */
 class ChunkedBody implements ResponseBody {
-  readonly #kept = new Kept();
+  readonly #kept: KeptBytes;
   fault: string | undefined;
   #part: 'size' | 'data' | 'data end' | 'trailer' | 'done' = 'size';
   /** Of a size, the end of data or a trailer, what has come of it. */
   #held = '';
   #left = 0;
   #excess = 0;
+
+  constructor(kept: KeptBytes) {
+    this.#kept = kept;
+  }
 
   text(): string {
     return this.#kept.text();

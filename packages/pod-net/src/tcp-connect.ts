@@ -1,7 +1,8 @@
 import { type Clock, linkAbort } from '@node-agent/async';
+import { dial } from './dial.ts';
 import { goWords } from './go-words.ts';
 import { hostAndPort } from './http-request.ts';
-import { openSocket } from './socket.ts';
+import { ignore, ResettingSocket } from './socket.ts';
 
 /** Where to connect to, and for how long to try. */
 export interface TcpTarget {
@@ -18,24 +19,28 @@ export interface TcpTarget {
  */
 export async function tcpConnect(
   { host, port, timeoutMs }: TcpTarget,
-  { clock }: { readonly clock: Pick<Clock, 'setTimer'> },
+  { clock }: { readonly clock: Pick<Clock, 'setTimer' | 'monotonic'> },
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   signal?.throwIfAborted();
   using link = linkAbort(signal);
   const timer = clock.setTimer(timeoutMs, () => link.abort());
-  const open = openSocket({ host, port });
+  let callOff: (() => void) | undefined;
   try {
     return await new Promise((resolve) => {
-      open.socket.once('connect', () => resolve(undefined));
-      open.socket.once('error', (error) => resolve(goWords(error, { host, port, ends: '' })));
+      const deadlineMs = clock.monotonic() + timeoutMs;
+      callOff = dial({ host, port, deadlineMs }, { clock, newSocket: () => new ResettingSocket() }, (result) => {
+        if (result instanceof Error) return resolve(goWords(result, { host, port, ends: '' }));
+        result.on('error', ignore).destroy();
+        resolve(undefined);
+      });
       link.signal.addEventListener('abort', () => resolve(`dial tcp ${hostAndPort(host, port)}: i/o timeout`), {
         once: true,
       });
     });
   } finally {
     timer.cancel();
-    open.reset();
+    callOff?.();
     signal?.throwIfAborted();
   }
 }

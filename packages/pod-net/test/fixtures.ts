@@ -9,12 +9,13 @@ export async function connectionsOf(port: number): Promise<readonly string[]> {
   return lines.filter((line) => line.includes(hex) && !line.includes(' 0A '));
 }
 
+const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+
 /** A key and a certificate that nobody has signed. */
-export function selfSigned(): { readonly key: string; readonly cert: string } {
+export function selfSigned(kind: readonly string[] = EC): { readonly key: string; readonly cert: string } {
   const directory = mkdtempSync(path.join(tmpdir(), 'pod-net-'));
   const [key, cert] = [path.join(directory, 'key'), path.join(directory, 'cert')];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
-  execFileSync('openssl', ['req', '-x509', '-nodes', ...curve, '-subj', '/CN=x', '-keyout', key, '-out', cert], {
+  execFileSync('openssl', ['req', '-x509', '-nodes', ...kind, '-subj', '/CN=x', '-keyout', key, '-out', cert], {
     stdio: 'ignore',
   });
   const pair = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };

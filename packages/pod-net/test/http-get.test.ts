@@ -2,7 +2,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
-import { goWords } from '../src/go-words.ts';
 import { httpGet } from '../src/http-get.ts';
 import type { HttpGetRequest } from '../src/http-request.ts';
 import { connectionsOf, LoopbackServer, selfSigned } from './fixtures.ts';
@@ -151,15 +150,6 @@ describe('httpGet', () => {
     expect(await get(port)).toEqual({ kind: 'fault', message });
   });
 
-  test('a name of several addresses that all refuse is told by the first, a name of one by that', () => {
-    const refused = (address: string): Error =>
-      Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect', address, port: 9 });
-    const context = { host: 'localhost', port: 9, ends: '' };
-    const all = Object.assign(new AggregateError([refused('127.0.0.1'), refused('::1')]), { code: 'ECONNREFUSED' });
-    expect(goWords(all, context)).toBe('dial tcp 127.0.0.1:9: connect: connection refused');
-    expect(goWords(refused('::1'), context)).toBe('dial tcp [::1]:9: connect: connection refused');
-  });
-
   test('an https request to a server of plain http says so', async () => {
     await using server = await new LoopbackServer((socket) =>
       socket.end('HTTP/1.0 400 Bad Request\r\n\r\n'),
@@ -214,9 +204,53 @@ describe('httpGet', () => {
       socket.end('HTTP/1.1 302 Found\r\nLocation: /again\r\n\r\n'),
     ).listening();
     expect(await get(loop.port)).toMatchObject({
-      message: `Get "http://127.0.0.1:${loop.port}/again": stopped after 10 redirects`,
+      message: `Get "/again": stopped after 10 redirects`,
     });
     expect(loop.connections).toBe(10);
+  });
+
+  test.each([
+    ['2 KiB of a body that goes on', `\r\n${'x'.repeat(2048)}`, 200],
+    ['nothing of a body that is known to be longer', 'Content-Length: 2049\r\n\r\n', 200],
+    [
+      'nothing of what stands there in chunks after 2 KiB',
+      `Transfer-Encoding: chunked\r\n\r\n800\r\n${'x'.repeat(2048)}`,
+      200,
+    ],
+  ])('R3: of a redirect it reads %s', async (_, rest, status) => {
+    await using server = await new LoopbackServer((socket, { connections }) => {
+      if (connections > 1) socket.end(OK);
+      else socket.write(`HTTP/1.1 302 Found\r\nLocation: /next\r\n${rest}`);
+    }).listening();
+    expect(await get(server.port)).toMatchObject({ status });
+  });
+
+  test('R3: a redirect whose short body never comes takes the time that there is, as Go waits for it', async () => {
+    await using server = await new LoopbackServer((socket) => {
+      socket.write('HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 2048\r\n\r\nx');
+    }).listening();
+    expect(await getUntilTimeout(server.port, () => server.requests.length === 1)).toEqual({
+      kind: 'fault',
+      message: expect.stringMatching(/context deadline exceeded \(Client.Timeout exceeded while awaiting headers\)$/),
+    });
+    expect(server.connections).toBe(1);
+  });
+
+  test('a redirect to a scheme or port that there is none of is a fault', async () => {
+    const to = (location: string) =>
+      new LoopbackServer((socket) => socket.end(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\n\r\n`)).listening();
+    await using ftp = await to('ftp://127.0.0.1/x');
+    expect(await get(ftp.port)).toEqual({
+      kind: 'fault',
+      message: 'Get "ftp://127.0.0.1/x": unsupported protocol scheme "ftp"',
+    });
+    await using port = await to('http://127.0.0.1:65536/x');
+    expect(await get(port.port)).toEqual({
+      kind: 'fault',
+      message: 'Get "http://127.0.0.1:65536/x": dial tcp: address 65536: invalid port',
+    });
+    await using user = await to('http://u:p@127.0.0.1:65536/x');
+    expect(await get(user.port)).toMatchObject({ message: expect.stringMatching(/^Get "http:\/\/u:\*\*\*@127/) });
   });
 
   test('R3: does not follow to another host, and gives what the redirect said', async () => {

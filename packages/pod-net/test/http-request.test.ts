@@ -1,34 +1,68 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type HttpGetAction, httpGetRequest, urlOf } from '../src/http-request.ts';
-import { requestTarget } from '../src/request-target.ts';
+import { requestHead } from '../src/request-head.ts';
 import { resolvePort } from '../src/resolve-port.ts';
 
 const options = { podIp: '10.0.0.5', userAgent: 'kube-probe/1.36' };
 const container = { ports: [{ name: 'web', containerPort: 8080 }] };
 const request = (action: Partial<HttpGetAction>) => httpGetRequest({ port: 80, ...action }, container, options);
 
-describe('requestTarget', () => {
+describe('the path of an action', () => {
   test.each([
     ['', '/'],
     ['/', '/'],
     ['healthz', '/healthz'],
-    ['/a%20b/../c?x=y z#frag', '/a%20b/../c?x=y%20z'],
+    ['/a%20b/../c?x=y#frag', '/a%20b/../c?x=y'],
     ['/a b', '/a%20b'],
     ['/ü', '/%C3%BC'],
     ['/x?q=%zz', '/x?q=%zz'],
+    ['/x?q=y z', '/x?q=y z'],
     ['/100%', '/100%25'],
     ['/a?b=1', '/a?b=1'],
+    ['/a?', '/a?'],
     ['http://other/path?q', '/path?q'],
     ['//other/path', '/path'],
     ['/a\nb', '/a%0Ab'],
     ["/it's(fine)*!", "/it's(fine)*!"],
-  ])('%j is sent as %j', (path, target) => expect(requestTarget(path)).toBe(target));
+    ["/it's(fine)%zz", '/it%27s%28fine%29%25zz'],
+    ['*', '/*'],
+  ])('%j is sent as %j', (path, target) => expect(request({ path }).target).toBe(target));
 
-  test('whatever the path is, what is sent is one line of visible ASCII that begins with a slash', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (path) => /^\/[!-~]*$/.test(requestTarget(path))));
+  test('of another scheme has no host', async () => {
+    const made = request({ path: 'foo:bar' });
+    expect(urlOf(made)).toBe('http:bar');
+    expect(requestHead(made)).toEqual({ fault: 'http: no Host in request URL' });
+  });
+
+  test('with a user in it authorizes by that, unless a header does', () => {
+    const made = request({ path: '//us%65r:p%C3%BC@elsewhere/x' });
+    expect(urlOf(made)).toBe('http://user:p%C3%BC@10.0.0.5:80/x');
+    expect(requestHead(made)).toContain(`\r\nAuthorization: Basic ${btoa('user:p\xc3\xbc')}\r\n`);
+    const own = request({ path: '//user@elsewhere/x', httpHeaders: [{ name: 'authorization', value: 'Bearer x' }] });
+    expect(requestHead(own)).toContain('\r\nAuthorization: Bearer x\r\n');
+  });
+
+  test('whatever it is, one line is sent, or it is refused', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webPath(), fc.webUrl()), (path) => {
+        const head = requestHead(request({ path }));
+        expect(typeof head === 'string' ? head.split('\r\n')[0] : 'GET /x HTTP/1.1').toMatch(
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what may not be there
+          /^GET [/][^\0-\x1f\x7f]* HTTP\/1\.1$/,
+        );
+      }),
+    );
   });
 });
+
+test.each([
+  ['a host', 'parse "http://a%20host:80/x": invalid URL escape "%20"'],
+  ['a/b', 'parse "http://a%2Fb:80/x": invalid URL escape "%2F"'],
+  ['user@host', 'parse "http://user%40host:80/x": invalid URL escape "%40"'],
+])('the host %j is refused', (host, message) =>
+  expect(() => request({ host, path: '/x' })).toThrow(expect.objectContaining({ code: 'InvalidUrl', message })),
+);
 
 describe('httpGetRequest', () => {
   test('goes to the pod over http, with the headers that a probe has', () => {
@@ -49,16 +83,18 @@ describe('httpGetRequest', () => {
   });
 
   test.each([
-    ['of its own', 'curl/8', [['User-Agent', 'curl/8']]],
-    ['that is empty', '', []],
-  ])('a User-Agent %s takes the place of the usual one', (_, value, headers) => {
-    const sent = request({ httpHeaders: [{ name: 'user-agent', value }] }).headers;
-    expect(sent.filter(([name]) => name === 'User-Agent')).toEqual(headers);
+    ['of its own', ['curl/8'], ['User-Agent: curl/8']],
+    ['that is empty', [''], []],
+    ['that comes twice', [' curl/8 ', 'curl/9'], ['User-Agent: curl/8']],
+    ['whose first one is empty', ['', 'curl/9'], []],
+  ])('a User-Agent %s takes the place of the usual one', (_, values, lines) => {
+    const head = requestHead(request({ httpHeaders: values.map((value) => ({ name: 'user-agent', value })) }));
+    expect((head as string).split('\r\n').filter((line) => line.startsWith('User-Agent'))).toEqual(lines);
   });
 
   test('an empty Accept is not sent', () => {
-    const names = request({ httpHeaders: [{ name: 'accept', value: '' }] }).headers.map(([name]) => name);
-    expect(names).not.toContain('Accept');
+    const made = request({ httpHeaders: ['', 'a/b'].map((value) => ({ name: 'accept', value })) });
+    expect(requestHead(made)).not.toContain('Accept');
   });
 
   test('names are written as Go writes them, and one may come twice', () => {
@@ -76,7 +112,9 @@ describe('httpGetRequest', () => {
     const httpHeaders = ['Host', 'Content-Length', 'transfer-encoding'].map((name) => ({ name, value: 'a.example' }));
     const made = request({ httpHeaders });
     expect(made.hostHeader).toBe('a.example');
-    expect(made.headers.map(([name]) => name)).toEqual(['User-Agent', 'Accept']);
+    expect(requestHead(made)).toBe(
+      'GET / HTTP/1.1\r\nHost: a.example\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n',
+    );
   });
 });
 

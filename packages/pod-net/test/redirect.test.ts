@@ -1,9 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { HttpGetRequest } from '../src/http-request.ts';
 import { redirectOf } from '../src/redirect.ts';
+import { requestFields, type SentRequest } from '../src/request-head.ts';
 
 const first: HttpGetRequest = { scheme: 'http', host: '10.0.0.5', port: 80, target: '/a', headers: [] };
-const ask = (status: number, location: string | undefined, request: Partial<HttpGetRequest> = {}, sent = 1) =>
+const ask = (status: number, location: string | undefined, request: Partial<SentRequest> = {}, sent = 1) =>
   redirectOf({ ...first, ...request }, first, status, location, sent);
 
 describe('redirectOf', () => {
@@ -31,15 +33,88 @@ describe('redirectOf', () => {
     const next = ask(302, `/${'\u00e9'.repeat(20_000)}`);
     expect(next).toMatchObject({
       kind: 'fault',
-      message: expect.stringMatching(/^failed to parse Location header: 20001 characters/),
+      message: expect.stringMatching(/^failed to parse Location header of 20001 bytes/),
     });
     expect(JSON.stringify(next).length).toBeLessThan(1000);
   });
 
-  test('tells where it comes from, but not from https to http', () => {
-    expect(ask(301, '/b')).toMatchObject({ request: { headers: [['Referer', 'http://10.0.0.5:80/a']] } });
-    expect(ask(301, 'http://10.0.0.5/b', { scheme: 'https', port: 443 })).toMatchObject({ request: { headers: [] } });
+  /** The fields of the request that follows, by name. */
+  function fields(location: string, request: Partial<SentRequest> = {}, status = 301) {
+    const from = { ...first, ...request };
+    const next = redirectOf(
+      from,
+      { ...from, ...(request.headers && { headers: request.headers }) },
+      status,
+      location,
+      1,
+    );
+    if (next.kind !== 'follow') throw new Error(JSON.stringify(next));
+    const sent = requestFields(next.request);
+    if ('fault' in sent) throw new Error(sent.fault);
+    return { host: sent.host, ...Object.fromEntries(sent.others) };
+  }
+
+  test('tells where it comes from, but not from https to http, nor whom it authorizes', () => {
+    expect(fields('/b')).toEqual({ host: '10.0.0.5:80', Referer: 'http://10.0.0.5:80/a' });
+    expect(fields('http://10.0.0.5/b', { scheme: 'https', port: 443 })).toEqual({ host: '10.0.0.5' });
+    expect(fields('/b', { url: 'http://u:p@10.0.0.5:80/a#x' })).toEqual({
+      host: '10.0.0.5:80',
+      Authorization: `Basic ${btoa('u:p')}`,
+      Referer: 'http://10.0.0.5:80/a#x',
+    });
   });
+
+  test('the pod’s own Referer is kept, the first one of several', () => {
+    const headers = [
+      ['Referer', 'http://mine/'],
+      ['Referer', 'http://other/'],
+    ] as const;
+    expect(fields('/b', { headers }).Referer).toBe('http://mine/');
+  });
+
+  test('a user in the location authorizes, and goes with what is relative to it', () => {
+    expect(fields('http://u:p@10.0.0.5/b').Authorization).toBe(`Basic ${btoa('u:p')}`);
+    expect(fields('http://u@10.0.0.5/b').Authorization).toBe(`Basic ${btoa('u:')}`);
+    const own = { headers: [['Authorization', 'Bearer x']] as const };
+    expect(fields('http://u:p@10.0.0.5/b', own).Authorization).toBe('Bearer x');
+  });
+
+  test('headers of a body go on only where the method would stay', () => {
+    const headers = [
+      ['Content-Type', 'a/b'],
+      ['X-A', '1'],
+    ] as const;
+    expect(fields('/b', { headers }, 302)).not.toHaveProperty('Content-Type');
+    expect(fields('/b', { headers }, 307)).toHaveProperty('Content-Type', 'a/b');
+    expect(fields('/b', { headers, keepsBodyHeaders: false }, 307)).not.toHaveProperty('Content-Type');
+  });
+
+  test.each([
+    ['/a\\b', '/a%5Cb'],
+    ['\\\\10.0.0.6/x', '/%5C%5C10.0.0.6/x'],
+    ['/\xff\xc3\xbc', '/%FF%C3%BC'],
+    ['/x?\xff', '/x?\xff'],
+    ['/x y?a b', '/x%20y?a b'],
+    ['/%41%2f%c3', '/%41%2f%c3'],
+    ['../../b/./c/..', '/b/'],
+    ['?x', '/a?x'],
+    ['#f', '/a'],
+    ['//10.0.0.5:80/a//..//b', '/a//b'],
+    ['', '/a'],
+  ])('%j is sent as %j', (location, target) => {
+    const next = ask(302, location);
+    expect(next.kind === 'follow' ? next.request.target : next.kind).toBe(location === '' ? 'none' : target);
+  });
+
+  test.each([
+    ['HTTP://10.0.0.5/', 'follow'],
+    ['http:/b', 'none'],
+    ['http:b', 'none'],
+    ['http:///b', 'none'],
+    ['mailto:10.0.0.5', 'none'],
+    ['http://10.0.0.5:/b', 'follow'],
+    ['http://10.0.0.05/b', 'none'],
+  ])('%j: %s', (location, kind) => expect(ask(302, location).kind).toBe(kind));
 
   test('a Host header of its own is kept for a relative location alone', () => {
     expect(ask(301, '/b', { hostHeader: 'a.example' })).toMatchObject({ request: { hostHeader: 'a.example' } });
@@ -51,17 +126,79 @@ describe('redirectOf', () => {
     expect(ask(302, '/b', {}, 9).kind).toBe('follow');
     expect(ask(302, '/b', {}, 10)).toEqual({
       kind: 'fault',
-      url: 'http://10.0.0.5/b',
+      url: '/b',
       message: 'stopped after 10 redirects',
+      readsBody: true,
     });
   });
 
   test.each([
-    ['http://%zz/', 'failed to parse Location header "http://%zz/"'],
-    ['ftp://10.0.0.5/', 'unsupported protocol scheme "ftp"'],
-  ])('%s is a fault', (location, message) => {
+    ['http://%zz/', 'failed to parse Location header "http://%zz/": parse "http://%zz/": invalid URL escape "%zz"'],
+    ['/%zz', 'failed to parse Location header "/%zz": parse "/%zz": invalid URL escape "%zz"'],
+    ['/a#%z', 'failed to parse Location header "/a#%z": parse "/a#%z": invalid URL escape "%z"'],
+    [':80/', 'failed to parse Location header ":80/": parse ":80/": missing protocol scheme'],
+    ['1:2/', 'failed to parse Location header "1:2/": parse "1:2/": first path segment in URL cannot contain colon'],
+    [
+      'http://10.0.0.5:x/',
+      'failed to parse Location header "http://10.0.0.5:x/": parse "http://10.0.0.5:x/": invalid port ":x" after host',
+    ],
+    [
+      'http://a b/',
+      'failed to parse Location header "http://a b/": parse "http://a b/": invalid character " " in host name',
+    ],
+    [
+      'http://a\\b/',
+      'failed to parse Location header "http://a\\\\b/": parse "http://a\\\\b/": invalid character "\\\\" in host name',
+    ],
+    ['http://a@b@10.0.0.5/\xff', 'follow'],
+    [
+      'http://\xff@10.0.0.5/',
+      'failed to parse Location header "http://\\xff@10.0.0.5/": parse "http://\\xff@10.0.0.5/": net/url: invalid userinfo',
+    ],
+    ['http://[::1/', `failed to parse Location header "http://[::1/": parse "http://[::1/": missing ']' in host`],
+  ])('%s: %s', (location, message) => {
     const next = ask(302, location);
-    // The port of ftp is known to nobody here; the host is the same one.
     expect(next.kind === 'fault' ? next.message : next.kind).toBe(message);
+  });
+
+  test('what a location leads to is told without a password', () => {
+    const next = ask(302, '/%zz', { url: 'http://u:p@10.0.0.5:80/a' });
+    expect(next).toMatchObject({ kind: 'fault', url: 'http://u:***@10.0.0.5:80/a' });
+  });
+
+  test('R3: whatever a location is, it leads to the same host, to none or to a fault', () => {
+    const piece = fc.constantFrom(
+      '/',
+      '.',
+      '..',
+      ':',
+      '@',
+      '[',
+      ']',
+      '%',
+      '%41',
+      '?',
+      '#',
+      'http:',
+      '10.0.0.5',
+      '\xff',
+      '\\',
+      '*',
+      'a',
+    );
+    const location = fc.oneof(
+      fc.string({ unit: 'binary-ascii' }),
+      fc.array(piece, { maxLength: 12 }).map((all) => all.join('')),
+    );
+    fc.assert(
+      fc.property(location, (text) => {
+        const next = ask(302, text);
+        if (next.kind !== 'follow') return;
+        expect(next.request.host).toBe('10.0.0.5');
+        const again = ask(302, '?', next.request);
+        expect(again.kind).toBe('follow');
+      }),
+      { numRuns: 2000 },
+    );
   });
 });

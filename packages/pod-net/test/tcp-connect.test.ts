@@ -28,7 +28,10 @@ describe('tcpConnect', () => {
     // The clock runs out before the loop has had a turn in which the connection could be made.
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const words = tcpConnect({ host: '127.0.0.1', port, timeoutMs: 0 }, { clock: { setTimer: instantTimer } });
+    const words = tcpConnect(
+      { host: '127.0.0.1', port, timeoutMs: 0 },
+      { clock: { setTimer: instantTimer, monotonic: () => 0 } },
+    );
     expect(await words).toBe(`dial tcp 127.0.0.1:${port}: i/o timeout`);
     await new Promise((resolve) => server.close(resolve));
   });

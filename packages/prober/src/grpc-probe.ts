@@ -60,7 +60,7 @@ async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<Prob
   signal.throwIfAborted();
   const { host, port } = target;
   const open = openSocket({ host, port });
-  const session = connect(`http://${hostAndPort(host, port)}`, { createConnection: () => open.stream });
+  const session = connect(`http://${hostAndPort(host, port)}`, { createConnection: () => open.socket });
   session.on('error', () => {});
   try {
     if (!(await ready(session, signal))) return undefined;

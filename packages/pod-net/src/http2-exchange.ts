@@ -1,0 +1,154 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { goQuote } from './go-quote.ts';
+import type { BodyLimit, Exchange } from './http-response.ts';
+import { type RequestFields, requestFields, type SentRequest } from './request-head.ts';
+import { KeptBytes } from './response-body.ts';
+
+/** As of HTTP/1.1; of header fields there may be many small ones. */
+const MAX_HEAD_BYTES = 256 * 1024;
+const MAX_HEADER_FIELDS = 4096;
+/** The least that a session may be given, in MB. */
+const MAX_SESSION_MEGABYTES = 1;
+/** They are of a connection of HTTP/1.1. */
+const NOT_SENT = new Set(['Connection', 'Proxy-Connection', 'Upgrade', 'Keep-Alive', 'Te', 'Http2-Settings']);
+
+/** What the numbers of errors are called (RFC 9113, 7). */
+const CODES = new Map(
+  Object.entries(constants)
+    .filter(
+      ([name]) => name.startsWith('NGHTTP2_') && !/_(?:ERR|FLAG|HCAT|NV|SESSION|SETTINGS|STREAM|DEFAULT)_/.test(name),
+    )
+    .map(([name, code]) => [code as number, name.slice('NGHTTP2_'.length)]),
+);
+
+/** Sends one GET by HTTP/2 over a connection that its server has agreed to speak it on, and reads the answer. */
+export class Http2Exchange {
+  readonly #request: SentRequest;
+  readonly #limitOf: BodyLimit;
+  readonly #settle: (outcome: Exchange) => void;
+  #answer: { readonly status: number; readonly location: string | undefined; readonly body: KeptBytes } | undefined;
+
+  constructor(request: SentRequest, limitOf: BodyLimit, settle: (outcome: Exchange) => void) {
+    this.#request = request;
+    this.#limitOf = limitOf;
+    this.#settle = settle;
+  }
+
+  /** Whoever settles resets the connection, and with it all that is begun here. */
+  begin(stream: Duplex): void {
+    const fields = requestFields(this.#request);
+    const refused = 'fault' in fields ? fields.fault : refusedFor(fields);
+    if (refused === undefined) this.#ask(stream, fields as RequestFields);
+    else this.#settle({ kind: 'fault', message: refused });
+  }
+
+  #ask(stream: Duplex, fields: RequestFields): void {
+    const session = connect('https://pod', {
+      createConnection: () => stream,
+      maxHeaderListPairs: MAX_HEADER_FIELDS,
+      maxSessionMemory: MAX_SESSION_MEGABYTES,
+      settings: { enablePush: false, maxHeaderListSize: MAX_HEAD_BYTES },
+    });
+    session.on('error', (error) => this.#end(error.message));
+    session.on('goaway', (code) => code !== constants.NGHTTP2_NO_ERROR && this.#end(goAway(code)));
+    session.on('close', () => this.#end('unexpected EOF'));
+    stream.on('close', () => session.destroy());
+    const asked = requested(session, this.#request, fields);
+    this.#read(asked, () => {
+      if (stream.destroyed) return 'unexpected EOF';
+      return asked.rstCode === 0 ? undefined : reset(asked.rstCode);
+    });
+  }
+
+  /** No more comes: the answer is whole, or the connection broke, which is said in `words`. */
+  ended(words?: string): Exchange {
+    return this.#answered(words) ?? { kind: 'fault', message: words ?? 'unexpected EOF' };
+  }
+
+  /** Its time is up. */
+  expire(): Exchange {
+    const answer = this.#answered(
+      'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
+    );
+    const message = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
+    return answer ?? { kind: 'fault', message };
+  }
+
+  #read(stream: ClientHttp2Stream, broken: () => string | undefined): void {
+    stream.on('response', (headers) => {
+      const { ':status': status = 0, location, 'content-length': length } = headers;
+      const isKnown = length !== undefined && /^\d{1,15}$/.test(length);
+      const place = location === undefined ? undefined : Buffer.from(location).toString('latin1');
+      const limit = this.#limitOf(status, place, isKnown ? Number(length) : undefined);
+      const body = new KeptBytes(limit);
+      this.#answer = { status, location: place, body };
+      if (limit === 0) this.#end();
+      // Node tells of data before it tells of a response that came along with it.
+      stream.on('data', (bytes: Buffer) => {
+        body.add(bytes, 0, bytes.length);
+        if (body.isFull) this.#end();
+      });
+    });
+    stream.on('end', () => this.#end(broken()));
+    stream.on('error', (error) => this.#end(broken() ?? error.message));
+    stream.on('close', () => this.#end(broken() ?? 'unexpected EOF'));
+  }
+
+  #end(words?: string): void {
+    this.#settle(this.ended(words));
+  }
+
+  #answered(bodyFault: string | undefined): Exchange | undefined {
+    if (this.#answer === undefined) return undefined;
+    const { status, location, body } = this.#answer;
+    return { kind: 'answer', status, location, body: body.text(), ...(bodyFault !== undefined && { bodyFault }) };
+  }
+}
+
+/** A pod may ask for what HTTP/2 does not have (`checkConnHeaders`). */
+function refusedFor({ host, others }: RequestFields): string | undefined {
+  if (host === '') return 'http2: invalid Host header';
+  const valuesOf = (wanted: string): readonly string[] =>
+    others.filter(([name]) => name === wanted).map(([, value]) => value);
+  const [upgrade = ''] = valuesOf('Upgrade');
+  if (upgrade !== '' && upgrade !== 'chunked') return invalid('Upgrade', valuesOf('Upgrade'));
+  const connection = valuesOf('Connection');
+  if (connection.length > 1 || !/^(?:|close|keep-alive)$/i.test(connection[0] ?? '')) {
+    return invalid('Connection', connection);
+  }
+  return undefined;
+}
+
+function invalid(name: string, values: readonly string[]): string {
+  return `http2: invalid ${name} request header: [${values.map(goQuote).join(' ')}]`;
+}
+
+function requested(session: ClientHttp2Session, request: SentRequest, fields: RequestFields): ClientHttp2Stream {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of fields.others) {
+    if (!NOT_SENT.has(name)) values.set(name.toLowerCase(), [...(values.get(name.toLowerCase()) ?? []), value]);
+  }
+  const own = {
+    ':authority': fields.host,
+    ':method': 'GET',
+    ':path': request.target,
+    ':scheme': 'https',
+  };
+  try {
+    return session.request({ ...own, ...Object.fromEntries(values) }, { endStream: true });
+  } catch {
+    // Node refuses some that come more than once: their first ones are sent.
+    const firsts = [...values].map(([name, [first]]) => [name, first]);
+    return session.request({ ...own, ...Object.fromEntries(firsts) }, { endStream: true });
+  }
+}
+
+function reset(code: number): string {
+  return `stream error: stream ID 1; ${CODES.get(code) ?? `unknown error code 0x${code.toString(16)}`}; received from peer`;
+}
+
+function goAway(code: number): string {
+  const name = CODES.get(code) ?? `unknown error code 0x${code.toString(16)}`;
+  return `http2: server sent GOAWAY and closed the connection; LastStreamID=0, ErrCode=${name}, debug=""`;
+}

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { TlsRecords } from '../src/tls-records.ts';
+
+const record = (type: number, length: number): Buffer =>
+  Buffer.concat([Buffer.of(type, 3, 3, length >> 8, length & 255), Buffer.alloc(length, 22)]);
+const HELLO = record(22, 90);
+const CHANGE = record(20, 1);
+const FINISHED = record(22, 40);
+const DATA = record(23, 300);
+
+/** What comes of these bytes, cut at these places: where they negotiate anew, and whether the last record is whole. */
+function pushed(bytes: Buffer, places: readonly number[] = []): { at: number | undefined; areWhole: boolean } {
+  const records = new TlsRecords();
+  const cuts = [0, ...places.filter((place) => place <= bytes.length).toSorted((a, b) => a - b), bytes.length];
+  for (const [n, from] of cuts.slice(0, -1).entries()) {
+    const at = records.push(bytes.subarray(from, cuts[n + 1]));
+    if (at !== undefined) return { at: from + at, areWhole: records.areWhole };
+  }
+  return { at: undefined, areWhole: records.areWhole };
+}
+
+const places = fc.array(fc.nat(1000), { maxLength: 20 });
+const cutsOf = (bytes: Buffer, wanted: unknown): void =>
+  fc.assert(fc.property(places, (at) => void expect(pushed(bytes, at)).toMatchObject(wanted as object)));
+
+test('records that are whole are, and cut ones are not, however they come', () => {
+  const all = Buffer.concat([HELLO, CHANGE, FINISHED, DATA, DATA]);
+  cutsOf(all, { at: undefined, areWhole: true });
+  for (let at = 1; at < DATA.length; at += 7) cutsOf(all.subarray(0, -at), { at: undefined, areWhole: false });
+});
+
+test('a handshake after the end of one is seen where it begins', () => {
+  const all = Buffer.concat([HELLO, HELLO, CHANGE, FINISHED, DATA]);
+  cutsOf(Buffer.concat([all, FINISHED]), { at: all.length });
+  cutsOf(Buffer.concat([HELLO, CHANGE, FINISHED, FINISHED]), { at: HELLO.length + CHANGE.length + FINISHED.length });
+});
+
+test('a server that asks for another greeting first (TLS 1.3) does not negotiate anew', () => {
+  cutsOf(Buffer.concat([HELLO, CHANGE, HELLO, DATA, DATA]), { at: undefined, areWhole: true });
+});
