@@ -8,12 +8,13 @@ import { TerminalSizes } from './terminal-sizes.ts';
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 const COUNT = 5;
 
-/** What a client of `v5.channel.k8s.io` says. Each returns whether more is wanted now. */
+/** What a client of `v5.channel.k8s.io` says. */
 export interface CommandListener {
+  /** @returns whether more is wanted now */
   input(data: Buffer): boolean;
   inputEnd(): void;
   /** A terminal's size, as a runtime reads it. */
-  resize(size: string): boolean;
+  resize(size: string): void;
   /** The client has gone, or said what is not of the protocol. */
   gone(): void;
 }
@@ -129,7 +130,7 @@ export class CommandChannels {
     if (channel === channels.stdin && this.#asked.stdin && payload.length > 0) isMoreWanted = listener.input(payload);
     else if (channel === channels.resize && this.#asked.tty) {
       const size = this.#sizes.read(payload);
-      if (size !== undefined) isMoreWanted = listener.resize(size);
+      if (size !== undefined) listener.resize(size);
     }
     if (!isMoreWanted) this.#socket.pause();
   }

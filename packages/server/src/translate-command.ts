@@ -119,6 +119,9 @@ class Translation {
   readonly #runtime: CommandStreams;
   readonly #watch: IdleWatch;
   #farewell: Timer | undefined;
+  /** The terminal's size, while the runtime has not taken the one before it. */
+  #size: string | undefined;
+  #isSizing = false;
 
   constructor({ clock, channels }: TranslationComponents, runtime: CommandStreams, limits: IdleLimits) {
     this.#clock = clock;
@@ -146,24 +149,46 @@ class Translation {
   /** Hands on what the client says. */
   #takeInput(): void {
     const { stdin, resize } = this.#runtime;
-    const wantMore = (): void => {
-      if (!stdin?.writableNeedDrain && !resize?.writableNeedDrain) this.#channels.wantMore();
-    };
+    const wantMore = (): void => this.#channels.wantMore();
     // Nothing is said to this side on these, but that nothing more is taken.
-    for (const stream of [stdin, resize]) stream?.on('drain', wantMore).on('close', wantMore).resume();
+    for (const stream of [stdin, resize]) stream?.resume();
+    stdin?.on('drain', wantMore).on('close', wantMore);
     stdin?.on('end', () => stdin.end());
     this.#channels.listen({
-      input: (data) => this.#say(stdin, data),
+      input: (data) => this.#input(data),
       inputEnd: () => void stdin?.end(),
-      resize: (size) => this.#say(resize, size),
+      resize: (size) => this.#resize(size),
       gone: () => this.#clientGone(),
     });
   }
 
-  #say(stream: SpdyStream | undefined, data: Buffer | string): boolean {
+  #input(data: Buffer): boolean {
+    const { stdin } = this.#runtime;
     this.#watch.heard();
-    if (stream === undefined || !stream.writable) return true;
-    return stream.write(data);
+    if (stdin === undefined || !stdin.writable) return true;
+    return stdin.write(data);
+  }
+
+  /**
+   * A terminal has one size: of those that come while the runtime takes none, the last is kept, and the client is listened to, or
+   * that it goes would not be heard of. What nobody takes keeps nothing open.
+   */
+  #resize(size: string): void {
+    this.#size = size;
+    if (!this.#isSizing) this.#sayResize();
+  }
+
+  #sayResize(): void {
+    const { resize } = this.#runtime;
+    if (this.#size === undefined || resize === undefined || !resize.writable) return;
+    this.#isSizing = true;
+    resize.write(this.#size, (error) => {
+      if (error != null) return;
+      this.#watch.heard();
+      this.#isSizing = false;
+      this.#sayResize();
+    });
+    this.#size = undefined;
   }
 
   /** Hands on what the runtime says, and then how it ended. */

@@ -346,6 +346,29 @@ describe('a client of v5', () => {
     await ended.promise;
   });
 
+  it('W2: that goes is heard of, though it has said its terminal’s size again and again to a runtime that reads none of it', async () => {
+    const deaf = Promise.withResolvers<Duplex>();
+    const { port, clock } = await started((runtime, request, head) => {
+      const serve = streams(3, () => {
+        // No more is read than was asked for.
+        Object.assign(runtime, { read: () => null });
+        deaf.resolve(runtime.pause());
+      });
+      serve(runtime, request, head);
+    });
+    const { socket, opened, closed } = client(port, 'output=1&tty=1');
+    await opened;
+    await deaf.promise;
+    // More than every buffer between here and there has room for.
+    for (let column = 1; column <= 300_000; column++) {
+      socket.send(`\u0004{"Width":${column % 60_000},"Height":24}`);
+      if (column % 10_000 === 0) await delay(1);
+    }
+    socket.close(1000);
+    expect(await closed).toBe(1000);
+    await clock.advance(10_000);
+  });
+
   it('W2: that says nothing, as its runtime does, is let go of in time; what is said keeps it', async () => {
     const opened = Promise.withResolvers<ReadonlyMap<string, SpdyStream>>();
     const { port, clock } = await started(
