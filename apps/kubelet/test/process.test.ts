@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -40,7 +40,10 @@ async function takePort(): Promise<{ server: Server; port: number }> {
 }
 
 /** The kubelet as a process, with a runtime that is absent. */
-async function start(settings: Readonly<Record<string, unknown>>): Promise<{ lines: AsyncIterator<string> }> {
+async function start(
+  settings: Readonly<Record<string, unknown>>,
+  rootDir = join(directory, 'root'),
+): Promise<{ lines: AsyncIterator<string> }> {
   const path = join(directory, 'kubelet.yaml');
   const configuration = {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -54,9 +57,9 @@ async function start(settings: Readonly<Record<string, unknown>>): Promise<{ lin
   };
   await writeFile(path, JSON.stringify(configuration));
   const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
-  const places = [`--root-dir=${join(directory, 'root')}`, `--cert-dir=${join(directory, 'pki')}`];
+  const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(directory, 'pki')}`];
   const args = [...flags, main, `--config=${path}`, ...places];
-  kubelet = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  kubelet = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory });
   if (kubelet.stderr === null) throw new Error('no standard error stream');
   return { lines: createInterface(kubelet.stderr)[Symbol.asyncIterator]() };
 }
@@ -89,6 +92,15 @@ test('K2: without a runtime it waits, says why in its health, and ends on SIGTER
   const { lines } = await start({ healthzPort: port, readOnlyPort: 0 });
   await lineWith(lines, 'Container runtime sanity check failed');
   expect(await ask(`http://127.0.0.1:${port}/healthz/runtime`)).toMatch(/^500 .*absent\.sock/);
+  kubelet?.kill('SIGTERM');
+  expect(await exitCode()).toBe(0);
+});
+
+test.each(['root/', './root//', '../{directory}/root/.'])('its root directory may be %s', async (text) => {
+  const rootDir = text.replace('{directory}', basename(directory));
+  const { lines } = await start({ healthzPort: 0, readOnlyPort: 0 }, rootDir);
+  await lineWith(lines, 'Container runtime sanity check failed');
+  expect(await readdir(join(directory, 'root'))).not.toEqual([]);
   kubelet?.kill('SIGTERM');
   expect(await exitCode()).toBe(0);
 });

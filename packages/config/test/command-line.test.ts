@@ -190,8 +190,7 @@ describe('flags beside the configuration', () => {
     [['--node-ip=10.0.0.1,::1,::2'], 'must be one IP address, or two'],
     [['--cloud-provider=aws'], 'must be empty or external, not "aws"'],
     [['--exit-on-lock-contention'], 'needs --lock-file'],
-    [['--root-dir='], '--root-dir: must be an absolute path, not ""'],
-    [['--root-dir=rel'], '--root-dir: must be an absolute path, not "rel"'],
+    [['--root-dir='], '--root-dir: must not be empty'],
     [['--minimum-container-ttl-duration=-1s'], '--minimum-container-ttl-duration: must not be negative'],
     [
       ['--image-credential-provider-config=/x'],

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import { isAbsolute } from 'node:path';
 import type { ConfigIssue } from '../error.ts';
 import { keyProblem, nodeLabelProblem, valueProblem } from '../labels.ts';
 import type { CommandLine } from './command-line.ts';
@@ -27,9 +26,7 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
     ...(flags.exitOnLockContention && flags.lockFile === ''
       ? [issue('exit-on-lock-contention', 'needs --lock-file')]
       : []),
-    ...(isAbsolute(flags.rootDir)
-      ? []
-      : [issue('root-dir', `must be an absolute path, not ${JSON.stringify(flags.rootDir)}`)]),
+    ...(flags.rootDir === '' ? [issue('root-dir', 'must not be empty')] : []),
     ...(flags.minimumContainerTtlMs < 0 ? [issue('minimum-container-ttl-duration', 'must not be negative')] : []),
     ...(plugins !== '' && pluginPrograms === ''
       ? [issue('image-credential-provider-config', 'needs --image-credential-provider-bin-dir')]
