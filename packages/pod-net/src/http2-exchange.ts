@@ -5,9 +5,11 @@ import type { BodyLimit, Exchange } from './http-response.ts';
 import { type RequestFields, requestFields, type SentRequest } from './request-head.ts';
 import { KeptBytes } from './response-body.ts';
 
-/** As of HTTP/1.1; of header fields there may be many small ones. */
-const MAX_HEAD_BYTES = 256 * 1024;
-const MAX_HEADER_FIELDS = 4096;
+/** A head packs much into few bytes: less is taken than by HTTP/1.1. */
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_HEADER_FIELDS = 1024;
+/** Of answers that announce another one. */
+const MAX_INFORMATIONAL = 5;
 /** The least that a session may be given, in MB. */
 const MAX_SESSION_MEGABYTES = 1;
 /** They are of a connection of HTTP/1.1. */
@@ -89,6 +91,10 @@ export class Http2Exchange {
         body.add(bytes, 0, bytes.length);
         if (body.isFull) this.#end();
       });
+    });
+    let informational = 0;
+    stream.on('headers', () => {
+      if (++informational > MAX_INFORMATIONAL) this.#end('http2: too many 1xx informational responses');
     });
     stream.on('end', () => this.#end(broken()));
     stream.on('error', (error) => this.#end(broken() ?? error.message));

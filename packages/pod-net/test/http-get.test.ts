@@ -39,7 +39,7 @@ describe('httpGet', () => {
       'Host: a.example',
       'User-Agent: kube-probe/1.36',
       'X-Many: 1',
-      'X-Many: ü',
+      'X-Many: \xc3\xbc',
       'Connection: close',
       '',
       '',

@@ -116,6 +116,13 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     ],
     ['ends the connection', (stream: ServerHttp2Stream) => stream.session?.destroy(), 'unexpected EOF'],
     [
+      'announces its answer again and again',
+      (stream: ServerHttp2Stream) => {
+        for (let n = 0; n < 6; n++) stream.additionalHeaders({ ':status': 103 });
+      },
+      'http2: too many 1xx informational responses',
+    ],
+    [
       'says that it goes',
       (stream: ServerHttp2Stream) => stream.session?.goaway(11),
       'http2: server sent GOAWAY and closed the connection; LastStreamID=0, ErrCode=ENHANCE_YOUR_CALM, debug=""',
@@ -126,6 +133,15 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
       kind: 'fault',
       message: `Get "https://127.0.0.1:${server.port}/": ${words}`,
     });
+  });
+
+  test('may announce its answer, in a head of many fields', async () => {
+    await using server = await answering((stream) => {
+      stream.additionalHeaders({ ':status': 103 });
+      stream.respond({ ':status': 200, ...Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-${n}`, 'y'])) });
+      stream.end('hi');
+    });
+    expect(await get(server.port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
   });
 
   test('that ends in its body says so', async () => {
