@@ -168,9 +168,9 @@ function literalOf(host: string): string {
       : unescaped(inside.slice(0, zone), 'host') + unescaped(inside.slice(zone), 'zone');
   if (isIPv4(address)) throw new UrlFault('invalid IP-literal');
   const [bare, zoneName] = cut(address, '%');
-  if (!isIPv6(bare) || (address.includes('%') && zoneName === '')) {
-    throw new UrlFault(`invalid host: ParseAddr(${goQuote(address)}): unable to parse IP`);
-  }
+  const fault = (words: string): UrlFault => new UrlFault(`invalid host: ParseAddr(${goQuote(address)}): ${words}`);
+  if (!isIPv6(bare)) throw fault('unable to parse IP');
+  if (address.includes('%') && zoneName === '') throw fault('zone must be a non-empty string');
   return `[${address}]${port}`;
 }
 

@@ -42,10 +42,7 @@ export function goWords(error: unknown, context: ErrorContext): string {
   return error.message;
 }
 
-/** What comes instead of a TLS record where the other side speaks plain HTTP, is a version that does not exist. */
 function tlsWords(message: string): string {
-  if (/wrong version number|packet length too long/.test(message))
-    return 'http: server gave HTTP response to HTTPS client';
   const alert = remoteAlert(message);
   if (alert !== undefined) return alert;
   const [, reason] = /SSL routines:[^:]*:([^:]*)/.exec(message) ?? [];

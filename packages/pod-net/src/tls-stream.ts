@@ -49,9 +49,9 @@ class WatchedRecords extends Duplex {
     };
     socket.on('data', (bytes: Buffer) => {
       if (hasFault) return;
-      const end = records.push(bytes);
-      const isRoom = this.push(end === undefined ? bytes : bytes.subarray(0, end));
-      if (end !== undefined) fault('local error: tls: no renegotiation');
+      const found = records.push(bytes);
+      const isRoom = this.push(found === undefined ? bytes : bytes.subarray(0, found.at));
+      if (found !== undefined) fault(found.words);
       else if (!isRoom) socket.pause();
     });
     socket.on('end', () => {

@@ -45,7 +45,7 @@ export class LoopbackServer implements AsyncDisposable {
       if (!onRequest) serve(socket, this);
       else {
         socket.once('data', (data) => {
-          this.requests.push(data.toString("latin1"));
+          this.requests.push(data.toString('latin1'));
           serve(socket, this);
         });
       }

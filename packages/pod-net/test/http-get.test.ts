@@ -160,6 +160,14 @@ describe('httpGet', () => {
     });
   });
 
+  test('an https request to a server of something else says so', async () => {
+    await using server = await new LoopbackServer((socket) => socket.end('SSH-2.0-x\r\n')).listening();
+    const result = await get(server.port, { scheme: 'https' });
+    expect(result).toMatchObject({
+      message: expect.stringMatching(/: tls: first record does not look like a TLS handshake$/),
+    });
+  });
+
   test('R3: an https server is asked without a look at its certificate, and nothing stays in TIME_WAIT', async () => {
     const server = createTlsServer(selfSigned(), (socket) => void socket.once('data', () => socket.end(OK)));
     server.on('tlsClientError', () => {});

@@ -40,7 +40,10 @@ function losing(bytes: number, port: number, answers: () => boolean): Promise<nu
     let held = Buffer.alloc(0);
     client.pipe(to);
     to.on('data', (data: Buffer) => {
-      if (!answers()) return client.write(data);
+      if (!answers()) {
+        client.write(data);
+        return;
+      }
       held = Buffer.concat([held, data]);
       if (held.length > bytes) client.write(held.subarray(0, held.length - bytes));
       held = held.subarray(-bytes);

@@ -51,7 +51,8 @@ describe('redirectOf', () => {
     if (next.kind !== 'follow') throw new Error(JSON.stringify(next));
     const sent = requestFields(next.request);
     if ('fault' in sent) throw new Error(sent.fault);
-    return { host: sent.host, ...Object.fromEntries(sent.others) };
+    const all: Readonly<Record<string, string>> = { host: sent.host, ...Object.fromEntries(sent.others) };
+    return all;
   }
 
   test('tells where it comes from, but not from https to http, nor whom it authorizes', () => {

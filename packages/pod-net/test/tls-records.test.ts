@@ -10,14 +10,14 @@ const FINISHED = record(22, 40);
 const DATA = record(23, 300);
 
 /** What comes of these bytes, cut at these places: where they negotiate anew, and whether the last record is whole. */
-function pushed(bytes: Buffer, places: readonly number[] = []): { at: number | undefined; areWhole: boolean } {
+function pushed(bytes: Buffer, places: readonly number[]): { at?: number; words?: string; areWhole: boolean } {
   const records = new TlsRecords();
   const cuts = [0, ...places.filter((place) => place <= bytes.length).toSorted((a, b) => a - b), bytes.length];
   for (const [n, from] of cuts.slice(0, -1).entries()) {
-    const at = records.push(bytes.subarray(from, cuts[n + 1]));
-    if (at !== undefined) return { at: from + at, areWhole: records.areWhole };
+    const fault = records.push(bytes.subarray(from, cuts[n + 1]));
+    if (fault !== undefined) return { at: from + fault.at, words: fault.words, areWhole: records.areWhole };
   }
-  return { at: undefined, areWhole: records.areWhole };
+  return { areWhole: records.areWhole };
 }
 
 const places = fc.array(fc.nat(1000), { maxLength: 20 });
@@ -26,16 +26,29 @@ const cutsOf = (bytes: Buffer, wanted: unknown): void =>
 
 test('records that are whole are, and cut ones are not, however they come', () => {
   const all = Buffer.concat([HELLO, CHANGE, FINISHED, DATA, DATA]);
-  cutsOf(all, { at: undefined, areWhole: true });
-  for (let at = 1; at < DATA.length; at += 7) cutsOf(all.subarray(0, -at), { at: undefined, areWhole: false });
+  cutsOf(all, { areWhole: true });
+  for (let at = 1; at < DATA.length; at += 7) cutsOf(all.subarray(0, -at), { areWhole: false });
 });
 
 test('a handshake after the end of one is seen where it begins', () => {
   const all = Buffer.concat([HELLO, HELLO, CHANGE, FINISHED, DATA]);
-  cutsOf(Buffer.concat([all, FINISHED]), { at: all.length });
-  cutsOf(Buffer.concat([HELLO, CHANGE, FINISHED, FINISHED]), { at: HELLO.length + CHANGE.length + FINISHED.length });
+  const words = 'local error: tls: no renegotiation';
+  const both = [Buffer.concat([all, FINISHED]), Buffer.concat([HELLO, CHANGE, FINISHED, FINISHED])];
+  for (const bytes of both) {
+    cutsOf(bytes, { words });
+    expect(pushed(bytes, [])).toMatchObject({ at: bytes.length - FINISHED.length });
+  }
 });
 
 test('a server that asks for another greeting first (TLS 1.3) does not negotiate anew', () => {
-  cutsOf(Buffer.concat([HELLO, CHANGE, HELLO, DATA, DATA]), { at: undefined, areWhole: true });
+  cutsOf(Buffer.concat([HELLO, CHANGE, HELLO, DATA, DATA]), { areWhole: true });
 });
+
+test.each([
+  ['HTTP/1.1 400 Bad Request', 'http: server gave HTTP response to HTTPS client'],
+  ['SSH-2.0-OpenSSH_9.2', 'tls: first record does not look like a TLS handshake'],
+  ['\x17\x03\x03\x00\x01', 'tls: first record does not look like a TLS handshake'],
+  ['\x16\x10\x00\x00\x01', 'tls: first record does not look like a TLS handshake'],
+])('what begins with %j is no TLS', (text, words) =>
+  fc.assert(fc.property(places, (at) => void expect(pushed(Buffer.from(text, 'latin1'), at)).toMatchObject({ words }))),
+);
