@@ -35,6 +35,7 @@ export class CommandChannels {
   #listener: CommandListener | undefined;
   #isClosed = false;
   #hasEnded = false;
+  #isCorked = false;
 
   /** @param connection that carries the WebSocket */
   constructor(socket: WebSocket, connection: Duplex, asked: RemoteCommandOptions) {
@@ -72,7 +73,11 @@ export class CommandChannels {
 
   /** @returns whether more can be said now; if not, `onDrain` is called when it can */
   say(channel: 'stdout' | 'stderr', data: Uint8Array, onDrain: () => void): boolean {
-    this.#say(channels[channel], data);
+    if (this.#socket.readyState !== this.#socket.OPEN) return true;
+    // By the library, each message would be copied once, and written by itself.
+    this.#cork();
+    this.#connection.write(messageHead(channels[channel], data.length));
+    this.#connection.write(data);
     if (!this.#connection.writableNeedDrain) return true;
     this.#connection.once('drain', onDrain);
     return false;
@@ -101,6 +106,17 @@ export class CommandChannels {
   /** Breaks off. */
   destroy(): void {
     if (this.#socket.readyState !== this.#socket.CLOSED) this.#socket.terminate();
+  }
+
+  /** What is said in one turn is written at once. */
+  #cork(): void {
+    if (this.#isCorked) return;
+    this.#isCorked = true;
+    this.#connection.cork();
+    process.nextTick(() => {
+      this.#isCorked = false;
+      this.#connection.uncork();
+    });
   }
 
   #say(channel: number, data: Uint8Array, done: () => void = () => {}): void {
@@ -140,4 +156,17 @@ export class CommandChannels {
     this.#closed.resolve();
     this.#listener?.gone();
   }
+}
+
+/** What stands before the bytes that a channel says: the head of a whole binary message of a server (RFC 6455, 5.2), and the channel. */
+function messageHead(channel: number, bytes: number): Buffer {
+  const length = bytes + 1;
+  const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  const head = Buffer.allocUnsafe(3 + lengthBytes);
+  head[0] = 0x82;
+  head[1] = lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127;
+  if (lengthBytes === 2) head.writeUInt16BE(length, 2);
+  if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(length), 2);
+  head[2 + lengthBytes] = channel;
+  return head;
 }
