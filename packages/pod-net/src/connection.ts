@@ -1,5 +1,6 @@
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { type DialComponents, type DialTarget, dial } from './dial.ts';
 import { goWords } from './go-words.ts';
 import { endsOf, ignore, ResettingSocket, readingSocket } from './socket.ts';
@@ -15,48 +16,67 @@ export interface ConnectionTarget extends DialTarget {
 /** What comes of a connection. */
 export interface ConnectionEvents {
   /** It can be written to. HTTP/2 is read by whoever is given the stream; everything else comes by the other events. */
-  onOpen(stream: Duplex, protocol: 'http/1.1' | 'h2'): void;
+  readonly onOpen: (stream: Duplex, protocol: 'http/1.1' | 'h2') => void;
   /** In a buffer that others may share: nothing of it may be held. */
-  onBytes(bytes: Buffer): void;
+  readonly onBytes: (bytes: Buffer) => void;
   /** No more comes; `words` are Go's for what broke it. */
-  onEnd(words?: string): void;
+  readonly onEnd: (words?: string) => void;
 }
 
 /** A connection of its own for one request; it ends by a reset (R3). */
 export class Connection {
-  readonly #calledOff: () => void;
+  readonly #target: ConnectionTarget;
+  readonly #events: ConnectionEvents;
+  /** Of a name, what calls the search for an address off that answers. */
+  readonly #calledOff: (() => void) | undefined;
   #socket: Socket | undefined;
-  #stream: Duplex | undefined;
+  #tls: TLSSocket | undefined;
+  #ends = '';
 
   constructor(target: ConnectionTarget, components: Pick<DialComponents, 'clock' | 'names'>, events: ConnectionEvents) {
+    this.#target = target;
+    this.#events = events;
     const { host, port, tls } = target;
-    let ends = '';
-    const onError = (error: Error): void => events.onEnd(goWords(error, { host, port, ends }));
     const newSocket = (): Socket => (tls ? new ResettingSocket() : readingSocket(events.onBytes));
-    this.#calledOff = dial(target, { ...components, newSocket }, (socket) => {
-      if (socket instanceof Error) return onError(socket);
-      this.#socket = socket;
-      ends = endsOf(socket);
-      socket.on('error', onError);
-      const onEnd = (): void => events.onEnd();
-      if (!tls) {
-        this.#stream = socket.on('end', onEnd);
-        events.onOpen(socket, 'http/1.1');
-        return;
-      }
-      const protocols = target.http2 ? ['h2', 'http/1.1'] : [];
-      const stream = tlsOver(socket, host, protocols, events.onEnd);
-      this.#stream = stream.on('error', onError).on('secureConnect', () => {
-        if (stream.alpnProtocol === 'h2') return events.onOpen(stream, 'h2');
-        stream.on('data', events.onBytes).on('end', onEnd);
-        events.onOpen(stream, 'http/1.1');
-      });
+    if (isIP(host) !== 0) {
+      const socket = newSocket();
+      this.#socket = socket.on('error', this.#onError).on('connect', () => this.#opened(socket));
+      socket.connect({ host, port });
+      return;
+    }
+    this.#calledOff = dial(target, { ...components, newSocket }, (result) => {
+      if (result instanceof Error) this.#onError(result);
+      else this.#opened(result.on('error', this.#onError));
     });
   }
 
   /** What errors come then are nobody's. */
   reset(): void {
-    this.#calledOff();
-    for (const open of [this.#stream, this.#socket]) open?.on('error', ignore).destroy();
+    this.#calledOff?.();
+    this.#tls?.on('error', ignore).destroy();
+    this.#socket?.on('error', ignore).destroy();
+  }
+
+  readonly #onError = (error: Error): void => {
+    const { host, port } = this.#target;
+    this.#events.onEnd(goWords(error, { host, port, ends: this.#ends }));
+  };
+
+  #opened(socket: Socket): void {
+    this.#socket = socket;
+    this.#ends = endsOf(socket);
+    const { onBytes, onEnd, onOpen } = this.#events;
+    if (!this.#target.tls) {
+      socket.on('end', () => onEnd());
+      onOpen(socket, 'http/1.1');
+      return;
+    }
+    const protocols = this.#target.http2 ? ['h2', 'http/1.1'] : [];
+    const stream = tlsOver(socket, this.#target.host, protocols, onEnd);
+    this.#tls = stream.on('error', this.#onError).on('secureConnect', () => {
+      if (stream.alpnProtocol === 'h2') return onOpen(stream, 'h2');
+      stream.on('data', onBytes).on('end', () => onEnd());
+      onOpen(stream, 'http/1.1');
+    });
   }
 }

@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { TlsRecords } from './tls-records.ts';
 
 /** What Go's client offers, in its order; weak keys are as good as strong ones where nobody looks at the certificate. */
@@ -11,6 +11,9 @@ const CIPHERS = [
   'ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA',
   '@SECLEVEL=0',
 ].join(':');
+
+/** For all connections: to make one takes as long as to connect. */
+let secureContext: SecureContext | undefined;
 
 /**
  * TLS over a connection. The certificate of the server is not looked at, as upstream's probes do not.
@@ -24,8 +27,9 @@ export function tlsOver(
 ): TLSSocket {
   // With a name, TLS says whom it is meant for; not so with an address.
   const servername = isIP(host) === 0 ? { servername: host.replace(/\.+$/, '') } : {};
+  secureContext ??= createSecureContext({ ciphers: CIPHERS });
   const stream = connect({
-    ...{ socket: new WatchedRecords(socket, onFault), rejectUnauthorized: false, ciphers: CIPHERS },
+    ...{ socket: new WatchedRecords(socket, onFault), rejectUnauthorized: false, secureContext },
     ...(protocols.length > 0 && { ALPNProtocols: [...protocols] }),
     ...servername,
   });

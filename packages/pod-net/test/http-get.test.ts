@@ -261,6 +261,13 @@ describe('httpGet', () => {
     expect(await get(user.port)).toMatchObject({ message: expect.stringMatching(/^Get "http:\/\/u:\*\*\*@127/) });
   });
 
+  test('a name is looked up, and all its addresses are tried', async () => {
+    await using server = await new LoopbackServer((socket) => socket.end(OK)).listening();
+    expect(await get(server.port, { host: 'localhost' })).toEqual({ kind: 'answer', status: 200, body: 'hi' });
+    const message = expect.stringMatching(/: dial tcp: lookup nobody\.invalid: (?:no such host|server misbehaving)$/);
+    expect(await get(server.port, { host: 'nobody.invalid' })).toEqual({ kind: 'fault', message });
+  });
+
   test('R3: does not follow to another host, and gives what the redirect said', async () => {
     await using other = await new LoopbackServer((socket) => socket.end(OK)).listening('127.0.0.2');
     const away = `HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2:${other.port}/\r\n\r\ngo`;
