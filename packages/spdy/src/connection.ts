@@ -218,7 +218,11 @@ export class SpdyConnection {
 
   #stream(id: number, headers: SpdyHeaders): ConnectionStream {
     const stream = new ConnectionStream(id, headers, {
-      say: (data, isLast, done) => this.#say(dataFrames(id, data, isLast ? FIN : 0), done),
+      say: (data, isLast, done) =>
+        this.#say(
+          data.flatMap((piece) => dataFrames(id, piece, isLast ? FIN : 0)),
+          done,
+        ),
       reset: () => this.#send(controlFrame(frameTypes.rstStream, 0, words(id, resets.cancel))),
       forget: () => this.#forget(id),
     });

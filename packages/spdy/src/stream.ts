@@ -4,8 +4,8 @@ import type { SpdyHeaders } from './header-block.ts';
 
 /** What a stream does to its connection. */
 export interface StreamWire {
-  /** Calls `done` when the connection takes more. */
-  say(data: Uint8Array, isLast: boolean, done: (error?: Error | null) => void): void;
+  /** Says these pieces, one after another. Calls `done` when the connection takes more. */
+  say(data: readonly Uint8Array[], isLast: boolean, done: (error?: Error | null) => void): void;
   reset(): void;
   /** Neither end says anything any more. */
   forget(): void;
@@ -17,6 +17,9 @@ export interface SpdyStream extends Duplex {
   /** What the one who opened it said of it. */
   readonly headers: SpdyHeaders;
 }
+
+/** What is larger is not copied. */
+const SMALL_BYTES = 1024;
 
 /** A stream, as its connection has it. */
 export class ConnectionStream extends Duplex implements SpdyStream {
@@ -75,13 +78,22 @@ export class ConnectionStream extends Duplex implements SpdyStream {
 
   override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
     if (this.#isReset) done(new SpdyError('Reset', 'the stream was reset'));
-    else this.#wire.say(chunk, false, done);
+    else this.#wire.say([chunk], false, done);
+  }
+
+  override _writev(chunks: readonly { readonly chunk: Uint8Array }[], done: (error?: Error | null) => void): void {
+    const pieces = chunks.map(({ chunk }) => chunk);
+    const size = pieces.reduce((sum, { length }) => sum + length, 0);
+    // Many small ones would be a frame, and a write, each.
+    const said = size < pieces.length * SMALL_BYTES ? [Buffer.concat(pieces)] : pieces;
+    if (this.#isReset) done(new SpdyError('Reset', 'the stream was reset'));
+    else this.#wire.say(said, false, done);
   }
 
   override _final(done: (error?: Error | null) => void): void {
     if (this.#isReset) done();
     // That nobody hears of the end is no failure: what came before can be read still.
-    else this.#wire.say(new Uint8Array(), true, () => done());
+    else this.#wire.say([new Uint8Array()], true, () => done());
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {

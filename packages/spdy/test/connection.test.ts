@@ -44,6 +44,31 @@ test('streams have their headers, are many, and are half closed one by one', asy
   await client.closed;
 });
 
+test('what is written in small pieces before it is taken is said in one frame, in its order; large pieces are frames of their own', async () => {
+  const [near, far] = duplexPair();
+  const client = new SpdyConnection(near, { role: 'client' });
+  const reader = new FrameReader();
+  const said: string[] = [];
+  far.on('data', (chunk: Buffer) => {
+    for (const frame of reader.read(chunk)) {
+      if (frame.kind === 'data') said.push(frame.payload.toString());
+      else if (frame.type === frameTypes.synStream)
+        far.write(controlFrame(frameTypes.synReply, 0, words(1), new HeaderPacker().pack({})));
+    }
+  });
+  const stream = await client.open({ name: 'a' });
+  const pieces = Array.from({ length: 1000 }, (_, n) => `${n},`);
+  for (const piece of pieces) stream.write(piece);
+  await new Promise((resolve) => stream.write('x', resolve));
+  expect(said.join('')).toBe(`${pieces.join('')}x`);
+  expect(said.length).toBeLessThan(4);
+  said.length = 0;
+  for (const letter of 'abc') stream.write(letter.repeat(2000));
+  await new Promise((resolve) => stream.write('', resolve));
+  expect(said.join('')).toBe(['a', 'b', 'c'].map((letter) => letter.repeat(2000)).join(''));
+  client.destroy();
+});
+
 test('a stream that is refused is reset, and the others go on', async () => {
   const { client } = pair((stream) => {
     if (stream.headers.name === 'bad') return false;
