@@ -21,7 +21,7 @@ export interface GoUrl {
 }
 
 /** Without escapes. */
-export interface UserInfo {
+interface UserInfo {
   readonly name: string;
   readonly password: string | undefined;
 }

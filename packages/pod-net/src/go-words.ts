@@ -28,7 +28,8 @@ export function goWords(error: unknown, context: ErrorContext): string {
   if (!(error instanceof Error)) return String(error);
   const { host, port, ends } = context;
   const { code = '', syscall = '', address = host } = error as NodeJS.ErrnoException & { readonly address?: string };
-  if (code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
+  const isNoName = code === 'ERR_INVALID_ARG_VALUE' || (code === 'EINVAL' && syscall === 'getaddrinfo');
+  if (code === 'ENOTFOUND' || isNoName) return `dial tcp: lookup ${host}: no such host`;
   if (code === 'EAI_AGAIN') return `dial tcp: lookup ${host}: server misbehaving`;
   if (code === DIAL_TIMEOUT) return `dial tcp ${hostAndPort(address, port)}: i/o timeout`;
   const words = WORDS[code];

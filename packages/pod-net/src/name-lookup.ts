@@ -35,10 +35,16 @@ export class NameLookup {
     const [first] = this.#waiting;
     if (first === undefined) return;
     const [name, answers] = first;
-    this.#lookup(name, { all: true }, (error, addresses) => {
+    const answered = (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]): void => {
       this.#waiting.delete(name);
       this.#next();
       for (const answer of answers) answer(error, addresses);
-    });
+    };
+    try {
+      this.#lookup(name, { all: true }, answered);
+    } catch (error) {
+      // What can be no name is not asked for; nor does it keep others from being.
+      setImmediate(answered, error as NodeJS.ErrnoException, []);
+    }
   }
 }

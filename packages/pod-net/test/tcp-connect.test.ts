@@ -23,6 +23,14 @@ describe('tcpConnect', () => {
     expect(words).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
   });
 
+  test('W6: what can be no name is none, and others are looked up still', async () => {
+    await using server = await new LoopbackServer(() => {}, false).listening();
+    const to = (host: string) => tcpConnect({ host, port: server.port, timeoutMs: 1000 }, { clock });
+    expect(await to('a\0b')).toBe('dial tcp: lookup a\0b: no such host');
+    expect(await to('x'.repeat(5000))).toMatch(/^dial tcp: lookup x+: no such host$/);
+    expect(await to('localhost')).toBeUndefined();
+  });
+
   test('R3: gives up a connection that is never made', async () => {
     const server = createServer();
     // The clock runs out before the loop has had a turn in which the connection could be made.

@@ -178,7 +178,7 @@ test('W1, W2, W5: whatever clients of streams say, nothing of them is left, and 
   timeout: 120_000,
 }, async () => {
   const pki = await Pki.create();
-  const node = await servedPod(await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' }), { idleTimeoutMs: 60_000 });
+  const node = await servedPod(await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' }), { idleTimeoutMs: 5000 });
   const before = sockets();
   const random = seededRandom(Number(process.env.HOSTILE_SEED ?? 7));
   for (let round = 0; round < Number(process.env.HOSTILE_ROUNDS ?? 20); round++) {
