@@ -6,7 +6,8 @@ import { Decisions, type EvictionDecision, observationView } from './decisions.t
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
-import { type Gauge, HeadroomWatch } from './headroom.ts';
+import type { Gauge } from './headroom.ts';
+import { HeadroomWatch } from './headroom-watch.ts';
 import { hasStorageLimit } from './local-storage.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
@@ -145,7 +146,7 @@ export class EvictionManager {
     this.#evictor.look();
     const layout = await this.#disks(signal);
     if (this.#looksAtNodeAlone() && !(await this.#isShort(signal))) return false;
-    const readings = await this.#watch.read(signal);
+    const readings = await this.#watch.read(this.#thresholds, signal);
     const figures = await this.#statistics.take(signal);
     if (figures === undefined) return false;
     this.#watch.mark(readings, this.#thresholds, figures.observations);
@@ -174,7 +175,7 @@ export class EvictionManager {
 
   /** Whether pods are to be looked at, by the node's own figures. */
   async #isShort(signal: AbortSignal): Promise<boolean> {
-    const readings = await this.#watch.read(signal);
+    const readings = await this.#watch.read(this.#thresholds, signal);
     const figures = await this.#statistics.take(signal, 'node');
     if (figures === undefined) return false;
     const { observations } = figures;

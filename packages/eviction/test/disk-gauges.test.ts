@@ -1,0 +1,159 @@
+import { sleep } from '@node-agent/async';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type DiskPlaces, diskGauges, type Gauge, plannedLookMs } from '../src/index.ts';
+import { MI, makePod, podStats, World } from './world.ts';
+
+const GI = 1024 * MI;
+const LIMITS = { minMs: 100, maxMs: 10_000 };
+const DISK = { perSecond: 2 * GI, quietMs: 1000 };
+
+describe('when a gauge is read again', () => {
+  test.each([
+    // Far away: not before the next round, whatever is seen.
+    [500 * GI, 0, 10_000],
+    [500 * GI, GI, 10_000],
+    // Near, and nothing happens.
+    [10 * GI, 0, 5000],
+    [1 * GI, 0, 1000],
+    [0, 0, 1000],
+    [1 * GI, -GI, 1000],
+    // It shrinks: when half of what is left is gone.
+    [1 * GI, GI, 500],
+    [100 * MI, 200 * MI, 250],
+    [MI, GI, 100],
+    // Slower than it could.
+    [1 * GI, 10 * MI, 1000],
+  ])('%d left, %d a second seen: in %d ms', (left, seen, expected) => {
+    expect(plannedLookMs(left, DISK, seen, LIMITS)).toBe(expected);
+  });
+
+  test('never sooner than the least, nor later than the most, and the sooner the faster it shrinks', () => {
+    const amount = fc.double({ min: 0, max: 1e13, noNaN: true });
+    fc.assert(
+      fc.property(amount, amount, amount, (left, seen, more) => {
+        const slow = plannedLookMs(left, DISK, seen, LIMITS);
+        const fast = plannedLookMs(left, DISK, seen + more, LIMITS);
+        expect(slow).toBeGreaterThanOrEqual(LIMITS.minMs);
+        expect(slow).toBeLessThanOrEqual(LIMITS.maxMs);
+        expect(fast).toBeLessThanOrEqual(slow);
+      }),
+    );
+  });
+
+  test('what is written at any speed up to the bound is noticed within a second of its crossing, and steady writing within a tenth', () => {
+    const speed = fc.double({ min: 10 * MI, max: DISK.perSecond, noNaN: true });
+    const headroom = fc.double({ min: 0, max: 100 * GI, noNaN: true });
+    fc.assert(
+      fc.property(speed, headroom, (perSecond, all) => {
+        let atMs = 0;
+        let seen = 0;
+        let looks = 0;
+        while (atMs * perSecond < all * 1000) {
+          atMs += plannedLookMs(all - (atMs / 1000) * perSecond, DISK, seen, LIMITS);
+          seen = perSecond;
+          looks += 1;
+        }
+        const lateMs = atMs - (all / perSecond) * 1000;
+        expect(lateMs).toBeLessThanOrEqual(looks > 1 ? 100.001 : 1000.001);
+      }),
+    );
+  });
+});
+
+describe('gauges of disks', () => {
+  const PLACES: DiskPlaces = { nodefs: '/var/lib/kubelet', imagefs: '/images', containerfs: '/images' };
+  const HARD = { evictionHard: { 'nodefs.available': '10%', 'imagefs.available': '15%' } };
+  let world: World;
+  let asked: string[];
+  let statfs: (path: string) => Promise<{ availableBytes: number; freeInodes: number }>;
+  const gauges = (): readonly Gauge[] => diskGauges({ statfs: (path) => statfs(path) }, () => PLACES);
+  const start = (more: readonly Gauge[] = []): void => {
+    void world.manager(HARD, {}, { gauges: [...more, ...gauges()] }).start(new AbortController().signal);
+  };
+  const write = (bytes: number): void => {
+    world.disk.available -= bytes;
+  };
+
+  beforeEach(() => {
+    world = new World();
+    Object.assign(world.disk, { available: 900 * GI, capacity: 1000 * GI });
+    world.pods = [makePod('writer')];
+    world.stats = world.pods.map((pod) => podStats(pod));
+    asked = [];
+    statfs = async (path) => {
+      asked.push(path);
+      return { availableBytes: world.disk.available, freeInodes: 900 };
+    };
+  });
+
+  test('are asked once a round where there is plenty, each disk once', async () => {
+    start();
+    await world.clock.advance(60_000);
+    const rounds = world.summaries;
+    expect(rounds).toBe(7);
+    // The two thresholds are of two disks.
+    expect(asked).toHaveLength(2 * rounds);
+    expect(new Set(asked)).toEqual(new Set([PLACES.nodefs, PLACES.imagefs]));
+  });
+
+  test('are asked once a second near a threshold while nothing is written', async () => {
+    world.disk.available = 150 * GI + MI;
+    start();
+    await world.clock.advance(10_000);
+    asked = [];
+    await world.clock.advance(60_000);
+    // The threshold of images is near, that of the node is 50 Gi away.
+    expect(asked.filter((path) => path === PLACES.imagefs).length).toBeLessThanOrEqual(61 + 6);
+    expect(asked.filter((path) => path === PLACES.nodefs).length).toBeLessThanOrEqual(7);
+  });
+
+  test('have a disk that fills noticed within a tenth of a second of its crossing', async () => {
+    world.disk.available = 160 * GI;
+    start();
+    await world.clock.advance(12_340);
+    // 500 Mi a second, for the 20 s until imagefs is short.
+    let tenths = 0;
+    while (world.disk.available >= 150 * GI) {
+      write(50 * MI);
+      tenths += 1;
+      expect(world.log).toEqual([]);
+      await world.clock.advance(100);
+    }
+    expect(tenths).toBe(205);
+    await world.clock.advance(100);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
+  });
+
+  test('that hang keep neither those of memory nor the rounds from anything', async () => {
+    world.pods = [makePod('hog')];
+    world.stats = world.pods.map((pod) => podStats(pod, { memory: { time: null, workingSetBytes: 500 * MI } }));
+    statfs = () => new Promise(() => {});
+    const memory: Gauge = {
+      ...{ signal: 'memory.available', perSecond: 1000 * MI },
+      available: async () => world.memory.available,
+    };
+    const hard = { evictionHard: { ...HARD.evictionHard, 'memory.available': '100Mi' } };
+    void world.manager(hard, {}, { gauges: [memory, ...gauges()] }).start(new AbortController().signal);
+    await world.clock.advance(15_000);
+    expect(world.summaries).toBe(2);
+    world.memory.available = 90 * MI;
+    // What is left of its look, and the second in which the disks may answer.
+    await world.clock.advance(1800);
+    expect(world.log).toEqual(['kill hog', 'gone hog']);
+  });
+
+  test('are not asked before it is known which disks there are', async () => {
+    const places = (): DiskPlaces => {
+      throw new Error('asked too early');
+    };
+    const layout = async () => {
+      await sleep(world.clock, 1000);
+      throw new Error('no runtime');
+    };
+    const manager = world.manager(HARD, {}, { gauges: diskGauges({ statfs }, places), disks: { layout } });
+    void manager.start(new AbortController().signal);
+    await world.clock.advance(30_000);
+    expect(asked).toEqual([]);
+  });
+});
