@@ -1,8 +1,15 @@
 import type { ContainerGc } from '@node-agent/container-gc';
-import { EvictionManager, type EvictionPods, type EvictionVolumes, formatThreshold } from '@node-agent/eviction';
+import {
+  type DiskPlaces,
+  diskGauges,
+  EvictionManager,
+  type EvictionPods,
+  type EvictionVolumes,
+  formatThreshold,
+} from '@node-agent/eviction';
 import { isCriticalPod, type Pod } from '@node-agent/pod-spec';
 import type { PartComponents } from './cluster-ports.ts';
-import { diskLayout } from './disk-layout.ts';
+import { nodeDisks } from './disk-layout.ts';
 import type { NodeImages } from './node-images.ts';
 import { nodeReference } from './node-reference.ts';
 import type { PodLinks } from './pod-links.ts';
@@ -22,10 +29,11 @@ export interface EvictionParts {
 /** The eviction of pods, where there is somebody who measures the node. */
 export function nodeEviction(
   child: (component: string) => PartComponents,
-  { cri, foreignFiles, statistics, gauges }: Pick<NodePorts, 'cri' | 'foreignFiles' | 'statistics' | 'gauges'>,
+  ports: Pick<NodePorts, 'cri' | 'foreignFiles' | 'statistics' | 'stats' | 'gauges'>,
   settings: Pick<AssemblySettings, 'eviction' | 'nodeName' | 'rootDirectory'>,
   parts: EvictionParts,
 ): EvictionManager | undefined {
+  const { cri, foreignFiles, statistics, stats, gauges = [] } = ports;
   const { eviction, nodeName, rootDirectory } = settings;
   if (eviction === undefined) return undefined;
   if (statistics === undefined) {
@@ -35,12 +43,23 @@ export function nodeEviction(
     child('eviction').logger.warn({ thresholds, localStorageCapacityIsolation }, message);
     return undefined;
   }
+  let places: DiskPlaces | undefined;
+  const knownPlaces = (): DiskPlaces => {
+    if (places === undefined) throw new Error('it is not known yet which disks there are');
+    return places;
+  };
   return new EvictionManager(
     {
       ...child('eviction'),
       pods: evictionPods(parts),
       stats: statistics,
-      disks: { layout: (signal) => diskLayout(cri, foreignFiles, rootDirectory, signal) },
+      disks: {
+        async layout(signal) {
+          const disks = await nodeDisks(cri, foreignFiles, rootDirectory, signal);
+          places = disks.places;
+          return disks.layout;
+        },
+      },
       reclaim: {
         deleteUnusedContainers: (signal) =>
           parts.containerGc.garbageCollect(
@@ -50,7 +69,7 @@ export function nodeEviction(
         deleteUnusedImages: (signal) => parts.images.deleteUnused(signal),
       },
       volumes: parts.volumes,
-      gauges: gauges ?? [],
+      gauges: [...gauges, ...(stats ? diskGauges(stats.disks, knownPlaces) : [])],
       onPressureChanged: parts.onPressureChanged,
     },
     { ...eviction, nodeRef: nodeReference(nodeName) },

@@ -45,7 +45,7 @@ export interface NodePorts {
   readonly disks?: ImageGcComponents['disks'];
   /** Measures the node and its pods for eviction; that of `stats` where absent, and without either no pod is evicted. */
   readonly statistics?: EvictionStats;
-  /** What is looked at between two measurements, so that a lack of memory is noticed at once. */
+  /** What is looked at between two measurements, so that a lack of memory is noticed at once; disks are, by those of `stats`. */
   readonly gauges?: readonly Gauge[];
   /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
   readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'readKernelFile'>;

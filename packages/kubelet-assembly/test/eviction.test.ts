@@ -54,7 +54,15 @@ function evicting(
     },
   };
   const settings = { eviction: { thresholds, ...eviction }, sources: [api] };
-  const started: StartedKubelet = startKubelet(world, [], undefined, [], { statistics }, settings);
+  const statfs = async () => {
+    const left = measured.diskFreeBytes ?? 0;
+    return {
+      ...{ totalBytes: 1000 * MI, freeBytes: left, availableBytes: left },
+      ...{ inodes: 1000, freeInodes: 900 },
+    };
+  };
+  const stats = { cgroups: () => Promise.reject(new Error('there are none')), disks: { statfs } };
+  const started: StartedKubelet = startKubelet(world, [], undefined, [], { statistics, stats }, settings);
   return { ...started, setPods: (pods) => set(pods) };
 }
 
@@ -71,6 +79,19 @@ const failed = (kubelet: StartedKubelet, name: string) => {
 };
 
 describe('an assembled kubelet that is measured', () => {
+  test('a disk that fills between two rounds is noticed when it is too full', async () => {
+    const world = await measuredWorld();
+    const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };
+    const thresholds = parseThresholds({ evictionHard: { 'nodefs.available': '100Mi' } });
+    const kubelet = evicting(world, measured, { thresholds });
+    kubelet.setPods([apiPod('a')]);
+    await world.clock.advance(21_000);
+    measured.diskFreeBytes = 50 * MI;
+    await world.clock.advance(1500);
+    expect(failed(kubelet, 'a')).toMatchObject({ reason: 'Evicted' });
+    await kubelet.stop();
+  });
+
   test('a resize waits while the node is short of disk, and goes on when it is not', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };

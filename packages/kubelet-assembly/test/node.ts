@@ -58,7 +58,7 @@ export function startKubelet(
   silentSources: readonly PodSource[] = [],
   ports: Pick<
     NodePorts,
-    'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics' | 'deviceTransport'
+    'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics' | 'stats' | 'deviceTransport'
   > = {},
   changes: Partial<AssemblySettings> = {},
 ): StartedKubelet {

@@ -1,5 +1,5 @@
 import type { CgroupManager } from '@node-agent/cm-cgroups';
-import { parseThresholds } from '@node-agent/eviction';
+import { type Gauge, parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, NodePorts } from '@node-agent/kubelet-assembly';
 import type { EventRecorder } from '@node-agent/telemetry';
 import type { Happening } from '../observation.ts';
@@ -18,7 +18,7 @@ export function resourcePorts(
   world: World,
   tell: (happening: Happening) => void,
   { changeSummary = (of) => of, changeCgroups = (of) => of, keepImages = false }: ResourceChanges,
-): Pick<NodePorts, 'statistics' | 'openCgroups' | 'disks'> {
+): Pick<NodePorts, 'statistics' | 'gauges' | 'openCgroups' | 'disks'> {
   const { pressure, cgroups } = world;
   if (pressure === undefined || cgroups === undefined) return {};
   const summary: Summary = async () => {
@@ -27,11 +27,17 @@ export function resourcePorts(
     return summary;
   };
   const measured = changeSummary(summary);
+  // There is plenty or next to nothing: while there is plenty, a look each 4 s.
+  const gauge = (signal: Gauge['signal'], of: Scarce): Gauge => ({
+    ...{ signal, perSecond: 2 ** 31 },
+    available: async () => pressure.left(of),
+  });
   return {
     statistics: {
       summary: (options, signal) =>
         lease.call({ port: 'stats', name: 'summary', args: [] }, signal, (linked) => measured(options, linked)),
     },
+    gauges: [gauge('memory.available', 'memory'), gauge('nodefs.available', 'disk')],
     openCgroups: async () => guardedCgroups(lease, changeCgroups(cgroups)),
     ...(!keepImages && { disks: { statfs: async () => DISK } }),
   };

@@ -51,6 +51,11 @@ export class Pressure {
     for (const of of SCARCE) this.#untilMs[of] = -1;
   }
 
+  /** How much there is left at this instant, in bytes: what gauges show. */
+  left(of: Scarce): number {
+    return bytesLeft(this.#clock.monotonic() < this.#untilMs[of]);
+  }
+
   /** The figures that there are now. */
   figures(): { readonly figures: Figures; readonly summary: Awaited<ReturnType<EvictionStats['summary']>> } {
     const nowMs = this.#clock.monotonic();
@@ -60,9 +65,13 @@ export class Pressure {
       this.#last = { short: { memory: nowMs < memory, disk: nowMs < disk }, measuredAtMs: nowMs, time };
     }
     const { short, measuredAtMs, time } = this.#last;
-    const left = (of: Scarce): number => (short[of] ? SHORT_BYTES : CAPACITY_BYTES / 2);
+    const left = (of: Scarce): number => bytesLeft(short[of]);
     const memory = { time, availableBytes: left('memory'), workingSetBytes: CAPACITY_BYTES - left('memory') };
     const fs = { time, availableBytes: left('disk'), capacityBytes: CAPACITY_BYTES };
     return { figures: { short, measuredAtMs }, summary: { node: { memory, fs }, pods: [] } };
   }
+}
+
+function bytesLeft(isShort: boolean): number {
+  return isShort ? SHORT_BYTES : CAPACITY_BYTES / 2;
 }
