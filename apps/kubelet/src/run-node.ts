@@ -42,6 +42,7 @@ import { processFigures } from './process-figures.ts';
 import { shareRootDirectory } from './root-directory.ts';
 import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
+import { labelForContainers } from './selinux-label.ts';
 import { kubeletServers } from './servers.ts';
 import { assemblySettings } from './settings.ts';
 import { NodePages } from './stats-pages.ts';
@@ -73,7 +74,16 @@ export async function runNode(
   }
   const fs = nodeFileSystem;
   // What containers write is not for every user of the machine.
-  for (const directory of [flags.rootDir, configuration.podLogsDir]) await fs.mkdir(directory, { mode: 0o750 });
+  const pluginsDir = posix.join(flags.rootDir, 'plugins');
+  for (const directory of [flags.rootDir, configuration.podLogsDir, pluginsDir]) {
+    await fs.mkdir(directory, { mode: 0o750 });
+  }
+  if (machine.selinux) {
+    await labelForContainers(pluginsDir).catch((err: unknown) => {
+      const message = 'Unprivileged containerized plugins might not work, could not set selinux context on plugins dir';
+      logger.info({ err, path: pluginsDir }, message);
+    });
+  }
   if (machine.swapOn && configuration.failSwapOn) throw new Error(SWAP_IS_ON);
   await adjustKernel(fs, configuration.protectKernelDefaults, logger);
   const mounter = new MountCommand({ fs, clock });
@@ -145,6 +155,7 @@ export async function runNode(
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     ...{ foreignFiles, disks: foreignFiles },
+    ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
     gauges: await nodeGauges(fs, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },

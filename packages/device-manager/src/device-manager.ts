@@ -15,6 +15,7 @@ import { type ContainerDevices, joinAnswers } from './container-devices.ts';
 import { type Device, type DevicesByNuma, deviceIds } from './device.ts';
 import { DeviceRecord } from './device-record.ts';
 import { atLeastHeld, type DeviceResources, deviceResources } from './device-resources.ts';
+import type { RegisterRequest } from './generated/types.ts';
 import { DeviceInventory } from './inventory.ts';
 import { type DeviceMetrics, deviceMetrics, forgetSeries } from './metrics.ts';
 import { type NotedWait, unnoted } from './noted-wait.ts';
@@ -45,6 +46,8 @@ export interface DeviceManagerComponents {
   readonly transport?: GrpcTransport;
   /** Told of what a container waits for; nobody is by default. */
   readonly noted?: NotedWait;
+  /** Gives a directory the label by which containers may use it, on a node with SELinux. Directories keep theirs where absent. */
+  readonly labelForContainers?: (directory: string) => Promise<void>;
   /** The node has more devices, or fewer. */
   readonly onResourcesChanged?: () => void;
   /** A device of these pods is healthy now, or is not: their statuses say so. */
@@ -105,10 +108,9 @@ export class DeviceManager {
         forgotten: (resource) => forgetSeries(this.#metrics, resource),
       },
     );
-    this.#server = new RegistrationServer(
-      { clock, logger, fs, transport, register: (asked, signal) => this.#plugins.register(directory, asked, signal) },
-      directory,
-    );
+    const register = (asked: RegisterRequest, signal: AbortSignal) => this.#plugins.register(directory, asked, signal);
+    const { labelForContainers } = components;
+    this.#server = new RegistrationServer({ clock, logger, fs, transport, register, labelForContainers }, directory);
     this.#allocator = new Allocator({
       ...{ clock, noted, metrics: this.#metrics, inventory, held, plugins: this.#plugins },
       undecided: this.#undecided,

@@ -12,6 +12,7 @@ interface RegistrationServerParts {
   readonly logger: Logger;
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'stat'>;
   readonly transport: GrpcTransport;
+  readonly labelForContainers: ((directory: string) => Promise<void>) | undefined;
   /** @throws GrpcError */
   readonly register: (request: RegisterRequest, signal: AbortSignal) => Promise<void>;
 }
@@ -50,6 +51,7 @@ export class RegistrationServer {
       const server = transport.server({ socketPath, services: [service(registrationRpcs, { register: answer })] });
       try {
         await fs.mkdir(this.#directory, { mode: 0o750 });
+        await this.#label();
         await removeSockets(fs, this.#directory, logger);
         await server.start();
         this.#lastError = undefined;
@@ -61,6 +63,16 @@ export class RegistrationServer {
       } finally {
         server.close();
       }
+    }
+  }
+
+  /** The node's devices do not depend on it: only plugins without privileges do. */
+  async #label(): Promise<void> {
+    try {
+      await this.#parts.labelForContainers?.(this.#directory);
+    } catch (err) {
+      const message = 'Unprivileged containerized plugins might not work. Could not set selinux context on socket dir';
+      this.#parts.logger.error({ err, path: this.#directory }, message);
     }
   }
 }

@@ -102,6 +102,17 @@ const shown = () => {
 };
 
 describe('plugins', () => {
+  it('labels its directory for containers before plugins see the socket, and goes on where that fails', async () => {
+    const labelled: unknown[] = [];
+    const labelForContainers = async (path: string): Promise<void> => {
+      labelled.push([path, fs.readdirSync(path)]);
+      throw new Error('not supported');
+    };
+    await start({ labelForContainers });
+    expect(labelled).toEqual([[directory, []]]);
+    expect(manager.health()).toBeUndefined();
+  });
+
   it('are followed: what they have is what the node has', async () => {
     await start();
     const plugin = await plug(['a', 'b']);

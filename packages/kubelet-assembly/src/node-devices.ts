@@ -19,7 +19,7 @@ export interface DeviceParts {
 /** The devices of the node; none where it has no place to meet plugins. */
 export function nodeDevices(
   child: (component: string) => PartComponents,
-  { fs, deviceTransport }: Pick<NodePorts, 'fs' | 'deviceTransport'>,
+  { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,
   { devices }: Pick<AssemblySettings, 'devices'>,
   { pods, podConfig, journal, kubelet, onResourcesChanged }: DeviceParts,
 ): DeviceManager | undefined {
@@ -35,6 +35,7 @@ export function nodeDevices(
         sourcesReady: () => podConfig.seenAllSources(),
       },
       ...(deviceTransport && { transport: deviceTransport }),
+      ...(labelForContainers && { labelForContainers }),
       noted: ({ podUid, container, what }, work, signal) =>
         journal.during(podUid, 'Devices', { target: container, message: what }, work, signal),
       onResourcesChanged,

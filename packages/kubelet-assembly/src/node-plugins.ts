@@ -6,14 +6,15 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 /** Finds plugins by their sockets; nobody where there is no place for them. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
-  { fs }: Pick<NodePorts, 'fs'>,
+  { fs, labelForContainers }: Pick<NodePorts, 'fs' | 'labelForContainers'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
   { devices }: { readonly devices: DeviceManager | undefined },
 ): PluginWatcher | undefined {
   if (directory === undefined) return undefined;
   const handlers = new Map<string, PluginHandler>();
   if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
-  return new PluginWatcher({ ...child('plugin-watcher'), fs }, { directory, handlers });
+  const ports = { fs, ...(labelForContainers && { labelForContainers }) };
+  return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
 
 /** In the words of `plugin/v1beta1/handler.go`. */

@@ -41,6 +41,8 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** How device plugins and the kubelet reach each other; gRPC on unix sockets where absent. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
+  /** Gives directories that plugins use the label by which containers may use them, on a node with SELinux. */
+  readonly labelForContainers?: NonNullable<DeviceManagerComponents['labelForContainers']>;
   /** How large file systems are, and how much of them is free; where absent, unused images stay. */
   readonly disks?: ImageGcComponents['disks'];
   /** Measures the node and its pods for eviction; that of `stats` where absent, and without either no pod is evicted. */

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { Backoff, type Clock, type LinkedAbort, linkAbort, sleep } from '@node-agent/async';
+import { Backoff, type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import { GrpcClient } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger, withDefaults } from '@node-agent/telemetry';
@@ -12,6 +12,8 @@ export interface PluginWatcherComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'lstat' | 'watch'>;
+  /** Gives the directory the label by which containers may use it, on a node with SELinux. It keeps its own where absent. */
+  readonly labelForContainers?: (directory: string) => Promise<void>;
 }
 
 /** Where plugins are, and who uses them. */
@@ -20,6 +22,10 @@ export interface PluginWatcherOptions {
   readonly directory: string;
   /** By the type of the plugins: `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. Those of other types are told that nobody uses them. */
   readonly handlers: ReadonlyMap<string, PluginHandler>;
+  /** How many sockets are known at once, and how many directories are watched; what is beyond waits until one goes. Default: 4096. */
+  readonly maxSockets?: number;
+  /** How many are asked, or being registered, at once. Default: 256. */
+  readonly maxAsked?: number;
 }
 
 /** `dialTimeoutDuration`, the deadline of GetInfo, and `notifyTimeoutDuration` of `operation_generator.go`. */
@@ -32,6 +38,10 @@ const BACK_OFF = { initialMs: 500, maxMs: 122_000 };
 const REPAIR_MS = 10_000;
 /** How far apart two looks are: a directory in which things come and go without end holds up nobody. */
 const MIN_PAUSE_MS = 50;
+/** A node has some plugins of each kind: more than this is a mistake, or an attack. */
+const MAX_SOCKETS = 4096;
+/** One that nobody serves is tried for 10 s each time. Those that are registered, or wait to be tried again, take nothing. */
+const MAX_ASKED = 256;
 
 interface Known {
   /** Which socket of this path. */
@@ -47,21 +57,31 @@ export class PluginWatcher {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #fs: PluginWatcherComponents['fs'];
-  readonly #options: PluginWatcherOptions;
+  readonly #labelForContainers: PluginWatcherComponents['labelForContainers'];
+  readonly #options: Required<PluginWatcherOptions>;
   readonly #known = new Map<string, Known>();
   readonly #watched = new Map<string, LinkedAbort>();
+  readonly #asked: Semaphore;
   #hinted: (() => void) | undefined;
+  #isLabelled = false;
+  #tooMany = false;
 
-  /** @throws Error where the directory is no absolute path */
+  /** @throws Error where the directory is no absolute path, or no socket could be dealt with */
   constructor(components: PluginWatcherComponents, options: PluginWatcherOptions) {
-    if (!posix.isAbsolute(options.directory)) {
-      throw new Error(`directory: want an absolute path, got ${JSON.stringify(options.directory)}`);
+    const { directory, maxSockets = MAX_SOCKETS, maxAsked = MAX_ASKED } = options;
+    if (!posix.isAbsolute(directory)) {
+      throw new Error(`directory: want an absolute path, got ${JSON.stringify(directory)}`);
     }
-    const { clock, logger, fs } = withDefaults(components);
+    for (const [name, value] of Object.entries({ maxSockets, maxAsked })) {
+      if (!(value >= 1)) throw new Error(`${name}: want at least 1, got ${value}`);
+    }
+    const { clock, logger, fs, labelForContainers } = withDefaults(components);
+    this.#labelForContainers = labelForContainers;
     this.#clock = clock;
     this.#logger = logger;
     this.#fs = fs;
-    this.#options = { ...options, directory: posix.resolve(options.directory) };
+    this.#asked = new Semaphore(maxAsked);
+    this.#options = { ...options, maxSockets, maxAsked, directory: posix.resolve(directory) };
   }
 
   /** Follows the directory, which is made where it is not there, until the signal is aborted. */
@@ -71,6 +91,7 @@ export class PluginWatcher {
       this.#hinted = resolve;
       try {
         await this.#fs.mkdir(this.#options.directory, { mode: 0o750 });
+        await this.#label();
         await this.#look(signal);
       } catch (err) {
         this.#logger.error({ err }, 'Could not look for plugins');
@@ -83,6 +104,18 @@ export class PluginWatcher {
     for (const { stop } of this.#known.values()) stop.abort();
   }
 
+  async #label(): Promise<void> {
+    if (this.#isLabelled || this.#labelForContainers === undefined) return;
+    this.#isLabelled = true;
+    const path = this.#options.directory;
+    try {
+      await this.#labelForContainers(path);
+    } catch (err) {
+      const message = 'could not set selinux context on plugin registration dir';
+      this.#logger.info({ err, path }, `Unprivileged containerized plugins might not work, ${message}`);
+    }
+  }
+
   async #look(signal: AbortSignal): Promise<void> {
     const { sockets, directories } = await findSockets(this.#fs, this.#options.directory, this.#logger);
     for (const [path, { identity, stop }] of [...this.#known]) {
@@ -90,17 +123,33 @@ export class PluginWatcher {
       this.#known.delete(path);
       stop.abort(new Error(`the socket ${path} is gone`));
     }
+    // Those that were there first stay: nobody's plugin goes because others come.
     for (const [path, identity] of sockets) {
       if (this.#known.has(path)) continue;
+      if (this.#known.size >= this.#options.maxSockets) break;
       const stop = linkAbort(signal);
       this.#known.set(path, { identity, stop });
       void this.#follow(path, stop.signal, signal);
     }
+    this.#tellOfTooMany(sockets.size);
     for (const directory of directories) this.#watch(directory, signal);
   }
 
+  #tellOfTooMany(found: number): void {
+    const { maxSockets } = this.#options;
+    const tooMany = found > maxSockets;
+    if (tooMany && !this.#tooMany) {
+      this.#logger.error(
+        { found, maxSockets },
+        'There are more sockets of plugins than are known at once: the others wait',
+      );
+    }
+    this.#tooMany = tooMany;
+  }
+
   #watch(directory: string, signal: AbortSignal): void {
-    if (this.#watched.has(directory)) return;
+    // What is not watched is found by the next look.
+    if (this.#watched.has(directory) || this.#watched.size >= this.#options.maxSockets) return;
     const stop = linkAbort(signal);
     this.#watched.set(directory, stop);
     const hint = (): void => this.#hinted?.();
@@ -117,7 +166,7 @@ export class PluginWatcher {
     const backOff = new Backoff({ clock: this.#clock }, BACK_OFF);
     while (!gone.aborted) {
       try {
-        const { handler, name, endpoint } = await this.#register(path, gone, ending);
+        const { handler, name, endpoint } = await this.#asked.run(() => this.#register(path, gone, ending), gone);
         this.#logger.info({ socketPath: path, name }, 'Plugin is registered');
         await aborted(gone);
         // A kubelet that ends leaves its plugins as they are.

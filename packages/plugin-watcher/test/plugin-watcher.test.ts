@@ -3,10 +3,16 @@ import os from 'node:os';
 import path from 'node:path';
 import { GrpcServer, type Init, service } from '@node-agent/grpc';
 import { nodeFileSystem } from '@node-agent/host';
+import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { registrationRpcs } from '../src/generated/services.ts';
 import type { PluginInfo } from '../src/generated/types.ts';
-import { type PluginHandler, PluginWatcher, type PluginWatcherComponents } from '../src/index.ts';
+import {
+  type PluginHandler,
+  PluginWatcher,
+  type PluginWatcherComponents,
+  type PluginWatcherOptions,
+} from '../src/index.ts';
 
 let directory: string;
 let stop: AbortController;
@@ -33,10 +39,15 @@ const recording: PluginHandler = {
   deregister: (name, endpoint) => void calls.push(`deregister ${name} ${path.basename(endpoint)}`),
 };
 
-function start(handler: Partial<PluginHandler> = {}): void {
+function start(
+  handler: Partial<PluginHandler> = {},
+  more: Partial<PluginWatcherComponents> = {},
+  options: Partial<PluginWatcherOptions> = {},
+): void {
   stop = new AbortController();
   const handlers = new Map([['DevicePlugin', { ...recording, ...handler }]]);
-  running = new PluginWatcher({ fs: nodeFileSystem }, { directory, handlers }).start(stop.signal);
+  const components = { fs: nodeFileSystem, ...more };
+  running = new PluginWatcher(components, { directory, handlers, ...options }).start(stop.signal);
 }
 
 /** A plugin, and what it was told of its registration. */
@@ -179,5 +190,59 @@ describe('PluginWatcher', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(looks).toBeGreaterThan(1);
     expect(looks).toBeLessThan(15);
+  });
+
+  it('W6: more sockets than are known at once wait until one goes, and take nothing from those that were there', async () => {
+    const errors: unknown[] = [];
+    const logger = { ...silentLogger, error: (fields: object) => void errors.push(fields) };
+    fs.mkdirSync(directory, { recursive: true });
+    start({}, { logger }, { maxSockets: 2 });
+    const first = await plugin('b.sock', { name: 'example.com/b' });
+    await expect.poll(() => first.told).toEqual(['registered']);
+    const second = await plugin('c.sock', { name: 'example.com/c' });
+    await expect.poll(() => second.told).toEqual(['registered']);
+    const third = await plugin('a.sock', { name: 'example.com/a' });
+    await expect.poll(() => errors).toEqual([{ found: 3, maxSockets: 2 }]);
+    expect(third.told).toEqual([]);
+    first.server.close();
+    await expect.poll(() => third.told).toEqual(['registered']);
+    expect(second.told).toEqual(['registered']);
+    expect(calls).toEqual([
+      ...['register example.com/b b.sock', 'register example.com/c c.sock'],
+      ...['deregister example.com/b b.sock', 'register example.com/a a.sock'],
+    ]);
+    expect(() => new PluginWatcher({ fs: nodeFileSystem }, { directory, handlers: new Map(), maxSockets: 0 })).toThrow(
+      'maxSockets: want at least 1, got 0',
+    );
+  });
+
+  it('W6: no more than so many are asked at once, and each has its turn', async () => {
+    const waiting: (() => void)[] = [];
+    const register = (name: string): Promise<void> =>
+      new Promise((resolve) => {
+        calls.push(name);
+        waiting.push(resolve);
+      });
+    start({ register }, {}, { maxAsked: 2 });
+    for (const name of ['a', 'b', 'c']) await plugin(`${name}.sock`, { name });
+    await expect.poll(() => calls.length).toBe(2);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(calls).toHaveLength(2);
+    for (const resolve of waiting) resolve();
+    await expect.poll(() => calls.toSorted()).toEqual(['a', 'b', 'c']);
+    waiting.at(-1)?.();
+  });
+
+  it('labels the directory for containers once, and goes on where that fails', async () => {
+    const labelled: string[] = [];
+    const labelForContainers = async (path: string): Promise<void> => {
+      expect(fs.existsSync(path)).toBe(true);
+      labelled.push(path);
+      throw new Error('not supported');
+    };
+    start({}, { labelForContainers });
+    const { told } = await plugin('p.sock');
+    await expect.poll(() => told).toEqual(['registered']);
+    expect(labelled).toEqual([directory]);
   });
 });

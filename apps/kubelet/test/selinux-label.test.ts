@@ -1,0 +1,25 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { labelForContainers } from '../src/selinux-label.ts';
+
+test('a directory gets the label of what containers may use, whatever it is called', async () => {
+  const runs: unknown[] = [];
+  await labelForContainers('/var/lib/kubelet/device-plugins', async (...run) => void runs.push(run));
+  await labelForContainers('--reference=/', async (...run) => void runs.push(run));
+  const label = 'system_u:object_r:container_file_t:s0';
+  expect(runs).toEqual([
+    ['chcon', [label, '--', '/var/lib/kubelet/device-plugins']],
+    ['chcon', [label, '--', '--reference=/']],
+  ]);
+});
+
+test('what chcon says is told', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'selinux-'));
+  try {
+    await expect(labelForContainers(join(directory, 'missing'))).rejects.toThrow(/chcon: .*missing/);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
