@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '@node-agent/pod-spec';
 import { GroupSide, type ManifestPod } from '@node-agent/tools-compare/groups';
+import { ioStat, pressureOf, samplesOf } from './figures.ts';
 import { binaries, KUBELET } from './guest-binaries.ts';
 import { groupsBelow, propertyOf, run, systemd, textOf, textsOf } from './machine.ts';
 
@@ -136,6 +137,71 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     for (const resource of ['cpu', 'memory', 'io']) assert.ok(found[resource].psi.some.total >= 0, resource);
     assert.ok(summary.node.memory.psi.full.total >= 0);
     assert.ok(found.process_stats.process_count >= 1);
+  });
+
+  test('what a container reads, writes and waits for is told as its group counts it', async () => {
+    const script = 'dd if=/dev/zero of=/written bs=64k count=128 conv=fsync; while :; do :; done';
+    await side.write(pod('writer', script, { requests: { cpu: '20m' }, limits: { cpu: '60m', memory: '64Mi' } }));
+    await side.running(['writer'], signal);
+    const found = await side.pod('writer');
+    const group = path('kubepods', 'burstable', `pod${found?.metadata.uid}`);
+    const scope = `${group}/cri-containerd-${containerOf(found)}.scope`;
+    const labels = { namespace: 'default', pod: 'writer-here', container: 'main' };
+    await until('all is written, and it waits for CPU', async () => {
+      const [device] = ioStat(await textOf(scope, 'io.stat'));
+      const waited = pressureOf(await textOf(scope, 'cpu.pressure')).some;
+      return (device?.wbytes ?? 0) >= 8 * MI && waited > 0.1 ? true : undefined;
+    });
+    // What is counted goes on: what is told lies between what was counted before and after.
+    const read = async (): Promise<ReadonlyMap<string, number>> => {
+      const values = new Map<string, number>();
+      for (const resource of ['cpu', 'memory', 'io']) {
+        const { some, full } = pressureOf(await textOf(scope, `${resource}.pressure`));
+        values.set(`container_pressure_${resource}_waiting_seconds_total`, some);
+        values.set(`container_pressure_${resource}_stalled_seconds_total`, full);
+      }
+      const [device = { device: '', rbytes: 0, wbytes: 0, rios: 0, wios: 0 }] = ioStat(await textOf(scope, 'io.stat'));
+      values.set('container_fs_reads_bytes_total', device.rbytes);
+      values.set('container_fs_writes_bytes_total', device.wbytes);
+      values.set('container_fs_reads_total', device.rios);
+      values.set('container_fs_writes_total', device.wios);
+      values.set('container_blkio_device_usage_total Read', device.rbytes);
+      values.set('container_blkio_device_usage_total Write', device.wbytes);
+      return values;
+    };
+    const before = await read();
+    // What was collected a moment ago is told to others, too.
+    await sleep(6000);
+    const told = samplesOf(await side.page('/metrics/cadvisor'), labels);
+    const summary = JSON.parse(await side.page('/stats/summary'));
+    const after = await read();
+    for (const [name, least] of before) {
+      const value = told.get(name);
+      const between = value !== undefined && value >= least && value <= (after.get(name) ?? 0);
+      assert.ok(between, `${name}: ${value}, and the kernel has ${least} to ${after.get(name)}`);
+      console.log(`${name} ${value} (${least} to ${after.get(name)})`);
+    }
+    assert.match(told.devices, /^\/dev\/vda$/);
+    const ofPod = summary.pods.find(({ podRef }: { podRef: { name: string } }) => podRef.name === 'writer-here');
+    const [main] = ofPod.containers;
+    for (const resource of ['cpu', 'memory', 'io']) {
+      for (const [kind, word] of [
+        ['some', 'waiting'],
+        ['full', 'stalled'],
+      ] as const) {
+        const { total } = main[resource].psi[kind];
+        const name = `container_pressure_${resource}_${word}_seconds_total`;
+        const [least = 0, most = 0] = [before.get(name), after.get(name)];
+        // Microseconds, as the kernel and upstream's kubelet tell them, whatever the API says of it.
+        assert.ok(
+          total / 1e6 >= least && total / 1e6 <= most,
+          `summary ${resource} ${kind}: ${total}, ${least} to ${most}`,
+        );
+        assert.ok(ofPod[resource].psi[kind].total >= 0 && summary.node[resource].psi[kind].total >= 0);
+      }
+    }
+    await side.remove('writer');
+    say('figures');
   });
 
   test('a container that is killed begins again in the same group', async () => {
