@@ -159,7 +159,7 @@ export class EvictionManager {
     for (const threshold of actionable) {
       // What helped against one may have helped against the other.
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
-      const { outcome, after } = await this.#relief.relieve(threshold, newest, layout ?? ONE_DISK, signal);
+      const { outcome, after } = await this.#relief.relieve(threshold, actionable, newest, layout ?? ONE_DISK, signal);
       this.#isWaitingForFigures ||= outcome === 'unknown';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
       newest = after;

@@ -63,8 +63,17 @@ export class Relief {
     });
   }
 
-  /** @throws the signal's reason */
-  async relieve(threshold: Threshold, before: Figures, layout: DiskLayout, signal: AbortSignal): Promise<Relieved> {
+  /**
+   * @param actionable all thresholds for which something is to be done, this one among them
+   * @throws the signal's reason
+   */
+  async relieve(
+    threshold: Threshold,
+    actionable: readonly Threshold[],
+    before: Figures,
+    layout: DiskLayout,
+    signal: AbortSignal,
+  ): Promise<Relieved> {
     const { recorder, logger, decisions } = this.#components;
     const resource = resourceOf(threshold.signal);
     logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
@@ -95,6 +104,7 @@ export class Relief {
       decisions.add({ ...decision, outcome: 'nobody' });
       return { outcome: 'nobody', after: figures };
     }
+    this.#observeAges(actionable, figures);
     await this.#evict(victim, threshold, figures, { ...decision, outcome: 'evicted' }, signal);
     return { outcome: 'evicted', after: figures };
   }
@@ -148,17 +158,21 @@ export class Relief {
     decision: EvictionDecision,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, decisions, evictor } = this.#components;
+    const { decisions, evictor } = this.#components;
     const explained = evictionMessage(pod, statsOf(pod), threshold, observations);
-    const { atMs } = observations.get(threshold.signal) ?? {};
-    if (atMs !== undefined) {
-      const ageMs = Math.max(0, clock.now() - atMs);
-      this.#age.observe({ eviction_signal: threshold.signal }, ageMs / 1000);
-    }
     decisions.add({ ...decision, evicted: pod.metadata.uid, message: explained.message });
     const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
     await evictor.end(pod, { ...explained, signal: threshold.signal, ...how }, signal);
     await evictor.gone([pod], signal);
+  }
+
+  /** Of all that is short, as upstream does, and not only of what the pod goes for. */
+  #observeAges(actionable: readonly Threshold[], { observations }: Figures): void {
+    for (const { signal } of actionable) {
+      const { atMs } = observations.get(signal) ?? {};
+      if (atMs === undefined) continue;
+      this.#age.observe({ eviction_signal: signal }, Math.max(0, this.#components.clock.now() - atMs) / 1000);
+    }
   }
 
   #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {

@@ -671,6 +671,23 @@ describe('limits of local storage', () => {
   });
 });
 
+test('the age of statistics is counted for all that is short, not only for what the pod goes for', async () => {
+  threePods();
+  world.disk.available = 50 * MI;
+  start(
+    world.manager({ evictionHard: { 'nodefs.available': '10%', 'imagefs.available': '15%', 'pid.available': '5' } }),
+  );
+  await world.clock.advance(11_000);
+  expect(world.log.slice(0, 3)).toEqual(['containers', 'images', 'kill big']);
+  const text = world.metrics.text();
+  for (const signal of ['nodefs.available', 'imagefs.available', 'containerfs.available']) {
+    expect(text).toMatch(
+      new RegExp(`^kubelet_eviction_stats_age_seconds_count{eviction_signal="${signal}"} [1-9]`, 'm'),
+    );
+  }
+  expect(text).not.toContain('pid.available');
+});
+
 describe('gauges', () => {
   const gauge = (perSecond = 1000 * MI): Gauge => ({
     signal: 'memory.available',
