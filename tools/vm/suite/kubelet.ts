@@ -1,6 +1,6 @@
 // The whole kubelet over containerd and runc, as most machines have it: cgroup v2, systemd makes the groups.
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, statfs } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '@node-agent/pod-spec';
@@ -14,6 +14,8 @@ const { signal } = new AbortController();
 const TIMEOUT = { timeout: 1_500_000 };
 const IMAGE = 'node-agent.local/busybox:1';
 const MI = 1024 ** 2;
+/** So much can be written until the disk is too full. */
+const DISK_ROOM = 256 * MI;
 
 function pod(name: string, script: string, resources: object = {}, more: object = {}): ManifestPod {
   const container = { name: 'main', image: IMAGE, imagePullPolicy: 'Never', command: ['sh', '-c', script], resources };
@@ -76,7 +78,7 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         memoryThrottlingFactor: 0.5,
         // Pods together may have 600 Mi, and are evicted from 400 Mi on.
         systemReserved: { memory: String((await memoryTotal()) - 600 * MI), cpu: '100m' },
-        evictionHard: { 'memory.available': '200Mi' },
+        evictionHard: { 'memory.available': '200Mi', 'nodefs.available': String((await bytesLeft()) - DISK_ROOM) },
         evictionPressureTransitionPeriod: '1s',
       },
     });
@@ -245,6 +247,41 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.remove('late');
   });
 
+  test('N2: a disk that fills is noticed when its threshold is crossed, and whoever fills it goes', async () => {
+    const least = (await bytesLeft()) - DISK_ROOM;
+    const noticed = async (): Promise<string | undefined> =>
+      (await readFile(side.kubelet.logFile, 'utf8'))
+        .split('\n')
+        .find((line) => line.includes('a threshold seems to be crossed') && line.includes('nodefs.available'));
+    await side.write(
+      pod(
+        'filler',
+        'sleep 15; dd if=/dev/zero of=/filled bs=64k count=6144; exec sleep 3600',
+        {},
+        { restartPolicy: 'Never' },
+      ),
+    );
+    await side.running(['filler'], signal);
+    let crossedAtMs: number | undefined;
+    for (let tries = 0; tries < 6000 && (await noticed()) === undefined; tries++) {
+      if ((await bytesLeft()) < least) crossedAtMs ??= performance.now();
+      await sleep(100);
+    }
+    const lateMs = performance.now() - (crossedAtMs ?? Number.NaN);
+    assert.ok((await noticed()) !== undefined, await side.kubelet.logTail());
+    say(`the disk is too full, and that was told ${lateMs.toFixed(0)} ms after it was seen from here`);
+    const ended = await until('its end', async () => {
+      const found = await side.pod('filler');
+      return found?.status?.phase === 'Failed' ? found : undefined;
+    });
+    assert.equal(ended.status?.reason, 'Evicted');
+    assert.match(ended.status?.message ?? '', /^The node was low on resource: ephemeral-storage\. /);
+    for (const name of Object.keys(PARENT)) assert.equal((await side.pod(name))?.status?.phase, 'Running', name);
+    await side.remove('filler');
+    await until('room on the disk', async () => ((await bytesLeft()) > least + DISK_ROOM / 2 ? true : undefined));
+    say('evicted for the disk');
+  });
+
   test('a container over its limit: the kernel ends it, and the pod says so', async () => {
     const limits = { cpu: '200m', memory: '24Mi' };
     await side.write(
@@ -281,4 +318,10 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
 
 async function memoryTotal(): Promise<number> {
   return Number(/MemTotal:\s+(\d+)/.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
+}
+
+/** On the disk that the kubelet and the runtime have their directories on. */
+async function bytesLeft(): Promise<number> {
+  const { bavail, bsize } = await statfs('/tmp');
+  return bavail * bsize;
 }
