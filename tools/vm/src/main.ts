@@ -14,8 +14,8 @@ const say = (text: string): void => {
 const onOutput = (bytes: Buffer): void => {
   process.stdout.write(bytes);
 };
-/** All of them take some minutes on two idle CPUs. */
-const TIMEOUT_MS = 1_800_000;
+/** All of them take some minutes on two idle CPUs, and ten times that on busy ones. */
+const TIMEOUT_MS = 3_000_000;
 
 const asked = understood();
 if (asked?.what === 'help') process.stdout.write(HELP);
