@@ -1,6 +1,6 @@
 export { admitUnderPressure, type PressureVerdict } from './admit.ts';
 export type { EvictionDecision, RankedPodView } from './decisions.ts';
-export { type DiskPlaces, diskGauges, type GaugeDisks } from './disk-gauges.ts';
+export { type DiskLeft, type DiskPlaces, diskGauges, type GaugeDisks } from './disk-gauges.ts';
 export {
   type DiskLayout,
   type DiskPart,
