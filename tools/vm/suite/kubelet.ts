@@ -250,17 +250,17 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.remove('late');
   });
 
-  test('N2: a disk that fills is noticed when its threshold is crossed, and critical pods stay', async () => {
+  test('N2: a disk that fills is noticed, and critical pods stay', async () => {
     const logged = async (...words: readonly string[]): Promise<string | undefined> =>
       (await readFile(side.kubelet.logFile, 'utf8'))
         .split('\n')
         .find((line) => words.every((word) => line.includes(word)));
     const script = 'sleep 5; dd if=/dev/zero of=/filled bs=64k count=6144; exec sleep 3600';
     await side.write(pod('filler', script));
-    const crossed = await until('a look between two rounds', () =>
-      logged('a threshold seems to be crossed', 'nodefs.available'),
-    );
-    console.log(crossed);
+    await until('the node says so', () => logged('the node has other conditions', 'DiskPressure'));
+    // Where the machine is so slow that a round takes seconds, that round may be the first to see it.
+    const look = await logged('a threshold seems to be crossed', 'nodefs.available');
+    say(`noticed by ${look === undefined ? 'a round' : 'a look between two rounds'}`);
     // Pods of manifests are critical: what nobody needs is removed, and then there is nobody who may go.
     await until('a round', () => logged('unable to evict any pods from the node'));
     for (const name of [...Object.keys(PARENT), 'filler']) {
