@@ -45,6 +45,9 @@ export class ContainerLogManager {
     const { maxSizeBytes = 10 * 2 ** 20, maxFiles = 5, workers = 1, monitorIntervalMs = 10_000 } = options;
     if (maxFiles <= 1) throw new ContainerLogError('InvalidOptions', `invalid MaxFiles ${maxFiles}, must be > 1`);
     if (workers < 1) throw new ContainerLogError('InvalidOptions', `invalid MaxWorkers ${workers}, must be > 0`);
+    if (!(monitorIntervalMs > 0)) {
+      throw new ContainerLogError('InvalidOptions', `invalid monitorIntervalMs ${monitorIntervalMs}, must be > 0`);
+    }
     this.#components = components;
     this.#rotator = new LogRotator(components, maxFiles);
     this.#maxSizeBytes = maxSizeBytes;

@@ -195,9 +195,12 @@ describe('start', () => {
     expect(runtime.calls).toEqual([]);
   });
 
-  it.each([{ maxFiles: 1 }, { workers: 0 }])('refuses %j', (options) => {
-    expect(() => makeManager(options)).toThrow(expect.objectContaining({ code: 'InvalidOptions' }));
-  });
+  it.each([{ maxFiles: 1 }, { workers: 0 }, { monitorIntervalMs: 0 }, { monitorIntervalMs: Number.NaN }])(
+    'refuses %j',
+    (options) => {
+      expect(() => makeManager(options)).toThrow(expect.objectContaining({ code: 'InvalidOptions' }));
+    },
+  );
 });
 
 describe('clean', () => {

@@ -59,6 +59,10 @@ export class Pleg implements AsyncDisposable {
       maxConcurrentReads: 10,
       ...options,
     };
+    for (const name of ['relistPeriodMs', 'repairPeriodMs'] as const) {
+      const periodMs = this.#options[name];
+      if (!(periodMs > 0)) throw new PlegError('InvalidOptions', `invalid ${name} ${periodMs}, must be > 0`);
+    }
     this.#metrics = createPlegMetrics(metrics);
     this.#looks = new Looks(
       {

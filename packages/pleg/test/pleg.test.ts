@@ -58,6 +58,15 @@ afterEach(async () => {
   expect(cache.waiting).toBe(0);
 });
 
+it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number.NaN }])('refuses %j', (options) => {
+  expect(() => new Pleg({ runtime, cache, clock }, options)).toThrow(
+    expect.objectContaining({
+      code: 'InvalidOptions',
+      message: expect.stringContaining(Object.keys(options)[0] ?? ''),
+    }),
+  );
+});
+
 describe('a runtime without events', () => {
   beforeEach(() => {
     runtime.events = 'none';

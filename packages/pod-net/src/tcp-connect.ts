@@ -1,8 +1,9 @@
+import { Socket } from 'node:net';
 import { type Clock, linkAbort } from '@node-agent/async';
 import { dial } from './dial.ts';
 import { goWords } from './go-words.ts';
 import { hostAndPort } from './http-request.ts';
-import { ignore, ResettingSocket } from './socket.ts';
+import { ignore } from './socket.ts';
 
 /** Where to connect to, and for how long to try. */
 export interface TcpTarget {
@@ -13,7 +14,7 @@ export interface TcpTarget {
 }
 
 /**
- * Opens a connection and resets it. (`pkg/probe/tcp/tcp.go`)
+ * Opens a connection and ends it at once, in order: a server that looks for no errors would not live through a reset. (`pkg/probe/tcp/tcp.go`)
  * @returns why there was none, in Go's words: `dial tcp 10.0.0.5:80: i/o timeout`; `undefined` where there was
  * @throws the signal's reason
  */
@@ -29,7 +30,7 @@ export async function tcpConnect(
   try {
     return await new Promise((resolve) => {
       const deadlineMs = clock.monotonic() + timeoutMs;
-      callOff = dial({ host, port, deadlineMs }, { clock, newSocket: () => new ResettingSocket() }, (result) => {
+      callOff = dial({ host, port, deadlineMs }, { clock, newSocket: () => new Socket() }, (result) => {
         if (result instanceof Error) return resolve(goWords(result, { host, port, ends: '' }));
         result.on('error', ignore).destroy();
         resolve(undefined);

@@ -2,17 +2,27 @@ import { type AddressInfo, createServer } from 'node:net';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { tcpConnect } from '../src/tcp-connect.ts';
-import { connectionsOf, LoopbackServer } from './fixtures.ts';
+import { LoopbackServer } from './fixtures.ts';
 
 const clock = new FakeClock();
 
 describe('tcpConnect', () => {
-  test('finds a server, and leaves no connection behind (R3)', async () => {
-    await using server = await new LoopbackServer(() => {}, false).listening();
+  test('finds a server, which is told the end of each connection and no error', async () => {
+    const told: string[] = [];
+    const server = createServer((socket) => {
+      socket.on('error', (error) => told.push(error.message)).on('end', () => told.push('end'));
+      socket.pipe(socket);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
     for (let n = 0; n < 20; n++) {
-      expect(await tcpConnect({ host: '127.0.0.1', port: server.port, timeoutMs: 1000 }, { clock })).toBeUndefined();
+      expect(await tcpConnect({ host: '127.0.0.1', port, timeoutMs: 1000 }, { clock })).toBeUndefined();
     }
-    await expect.poll(() => connectionsOf(server.port)).toEqual([]);
+    await expect.poll(() => told).toEqual(Array(20).fill('end'));
+    await expect
+      .poll(() => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))))
+      .toBe(0);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   test('says that nobody listens', async () => {
