@@ -34,6 +34,7 @@ export class SpdyConnection {
   readonly #closed = Promise.withResolvers<void>();
   #nextId: number;
   #newestHeard = 0;
+  #hasHeardControl = false;
   /** How many of the streams are the other end's. */
   #theirs = 0;
   #nextPing: number;
@@ -76,7 +77,8 @@ export class SpdyConnection {
 
   /**
    * Opens a stream; resolves when the other end has answered.
-   * @throws SpdyError `Reset` where the other end resets it, `Closed` where the connection ends before it is answered
+   * @throws SpdyError `Reset` where the other end resets it, `Closed` where the connection ends before it is answered: its `cause` tells
+   *   what came that was no SPDY
    */
   open(headers: SpdyHeaders): Promise<SpdyStream> {
     const id = this.#nextId;
@@ -144,12 +146,16 @@ export class SpdyConnection {
 
   async #hear(frame: SpdyFrame): Promise<void> {
     if (frame.kind === 'data') {
-      // What is said on a stream that is gone, or never was, is no fault: resets cross with data.
+      // What is said on a stream that is gone, or never was, is no fault: resets cross with data. But nobody begins with that.
       const stream = this.#streams.get(frame.streamId);
+      if (stream === undefined && !this.#hasHeardControl && !this.#wasOpened(frame.streamId)) {
+        throw new SpdyError('Protocol', `data of stream ${frame.streamId}, which nobody has opened`);
+      }
       await stream?.hear(frame.payload);
       if (frame.isEnd) stream?.hearEnd();
       return;
     }
+    this.#hasHeardControl = true;
     const { type, flags, payload } = frame;
     switch (type) {
       case frameTypes.synStream:
@@ -231,6 +237,10 @@ export class SpdyConnection {
     return stream;
   }
 
+  #wasOpened(id: number): boolean {
+    return id % 2 === this.#nextId % 2 ? id < this.#nextId : id <= this.#newestHeard;
+  }
+
   #forget(id: number): void {
     const isTheirs = id % 2 !== this.#nextId % 2;
     if (this.#streams.delete(id) && isTheirs) this.#theirs -= 1;
@@ -270,7 +280,8 @@ export class SpdyConnection {
     this.#unpacker.close();
     for (const stream of [...this.#streams.values()]) stream.hearReset();
     this.#streams.clear();
-    for (const reply of this.#replies.values()) reply.reject(new SpdyError('Closed', 'the connection is closed'));
+    const closed = new SpdyError('Closed', 'the connection is closed', this.#failure);
+    for (const reply of this.#replies.values()) reply.reject(closed);
     this.#replies.clear();
     this.#closed.resolve();
   }

@@ -182,8 +182,8 @@ test('what is said on streams that never were is nobody’s, and the others go o
   const { near, connection } = wire();
   const opened = connection.open({});
   const packer = new HeaderPacker();
-  near.write(Buffer.concat(dataFrames(99, Buffer.from('to nobody'), FIN)));
   near.write(controlFrame(frameTypes.rstStream, 0, words(99, resets.cancel)));
+  near.write(Buffer.concat(dataFrames(99, Buffer.from('to nobody'), FIN)));
   near.write(controlFrame(frameTypes.synReply, 0, words(99), packer.pack({})));
   near.write(controlFrame(frameTypes.synReply, 0, words(1), packer.pack({})));
   near.write(controlFrame(frameTypes.synReply, 0, words(1), packer.pack({})));
@@ -288,4 +288,17 @@ test('who hangs up says nothing more, after what was said before', async () => {
   near.end();
   await connection.closed;
   await expect(connection.open({})).rejects.toThrow('the connection is closed');
+});
+
+test('what begins like no frame of control, as HTTP does, is data of a stream that nobody has opened', async () => {
+  const [near, far] = duplexPair();
+  const client = new SpdyConnection(near, { role: 'client' });
+  const opened = client.open({ name: 'a' });
+  far.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 1000000\r\n\r\n');
+  await client.closed;
+  expect(client.failure).toMatchObject({
+    code: 'Protocol',
+    message: 'data of stream 1213486160, which nobody has opened',
+  });
+  await expect(opened).rejects.toMatchObject({ code: 'Closed', cause: client.failure });
 });
