@@ -56,7 +56,7 @@ export function criPods(
       known.add(uid);
       return reader.read(uid, name, namespace, signal);
     },
-    containerEvents: (signal) => containerNews(cri, signal),
+    containerEvents: (signal) => containerNews(cri, reader, signal),
   };
 }
 
@@ -81,15 +81,17 @@ const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
   [ContainerEventType.CONTAINER_DELETED_EVENT]: 'deleted',
 };
 
-/** The runtime's news: which pod something happened to. Ends or throws when the stream is lost. */
+/** The runtime's news: which pod something happened to; the reader learns what no label tells it. Ends or throws when the stream is lost. */
 export async function* containerNews(
   cri: Pick<RuntimeService, 'getContainerEvents'>,
+  reader: Pick<PodStatusReader, 'told'>,
   signal: AbortSignal,
 ): AsyncGenerator<ContainerNews, void, undefined> {
   for await (const event of cri.getContainerEvents({}, signal)) {
     const { podSandboxStatus, createdAt, containerEventType, containerId } = event;
     const metadata = podSandboxStatus?.metadata;
-    if (!metadata?.uid) continue;
+    if (!podSandboxStatus || !metadata?.uid) continue;
+    reader.told(podSandboxStatus);
     const { uid: podUid, name: podName, namespace: podNamespace } = metadata;
     const kind = EVENT_KINDS[containerEventType];
     yield { podUid, podName, podNamespace, kind, containerId, createdAtMs: criTimeMs(createdAt) };

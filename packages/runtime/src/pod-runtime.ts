@@ -214,7 +214,7 @@ export class PodRuntime {
    * @throws CriError `UNIMPLEMENTED` where the runtime has no events
    */
   containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
-    return containerNews(this.#components.cri, signal);
+    return containerNews(this.#components.cri, this.#reader, signal);
   }
 
   /**

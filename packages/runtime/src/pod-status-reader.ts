@@ -4,6 +4,7 @@ import {
   CriError,
   type PodSandbox,
   PodSandboxState,
+  type PodSandboxStatus,
   type RuntimeService,
 } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
@@ -15,7 +16,7 @@ import {
   type RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
 import type { AppliedResources } from './applied-resources.ts';
-import { criLabels } from './config/labels.ts';
+import { criLabels, parseContainerLabels } from './config/labels.ts';
 import { PodRuntimeError } from './errors.ts';
 import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
 import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
@@ -75,6 +76,12 @@ export class PodStatusReader {
   /** Takes in what a list of everything shows, so that a pod that is not all the kubelet's work is read as that list shows it. */
   listed(sandboxes: readonly PodSandbox[], containers: readonly Container[]): void {
     for (const uid of podsBeyondLabels(sandboxes, containers)) this.#beyondLabels.add(uid);
+  }
+
+  /** The same of a sandbox that an event shows: it may be of a pod that was never in a list. */
+  told(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
+    const { uid = '' } = sandbox.metadata ?? {};
+    if (uid !== '' && parseContainerLabels(sandbox.labels).podUid !== uid) this.#beyondLabels.add(uid);
   }
 
   /** A sandbox of a pod that was just made. @throws CriError, and PodRuntimeError `BadAnswer` */

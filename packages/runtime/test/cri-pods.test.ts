@@ -60,3 +60,18 @@ test('K4: it forgets a pod that is no longer listed, though nobody asks for that
   await status();
   expect(asked()).toBe(2);
 });
+
+test('a pod without the kubelet’s labels is read as an event shows it, before any list does', async () => {
+  const { machine, pods } = await withOnePod();
+  const stop = new AbortController();
+  const told = (async () => {
+    for await (const { podUid } of pods.containerEvents(stop.signal)) if (podUid === 'bare-u') return podUid;
+    return undefined;
+  })();
+  await machine.clock.advance(0);
+  const metadata = { name: 'bare', namespace: 'default', uid: 'bare-u', attempt: 0 };
+  const { podSandboxId } = await machine.cri.runPodSandbox({ config: { metadata } });
+  expect(await told).toBe('bare-u');
+  expect(await pods.getPodStatus('bare-u', '', '')).toMatchObject({ name: 'bare', sandboxes: [{ id: podSandboxId }] });
+  stop.abort();
+});
