@@ -44,7 +44,7 @@ async function fromNode(
   const ask = async (format: 'json' | 'text'): Promise<Answer> => {
     const accept = format === 'json' ? 'application/json' : 'text/plain';
     const answer = await api.get(`${base}/proxy/debug/explain${path}?format=${format}`, accept);
-    if (answer.status === 200) return answer;
+    if (answer.status === 200) return explanation(answer, node, accept);
     const kubeletVersion = answer.status === 404 ? await versionOf(api, base) : undefined;
     throw nodeRefusal(answer, { node, kubeletVersion }, path === '' ? undefined : path.slice(1));
   };
@@ -56,6 +56,12 @@ async function fromNode(
     shown: printable(path === '' ? `Node ${node}: ${body}` : body.replace('\n', `, on the node ${node}\n`)),
     key,
   };
+}
+
+/** @throws WhyError for a page of somebody else, such as a proxy on the way */
+function explanation(answer: Answer, node: string, type: string): Answer {
+  if (answer.contentType.startsWith(type)) return answer;
+  throw new WhyError(`what came back from node ${node} is no explanation, but "${answer.contentType}"`);
 }
 
 /** What kind of kubelet a node has, where that may be known. */

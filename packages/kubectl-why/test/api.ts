@@ -24,7 +24,10 @@ export class ScriptedApi {
       api.asked.push({ path, authorization: request.headers.authorization });
       const found = api.answers.get(path);
       const { status = 200, body } = (typeof found === 'function' ? found() : found) ?? status404(path);
-      response.writeHead(status, { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' });
+      const isPlain = typeof body === 'string' && !path.endsWith('format=json');
+      const isPage = typeof body === 'string' && body.startsWith('<html>');
+      const type = isPage ? 'text/html' : isPlain ? 'text/plain' : 'application/json';
+      response.writeHead(status, { 'content-type': type });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));

@@ -36,6 +36,16 @@ describe('kubectl why POD', () => {
     expect((await api.why('web', '--context', 'other', '-n', 'given')).out).toContain('Pod given/web');
   });
 
+  it('takes no page of somebody else for an explanation', async () => {
+    api.pod('web', { nodeName: 'n1' });
+    for (const output of ['text', 'json'] as const) {
+      api.says(page('/default/web', output), '<html>the portal of a proxy</html>');
+      const { code, out, err } = await api.why('web', ...(output === 'json' ? ['-o', 'json'] : []));
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toContain('what came back from node n1 is no explanation, but "text/html"');
+    }
+  });
+
   it('says which pods of a node wait', async () => {
     api.says(page('', 'text'), '2 pods, of which 1 waits\n');
     expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, of which 1 waits\n');
