@@ -37,8 +37,8 @@ export function normaliseText(text: string, names: OwnNames): string {
     result
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
       .replaceAll(/[0-9a-f]{64}/g, '<id>')
-      // The UID of a manifest's pod is a hash of it, of its file and its node.
-      .replaceAll(/(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g, '<uid>')
+      // The UID of a manifest's pod is a hash of it, of its file and its node; its group is called `pod` and that.
+      .replaceAll(/(?<=(?:^|[^0-9a-f])(?:pod)?)[0-9a-f]{32}(?![0-9a-f])/g, '<uid>')
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uid>')
       .replaceAll(/10\.2[23]\d\.\d+\.\d+/g, '<ip>')
       .replaceAll(/kube-api-access-[a-z0-9]{5}/g, 'kube-api-access')

@@ -11,6 +11,7 @@ describe('what is chance', () => {
     [`containerd://${ID}`, 'containerd://<id>'],
     [`pod web_go-side(${UID})`, 'pod web_<side>(<uid>)'],
     ['web-go-side_13d4b9e54721671169794fefcb86a013', 'web-<side>_<uid>'],
+    ['/kubepods/besteffort/podb1f98fa230a1011a6eaa261fd64c3884/x', '/kubepods/besteffort/pod<uid>/x'],
     ['/tmp/x/go-side/k/pods', '<directory>/k/pods'],
     ['eth0 has 10.231.7.12', 'eth0 has <ip>'],
     ['10.0.0.1 is a service', '10.0.0.1 is a service'],
