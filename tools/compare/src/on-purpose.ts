@@ -59,6 +59,11 @@ export const onPurpose: readonly Purpose[] = [
     why: 'of a running pod as a whole upstream tells the memory request that it told first, whatever it was granted since; here it is the granted one',
   },
   {
+    pattern: /^resize-as-a-whole: runtime\.resize-as-a-whole\/main\.runtimeSpec\.linux\.resources\.cpu\.shares$/,
+    go: /^2$/,
+    why: "a container that requests no CPU has the shares of its limit; upstream's update of it names a request of 0, and leaves it the fewest",
+  },
+  {
     pattern: /: status\.resources\.limits(\.memory)?$/,
     go: /"9007199254740988Ki"/,
     why: 'with cgroup v1 a group without a limit has the greatest that can be counted, which upstream shows as a limit; here there is none',
