@@ -4,7 +4,7 @@ import { statOf } from './file-stat.ts';
 import type { FileSystem } from './file-system.ts';
 import { readKernelFile } from './kernel-file.ts';
 import { nodeFileSystem } from './node-file-system.ts';
-import { isMissing } from './system-error.ts';
+import { isThere } from './system-error.ts';
 
 /**
  * The machine's files, for directories that the kernel makes from its own memory (cgroups): what is there, and what is in it, is
@@ -14,13 +14,5 @@ export const kernelFileSystem: FileSystem = {
   ...nodeFileSystem,
   readFile: async (path) => Buffer.from(readKernelFile(path), 'latin1'),
   stat: async (path) => statOf(statSync(systemPath(path))),
-  async exists(path) {
-    try {
-      statSync(systemPath(path));
-      return true;
-    } catch (error) {
-      if (isMissing(error)) return false;
-      throw error;
-    }
-  },
+  exists: (path) => isThere(() => statSync(systemPath(path))),
 };

@@ -10,7 +10,7 @@ import { TreeMeasurer } from './measure-tree.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
 import { TreeRemover } from './remove-tree.ts';
-import { errorCode, isMissing } from './system-error.ts';
+import { errorCode, isThere } from './system-error.ts';
 import { watchPath } from './watch-path.ts';
 
 // Tells this process's temporary files from those of one that was killed, and may have had the same process id.
@@ -70,15 +70,7 @@ export const nodeFileSystem: FileSystem = {
   },
   stat: async (path) => statOf(await fsp.stat(systemPath(path))),
   lstat: async (path) => statOf(await fsp.lstat(systemPath(path))),
-  async exists(path) {
-    try {
-      await fsp.stat(systemPath(path));
-      return true;
-    } catch (error) {
-      if (isMissing(error)) return false;
-      throw error;
-    }
-  },
+  exists: (path) => isThere(() => fsp.stat(systemPath(path))),
   chmod: (path, mode) => fsp.chmod(systemPath(path), mode),
   chown: (path, uid, gid) => fsp.chown(systemPath(path), uid, gid),
   rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),

@@ -31,3 +31,14 @@ export function isMissing(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
+
+/** Whether something is there, by whoever looks at it. @throws what is thrown, but for what says that it is not there */
+export async function isThere(look: () => unknown): Promise<boolean> {
+  try {
+    await look();
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}

@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { isIP, type Socket } from 'node:net';
 import type { Clock, Timer } from '@node-agent/async';
 import { NameLookup } from './name-lookup.ts';
+import { ignore } from './socket.ts';
 
 /** Where to connect to. */
 export interface DialTarget {
@@ -131,5 +132,3 @@ function shareOf(leftMs: number | undefined, attempts: number): number | undefin
 function timeout(address: string): Error {
   return Object.assign(new Error('i/o timeout'), { code: DIAL_TIMEOUT, address });
 }
-
-function ignore(): void {}

@@ -29,8 +29,7 @@ export class LendingConnection {
       ...options,
       onread: {
         buffer: () => this.#next(),
-        callback: (length, buffer) =>
-          this.#hasRead(length, Buffer.from(buffer.buffer, buffer.byteOffset, buffer.length)),
+        callback: (length, buffer) => this.#hasRead(length, buffer as Buffer),
       },
     });
   }
