@@ -8,6 +8,7 @@ import { type Case, topics } from './cases/index.ts';
 import { type Comparison, compare } from './compare.ts';
 import { HELP, parseCompareOptions } from './options.ts';
 import { report } from './report.ts';
+import { settled } from './settling.ts';
 import { type Found, Side } from './side.ts';
 
 /** What happens is told on the standard error stream: the standard output has the differences only. */
@@ -15,8 +16,11 @@ function say(text: string): void {
   process.stderr.write(`compare: ${text}\n`);
 }
 
-/** As many as their node takes easily, and as two cores start in the time that they have. */
-const AT_ONCE = 150;
+/** As many as two cores start in half a minute with each kubelet. */
+const AT_ONCE = 50;
+
+/** Together with the time that pods have, less than the 123 s after which a wait for volumes is told of once more. */
+const SETTLING = { everyMs: 1_000, quietMs: 10_000, mostMs: 45_000 };
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseCompareOptions(argv);
@@ -83,7 +87,7 @@ async function runBoth(
   return comparison;
 }
 
-/** Makes pods, and does to them what is to be done when half of the time is over. */
+/** Makes pods, and does to them what is to be done when half of their time is over, which begins when they have begun. */
 async function runBatch(
   batch: readonly Case[],
   sides: readonly Side[],
@@ -92,6 +96,8 @@ async function runBatch(
 ): Promise<void> {
   const create = async (pods: readonly Case[]): Promise<void> => {
     for (const one of pods) for (const side of sides) await side.create(one);
+    const count = async () => (await Promise.all(sides.map((side) => side.countBegun(pods)))).reduce((a, b) => a + b);
+    await settled(count, pods.length * sides.length, SETTLING, signal);
   };
   await create(batch.filter(({ isLate = false }) => !isLate));
   await sleep(seconds * 500, signal);

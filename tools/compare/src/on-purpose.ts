@@ -14,8 +14,8 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream forgets how the container ended that asked for the restart of all; here it is kept',
   },
   {
-    pattern: /^runtime-class-unknown: events\.\S+ Normal Pulled: /,
-    why: 'upstream looks for images when there is a sandbox; here they come while the first one is made',
+    pattern: /^(runtime-class-unknown|image-volume-(absent|never)): events\.\S+ Normal Pulled: /,
+    why: 'upstream looks for images when there is a sandbox and all image volumes; here they come while the first sandbox is made',
   },
   {
     pattern: /^image-change: events\.\S+ Warning BackOff: Back-off restarting/,

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 export interface CompareOptions {
   /** Of the names of pods. */
   readonly only: RegExp;
-  /** How long the pods have before they are looked at. */
+  /** How long the pods have when they have begun, before they are looked at. */
   readonly seconds: number;
   /** Differences that are meant are told too. */
   readonly all: boolean;
@@ -17,7 +17,7 @@ Runs the same pods with this kubelet and with the Go kubelet of the release that
 containerd, both in one private cluster, and tells where they differ: statuses, events, what the runtime was asked for, and
 the node. Needs root. Exits with 1 where a difference is not known of.
   --only REGEXP   pods of these names
-  --seconds N     how long they have before they are looked at (60)
+  --seconds N     how long they have when they have begun, before they are looked at (60)
   --all           tell differences that are meant too, and why
   --help
 `;
@@ -35,8 +35,8 @@ export function parseCompareOptions(argv: readonly string[]): CompareOptions {
   });
   const seconds = Number(values.seconds);
   // Past 123 s pods that wait for volumes are told of once more, by each kubelet in its own time.
-  if (!Number.isInteger(seconds) || seconds < 5 || seconds > 110) {
-    throw new Error(`--seconds: ${JSON.stringify(values.seconds)} is not a whole number from 5 to 110`);
+  if (!Number.isInteger(seconds) || seconds < 5 || seconds > 75) {
+    throw new Error(`--seconds: ${JSON.stringify(values.seconds)} is not a whole number from 5 to 75`);
   }
   let only: RegExp;
   try {

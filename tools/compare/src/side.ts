@@ -93,6 +93,13 @@ export class Side {
     return hasBegun(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
   }
 
+  /** How many of some cases' pods are in the state that their case is about, as far as it can be told. */
+  async countBegun(cases: readonly Case[]): Promise<number> {
+    const { name: node } = this.#options;
+    const names = new Set(cases.map(({ name, isStatic }) => (isStatic ? `${name}-${node}` : name)));
+    return (await this.#pods()).filter((pod) => names.has(pod.metadata.name) && hasBegun(pod)).length;
+  }
+
   /** Does to a pod what its case says. */
   async change({ name, later = [] }: Case): Promise<void> {
     if (later.length > 0)
@@ -103,12 +110,11 @@ export class Side {
   async find(): Promise<Found> {
     const { name, directory, controlPlane } = this.#options;
     const list = <T>(path: string): Promise<{ readonly items: readonly T[] }> => controlPlane.json('GET', path);
-    const { items: pods } = await list<Pod>(`${this.#namespace}/pods`);
     const { items: ofPods } = await list<TellingEvent>(`${this.#namespace}/events`);
     const { items: others } = await list<TellingEvent>('/api/v1/namespaces/default/events');
     return {
       names: { [name]: '<side>', [directory]: '<directory>' },
-      pods,
+      pods: await this.#pods(),
       events: [...ofPods, ...others.filter(({ involvedObject }) => involvedObject.name === name)],
       runtime: await this.#asked(),
       node: await controlPlane.json('GET', `/api/v1/nodes/${name}`),
@@ -118,15 +124,14 @@ export class Side {
   /** Deletes the pods, and waits until they are gone. */
   async clear(signal: AbortSignal): Promise<void> {
     const { name, controlPlane } = this.#options;
-    const pods = (): Promise<{ readonly items: readonly Pod[] }> => controlPlane.json('GET', `${this.#namespace}/pods`);
     // One by one: pods of a directory that is gone as a whole would stay.
     for (const file of await readdir(this.#manifests)) await rm(join(this.#manifests, file));
     await controlPlane.json('DELETE', `${this.#namespace}/pods`);
     const held = ['patch', 'pod', '--patch={"metadata":{"finalizers":null}}'];
-    for (const { metadata } of (await pods()).items) {
+    for (const { metadata } of await this.#pods()) {
       if (metadata.finalizers?.length) await controlPlane.kubectl([`--namespace=${name}`, ...held, metadata.name]);
     }
-    const isEmpty = async (): Promise<boolean> => (await pods()).items.length === 0;
+    const isEmpty = async (): Promise<boolean> => (await this.#pods()).length === 0;
     await until('all pods are gone', isEmpty, signal, { everyMs: 500 });
   }
 
@@ -147,6 +152,11 @@ export class Side {
 
   get #namespace(): string {
     return `/api/v1/namespaces/${this.#options.name}`;
+  }
+
+  async #pods(): Promise<readonly Pod[]> {
+    const path = `${this.#namespace}/pods`;
+    return (await this.#options.controlPlane.json<{ readonly items: readonly Pod[] }>('GET', path)).items;
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ test('options have defaults', () => {
 });
 
 test.each([
-  [['--seconds', '300'], '--seconds: "300" is not a whole number from 5 to 110'],
+  [['--seconds', '300'], '--seconds: "300" is not a whole number from 5 to 75'],
   [['--seconds', 'x'], '--seconds: "x" is not'],
   [['--only', '('], '--only: "(" is not a regular expression'],
   [['--wat'], "Unknown option '--wat'"],
