@@ -13,7 +13,7 @@ import {
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManager } from '@node-agent/device-manager';
-import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, readKernelFile } from '@node-agent/host';
+import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { openKmsg } from '@node-agent/oom-watcher';
@@ -156,7 +156,7 @@ export async function runNode(
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     ...{ foreignFiles, disks: foreignFiles },
     ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
-    stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, readKernelFile },
+    stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, kernelFiles: nodeKernelFiles },
     gauges: await nodeGauges(fs, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {

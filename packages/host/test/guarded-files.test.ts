@@ -6,7 +6,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fileSystemSize } from '../src/file-system-size.ts';
-import { GuardedFiles, type GuardedFilesOptions, type KernelFiles } from '../src/foreign/guarded-files.ts';
+import { GuardedFiles, type GuardedFilesOptions, type KernelServedFiles } from '../src/foreign/guarded-files.ts';
 import { LONGEST_BACK_OFF_MS, mayAsk, placeOf, suspect } from '../src/foreign/hang-rule.ts';
 import { MountTable } from '../src/foreign/mount-table.ts';
 import type { Helper } from '../src/helper/helper-process.ts';
@@ -92,7 +92,7 @@ const MOUNTS = new MountTable([
   { id: '4', parentId: '1', point: '/disk', type: 'xfs', isShared: false },
 ]);
 
-function setUp(options: GuardedFilesOptions = {}, here?: KernelFiles): Fixture {
+function setUp(options: GuardedFilesOptions = {}, here?: KernelServedFiles): Fixture {
   const clock = new FakeClock();
   const helpers: FakeHelper[] = [];
   const startHelper = (): Helper => {
@@ -389,7 +389,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
   };
 
   /** Files of which a test decides when they answer. */
-  class FakeKernel implements KernelFiles {
+  class FakeKernel implements KernelServedFiles {
     readonly links = new Map<string, string>();
     readonly calls: { readonly path: string; readonly resolve: () => void; readonly reject: (e: Error) => void }[] = [];
     answers = true;

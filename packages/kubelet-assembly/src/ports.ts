@@ -50,7 +50,7 @@ export interface NodePorts {
   /** What is looked at between two measurements, so that a lack of memory is noticed at once; disks are, by those of `stats`. */
   readonly gauges?: readonly Gauge[];
   /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
-  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'readKernelFile'>;
+  readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'kernelFiles'>;
   /** The kernel log, and by its clock how long the machine is up; absent: kills of the OOM killer are not told. */
   readonly kernelLog?: Pick<OomWatcherComponents, 'open' | 'uptimeMs'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */

@@ -87,17 +87,19 @@ export async function collectGroups(
   );
   // Of those that are told of by themselves, it is told when they were made.
   const shown = new Set(system.map(({ path }) => path));
-  const groups = new Map<string, GroupFigures>();
+  const read = new Map<string, GroupFigures>();
   const queue = [...paths];
   const work = async (): Promise<void> => {
     for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
       signal.throwIfAborted();
       const age = detail === 'full' || (detail !== 'resource' && shown.has(path));
       const figures = await reader.read(path, detail, { network: networked.has(path), age });
-      if (figures !== undefined) groups.set(path, figures);
+      if (figures !== undefined) read.set(path, figures);
     }
   };
   await Promise.all(Array.from({ length: READERS }, work));
+  // In an order that does not depend on which was read first.
+  const groups = new Map([...paths].flatMap((path) => entryOf(read, path)));
   const root = groups.get('/');
   if (root !== undefined && detail !== 'resource') {
     // The first process of the machine sees its interfaces, and so does the node.
@@ -159,6 +161,11 @@ function wantedPaths(
     }
   }
   return paths;
+}
+
+function entryOf<T>(map: ReadonlyMap<string, T>, key: string): readonly (readonly [string, T])[] {
+  const value = map.get(key);
+  return value === undefined ? [] : [[key, value]];
 }
 
 async function systemGroups(

@@ -1,9 +1,10 @@
-import { type Clock, sleep } from '@node-agent/async';
-import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
+import type { Clock } from '@node-agent/async';
+import { errorCode, isMissing } from '@node-agent/host';
 import { figuresV1 } from './figures-v1.ts';
 import { figuresV2 } from './figures-v2.ts';
 import type { Detail, GroupFigures } from './group-figures.ts';
 import { type GroupFile, type GroupTexts, groupFiles } from './group-files.ts';
+import type { KernelReads } from './kernel-reads.ts';
 import type { ProcessReader } from './process-reader.ts';
 
 /** Where the machine has its cgroups: what `readHierarchy` of cm-cgroups tells. */
@@ -11,13 +12,9 @@ export type CgroupTree =
   | { readonly version: 1; readonly mounts: ReadonlyMap<string, string> }
   | { readonly version: 2; readonly mount: string };
 
-/** The files that are read of the kernel. */
-export type KernelFiles = Pick<FileSystem, 'readFile' | 'readdir' | 'readlink' | 'stat'>;
-
 interface Components {
-  readonly fs: KernelFiles;
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'setTimer'>;
-  readonly readKernelFile?: ((path: string) => string) | undefined;
+  readonly reads: KernelReads;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly processes: ProcessReader;
 }
 
@@ -27,17 +24,15 @@ const V1_LOOKED_AT = ['memory', 'cpuacct', 'cpu', 'pids'];
 /** Reads what the kernel counts of groups. */
 export class GroupReader {
   readonly tree: CgroupTree;
-  readonly #fs: KernelFiles;
+  readonly #reads: KernelReads;
   readonly #clock: Components['clock'];
   readonly #processes: ProcessReader;
-  readonly #readNow: ((path: string) => string) | undefined;
 
-  constructor({ fs, clock, processes, readKernelFile }: Components, tree: CgroupTree) {
+  constructor({ reads, clock, processes }: Components, tree: CgroupTree) {
     this.tree = tree;
-    this.#fs = fs;
+    this.#reads = reads;
     this.#clock = clock;
     this.#processes = processes;
-    this.#readNow = readKernelFile;
   }
 
   /** The names of the groups right below one; none where it is not there. */
@@ -45,7 +40,7 @@ export class GroupReader {
     const directory = this.#directory(path);
     if (directory === undefined) return [];
     try {
-      return (await this.#fs.readdir(directory)).filter(({ kind }) => kind === 'directory').map(({ name }) => name);
+      return (await this.#reads.entries(directory)).filter(({ kind }) => kind === 'directory').map(({ name }) => name);
     } catch (err) {
       if (isMissing(err) || errorCode(err) === 'ENODEV') return [];
       throw err;
@@ -63,8 +58,7 @@ export class GroupReader {
   ): Promise<GroupFigures | undefined> {
     const [atMs, monotonicMs] = [this.#clock.now(), this.#clock.monotonic()];
     const texts = await this.#texts(path, detail);
-    // What is read at once keeps the process from everything else: others have their turn after each group.
-    if (this.#readNow !== undefined) await sleep(this.#clock, 0);
+    await this.#reads.turn();
     const figures = this.tree.version === 1 ? figuresV1(texts) : figuresV2(texts);
     if (figures.cpu === undefined && figures.memory === undefined) return undefined;
     const processes = await this.#processes.figures(texts, detail);
@@ -92,9 +86,7 @@ export class GroupReader {
     const mount = this.#mount(controller);
     if (mount === undefined) return undefined;
     try {
-      const file = joined(mount, path, name);
-      if (this.#readNow !== undefined) return this.#readNow(file);
-      return new TextDecoder().decode(await this.#fs.readFile(file));
+      return await this.#reads.text(joined(mount, path, name));
     } catch (err) {
       if (EXHAUSTED.has(errorCode(err) ?? '')) throw err;
       return undefined;
@@ -106,11 +98,13 @@ export class GroupReader {
     const directory = this.#directory(path);
     if (directory === undefined) return undefined;
     const steady = this.tree.version === 1 ? 'cgroup.clone_children' : 'cgroup.events';
-    const stats = await Promise.all(
-      [directory, joined(directory, '', steady)].map((at) => this.#fs.stat(at).catch(() => undefined)),
+    const times = await Promise.all(
+      [directory, joined(directory, '', steady)].map((at) =>
+        this.#reads.modifiedAtMs(at).catch(() => Number.POSITIVE_INFINITY),
+      ),
     );
-    const times = stats.flatMap((stat) => (stat === undefined ? [] : [stat.modifiedAtMs]));
-    return times.length === 0 ? undefined : Math.min(...times);
+    const first = Math.min(...times);
+    return Number.isFinite(first) ? first : undefined;
   }
 
   #mount(controller: string): string | undefined {

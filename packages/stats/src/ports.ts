@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
-import type { FileSystem, FileSystemSize } from '@node-agent/host';
+import type { FileSystem, FileSystemSize, KernelFiles } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import type { CgroupTree } from './group-reader.ts';
 import type { PodReference } from './summary.ts';
@@ -52,10 +52,10 @@ export interface StatsComponents {
   /** Where the machine has its cgroups; asked once, and again where that failed. `readHierarchy` of cm-cgroups is one. */
   readonly cgroups: () => Promise<CgroupTree>;
   /**
-   * Reads a file that the kernel makes from its own memory, at once; `readKernelFile` of host is one. Groups are read by `fs` where
-   * absent, at ten times the cost.
+   * Looks at files that the kernel makes from its own memory, at once: `nodeKernelFiles` of host. Where absent, groups and processes
+   * are looked at by `fs`, at ten times the cost.
    */
-  readonly readKernelFile?: (path: string) => string;
+  readonly kernelFiles?: KernelFiles;
   /** What the volumes of a pod use. None where absent. */
   readonly volumeUsage?: (pod: PodReference) => readonly VolumeFigures[];
   /** Default: the machine's. */

@@ -1,6 +1,6 @@
 import type { Detail, ProcessFigures } from './group-figures.ts';
 import type { GroupTexts } from './group-files.ts';
-import type { KernelFiles } from './group-reader.ts';
+import type { KernelReads } from './kernel-reads.ts';
 import { count, type InterfaceFigures, limit, netDev } from './kernel-text.ts';
 
 /**
@@ -13,11 +13,11 @@ const LARGE_TABLE = 65_536;
 
 /** Reads what the kernel tells of processes, by way of the group that they are in. */
 export class ProcessReader {
-  readonly #fs: KernelFiles;
+  readonly #reads: KernelReads;
   #budget = BUDGET;
 
-  constructor({ fs }: { readonly fs: KernelFiles }) {
-    this.#fs = fs;
+  constructor({ reads }: { readonly reads: KernelReads }) {
+    this.#reads = reads;
   }
 
   /** Begins a collection: with a budget of its own. */
@@ -62,8 +62,7 @@ export class ProcessReader {
         break;
       }
       openFiles += names.length;
-      const links = names.map((name) => this.#fs.readlink(`/proc/${pid}/fd/${name}`).catch(() => ''));
-      sockets += (await Promise.all(links)).filter((link) => link.startsWith('socket')).length;
+      for (const name of names) if (await this.#isSocket(`/proc/${pid}/fd/${name}`)) sockets += 1;
     }
     const maxOpenFiles = softOpenFiles(await this.#text(`/proc/${first}/limits`));
     return {
@@ -80,7 +79,7 @@ export class ProcessReader {
     this.#budget -= 1;
     if (this.#budget < 0 || slots > LARGE_TABLE) return undefined;
     try {
-      const names = (await this.#fs.readdir(`/proc/${pid}/fd`)).map(({ name }) => name);
+      const names = (await this.#reads.entries(`/proc/${pid}/fd`)).map(({ name }) => name);
       this.#budget -= names.length;
       return this.#budget < 0 ? undefined : names;
     } catch {
@@ -88,9 +87,19 @@ export class ProcessReader {
     }
   }
 
+  /** One that is closed meanwhile is none. */
+  async #isSocket(path: string): Promise<boolean> {
+    await this.#reads.turn();
+    try {
+      return (await this.#reads.link(path)).startsWith('socket');
+    } catch {
+      return false;
+    }
+  }
+
   async #text(path: string): Promise<string | undefined> {
     try {
-      return new TextDecoder().decode(await this.#fs.readFile(path));
+      return await this.#reads.text(path);
     } catch {
       return undefined;
     }

@@ -7,6 +7,7 @@ import { deviceNames, readFileSystems } from './file-systems.ts';
 import { collectGroups, type GroupCollection } from './group-collection.ts';
 import type { Detail } from './group-figures.ts';
 import { GroupReader } from './group-reader.ts';
+import { KernelReads } from './kernel-reads.ts';
 import { type MachineFigures, readMachineFigures } from './machine-figures.ts';
 import { fullSummary, resourceSummary } from './node-summary.ts';
 import { podMetrics } from './pod-metrics.ts';
@@ -147,9 +148,10 @@ export class StatsProvider {
   }
 
   async #openReaders(): Promise<Readers> {
-    const { fs, clock, cgroups, readKernelFile } = this.#components;
-    const processes = new ProcessReader({ fs });
-    return { processes, reader: new GroupReader({ fs, clock, processes, readKernelFile }, await cgroups()) };
+    const { clock, cgroups } = this.#components;
+    const reads = new KernelReads(this.#components);
+    const processes = new ProcessReader({ reads });
+    return { processes, reader: new GroupReader({ reads, clock, processes }, await cgroups()) };
   }
 
   /** CPUs are plugged rarely enough. */

@@ -18,11 +18,11 @@ export interface GuardedFilesComponents {
   /** What is mounted where, as far as the machine knows without asking it. */
   readonly mounts: () => Promise<MountTable>;
   /** What this process asks file systems that the kernel serves by itself. Default: nothing, a helper process is asked. */
-  readonly here?: KernelFiles;
+  readonly here?: KernelServedFiles;
 }
 
 /** What does not wait for anybody, of a file system that the kernel serves by itself. */
-export interface KernelFiles {
+export interface KernelServedFiles {
   statfs(path: string): Promise<FileSystemSize>;
   /** `undefined` for what is no link. */
   readLink(path: string): Promise<string | undefined>;

@@ -6,7 +6,7 @@ import { startHelper } from '../helper/helper-process.ts';
 import { onLinux } from '../mount-id.ts';
 import { errorCode } from '../system-error.ts';
 import type { ForeignFiles } from './foreign-files.ts';
-import { GuardedFiles, type GuardedFilesOptions, type KernelFiles } from './guarded-files.ts';
+import { GuardedFiles, type GuardedFilesOptions, type KernelServedFiles } from './guarded-files.ts';
 import { MountTable, parseMounts } from './mount-table.ts';
 
 /** {@link ForeignFiles} of this machine, through helper processes of this package's own. */
@@ -20,7 +20,7 @@ export function nodeForeignFiles(
   );
 }
 
-const kernelFiles: KernelFiles = {
+const kernelFiles: KernelServedFiles = {
   statfs: fileSystemSize,
   async readLink(path) {
     try {

@@ -1,0 +1,52 @@
+import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
+import { systemPath, textOfBytes } from './byte-names.ts';
+import { kindOf, statOf } from './file-stat.ts';
+import type { DirectoryEntry, FileStat } from './file-system.ts';
+import { systemError } from './system-error.ts';
+
+/**
+ * Looks at what the kernel makes from its own memory (cgroups, `/proc` of this machine), at once: a look by threads costs ten
+ * times as much as what is looked at, and a node has thousands of such files. Not for files on disks. All throw system errors.
+ */
+export interface KernelFiles {
+  /** A byte is a character. @throws EFBIG beyond 4 MiB */
+  readFile(path: string): string;
+  /** In the order that the kernel has. */
+  readdir(path: string): readonly DirectoryEntry[];
+  readlink(path: string): string;
+  stat(path: string): FileStat;
+}
+
+/** Those of the machine. */
+export const nodeKernelFiles: KernelFiles = {
+  readFile: readKernelFile,
+  readdir: (path) =>
+    readdirSync(systemPath(path), { withFileTypes: true, encoding: 'buffer' }).map((entry) => ({
+      name: textOfBytes(entry.name),
+      kind: kindOf(entry),
+    })),
+  readlink: (path) => textOfBytes(readlinkSync(systemPath(path), { encoding: 'buffer' })),
+  stat: (path) => statOf(statSync(systemPath(path))),
+};
+
+/** Files of the kernel are small; those that are larger are read in parts. */
+let buffer: Buffer | undefined;
+const STEP_BYTES = 16 * 1024;
+/** None of the files that this is for is as long. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+function readKernelFile(path: string): string {
+  buffer ??= Buffer.allocUnsafeSlow(STEP_BYTES);
+  const file = openSync(path, 'r');
+  try {
+    let text = '';
+    for (;;) {
+      const length = readSync(file, buffer, 0, STEP_BYTES, null);
+      if (length === 0) return text;
+      text += buffer.toString('latin1', 0, length);
+      if (text.length > MAX_BYTES) throw systemError('EFBIG', 'read', path, `more than ${MAX_BYTES} bytes`);
+    }
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { nodeKernelFiles } from '../src/kernel-files.ts';
+import { nodeFileSystem } from '../src/node-file-system.ts';
+import { codeOf } from './compliance.ts';
+
+// Of Linux.
+describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
+  it('are the same looked at at once and by threads', async () => {
+    const bytes = await nodeFileSystem.readFile('/proc/self/limits');
+    expect(nodeKernelFiles.readFile('/proc/self/limits')).toBe(new TextDecoder().decode(bytes));
+    const entries = nodeKernelFiles.readdir('/proc/sys/kernel');
+    expect([...entries].sort((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
+      await nodeFileSystem.readdir('/proc/sys/kernel'),
+    );
+    expect(nodeKernelFiles.readlink('/proc/self/exe')).toBe(process.execPath);
+    expect(nodeKernelFiles.stat('/proc/self/limits').kind).toBe('file');
+  });
+
+  it('are read whole where they take many reads', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kernel-files-'));
+    try {
+      const text = '0123456789'.repeat(10_000);
+      await writeFile(join(directory, 'long'), text);
+      expect(nodeKernelFiles.readFile(join(directory, 'long'))).toBe(text);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it('are not read without an end', async () => {
+    await expect(codeOf(Promise.resolve().then(() => nodeKernelFiles.readFile('/dev/zero')))).resolves.toBe('EFBIG');
+  });
+
+  it('name what is wrong', async () => {
+    for (const look of ['readFile', 'readdir', 'readlink', 'stat'] as const) {
+      await expect(codeOf(Promise.resolve().then(() => nodeKernelFiles[look]('/proc/none')))).resolves.toBe('ENOENT');
+    }
+    await expect(codeOf(Promise.resolve().then(() => nodeKernelFiles.readFile('/proc')))).resolves.toBe('EISDIR');
+  });
+});

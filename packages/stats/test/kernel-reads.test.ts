@@ -1,0 +1,117 @@
+import { setImmediate } from 'node:timers/promises';
+import { type Clock, systemClock } from '@node-agent/async';
+import type { DirectoryEntry, FileStat, KernelFiles } from '@node-agent/host';
+import { describe, expect, it } from 'vitest';
+import { KernelReads } from '../src/kernel-reads.ts';
+import { StatsProvider } from '../src/stats-provider.ts';
+import { World } from './world.ts';
+
+const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
+const signal = new AbortController().signal;
+
+/** What is in a file system now, to be looked at at once. */
+class Snapshot implements KernelFiles {
+  readonly #texts = new Map<string, string>();
+  readonly #links = new Map<string, string>();
+  readonly #entries = new Map<string, readonly DirectoryEntry[]>();
+  readonly #stats = new Map<string, FileStat>();
+
+  static async of({ fs }: World): Promise<Snapshot> {
+    const snapshot = new Snapshot();
+    const walk = async (path: string): Promise<void> => {
+      const entries = await fs.readdir(path);
+      snapshot.#entries.set(path, entries);
+      snapshot.#stats.set(path, await fs.stat(path));
+      for (const { name, kind } of entries) {
+        const at = `${path}/${name}`;
+        if (kind === 'directory') await walk(at);
+        else if (kind === 'symlink') snapshot.#links.set(at, await fs.readlink(at));
+        else {
+          snapshot.#texts.set(at, new TextDecoder().decode(await fs.readFile(at)));
+          snapshot.#stats.set(at, await fs.stat(at));
+        }
+      }
+    };
+    for (const directory of ['/proc', '/sys']) await walk(directory);
+    return snapshot;
+  }
+
+  readFile = (path: string): string => found(this.#texts, path);
+  readlink = (path: string): string => found(this.#links, path);
+  readdir = (path: string): readonly DirectoryEntry[] => found(this.#entries, path);
+  stat = (path: string): FileStat => found(this.#stats, path);
+}
+
+function found<T>(values: ReadonlyMap<string, T>, path: string): T {
+  const value = values.get(path);
+  if (value === undefined) throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+  return value;
+}
+
+async function node(version: 1 | 2): Promise<World> {
+  const world = new World(version);
+  await world.writeMachine();
+  await world.writeGroup('/', { cpuNs: 9_000_000_000, usage: 6000, inactiveFile: 2000, rss: 900 });
+  await world.addPod({ cpuNs: 5_000_000_000, usage: 3000, inactiveFile: 1000, rss: 700, pids: [11] });
+  await world.write('/proc/11/fd/0', '');
+  await world.fs.symlink('socket:[77]', '/proc/11/fd/1');
+  await world.write('/proc/11/limits', 'Max open files            1024                 4096                 files\n');
+  return world;
+}
+
+describe.each([1, 2] as const)('what the kernel tells of groups and processes, v%s', (version) => {
+  it('is the same looked at at once and by threads, and no thread is asked for it', async () => {
+    const byThreads = await node(version);
+    const told = await new StatsProvider(byThreads.components, options).cadvisorMetrics(signal);
+    expect(told).toMatch(/^container_sockets\{.* 1 /m);
+
+    const atOnce = await node(version);
+    const kernelFiles = await Snapshot.of(atOnce);
+    const asked: string[] = [];
+    const fs = new Proxy(atOnce.fs, {
+      get: (target, method: keyof typeof atOnce.fs) => {
+        const value: unknown = target[method];
+        if (typeof value !== 'function') return value;
+        return (path: string, ...rest: readonly unknown[]): unknown => {
+          asked.push(path);
+          return value.call(target, path, ...rest);
+        };
+      },
+    });
+    const provider = new StatsProvider({ ...atOnce.components, fs, kernelFiles }, options);
+    const asking = provider.cadvisorMetrics(signal);
+    const ended = asking.then(
+      () => true,
+      () => true,
+    );
+    while (!(await Promise.race([ended, atOnce.clock.advance(0)]))) await setImmediate();
+    expect(await asking).toBe(told);
+    expect(asked.filter((path) => /^\/sys\/fs\/cgroup|^\/proc\/\d/.test(path))).toEqual([]);
+  });
+});
+
+describe('looks at once', () => {
+  it('let the others have their turn now and then', async () => {
+    const world = await node(2);
+    let turns = 0;
+    const clock: Pick<Clock, 'setTimer'> = {
+      setTimer: (callback, delayMs) => {
+        turns += 1;
+        return systemClock.setTimer(callback, delayMs);
+      },
+    };
+    const reads = new KernelReads({ fs: world.fs, kernelFiles: await Snapshot.of(world), clock });
+    for (let look = 0; look < 1000; look += 1) {
+      await reads.text('/proc/stat');
+      await reads.turn();
+    }
+    expect(turns).toBe(7);
+  });
+
+  it('fail as the kernel does', async () => {
+    const world = await node(2);
+    const reads = new KernelReads({ fs: world.fs, kernelFiles: await Snapshot.of(world), clock: world.clock });
+    expect(() => reads.text('/proc/12/status')).toThrow(/no such file/);
+    await expect(reads.modifiedAtMs('/none')).rejects.toThrow(/no such file/);
+  });
+});
