@@ -25,6 +25,8 @@ export interface ContainerGcComponents {
   readonly runtime: { removeContainer(containerId: string, signal: AbortSignal): Promise<void> };
   readonly pods: PodStateProvider;
   readonly fs: LogFiles;
+  /** A sandbox of the pod is gone: whoever keeps what the runtime has of it may look again, though no event comes. */
+  readonly sandboxRemoved?: (podUid: string) => void;
   /** The machine's own where absent. */
   readonly clock?: Pick<Clock, 'now'>;
   /** Silent where absent. */
@@ -140,7 +142,7 @@ export class ContainerGc {
   }
 
   async #collectSandboxes({ evictNonDeletedPods }: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
-    const { cri, pods, logger } = this.#components;
+    const { cri, pods, logger, sandboxRemoved } = this.#components;
     // All containers, those of other makers too: none may lose its sandbox.
     const { containers } = await cri.listContainers({}, signal);
     const { items } = await cri.listPodSandbox({}, signal);
@@ -153,6 +155,7 @@ export class ContainerGc {
         await cri.stopPodSandbox({ podSandboxId: id }, signal);
         await cri.removePodSandbox({ podSandboxId: id }, signal);
         logger.debug({ podUid, sandboxId: id }, 'Removed sandbox');
+        sandboxRemoved?.(podUid);
       } catch (err) {
         logger.error({ podUid, sandboxId: id, err }, 'Failed to remove sandbox');
       }

@@ -21,6 +21,7 @@ const { CONTAINER_EXITED, CONTAINER_RUNNING, CONTAINER_UNKNOWN } = ContainerStat
 let fs: MemoryFileSystem;
 let containers: Container[];
 let sandboxes: PodSandbox[];
+let told: string[];
 let calls: string[];
 let failing: Set<string>;
 let gone: Set<string>;
@@ -28,7 +29,7 @@ let evicted: Set<string>;
 
 beforeEach(() => {
   fs = new MemoryFileSystem({ clock });
-  [containers, sandboxes, calls] = [[], [], []];
+  [containers, sandboxes, calls, told] = [[], [], [], []];
   [failing, gone, evicted] = [new Set(), new Set(), new Set()];
 });
 
@@ -70,6 +71,7 @@ function makeGc(options: ContainerGcOptions = {}): ContainerGc {
         shouldPodContentBeRemoved: (uid) => gone.has(uid) || evicted.has(uid),
         shouldPodRuntimeBeRemoved: (uid) => gone.has(uid),
       },
+      sandboxRemoved: (uid) => void told.push(uid),
       fs,
       clock,
       logger: silentLogger,
@@ -131,6 +133,14 @@ describe('garbageCollect', () => {
     addSandbox('newer');
     await makeGc({ policy: { maxPerPodContainer: 0 } }).garbageCollect(ready, signal);
     expect(calls).toEqual([]);
+  });
+
+  it('K4: tells whose sandbox it has removed, and not whose it could not', async () => {
+    gone.add('uid-1').add('uid-2').add('uid-3');
+    for (const uid of gone) addSandbox(`sandbox-${uid}`, uid);
+    failing.add('stopSandbox sandbox-uid-1').add('removeSandbox sandbox-uid-3');
+    await makeGc().garbageCollect(ready, signal);
+    expect(told).toEqual(['uid-2']);
   });
 
   it('goes on after a sandbox that cannot be stopped', async () => {

@@ -130,7 +130,7 @@ export class NodeContainers {
       { repairPeriodMs: PLEG_REPAIR_MS },
     );
     this.gc = new ContainerGc(
-      { ...child('container-gc'), cri, fs, runtime: this.runtime, pods },
+      { ...child('container-gc'), cri, fs, runtime: this.runtime, pods, sandboxRemoved: (uid) => this.pleg.hint(uid) },
       { policy: settings.containerGc, podLogsDirectory: settings.node.podLogsDirectory, containerLogsDirectory },
     );
     const { maxWorkers: workers, ...logs } = settings.logs;

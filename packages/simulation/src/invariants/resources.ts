@@ -29,7 +29,10 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     // Who is new to this kubelet, and was there already, may have been admitted before it was known who else is: what it is granted is
     // written when it begins.
     if (!known.has(grown[0]) && facts.pods.lastUnwantedAtMs(grown[0]) <= facts.sourcesReadyAtMs) return undefined;
-    const held = [...grants].filter(([uid]) => holds(uid, facts));
+    // What was stopped, and came again, holds nothing until it is let in once more.
+    const held = [...grants].filter(
+      ([uid]) => holds(uid, facts) && (uid === grown[0] || facts.resources.stoppedAtMs(uid) < 0),
+    );
     const sum = held.reduce((total, [, millis]) => total + millis, 0);
     const most = resources.cpuCount * 1000;
     const text = held.map(([uid, millis]) => `${uid} ${millis}m`).join(', ');
