@@ -70,6 +70,7 @@ export class Facts {
   /** When the sync began that a run of a container is of. */
   readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
+  readonly #ending = new Set<string>();
   /** When each pod was last ended of which the runtime alone was known. */
   readonly #orphanEndedAtMs = new Map<string, number>();
   /** When a kubelet first asked for a container to be started. */
@@ -93,6 +94,11 @@ export class Facts {
   wasStarting({ id, podUid, startedAtMs }: Life): boolean {
     const endMs = this.#terminatingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY;
     return startedAtMs >= endMs && (this.#startAskedAtMs.get(id) ?? endMs) < endMs;
+  }
+
+  /** Whether the kubelet that runs ends the pod, and has not done so: how it has ended is not to be shown before. */
+  isBeingEnded(uid: string): boolean {
+    return this.#ending.has(uid);
   }
 
   /** When a kubelet last asked for a container to be made; -1 where none has. */
@@ -184,6 +190,7 @@ export class Facts {
         this.sourcesReady = false;
         this.#knownToKubelet.clear();
         this.#syncBeganAtMs.clear();
+        this.#ending.clear();
         for (const { podUid } of this.lives.running) if (!this.pods.wanted.has(podUid)) this.#orphaned.add(podUid);
         return;
       case 'kubeletEnded':
@@ -212,11 +219,13 @@ export class Facts {
           this.#syncBeganAtMs.set(observation.uid, observation.atMs);
           this.#terminatingSinceMs.delete(observation.uid);
         } else setOnce(this.#terminatingSinceMs, observation.uid, observation.atMs);
+        if (observation.step === 'syncTerminatingPod') this.#ending.add(observation.uid);
         return;
       case 'stepEnded':
         if (observation.step === 'syncTerminatingRuntimePod' && observation.ok) {
           this.#orphanEndedAtMs.set(observation.uid, observation.atMs);
         }
+        if (observation.step === 'syncTerminatingPod' && observation.ok) this.#ending.delete(observation.uid);
         return;
       case 'sourcesReady':
         this.sourcesReady = true;

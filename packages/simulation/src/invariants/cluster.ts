@@ -94,11 +94,11 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
     if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
     const quietMs = observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs);
     if (quietMs < SHOWN_MS || facts.api.inTrouble) return undefined;
-    // How a pod has ended is not shown before it has (S2), which waits for a runtime that is away.
+    // How a pod has ended is not shown before it has (S2), which waits for a runtime that is away, or for a call that hangs.
     const runtimeAway = !facts.runtimeUp || observation.atMs - facts.runtimeChangedAtMs < SHOWN_MS;
     const settled = (uid: string, phase: string | undefined): boolean =>
       observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS &&
-      !(runtimeAway && (phase === 'Failed' || phase === 'Succeeded'));
+      !((runtimeAway || facts.isBeingEnded(uid)) && (phase === 'Failed' || phase === 'Succeeded'));
     return judged(shownFault(facts, observation.cluster, settled));
   };
 });
