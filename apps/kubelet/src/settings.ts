@@ -5,7 +5,7 @@ import { type FeatureGates, isFeatureName, type KubeletConfiguration, type Kubel
 import { parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
-import { parseQuantity, type ResourceList, type ResourceListJson } from '@node-agent/pod-spec';
+import type { ResourceList } from '@node-agent/pod-spec';
 import { reservedGroups } from './enforced-resources.ts';
 import type { Machine } from './machine.ts';
 import type { NodeIdentity } from './node-identity.ts';
@@ -59,7 +59,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
           memoryQos: {
             throttlingFactor: configuration.memoryThrottlingFactor,
             reservationPolicy: configuration.memoryReservationPolicy,
-            allocatableMemoryBytes: memoryBytes(setup.resources.allocatable),
+            allocatableMemoryBytes: Number(setup.resources.unreserved.get('memory')?.value() ?? 0n),
             pageSizeBytes: machine.pageSizeBytes,
           },
         }),
@@ -177,10 +177,6 @@ function qosReserved(
   if (memory === undefined || !gates.enabled('QOSReserved')) return {};
   const allocatableBytes = unreserved.get('memory')?.value() ?? 0n;
   return { qosReserved: { memoryPercent: Number.parseInt(memory, 10), allocatableBytes } };
-}
-
-function memoryBytes({ memory }: ResourceListJson): number {
-  return memory === undefined ? 0 : Number(parseQuantity(memory).value());
 }
 
 /**

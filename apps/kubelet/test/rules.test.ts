@@ -187,6 +187,10 @@ describe('settings', () => {
       userNamespaces: { unavailable: 'the kernel has none' },
     });
 
+  test('what a container without a limit may take is not less for what eviction keeps back', () => {
+    expect(make('/var/log/pods').node.resources.memoryQos).toMatchObject({ allocatableMemoryBytes: 3 * 1024 });
+  });
+
   test('what the configuration says reaches the parts', () => {
     expect(make('/var/log/pods')).toMatchObject({
       rootDirectory: '/r',

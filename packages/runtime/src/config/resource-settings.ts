@@ -24,7 +24,10 @@ export interface MemoryQosSettings {
   readonly throttlingFactor: number;
   /** Whether requests are reserved (`memory.min`, `memory.low`); upstream's default is `None`. */
   readonly reservationPolicy: 'None' | 'TieredReservation';
-  /** What a container without a limit may take at most: the node's allocatable memory; 0 where unknown. */
+  /**
+   * What a container without a limit may take at most: the node's memory less what is reserved, whatever eviction keeps back
+   * (`GetNodeAllocatableAbsolute` in `pkg/kubelet/cm`); 0 where unknown.
+   */
   readonly allocatableMemoryBytes: number;
   /** The kernel's page size. */
   readonly pageSizeBytes: number;
