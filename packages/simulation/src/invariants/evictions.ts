@@ -1,6 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Observation } from '../observation.ts';
-import { SCARCE } from '../world/pressure.ts';
+import { SCARCE, type Scarce } from '../world/pressure.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** So long an evicted pod is waited for until it is gone, whatever becomes of its end. */
@@ -11,6 +11,8 @@ const KILL_MS = 60_000;
 const ACTS_MS = 30_000;
 /** What a look at the node may take, beyond its period. */
 const ROUND_MS = 15_000;
+/** How long what takes disk is sought at most, where the runtime does not answer. */
+const RECLAIM_MS = 120_000;
 /** How long a node's condition may take until the API server shows it, where nothing is in its way. */
 const SHOWN_MS = 45_000;
 
@@ -131,7 +133,7 @@ export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pres
         if (before[of] && !seen[of] && heldMs < pressureTransitionMs) {
           wrong ??= `the lack of ${of} ends ${heldMs} ms after there was too little, not ${pressureTransitionMs}`;
         }
-      } else if (seen[of] && !isShort && heldMs > pressureTransitionMs + KILL_MS + CLEANUP_MS + ROUND_MS) {
+      } else if (seen[of] && !isShort && observation.atMs > latestEndMs(of, pressureTransitionMs, facts)) {
         wrong ??= `the lack of ${of} lasts ${heldMs} ms after there was too little, not ${pressureTransitionMs}`;
       }
     }
@@ -157,6 +159,13 @@ export const pressureIsShown: Invariant = invariant('N3', ['health', 'pressure',
   };
 });
 
+/** A round that is late ends a lack late: it waits for a pod that ends, or for a call by which it seeks what takes disk. */
+function latestEndMs(of: Scarce, pressureTransitionMs: number, { resources, ownFaultsOverAtMs }: Facts): number {
+  const soughtUntilMs = Math.min(ownFaultsOverAtMs, resources.lackOf('disk').lastAtMs + RECLAIM_MS);
+  const sinceMs = Math.max(resources.lackOf(of).lastAtMs, soughtUntilMs);
+  return sinceMs + pressureTransitionMs + KILL_MS + CLEANUP_MS + ROUND_MS;
+}
+
 /** N3: a pod that asks for nothing does not begin while memory is short, and is not refused for that when it is not. */
 export const refusedUnderPressure: Invariant = invariant('N3', ['podRefused'], () => (observation, facts) => {
   if (observation.kind !== 'podRefused' || observation.reason !== 'Evicted') return undefined;
@@ -164,11 +173,8 @@ export const refusedUnderPressure: Invariant = invariant('N3', ['podRefused'], (
   if (isCritical(uid, facts)) return { wrong: `pod ${uid} is refused for a lack, and is critical` };
   const { pressureTransitionMs = 0 } = facts.node.resources ?? {};
   const isDue = SCARCE.some((of) => {
-    const { lastAtMs } = facts.resources.lackOf(of);
-    // A round that is late ends it late.
-    const latestMs = lastAtMs + pressureTransitionMs + KILL_MS + CLEANUP_MS + ROUND_MS;
     const bears = of === 'memory' && facts.pods.planOf(uid)?.cpu !== undefined;
-    return lastAtMs >= 0 && atMs < latestMs && !bears;
+    return facts.resources.lackOf(of).lastAtMs >= 0 && atMs < latestEndMs(of, pressureTransitionMs, facts) && !bears;
   });
   return judged(!isDue && `pod ${uid} is refused for a lack, and there is none`);
 });
