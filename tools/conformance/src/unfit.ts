@@ -12,6 +12,8 @@ export interface MachineFacts {
   readonly groupIo: boolean;
   /** Whether root may tell the kernel to spare a process when memory runs out (CAP_SYS_RESOURCE, which some containers and machines withhold). */
   readonly sparesProcesses: boolean;
+  /** Whether systemd runs it: its private bus is there. */
+  readonly systemd: boolean;
 }
 
 interface Rule {
@@ -47,6 +49,12 @@ const RULES: readonly Rule[] = [
     holds: ({ sparesProcesses }) => !sparesProcesses,
   },
   {
+    // `performContainerRuntimeUnitOp` of test/e2e_node/util.go.
+    spec: /the container runtime is temporarily down during pod termination/,
+    reason: 'it stops the runtime by systemd, which the machine has not',
+    holds: ({ systemd }) => !systemd,
+  },
+  {
     // `PrePullAllImages` of test/e2e_node/image_list.go, before or after them.
     spec: /ImageGarbageCollect|ImageGCNoEviction|ImageGCTerminatedPodsContainersCleanup|SystemNodeCriticalPod/,
     reason: "it pulls an image by its digest, which only upstream's own has",
@@ -70,12 +78,13 @@ export async function machineFacts(): Promise<MachineFacts> {
     );
   const dummyLinks = await works('unshare', ['--net', 'ip', 'link', 'add', 'dummy0', 'type', 'dummy']);
   const sparesProcesses = await works('sh', ['-c', 'echo -997 >/proc/self/oom_score_adj']);
+  const systemd = await works('test', ['-S', '/run/systemd/private']);
   const text = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
   const [v2, pressure, v1Io] = await Promise.all(
     ['/sys/fs/cgroup/cgroup.controllers', '/proc/pressure/cpu', V1_IO].map(text),
   );
   const groupPressure = v2 !== undefined && pressure !== undefined;
-  return { dummyLinks, groupPressure, groupIo: countsIo(v2, v1Io), sparesProcesses };
+  return { dummyLinks, groupPressure, groupIo: countsIo(v2, v1Io), sparesProcesses, systemd };
 }
 
 /**

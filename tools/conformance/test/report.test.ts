@@ -6,8 +6,8 @@ import { readReport, regressions, type SuiteResult } from '../src/specs.ts';
 import { counts, type PageFacts, type Run, summary } from '../src/summary.ts';
 import { countsIo, unfitReason } from '../src/unfit.ts';
 
-const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false, sparesProcesses: false };
-const ABLE = { dummyLinks: true, groupPressure: true, groupIo: true, sparesProcesses: true };
+const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false, sparesProcesses: false, systemd: false };
+const ABLE = { dummyLinks: true, groupPressure: true, groupIo: true, sparesProcesses: true, systemd: true };
 
 const spec = (text: string, State: string, more: object = {}): object => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
@@ -173,6 +173,10 @@ test.each([
   [
     'ContainerMetrics [LinuxOnly] [NodeConformance] when querying /metrics/cadvisor should report container metrics',
     'read and write',
+  ],
+  [
+    'MirrorPodWithGracePeriod when create a mirror pod and the container runtime is temporarily down during pod termination [Serial] the mirror pod should terminate successfully',
+    'systemd',
   ],
   [
     'PLR Pod InPlace Resize [Beta] PLR guaranteed qos - 1 container with resize policy cpu & mem restart + resize initContainers resizing mem',
