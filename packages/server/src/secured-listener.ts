@@ -144,6 +144,8 @@ export class SecuredListener {
       allowHTTP1: true,
       // One end of a stream may be done before the other.
       allowHalfOpen: true,
+      // Streams say little at a time: each word would wait for the client to acknowledge the one before.
+      noDelay: true,
       handshakeTimeout: receiveMs,
       requestCert: this.#components.authorities !== undefined,
       rejectUnauthorized: false,
