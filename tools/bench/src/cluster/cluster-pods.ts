@@ -71,6 +71,12 @@ export class ClusterPods {
     return this.#seen(name, (pod) => conditionHolds(pod, 'Ready'));
   }
 
+  /** Whether the pod became Ready; it may be refused, or fail, instead. */
+  async becomesReady(name: string): Promise<boolean> {
+    await this.#seen(name, (pod) => conditionHolds(pod, 'Ready') || pod?.status?.phase === 'Failed');
+    return this.phase(name) !== 'Failed';
+  }
+
   async gone(name: string): Promise<number> {
     return this.#seen(name, (pod) => pod === undefined);
   }

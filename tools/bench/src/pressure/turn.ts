@@ -7,6 +7,7 @@ import { systemClock } from '@node-agent/async';
 import { readHierarchy } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
+import type { PodSpec } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { buildImage, type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
@@ -44,6 +45,10 @@ const LOOK_MS = 10;
 const IMAGE_MB = 60;
 
 const threshold = `${THRESHOLD_BYTES / MI}Mi`;
+/** So often pods are made that are refused, and so long is waited between. */
+const BEGIN_ATTEMPTS = 20;
+const BEGIN_AGAIN_MS = 3_000;
+
 const CONFIGURATION = {
   evictionHard: { 'memory.available': threshold, 'nodefs.available': threshold, 'imagefs.available': threshold },
   evictionPressureTransitionPeriod: '5s',
@@ -157,18 +162,12 @@ class PressureRun {
     await notes.clear();
     const id = `${nodeName}-${kind.name.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase()}`;
     const names = new Map(['hog', ...BYSTANDERS].map((what) => [`${id}-${what}`, what]));
-    for (const [name, what] of names) {
+    const specOf = (name: string, what: string): PodSpec => {
+      const isHog = what === 'hog';
       // It asks for as much as the burstable one: only what it uses above that tells them apart.
-      const spec = pressureSpec(
-        name,
-        notes.directory,
-        PAUSE_IMAGE,
-        what === 'hog' ? 'burstable' : what,
-        what === 'hog' ? harm : undefined,
-      );
-      await pods.create(name, spec);
-    }
-    await Promise.all([...names.keys()].map((name) => pods.ready(name)));
+      return pressureSpec(name, notes.directory, PAUSE_IMAGE, isHog ? 'burstable' : what, isHog ? harm : undefined);
+    };
+    await this.#begin(new Map([...names].map(([name, what]) => [name, specOf(name, what)])));
     // What the runtime and the kubelet count of each pod is known.
     await sleep(12_000, this.#signal);
     await notes.go(`${id}-hog`);
@@ -180,9 +179,28 @@ class PressureRun {
     const ended = [...names].filter(([name]) => pods.phase(name) === 'Failed').map(([, what]) => what);
     const suffered = BYSTANDERS.filter((what) => ended.includes(what) || order.includes(what) || failed.has(what));
     const oomKills = [...names.keys()].filter((name) => pods.endedFor(name) === 'OOMKilled').length;
-    await Promise.all([...names.keys()].map((name) => pods.delete(name)));
-    await Promise.all([...names.keys()].map((name) => pods.gone(name)));
+    await this.#end([...names.keys()]);
     return { answerMs, order, suffered, oomKills, leastBytes };
+  }
+
+  /** Makes pods, until all are ready: a node refuses them that is short of what was taken before, and need not have shown it yet. */
+  async #begin(specs: ReadonlyMap<string, PodSpec>): Promise<void> {
+    const { pods, nodeName } = this.#ports;
+    const names = [...specs.keys()];
+    for (let attempt = 0; attempt < BEGIN_ATTEMPTS; attempt++) {
+      for (const [name, spec] of specs) await pods.create(name, spec);
+      const ready = await Promise.all(names.map((name) => pods.becomesReady(name)));
+      if (ready.every(Boolean)) return;
+      await this.#end(names);
+      await sleep(BEGIN_AGAIN_MS, this.#signal);
+    }
+    throw new Error(`${nodeName}: pods were refused ${BEGIN_ATTEMPTS} times`);
+  }
+
+  async #end(names: readonly string[]): Promise<void> {
+    const { pods } = this.#ports;
+    await Promise.all(names.map((name) => pods.delete(name)));
+    await Promise.all(names.map((name) => pods.gone(name)));
   }
 
   /** Images of which no container is made. */
