@@ -22,6 +22,8 @@ export type RetryTrigger =
 export interface AllocationPods {
   /** Those that hold resources of the node (N1), as granted. */
   active(): readonly Pod[];
+  /** Those about which nothing is decided, and for which others may be being ended: what becomes free is theirs first. None where absent. */
+  applicants?(): readonly Pod[];
   /** A pod as its source has it now. */
   byUid(uid: string): Pod | undefined;
   /** Whether all sources have told of their pods: nothing is given away before. */
@@ -160,7 +162,7 @@ export class WaitingResizes {
 
   /** @returns whether the pod has now what it asks for, and had not before */
   #try(pod: Pod, recovered: Recovered | undefined): boolean {
-    const { pods, conditions, grants, metrics, admit, node } = this.#components;
+    const { pods, conditions, grants, metrics, node } = this.#components;
     const { uid } = pod.metadata;
     const granted = grants.allocated(pod);
     if (granted === pod) {
@@ -174,7 +176,7 @@ export class WaitingResizes {
       return false;
     }
     const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
-    const verdict = admit(pod, others);
+    const verdict = this.#verdict(pod, granted, others);
     if (!verdict.admit) {
       // While it is seen to, it is not said to wait: upstream's kubelet stands still meanwhile.
       if (this.#recovering.has(uid)) return false;
@@ -186,6 +188,16 @@ export class WaitingResizes {
     }
     this.#grant(pod);
     return true;
+  }
+
+  /** Nobody is ended for a pod that only those are in the way of who came before: they may yet be refused. */
+  #verdict(pod: Pod, granted: Pod, others: readonly Pod[]): ResizeVerdict {
+    const { pods, admit } = this.#components;
+    const verdict = admit(pod, others);
+    const applicants = pods.applicants?.() ?? [];
+    if (!verdict.admit || applicants.length === 0 || !asksForMore(pod, granted)) return verdict;
+    const beside = admit(pod, [...others, ...applicants]);
+    return beside.admit ? beside : { admit: false, reason: beside.reason, message: beside.message };
   }
 
   /** Others are ended for the pod. Where what becomes free is another's by then, its resize waits as any other. */

@@ -17,14 +17,16 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   const node: {
     cpuMilli: bigint;
     ready: boolean;
+    applicants: readonly Pod[];
     recover?: (signal: AbortSignal) => Promise<ResizeVerdict>;
-  } = { cpuMilli: 4000n, ready: true };
+  } = { cpuMilli: 4000n, ready: true, applicants: [] };
   const decided: string[] = [];
   const manager: AllocationManager = new AllocationManager(
     {
       ...{ fs: files, clock, metrics, recorder: events, onDecided: (uids) => decided.push(...uids) },
       pods: {
         active: () => [...pods.values()].map((pod) => manager.allocated(pod)),
+        applicants: () => node.applicants,
         byUid: (uid) => pods.get(uid),
         sourcesReady: () => node.ready,
       },
@@ -267,6 +269,28 @@ describe('a resize that others are ended for', () => {
     ask(larger);
     await new Promise((resolve) => setImmediate(resolve));
     expect([cpuOf(larger), reasons('uid-a'), decided, asked]).toEqual(['1', ['Deferred'], ['uid-a'], 1]);
+  });
+
+  test('N1: leaves to those about whom nothing is decided what others give up for them, and ends nobody for it', async () => {
+    const { add, ask, cpuOf, reasons, manager, node } = setUp();
+    const a = add(makePod('a', exactly('1', '1Gi')));
+    const b = add(makePod('b', exactly('2', '1Gi')));
+    let asked = 0;
+    node.recover = async () => {
+      asked++;
+      return { admit: true };
+    };
+    node.applicants = [makePod('new', exactly('1', '1Gi'))];
+    const larger = asking(a, exactly('2', '1Gi'));
+    ask(larger);
+    // Who gives something back waits for nobody.
+    const smaller = asking(b, exactly('1500m', '1Gi'));
+    ask(smaller);
+    expect([cpuOf(larger), reasons('uid-a'), cpuOf(smaller), asked]).toEqual(['1', ['Deferred'], '1500m', 0]);
+    // It was refused.
+    node.applicants = [];
+    expect(manager.retry('pods_removed')).toEqual(['uid-a']);
+    expect([cpuOf(larger), asked]).toEqual(['2', 0]);
   });
 
   test('two for whom nobody can be ended ask once each, and not each other on for ever', async () => {

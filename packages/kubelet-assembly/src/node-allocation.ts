@@ -13,7 +13,7 @@ export interface AllocationParts {
   /** Made later. */
   readonly admitHandlers: () => readonly AdmitHandler[];
   /** Made later. */
-  readonly kubelet: () => Pick<Kubelet, 'activePods' | 'syncPods'>;
+  readonly kubelet: () => Pick<Kubelet, 'activePods' | 'applicants' | 'syncPods'>;
 }
 
 /** What pods were granted of the node, and the resizes that wait for room in it. */
@@ -29,6 +29,7 @@ export function nodeAllocation(
       fs,
       pods: {
         active: () => kubelet().activePods(),
+        applicants: () => kubelet().applicants(),
         byUid: (uid) => podManager.getPodByUid(uid),
         sourcesReady: () => podConfig.seenAllSources(),
       },

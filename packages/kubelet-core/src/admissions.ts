@@ -51,6 +51,11 @@ export class Admissions {
     return this.#undecided.has(uid);
   }
 
+  /** Those about which nothing is decided, the oldest first. */
+  applicants(): readonly Pod[] {
+    return [...this.#undecided.values()].map(({ pod }) => pod);
+  }
+
   /**
    * Asks for a pod. Where no handler has to wait for anything, it is decided when this returns.
    * @param signal ends the asking: nothing is decided then

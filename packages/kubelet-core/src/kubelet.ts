@@ -211,6 +211,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return this.#handler.activePods();
   }
 
+  /** The pods about whose admission nothing is decided, the oldest first: what others give up for them is theirs (N1). */
+  applicants(): readonly Pod[] {
+    return this.#handler.applicants();
+  }
+
   /** Pods that are to be looked at again, as something about them was decided. */
   syncPods(uids: readonly string[]): void {
     this.#handler.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));

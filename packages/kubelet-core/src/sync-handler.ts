@@ -268,6 +268,11 @@ export class SyncHandler {
       .map((pod) => allocation.allocated(pod));
   }
 
+  /** The pods about whose admission nothing is decided, the oldest first. */
+  applicants(): readonly Pod[] {
+    return this.#admissions.applicants();
+  }
+
   #killOrphan(runningPod: RuntimePod): void {
     const { workers, logger, clock } = this.#deps;
     logger.info({ podUid: runningPod.uid, pod: runningPod.name }, 'Clean up containers for orphaned pod');
@@ -337,5 +342,7 @@ export class SyncHandler {
     this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
     this.#metrics.rejected(reason);
     this.#deps.status.setPodStatus(pod, rejectedStatus(pod, { reason, message }));
+    // What it might have taken was kept from resizes.
+    this.retryResizes('pods_removed');
   }
 }

@@ -34,6 +34,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     mirrorsSeen: [] as string[],
     statusesSeen: [] as string[],
     startup: [] as string[],
+    retries: [] as string[],
     isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
   };
   const probes = new PlainProbes();
@@ -43,7 +44,13 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     },
   };
   const handler = new SyncHandler({
-    allocation: noAllocation,
+    allocation: {
+      ...noAllocation,
+      retry(trigger) {
+        parts.retries.push(trigger);
+        return [];
+      },
+    },
     journal: new PodJournal({ clock: parts.clock }),
     groups,
     probes,
@@ -193,6 +200,16 @@ describe('additions', () => {
       message: 'Pod was rejected: full',
     });
     expect(events.lines).toEqual(['NoRoom: full']);
+  });
+
+  test('N1: while it is decided about a pod what it asks for is kept from resizes, which are tried again when it is refused', async () => {
+    const { promise, resolve } = Promise.withResolvers<AdmitResult>();
+    const { handler, retries } = setUp({ admitHandlers: [{ admit: () => promise }] });
+    handler.handlePodAdditions([makePod('a')], signal);
+    expect([handler.applicants().map(({ metadata }) => metadata.uid), retries]).toEqual([['uid-a'], []]);
+    resolve({ admit: false, reason: 'NoRoom', message: 'full' });
+    await vi.waitFor(() => expect(retries).toEqual(['pods_removed']));
+    expect(handler.applicants()).toEqual([]);
   });
 
   test('a pod whose end was asked for before is not asked again whether it may run', () => {
