@@ -100,19 +100,31 @@ export async function collectGroups(
   await Promise.all(Array.from({ length: READERS }, work));
   // In an order that does not depend on which was read first.
   const groups = new Map([...paths].flatMap((path) => entryOf(read, path)));
-  const root = groups.get('/');
-  if (root !== undefined && detail !== 'resource') {
+  const swapBytes = kibibytes(meminfo, 'SwapTotal');
+  const root = withSwapOfMachine(groups.get('/'), swapBytes, kibibytes(meminfo, 'SwapFree'), reader.tree.version);
+  if (root !== undefined) {
     // The first process of the machine sees its interfaces, and so does the node.
-    const network = await processes.networkOf('1');
-    if (network !== undefined) groups.set('/', { ...root, network });
+    const network = detail === 'resource' ? undefined : await processes.networkOf('1');
+    groups.set('/', { ...root, ...(network && { network }) });
   }
   const collected = ratesOf(rates, groups, pods);
   return {
     ...{ detail, groups, system, podGroups, pods, rates: collected },
     bootedAtMs: bootTimeMs(stat),
     memoryBytes: kibibytes(meminfo, 'MemTotal'),
-    swapBytes: kibibytes(meminfo, 'SwapTotal'),
+    swapBytes,
   };
+}
+
+/** Of the root cgroup v2 has no file of swap: it uses what the machine does (`rootStatsFromMeminfo` of opencontainers/cgroups). */
+function withSwapOfMachine(
+  root: GroupFigures | undefined,
+  totalBytes: number | undefined,
+  freeBytes: number | undefined,
+  version: 1 | 2,
+): GroupFigures | undefined {
+  if (version === 1 || root?.memory === undefined || totalBytes === undefined || freeBytes === undefined) return root;
+  return { ...root, memory: { ...root.memory, swapBytes: Math.max(0, totalBytes - freeBytes) } };
 }
 
 async function listed(

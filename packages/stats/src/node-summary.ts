@@ -4,7 +4,7 @@ import type { GroupCollection, PodCollection } from './group-collection.ts';
 import type { GroupFigures } from './group-figures.ts';
 import { podStats } from './pod-summary.ts';
 import type { VolumeFigures } from './ports.ts';
-import type { StorageCollection } from './storage-collection.ts';
+import type { StorageCollection, UsedFs } from './storage-collection.ts';
 import type { PodReference } from './summary.ts';
 import { apiTime, type ContainerStats, type FsStats, type NodeStats, type NodeSummary } from './summary.ts';
 import { ioOfGroup, networkOfGroup, partsOfGroup } from './summary-parts.ts';
@@ -28,17 +28,11 @@ export function fullSummary(
 ): NodeSummary {
   const root = rootOf(groups);
   const node = fulfilled(storage.node, 'failed to get rootFs stats');
-  const { usage, disk } = fulfilled(storage.image, 'failed to get imageFs stats');
+  const { images, layers } = fulfilled(storage.runtime, 'failed to get imageFs stats');
   const pods = podsOf(groups);
   const fs: FsStats = {
     ...{ time: apiTime(root.atMs), availableBytes: node.availableBytes, capacityBytes: node.totalBytes },
     ...{ usedBytes: node.totalBytes - node.freeBytes, ...inodes(node), inodesUsed: node.inodes - node.freeInodes },
-  };
-  const imageFs: FsStats = {
-    time: apiTime(usage.timestamp / 1e6),
-    ...(disk && { availableBytes: disk.availableBytes, capacityBytes: disk.totalBytes, ...inodes(disk) }),
-    ...(usage.usedBytes && { usedBytes: usage.usedBytes.value }),
-    ...(usage.inodesUsed && { inodesUsed: usage.inodesUsed.value }),
   };
   const { atMs, max, current } = storage.processes;
   const io = ioOfGroup(root);
@@ -52,11 +46,20 @@ export function fullSummary(
       ...(io && { io }),
       ...(network && { network }),
       fs,
-      // Of a runtime whose writable layers are elsewhere this is not told by the CRI, nor by upstream.
-      runtime: { imageFs, containerFs: imageFs },
+      runtime: { imageFs: runtimeFs(images), containerFs: runtimeFs(layers) },
       rlimit: { time: apiTime(atMs), ...(max && { maxpid: max }), ...(current && { curproc: current }) },
     },
     pods: pods.pods.map((pod) => podStats(pod, groups, pods, { node, storage, volumes: volumeUsage(pod.ref) })),
+  };
+}
+
+/** Where a runtime has its images, or its writable layers (`ImageFsStats`, `cri_stats_provider.go`, `cadvisor_stats_provider.go`). */
+function runtimeFs({ usage, disk }: UsedFs): FsStats {
+  return {
+    time: apiTime(usage.timestamp / 1e6),
+    ...(disk && { availableBytes: disk.availableBytes, capacityBytes: disk.totalBytes, ...inodes(disk) }),
+    ...(usage.usedBytes && { usedBytes: usage.usedBytes.value }),
+    ...(usage.inodesUsed && { inodesUsed: usage.inodesUsed.value }),
   };
 }
 

@@ -65,9 +65,15 @@ export class RuntimeReader {
     }
   }
 
-  /** The first file system of images that the runtime tells of; `undefined` where it tells of none. */
-  async imageFs(signal: AbortSignal): Promise<FilesystemUsage | undefined> {
-    return (await this.#ask((ending) => this.#cri.imageFsInfo({}, ending), signal)).imageFilesystems[0];
+  /** The first file systems of images and of writable layers that the runtime tells of; `undefined` where it tells of none. */
+  async fileSystems(
+    signal: AbortSignal,
+  ): Promise<{ readonly images: FilesystemUsage | undefined; readonly layers: FilesystemUsage | undefined }> {
+    const { imageFilesystems, containerFilesystems } = await this.#ask(
+      (ending) => this.#cri.imageFsInfo({}, ending),
+      signal,
+    );
+    return { images: imageFilesystems[0], layers: containerFilesystems[0] };
   }
 
   /** The names of images, by the ids of the containers and sandboxes that are made of them. What cannot be told is left out. */

@@ -16,7 +16,7 @@ export interface Disk extends FileSystemSize {
 export interface StorageCollection {
   /** That of the kubelet's directory. */
   readonly node: PromiseSettledResult<Disk>;
-  readonly image: PromiseSettledResult<ImageFs>;
+  readonly runtime: PromiseSettledResult<RuntimeFs>;
   /** By the places that the runtime names; what did not answer is not in it. */
   readonly disks: ReadonlyMap<string, Disk>;
   /** By the ids of containers. */
@@ -26,16 +26,23 @@ export interface StorageCollection {
   readonly processes: { readonly atMs: number; readonly max?: number; readonly current?: number };
 }
 
-interface ImageFs {
+/** A file system of the runtime's. */
+export interface UsedFs {
   readonly usage: FilesystemUsage;
   /** Absent where its place is not known here, or does not answer. */
   readonly disk?: Disk;
 }
 
+interface RuntimeFs {
+  readonly images: UsedFs;
+  /** That of images, where writable layers are there, too. */
+  readonly layers: UsedFs;
+}
+
 interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
   readonly clock: { now(): number };
   readonly logger: Logger;
-  readonly runtime: Pick<RuntimeReader, 'imageFs'>;
+  readonly runtime: Pick<RuntimeReader, 'fileSystems'>;
 }
 
 /** Looks what files of pods take, and how full the file systems are. @param places where writable layers are */
@@ -62,16 +69,21 @@ export async function collectStorage(
     known.set(path, asked);
     return asked;
   };
-  const imageFs = async (): Promise<ImageFs> => {
-    const usage = await parts.runtime.imageFs(signal);
-    if (usage === undefined) throw new Error('imageFs information is unavailable');
+  const used = async (usage: FilesystemUsage): Promise<UsedFs> => {
     const place = usage.fsId?.mountpoint;
     const found = place === undefined ? undefined : await diskOrNone(place);
     return { usage, ...(found && { disk: found }) };
   };
+  const runtimeFs = async (): Promise<RuntimeFs> => {
+    const { images: told, layers } = await parts.runtime.fileSystems(signal);
+    if (told === undefined) throw new Error('imageFs information is unavailable');
+    const images = await used(told);
+    const isApart = layers?.fsId != null && layers.fsId.mountpoint !== told.fsId?.mountpoint;
+    return { images, layers: isApart ? await used(layers) : images };
+  };
   for (const place of places) void diskOrNone(place);
-  const [[node, image], files, processes] = await Promise.all([
-    Promise.allSettled([disk(options.rootDirectory), imageFs()]),
+  const [[node, runtime], files, processes] = await Promise.all([
+    Promise.allSettled([disk(options.rootDirectory), runtimeFs()]),
     filesOfPods(fs, options, pods, signal),
     processCounts(fs, clock),
   ]);
@@ -80,7 +92,7 @@ export async function collectStorage(
     const found = await asked;
     if (found !== undefined) disks.set(path, found);
   }
-  return { node, image, disks, ...files, processes };
+  return { node, runtime, disks, ...files, processes };
 }
 
 async function filesOfPods(

@@ -100,6 +100,20 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(pod?.['ephemeral-storage']).toEqual({ time: NOW, ...size, usedBytes: 4096 + 8192 + 4096, inodesUsed: 5 });
   });
 
+  it('has the disk of writable layers, where that is another one than that of images', async () => {
+    const { world, provider } = await node(version);
+    const { runtime } = (await provider.summary({}, signal)).node;
+    expect(runtime?.containerFs).toEqual(runtime?.imageFs);
+    world.layers = '/var/lib/containers';
+    world.statfs = async (path) => ({
+      ...{ totalBytes: 1000, freeBytes: 600, inodes: 100, freeInodes: 40 },
+      availableBytes: path === '/var/lib/images' ? 20 : 500,
+    });
+    const apart = (await provider.summary({ fresh: true }, signal)).node.runtime;
+    expect(apart?.imageFs).toMatchObject({ availableBytes: 20, usedBytes: 77 });
+    expect(apart?.containerFs).toMatchObject({ availableBytes: 500, usedBytes: 55 });
+  });
+
   it('with CPU and memory alone asks for no files', async () => {
     const { world, provider } = await node(version);
     const summary = await provider.resourceSummary({}, signal);
@@ -124,6 +138,16 @@ describe('a summary', () => {
     const v1 = await (await node(1)).provider.summary({}, signal);
     expect(v1.node.cpu).not.toHaveProperty('psi');
     expect(v1.node.systemContainers?.map(({ name }) => name)).toEqual(['pods']);
+  });
+
+  it('tells what the machine swaps, which cgroup v2 does not tell of its root', async () => {
+    const { world, provider } = await node(2);
+    await world.write('/proc/meminfo', 'MemTotal:       10 kB\nSwapTotal:       8 kB\nSwapFree:        5 kB\n');
+    const swap = { swapUsageBytes: 3072, swapAvailableBytes: 5120 };
+    expect((await provider.summary({}, signal)).node.swap).toMatchObject(swap);
+    expect((await provider.resourceSummary({}, signal)).node.swap).toMatchObject(swap);
+    expect(await provider.resourceMetrics(signal)).toContain('node_swap_usage_bytes 3072 ');
+    expect(await provider.cadvisorMetrics(signal)).toMatch(/^container_memory_swap\{[^}]*id="\/"[^}]*\} 3072 /m);
   });
 
   it('finds the groups of systemd', async () => {

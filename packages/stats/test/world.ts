@@ -49,6 +49,8 @@ export class World {
   metrics: { descriptors: Init<MetricDescriptor>[]; podMetrics: Init<PodSandboxMetrics>[] } = {
     ...{ descriptors: [], podMetrics: [] },
   };
+  /** Where writable layers are, if not where images are. */
+  layers: string | undefined;
   /** What the runtime does instead of answering. */
   trouble: ((rpc: string, signal: AbortSignal | undefined) => Promise<never>) | undefined;
   /** How the file system at a path answers; by default as below. */
@@ -108,8 +110,11 @@ export class World {
       imageFsInfo: async (_request, signal) => {
         await told('imageFsInfo', signal);
         const usage = { usedBytes: { value: 77 }, inodesUsed: { value: 7 }, timestamp: START_MS * 1e6 };
+        const images = { ...usage, fsId: { mountpoint: '/var/lib/images' } };
+        const layers = { ...usage, usedBytes: { value: 55 }, fsId: { mountpoint: this.layers ?? '' } };
         return messages.ImageFsInfoResponse.create({
-          imageFilesystems: [{ ...usage, fsId: { mountpoint: '/var/lib/images' } }],
+          imageFilesystems: [images],
+          containerFilesystems: [this.layers === undefined ? images : layers],
         });
       },
       listImages: async (_request, signal) => {
