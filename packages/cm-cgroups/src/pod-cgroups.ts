@@ -41,7 +41,7 @@ export interface PodCgroupsComponents {
 export interface PodCgroupsOptions extends PodLimitOptions {
   /** The group that all others are made in, `cgroupRoot`; it has to be there. Default: `/`. */
   readonly cgroupRoot?: string;
-  /** What all pods together are held to; see `listResourceConfig`. Default: nothing. */
+  /** What all pods together are held to; see `listResourceConfig`. Huge pages are never limited here. Default: nothing. */
   readonly limits?: ResourceConfig;
   /** The groups beside those of pods that are held to what is reserved for them. Default: none. */
   readonly reserved?: readonly ReservedGroup[];

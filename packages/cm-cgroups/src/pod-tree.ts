@@ -23,7 +23,7 @@ export interface PodTreeOptions {
   /** Has to be there; nothing outside of it is touched. */
   readonly root: CgroupName;
   readonly kubepods: CgroupName;
-  /** What all pods together are held to. */
+  /** What all pods together are held to, but for huge pages, of which they may have all (`setHugePagesConfig` upstream). */
   readonly limits: ResourceConfig;
   /** The groups beside it that are held to their shares. */
   readonly reserved: readonly ReservedGroup[];
@@ -53,7 +53,8 @@ export class PodTree {
       const message = `invalid configuration: cgroup root ${manager.path(root)} is not there: missing ${missing.join(', ')}`;
       throw new CgroupError('MissingRoot', message);
     }
-    await this.#enforce(() => manager.create(kubepods, limits));
+    // Huge pages that are set aside while the node runs are its pods', too: their own groups are held to what they ask for.
+    await this.#enforce(() => manager.create(kubepods, { ...limits, hugePageLimits: 'unlimited' }));
     const { Burstable, BestEffort } = qosNames(kubepods);
     await this.#asFarAsPossible(() => manager.create(Burstable, { hugePageLimits: 'unlimited' }));
     await this.#asFarAsPossible(() =>

@@ -54,12 +54,13 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await Promise.all(pods.map((pod) => cgroups.exists(pod, signal)))).toEqual([true, true, true]);
   });
 
-  test('huge pages: none for a pod that asks for none, all for the QoS groups', async () => {
-    const cgroups = make();
+  test('huge pages: none for a pod that asks for none, all for the groups of all pods and of the QoS classes', async () => {
+    const cgroups = make({ limits: { memoryBytes: 1024 ** 3, hugePageLimits: new Map([['2MB', 4096n]]) } });
     await cgroups.ensure(burstable('b'), signal);
     const file = version === 1 ? 'hugetlb.2MB.limit_in_bytes' : 'hugetlb.2MB.max';
     expect(await kernel.text(`${at('hugetlb', '/kubepods/burstable/podb')}/${file}`)).toBe('0');
-    expect(await kernel.text(`${at('hugetlb', '/kubepods/burstable')}/${file}`)).toBe('4611686018427387904');
+    for (const group of ['/kubepods', '/kubepods/burstable', '/kubepods/besteffort'])
+      expect(await kernel.text(`${at('hugetlb', group)}/${file}`)).toBe('4611686018427387904');
   });
 
   test('a group that is there and was limited is not written again', async () => {
