@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { nodeAllocatable } from '../src/allocatable.ts';
 import { type CapacitySettings, nodeCapacity } from '../src/capacity.ts';
 import type { MachineInfo } from '../src/machine-info.ts';
-import { parseReservations, parseThreshold, reservationProblems } from '../src/reservation.ts';
+import { parseReservations, parseThreshold, reservationOfCapacity, reservationProblems } from '../src/reservation.ts';
 import { isExtendedResource } from '../src/resource-names.ts';
 
 const MACHINE: MachineInfo = {
@@ -141,6 +141,42 @@ describe('allocatable', () => {
     ]);
     expect(reservationProblems(capacity, parseReservations(NONE))).toEqual([]);
   });
+
+  // `node_container_manager_linux_test.go`: TestNodeAllocatableReservationForScheduling, TestNodeAllocatableInputValidation.
+  const MEMORY = 'memory.available';
+  const DISK = 'nodefs.available';
+  test.each<[string[], string[], Record<string, string>, string[], Record<string, string>, boolean]>([
+    [['100m', '100Mi'], ['50m', '50Mi'], {}, ['10', '10Gi'], { cpu: '150m', memory: '150Mi' }, true],
+    [['100m', '100Mi'], ['50m', '50Mi'], { [MEMORY]: '100Mi' }, ['10', '10Gi'], { cpu: '150m', memory: '250Mi' }, true],
+    [
+      ['100m', '100Mi'],
+      ['50m', '50Mi'],
+      { [MEMORY]: '5%' },
+      ['10', '10Gi'],
+      { cpu: '150m', memory: '694157320' },
+      true,
+    ],
+    [[], [], {}, ['10', '10Gi'], {}, true],
+    [['', '100Mi'], ['50m', '50Mi'], {}, ['10', '10Gi'], { cpu: '50m', memory: '150Mi' }, true],
+    [['', '100Mi'], ['', '50Mi'], {}, ['10', ''], {}, true],
+    [['5', '10Gi'], ['5', '10Gi'], { [MEMORY]: '2Gi' }, ['10', '11Gi'], { cpu: '10', memory: '22Gi' }, false],
+    [['', '', '100Mi'], [], { [DISK]: '100Mi' }, ['', '', '10Gi'], { 'ephemeral-storage': '200Mi' }, true],
+    [['', '', '150Mi'], [], { [DISK]: '5%' }, ['', '', '10Gi'], { 'ephemeral-storage': '694157320' }, true],
+    [['', '', '20Gi'], [], { [DISK]: '100Mi' }, ['', '', '20Gi'], { 'ephemeral-storage': '20580Mi' }, false],
+  ])(
+    'kept back for %j and %j with %j of %j, by the cases of upstream',
+    (kube, system, evictionHard, all, kept, fits) => {
+      const names = ['cpu', 'memory', 'ephemeral-storage'];
+      const of = (amounts: readonly string[]) =>
+        Object.fromEntries(amounts.flatMap((amount, index) => (amount ? [[names[index] ?? '', amount]] : [])));
+      const reservations = parseReservations({ kubeReserved: of(kube), systemReserved: of(system), evictionHard });
+      const sums = reservationOfCapacity(list(of(all)), reservations);
+      expect(new Map([...sums].map(([name, sum]) => [name, sum.milliValue()]))).toEqual(
+        new Map(Object.entries(kept).map(([name, text]) => [name, parseQuantity(text).milliValue()])),
+      );
+      expect(reservationProblems(list(of(all)), reservations).length === 0).toBe(fits);
+    },
+  );
 
   test('CPUs that are reserved by number stand for those of the lists', () => {
     const lists = { ...NONE, kubeReserved: { cpu: '500m', memory: '1Gi' }, systemReserved: { cpu: '1' } };
