@@ -55,9 +55,10 @@ export function allocatableOf(
   reservations: Reservations,
   facts: { readonly machine: MachineInfo; readonly ephemeralStorageBytes: number },
 ): ResourceListJson {
-  const problems = reservationProblems(machineCapacity(facts.machine), reservations);
+  const capacity = nodeCapacity(new Map(), facts, configuration);
+  const problems = reservationProblems(capacity, reservations);
   if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
-  return formatResourceList(nodeAllocatable(new Map(), nodeCapacity(new Map(), facts, configuration), reservations));
+  return formatResourceList(nodeAllocatable(new Map(), capacity, reservations));
 }
 
 /** How many processes the kernel takes: the lower of its two limits (`pkg/kubelet/stats/pidlimit`). */

@@ -137,6 +137,12 @@ describe('what pods can have of the node', () => {
 
   test('cannot be less than nothing: what is kept back must be there', () => {
     expect(() => allocatable({}, { memory: '2Gi' })).toThrow('invalid Node Allocatable configuration.');
+    const tooMuch = { 'ephemeral-storage': '9Gi' };
+    expect(() => allocatable({}, tooMuch)).toThrow(
+      'Resource "ephemeral-storage" has a reservation of 9Gi but capacity of 8Gi. Expected capacity >= reservation.',
+    );
+    // What is not counted is not kept back either.
+    expect(allocatable({ localStorageCapacityIsolation: false }, tooMuch)).not.toHaveProperty('ephemeral-storage');
   });
 });
 
