@@ -111,7 +111,10 @@ export function assembleKubelet<C>(
   const podCidr = new PodCidr({ ...child('network'), cri }, settings.podCidr ?? '');
   const volumes = nodeVolumes(child, ports, settings, { pods, node, objects, supportsRecursiveReadOnly });
   const credentials = objects?.pullSecrets ?? ports.pullCredentials;
-  const images = new NodeImages(child, ports, settings, { credentials, startup });
+  const images = new NodeImages(child, ports, settings, {
+    ...{ credentials, startup },
+    activePods: () => kubelet.activePods(),
+  });
   const cgroups = nodeCgroups(child, ports, settings);
   const runtimeHandler = (pod: Pod, signal: AbortSignal): Promise<string> =>
     objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod);

@@ -3,9 +3,17 @@ import { CheckpointStore } from '@node-agent/checkpoint';
 import { collectsAnything, defaultPolicy, ImageGc } from '@node-agent/image-gc';
 import { ImageManager, ImagePullRecords, type PullCredentials } from '@node-agent/images';
 import type { BackgroundService, ImageGcPort, StartupLatency } from '@node-agent/kubelet-core';
+import { allContainers, type Pod } from '@node-agent/pod-spec';
 import type { PartComponents } from './cluster-ports.ts';
 import { nodeReference } from './node-reference.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** What else {@link NodeImages} are made with. */
+interface NodeImageParts {
+  readonly credentials: PullCredentials | undefined;
+  readonly startup: Pick<StartupLatency, 'pulled'>;
+  readonly activePods: () => readonly Pod[];
+}
 
 /** The images of pods: pulled, with records of who pulled them with what, and removed when nobody uses them. */
 export class NodeImages {
@@ -20,7 +28,7 @@ export class NodeImages {
     child: (component: string) => PartComponents,
     ports: Pick<NodePorts, 'cri' | 'fs' | 'disks'>,
     settings: Pick<AssemblySettings, 'rootDirectory' | 'pulls' | 'imageGc' | 'nodeName'>,
-    parts: { readonly credentials: PullCredentials | undefined; readonly startup: Pick<StartupLatency, 'pulled'> },
+    parts: NodeImageParts,
   ) {
     const { cri: images, fs } = ports;
     const { rootDirectory, pulls } = settings;
@@ -37,7 +45,7 @@ export class NodeImages {
       },
       { ...limits, ...(maxParallel !== undefined && { maxParallel }) },
     );
-    const gc = this.#imageGc(child, ports, settings, records);
+    const gc = this.#imageGc(child, ports, settings, { records, activePods: parts.activePods });
     this.#unused = gc;
     this.gc = collectsAnything({ ...defaultPolicy, ...settings.imageGc }) ? gc : undefined;
     this.services = [
@@ -55,7 +63,7 @@ export class NodeImages {
     child: (component: string) => PartComponents,
     { cri, fs, disks }: Pick<NodePorts, 'cri' | 'fs' | 'disks'>,
     { rootDirectory, nodeName, imageGc }: Pick<AssemblySettings, 'rootDirectory' | 'imageGc' | 'nodeName'>,
-    records: ImagePullRecords | undefined,
+    { records, activePods }: Pick<NodeImageParts, 'activePods'> & { readonly records: ImagePullRecords | undefined },
   ): ImageGc | undefined {
     if (disks === undefined) return undefined;
     const { recorder, ...components } = child('image-gc');
@@ -65,11 +73,20 @@ export class NodeImages {
         cri,
         disks,
         ages: new CheckpointStore({ fs }, { directory: join(rootDirectory, 'image_gc') }),
-        demand: () => this.manager.demanded(),
+        // A pod may wait long for its first container, as for a volume, and after a boot it has none of those before.
+        demand: () => [...this.manager.demanded(), ...activePods().flatMap(imagesOf)],
         ...(records && { onRemoved: (signal) => records.prune(signal) }),
         tell: (...event) => recorder.event(nodeReference(nodeName), ...event),
       },
       imageGc && { policy: imageGc },
     );
   }
+}
+
+function imagesOf(pod: Pod): readonly string[] {
+  const volumes = pod.spec.volumes ?? [];
+  return [
+    ...[...allContainers(pod)].flatMap(({ container }) => container.image ?? []),
+    ...volumes.flatMap(({ image }) => image?.reference ?? []),
+  ];
 }

@@ -42,3 +42,27 @@ test('N4: on a full disk unused images go; those of pods, of pulls under way and
   await collecting;
   expect(await world.fs.exists('/root/image_gc/image_gc_state')).toBe(true);
 });
+
+test('N4: after a start a full disk is looked after at once, and the images of pods that have no container yet stay', async () => {
+  const world = await makeWorld();
+  for (const name of ['unused', 'needed', 'mounted']) world.cri.addImage(busyboxImage(name));
+  const before = startKubelet(world);
+  before.setPods([]);
+  await world.clock.advance(10 * MINUTE);
+  await before.stop();
+
+  world.disk.availableBytes = 200_000;
+  world.cri.faults.add({ rpc: 'runPodSandbox', fault: { kind: 'error', code: 'UNKNOWN', message: 'no network yet' } });
+  const { kubelet, setPods, stop } = startKubelet(world);
+  const stopping = new AbortController();
+  const collecting = kubelet.startGarbageCollection(stopping.signal);
+  await world.clock.advance(MINUTE);
+  expect(await tags(world)).toContain('unused:latest');
+  const mounting = { volumes: [{ name: 'data', image: { reference: 'mounted' } }] };
+  setPods([makePod('waits', { containers: [{ name: 'main', image: 'needed' }], ...mounting })]);
+  await world.clock.advance(MINUTE);
+  expect(await tags(world)).toEqual(['mounted:latest', 'needed:latest', 'registry.k8s.io/pause:3.10']);
+  stopping.abort();
+  await stop();
+  await collecting;
+});

@@ -1,4 +1,4 @@
-import { type Clock, TaskGroup } from '@node-agent/async';
+import { type Clock, TaskGroup, withTimeout } from '@node-agent/async';
 import { type EventRecorder, errorText, eventReasons, type Logger, type ObjectReference } from '@node-agent/telemetry';
 import type { ContainerGcPort, ImageGcPort, PodConfigPort } from './ports.ts';
 import { waited } from './sync-loop.ts';
@@ -8,7 +8,7 @@ export interface GarbageCollectionComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
-  readonly podConfig: Pick<PodConfigPort, 'seenAllSources'>;
+  readonly podConfig: Pick<PodConfigPort, 'seenAllSources' | 'allSourcesSeen'>;
   readonly containerGc: Pick<ContainerGcPort, 'garbageCollect'>;
   readonly imageGc?: ImageGcPort;
 }
@@ -19,7 +19,11 @@ export interface GarbageCollectionOptions {
   readonly imageGcPeriodMs: number;
 }
 
-/** Runs both collections, each at its own pace, until `signal` is aborted. The first rounds come after a period: pods go first. */
+/**
+ * Runs both collections, each at its own pace, until `signal` is aborted (`StartGarbageCollection` of `pkg/kubelet/kubelet.go`). The first
+ * one of containers comes at once. The first one of images comes when all sources of pods have spoken, after a period at the latest:
+ * where ages of images outlive restarts, after a boot the images of pods that are not known yet would go as old and unused ones.
+ */
 export async function collectGarbage(
   components: GarbageCollectionComponents,
   options: GarbageCollectionOptions,
@@ -38,7 +42,7 @@ async function collectContainers(
   signal: AbortSignal,
 ): Promise<void> {
   let failed = false;
-  while (await waited(clock, containerGcPeriodMs, signal)) {
+  do {
     try {
       const allSourcesReady = podConfig.seenAllSources();
       await containerGc.garbageCollect({ allSourcesReady, evictNonDeletedPods: false }, signal);
@@ -50,16 +54,18 @@ async function collectContainers(
       logger.error({ err }, 'Container garbage collection failed');
       recorder.event(nodeRef, 'Warning', eventReasons.containerGcFailed, String(err));
     }
-  }
+  } while (await waited(clock, containerGcPeriodMs, signal));
 }
 
 async function collectImages(
-  { clock, logger, recorder, imageGc }: GarbageCollectionComponents & { readonly imageGc: ImageGcPort },
+  { clock, logger, recorder, podConfig, imageGc }: GarbageCollectionComponents & { readonly imageGc: ImageGcPort },
   { nodeRef, imageGcPeriodMs }: GarbageCollectionOptions,
   signal: AbortSignal,
 ): Promise<void> {
   let failed = false;
-  while (await waited(clock, imageGcPeriodMs, signal)) {
+  await withTimeout(clock, imageGcPeriodMs, (ending) => podConfig.allSourcesSeen(ending), signal).catch(() => {});
+  if (signal.aborted) return;
+  do {
     try {
       await imageGc.garbageCollect(signal);
       logger[failed ? 'info' : 'debug']({}, 'Image garbage collection succeeded');
@@ -72,5 +78,5 @@ async function collectImages(
       if (failed) recorder.event(nodeRef, 'Warning', eventReasons.imageGcFailed, errorText(err));
       failed = true;
     }
-  }
+  } while (await waited(clock, imageGcPeriodMs, signal));
 }

@@ -481,7 +481,7 @@ describe('what a program asks of it', () => {
     expect(events.lines).toEqual(['Starting: Starting kubelet.']);
   });
 
-  test('dead containers are collected once a minute, and a failure is an event and no end', async () => {
+  test('dead containers are collected at once and then once a minute, and a failure is an event and no end', async () => {
     let collected = 0;
     const { kubelet, clock, events, controller } = setUp({
       containerGc: {
@@ -490,14 +490,40 @@ describe('what a program asks of it', () => {
       },
     });
     const collecting = kubelet.startGarbageCollection(controller.signal);
-    await clock.advance(150_000);
-    expect(collected).toBe(2);
+    await clock.advance(59_999);
+    expect(collected).toBe(1);
+    await clock.advance(90_000);
+    expect(collected).toBe(3);
     expect(events.lines).toEqual(['ContainerGCFailed: Error: disk']);
     controller.abort();
     await collecting;
   });
 
-  test('unused images are collected every 5 minutes; one failure is a line in the log, the next one an event', async () => {
+  test('unused images are collected when all sources have spoken, and after 5 minutes at the latest', async () => {
+    let collected = 0;
+    const { kubelet, clock, state, controller } = setUp({
+      imageGc: {
+        async garbageCollect() {
+          collected += 1;
+        },
+      },
+    });
+    state.sourcesReady = false;
+    const collecting = kubelet.startGarbageCollection(controller.signal);
+    await clock.advance(299_999);
+    expect(collected).toBe(0);
+    await clock.advance(1);
+    expect(collected).toBe(1);
+    const next = kubelet.startGarbageCollection(controller.signal);
+    await clock.advance(1000);
+    state.sourcesReady = true;
+    await clock.advance(1000);
+    expect(collected).toBe(2);
+    controller.abort();
+    await Promise.all([collecting, next]);
+  });
+
+  test('unused images are collected at once and then every 5 minutes; one failure is a line in the log, the next one an event', async () => {
     const outcomes = [true, false, true, false, false];
     let collected = 0;
     const { kubelet, clock, events, controller } = setUp({
@@ -509,8 +535,8 @@ describe('what a program asks of it', () => {
     });
     const collecting = kubelet.startGarbageCollection(controller.signal);
     await clock.advance(299_999);
-    expect(collected).toBe(0);
-    await clock.advance(4 * 300_000);
+    expect(collected).toBe(1);
+    await clock.advance(3 * 300_000);
     expect(collected).toBe(4);
     expect(events.lines).toEqual([]);
     await clock.advance(300_000);
