@@ -16,7 +16,7 @@ import { formatSize } from './format-size.ts';
 import { imagesInUse } from './image-names.ts';
 import { type ImageRecord, type ImageTimes, observeImages } from './image-record.ts';
 import { type ImageGcCri, ImageSurvey } from './image-survey.ts';
-import { expiredImages, imagesToFree, removalOrder } from './plan-removal.ts';
+import { expiredImages, imagesToFree, type PlannedImage, planRemoval, removalOrder } from './plan-removal.ts';
 import { checkPolicy, defaultPolicy, type ImageGcPolicy } from './policy.ts';
 
 /** What an {@link ImageGc} is made from. */
@@ -45,6 +45,14 @@ export interface ImageGcOptions {
   readonly policy?: Partial<ImageGcPolicy>;
   /** How often it is looked which images are used, in ms; 5 min by default. */
   readonly observePeriodMs?: number;
+}
+
+/** What a collection would do. */
+export interface ImageGcPlan {
+  /** The disk of images that needs the most space, and how much of it. */
+  readonly disk: DiskUsage;
+  /** Those that might go first, in the order in which they would; then those that are used or pinned. */
+  readonly images: readonly PlannedImage[];
 }
 
 type Reason = 'age' | 'space';
@@ -123,6 +131,19 @@ export class ImageGc {
   }
 
   /**
+   * What {@link garbageCollect} would do now with each image, and why. Removes nothing, and tells nobody of a disk that is too full.
+   * @throws ImageGcError `Unavailable`, `InvalidCapacity`; CriError where it is not sure who uses what
+   */
+  async plan(signal: AbortSignal): Promise<ImageGcPlan> {
+    return await this.#turn.run(async () => {
+      const records = await this.#observe(signal);
+      const disk = await this.#disk(signal);
+      const images = planRemoval(records.values(), disk.bytesToFree, this.#clock.monotonic(), this.#policy);
+      return { disk, images };
+    }, signal);
+  }
+
+  /**
    * Removes unused images that are old enough, for a disk under pressure: all of them, or as many as together take `bytes`.
    * @returns how many bytes the removed images took, as the runtime counts them
    * @throws ImageGcError `RemovalFailed`; CriError where it is not sure who uses what
@@ -145,7 +166,7 @@ export class ImageGc {
   }
 
   async #keepThresholds(signal: AbortSignal): Promise<void> {
-    const { bytesToFree, capacityBytes, usagePercent } = await this.#disk(signal);
+    const { bytesToFree, capacityBytes, usagePercent } = await this.#diskOrEvent(signal);
     if (bytesToFree === 0) return;
     const { highThresholdPercent, lowThresholdPercent } = this.#policy;
     this.#logger.info(
@@ -239,9 +260,21 @@ export class ImageGc {
     return [...(this.#components.demand?.() ?? [])].map((reference) => [reference]);
   }
 
+  /** As {@link #disk}; users hear of a disk that has no size. */
+  async #diskOrEvent(signal: AbortSignal): Promise<DiskUsage> {
+    try {
+      return await this.#disk(signal);
+    } catch (err) {
+      if (ImageGcError.is(err) && err.code === 'InvalidCapacity') {
+        this.#components.tell?.('Warning', eventReasons.invalidDiskCapacity, err.message);
+      }
+      throw err;
+    }
+  }
+
   /** @param high the threshold that counts, in percent; the policy's by default */
   async #disk(signal: AbortSignal, high: number = this.#policy.highThresholdPercent): Promise<DiskUsage> {
-    const { cri, disks, tell } = this.#components;
+    const { cri, disks } = this.#components;
     const { imageFilesystems } = await cri.imageFsInfo({}, signal);
     const places = new Set(imageFilesystems.flatMap(({ fsId }) => fsId?.mountpoint ?? []));
     const sizes: DiskUsage[] = [];
@@ -249,9 +282,7 @@ export class ImageGc {
       const thresholds = { ...this.#policy, highThresholdPercent: high };
       const usage = diskUsage(await disks.statfs(place, signal), thresholds);
       if (usage.capacityBytes === 0) {
-        const message = 'invalid capacity 0 on image filesystem';
-        tell?.('Warning', eventReasons.invalidDiskCapacity, message);
-        throw new ImageGcError('InvalidCapacity', message);
+        throw new ImageGcError('InvalidCapacity', 'invalid capacity 0 on image filesystem');
       }
       sizes.push(usage);
     }

@@ -1,15 +1,5 @@
 import { parseImageReference } from '@node-agent/pod-spec';
-
-/** An image of the runtime, as far as its collection goes. */
-export interface ListedImage {
-  readonly id: string;
-  /** For runtimes that keep images by handler: which one it was pulled for; '' otherwise. */
-  readonly runtimeHandler: string;
-  /** By tag and by digest. */
-  readonly names: readonly string[];
-  readonly sizeBytes: number;
-  readonly pinned: boolean;
-}
+import type { ListedImage } from './listed-image.ts';
 
 /** Finds images by whatever a container, a mount or a pull calls them: id, id without `sha256:`, tag, digest. */
 class ImageIndex {

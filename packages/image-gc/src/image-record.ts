@@ -1,4 +1,4 @@
-import type { ListedImage } from './image-names.ts';
+import type { ListedImage } from './listed-image.ts';
 
 /** When an image was seen; instants of the monotonic clock in ms, before 0 where a former process saw it. */
 export interface ImageTimes {

@@ -1,12 +1,6 @@
-import {
-  type ContainerStatus,
-  CriError,
-  type Image,
-  type ImageService,
-  type RuntimeService,
-} from '@node-agent/cri-client';
+import { type ContainerStatus, CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { Logger } from '@node-agent/telemetry';
-import type { ListedImage } from './image-names.ts';
+import { type ListedImage, listedImage } from './listed-image.ts';
 
 /** What of the CRI the collection of images needs. */
 export type ImageGcCri = Pick<ImageService, 'listImages' | 'removeImage' | 'imageFsInfo'> &
@@ -50,7 +44,7 @@ export class ImageSurvey {
       ...[...(await this.#sandboxImages(signal))].map((reference) => [reference]),
     ];
     // One without an id could not be told from the others when it is to go.
-    return { images: images.filter(({ id }) => id !== '').map(listed), users };
+    return { images: images.filter(({ id }) => id !== '').map(listedImage), users };
   }
 
   /** `undefined` where the container is gone. */
@@ -86,11 +80,6 @@ export class ImageSurvey {
     this.#sandboxes = sandboxes;
     return new Set(sandboxes.values());
   }
-}
-
-function listed({ id, repoTags, repoDigests, size, pinned, spec }: Image): ListedImage {
-  const runtimeHandler = spec?.runtimeHandler ?? '';
-  return { id, runtimeHandler, names: [...repoTags, ...repoDigests], sizeBytes: Math.max(0, size), pinned };
 }
 
 function mountedImages({ mounts }: ContainerStatus): readonly string[] {

@@ -202,6 +202,40 @@ describe('N4: what stays', () => {
   });
 });
 
+describe('a plan', () => {
+  it('says what would go now and why, and is what a collection does then; by itself it does nothing', async () => {
+    const world = await makeWorld([...images('old', 'used', 'a', 'b'), { tags: ['pinned'], pinned: true }]);
+    const gc = world.gc({ maxAgeMs: 10 * HOUR, minAgeMs: 2 * MINUTE });
+    await runPod(world, 'p', 'used');
+    await gc.plan(signal);
+    await world.clock.advance(HOUR);
+    const before = await world.present();
+    const { disk, images: planned } = await gc.plan(signal);
+    expect(disk).toMatchObject({ usagePercent: 41, bytesToFree: 0 });
+    expect(planned.filter(({ verdict }) => verdict.goes)).toEqual([]);
+    world.otherBytes = 50 * GiB;
+    const then = await gc.plan(signal);
+    const going = then.images.flatMap(({ image, verdict }) => (verdict.goes ? image.names[0] : []));
+    const why = new Map(then.images.map(({ image, verdict }) => [image.names[0]?.replace(/.*\//, ''), verdict.why]));
+    expect(why.get('used:latest')).toBe('used');
+    expect(why.get('pinned:latest')).toBe('pinned');
+    expect(await world.present()).toEqual(before);
+    expect(world.events).toEqual([]);
+    await gc.garbageCollect(signal);
+    const left = await world.present();
+    const gone = before.filter((name) => !left.includes(name));
+    expect(gone).toEqual(going.map((name) => name?.replace('docker.io/library/', '')).sort());
+    expect(gone.length).toBeGreaterThan(0);
+  });
+
+  it('of a disk without a size is an error, of which users do not hear', async () => {
+    const world = await makeWorld();
+    const gc = world.gc({}, { disks: { statfs: async () => ({ totalBytes: 0, availableBytes: 0 }) } });
+    await expect(gc.plan(signal)).rejects.toMatchObject({ code: 'InvalidCapacity' });
+    expect(world.events).toEqual([]);
+  });
+});
+
 describe('age', () => {
   it('an image that is unused for longer than the maximum age goes, whatever the disk usage is', async () => {
     const world = await makeWorld(images('used', 'unused'));

@@ -1,3 +1,4 @@
+import { messages } from '@node-agent/cri-client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { diskUsage, neediest } from '../src/disk-usage.ts';
@@ -7,7 +8,9 @@ import {
   type ImageRecord,
   imagesInUse,
   imagesToFree,
+  listedImage,
   observeImages,
+  planRemoval,
   removalOrder,
 } from '../src/index.ts';
 import { checkPolicy, collectsAnything, defaultPolicy } from '../src/policy.ts';
@@ -41,6 +44,17 @@ describe('imagesInUse', () => {
     ['several users', [['sha256:b'], ['app:v1'], ['sha256:b']], ['sha256:a', 'sha256:b']],
   ])('finds the image by %s', (_title, users, expected) => {
     expect([...imagesInUse(images, users)].sort()).toEqual(expected);
+  });
+});
+
+describe('listedImage', () => {
+  it('is an image of the CRI, by all its names', () => {
+    const { Image } = messages;
+    const names = { repoTags: ['app:v1'], repoDigests: ['app@sha256:d'] };
+    const image = Image.create({ id: 'a', ...names, size: 7, pinned: true, spec: { runtimeHandler: 'vm' } });
+    const listed = { id: 'a', runtimeHandler: 'vm', names: ['app:v1', 'app@sha256:d'], sizeBytes: 7, pinned: true };
+    expect(listedImage(image)).toEqual(listed);
+    expect(listedImage(Image.create({ id: 'b' }))).toMatchObject({ runtimeHandler: '', names: [], sizeBytes: 0 });
   });
 });
 
@@ -254,3 +268,43 @@ it.each([
     expect(collectsAnything({ ...defaultPolicy, highThresholdPercent, maxAgeMs })).toBe(any);
   },
 );
+
+describe('planRemoval', () => {
+  const policy = { minAgeMs: 20, maxAgeMs: 100 };
+  const records = [
+    record('pinned', { pinned: true }),
+    record('used', { inUse: true, lastUsedMs: 200 }),
+    record('young', { firstDetectedMs: 190 }),
+    record('next', { firstDetectedMs: 120 }),
+    record('spare', { firstDetectedMs: 130 }),
+    record('old', { lastUsedMs: 90 }),
+  ];
+  const told = (bytes: number): string[] =>
+    planRemoval(records, bytes, 200, policy).map(({ image, verdict }) => `${image.id} ${verdict.goes} ${verdict.why}`);
+
+  it('tells of each image whether it goes and why, in the order in which they would', () => {
+    expect(told(11)).toEqual([
+      ...['old true age', 'next true space', 'spare false enough', 'young false young'],
+      ...['pinned false pinned', 'used false used'],
+    ]);
+    expect(told(0)).toContain('next false enough');
+  });
+
+  it('N4: has each image once, and has none go that is used or pinned', () => {
+    const anyRecord = fc.record({
+      pinned: fc.boolean(),
+      inUse: fc.boolean(),
+      sizeBytes: fc.nat(20),
+      firstDetectedMs: fc.nat(200),
+      lastUsedMs: fc.option(fc.nat(200), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(fc.array(anyRecord, { maxLength: 8 }), fc.nat(100), (drawn, bytes) => {
+        const all = drawn.map((more, index) => record(`i${index}`, more));
+        const plan = planRemoval(all, bytes, 200, policy);
+        expect(ids(plan.map(({ image }) => image)).sort()).toEqual(ids(all).sort());
+        for (const { image, verdict } of plan) expect(verdict.goes && (image.inUse || image.pinned)).toBe(false);
+      }),
+    );
+  });
+});
