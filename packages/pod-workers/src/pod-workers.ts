@@ -90,7 +90,8 @@ export class PodWorkers implements AsyncDisposable {
     if (worker === undefined) return;
     if (known === undefined && options.pod === undefined) this.#metrics.orphanedRuntimePods.inc({});
     const { phase } = worker.state;
-    worker.history.add({ atMs: event.nowMs, what: 'update', updateType: options.updateType, phase });
+    // After what it has led to, and told so: the history is in order.
+    worker.history.add({ atMs: this.#components.clock.now(), what: 'update', updateType: options.updateType, phase });
   }
 
   /** Looks at a pod at once: one of its containers died or became ready (P7). Nothing happens where no worker knows it. */

@@ -1,4 +1,4 @@
-import { seededRandom } from '@node-agent/async';
+import { type Clock, seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { PodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
@@ -584,6 +584,36 @@ describe('what others ask', () => {
     workers.updatePod({ updateType: 'kill', pod: pod() });
     expect(workers.explain('uid-1')).toMatchObject({ phase: 'terminating', gracePeriodSeconds: 30 });
   });
+});
+
+it('has its history in order, however little time passes between what happened', async () => {
+  let reads = 0;
+  const ticking: Clock = {
+    now: () => clock.now() + ++reads / 1000,
+    monotonic: () => clock.monotonic(),
+    setTimer: (ms, callback) => clock.setTimer(ms, callback),
+  };
+  const recorder = { event() {} };
+  const parts = {
+    syncer,
+    podCache: cache,
+    random: seededRandom(1),
+    logger: silentLogger,
+    metrics: noMetrics,
+    recorder,
+  };
+  const others = new PodWorkers({ ...parts, clock: ticking });
+  const running = others.start(stop.signal);
+  others.updatePod({ updateType: 'create', pod: pod() });
+  await clock.settle();
+  others.updatePod({ updateType: 'kill', pod: pod() });
+  await clock.advance(60_000);
+  const times = others.explain('uid-1')?.history.map(({ atMs }) => atMs) ?? [];
+  expect(times.length).toBeGreaterThan(4);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  stop.abort();
+  await clock.advance(100_000);
+  await running;
 });
 
 describe('start and stop', () => {
