@@ -3,7 +3,7 @@ import type { Clock } from '@node-agent/async';
 import type { ContainerStatus, Pod, PodStatus, RestartFeatures } from '@node-agent/pod-spec';
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
-import { illegalTransition, nextStatus, terminatedStatus } from './transition.ts';
+import { illegalTransition, nextStatus, phaseProblem, terminatedStatus } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
 /** The newest status of a pod. */
@@ -87,7 +87,11 @@ export class StatusManager {
     return [...this.#statuses.values()];
   }
 
-  /** Takes a generated status in; one that is impossible after the last one is dropped, and the log says so (S1). */
+  /**
+   * Takes a generated status in; one that is impossible after the last one, or of a phase that the API does not have, is dropped, and the
+   * log says so (S1). Which phase a pod is in is for whoever generates it to say, as upstream has it: one may go back from `Running` to
+   * `Pending`, where a new sandbox makes its init containers run again, but not from a terminal phase to another.
+   */
   setPodStatus(pod: Pod, status: PodStatus): void {
     this.#update(pod, status, this.#statuses.get(pod.metadata.uid)?.finished ?? false);
   }
@@ -138,7 +142,7 @@ export class StatusManager {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
     const old = this.knownStatus(pod);
-    const fault = illegalTransition(pod, old, status, this.#restartFeatures);
+    const fault = phaseProblem(status) ?? illegalTransition(pod, old, status, this.#restartFeatures);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
       return;

@@ -9,6 +9,7 @@ import {
   isTerminalPhase,
   type Pod,
   type PodCondition,
+  type PodPhase,
   type PodStatus,
   type RestartFeatures,
   shouldRestartExited,
@@ -80,6 +81,14 @@ function firstBytes(text: string, maxBytes: number): string {
   let end = maxBytes;
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
+}
+
+const PHASES: ReadonlySet<string> = new Set<PodPhase>(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
+
+/** What is wrong with the phase of a status; `undefined` where it has one of the API's, or none. */
+export function phaseProblem({ phase }: PodStatus): string | undefined {
+  if (phase === undefined || PHASES.has(phase)) return undefined;
+  return `phase ${JSON.stringify(phase)} is none of ${[...PHASES].join(', ')}`;
 }
 
 /**

@@ -84,6 +84,19 @@ describe('containers that ended', () => {
     expect(status).toEqual({ phase: 'Succeeded', reason: 'done', podIP: '10.0.0.7' });
   });
 
+  test('S1: what is no phase is refused by name; from Running a pod may go back to Pending, as a new sandbox makes it', () => {
+    const { logger, lines } = captureLogger();
+    const manager = new StatusManager({ clock: new FakeClock(), logger });
+    manager.setPodStatus(makePod(), { phase: 'Running' });
+    manager.setPodStatus(makePod(), { phase: 'Bogus', podIP: '10.0.0.7' });
+    expect(manager.getPodStatus('u1')).toEqual({ phase: 'Running', startTime: expect.any(String) });
+    expect(lines.map(({ fields }) => fields.fault)).toEqual([
+      'phase "Bogus" is none of Pending, Running, Succeeded, Failed, Unknown',
+    ]);
+    manager.setPodStatus(makePod(), { phase: 'Pending' });
+    expect(manager.getPodStatus('u1')?.phase).toBe('Pending');
+  });
+
   test.each([
     ['S1: the same holds for an init container once a main container has run', 'running', 'terminated'],
     ['C3: before that a new sandbox makes it run again', 'waiting', 'running'],
