@@ -11,20 +11,20 @@ export interface Given {
   readonly doc: string;
 }
 
-/** An interface whose properties a constructor is given together: its components, or its options. */
+/** An interface whose properties a constructor, or a function that makes something, is given together: its components, or its options. */
 export interface Bag {
   readonly name: string;
   readonly properties: readonly Given[];
 }
 
-/** What a package's classes are made with. */
+/** What a package's classes, and what its functions make, are made with. */
 export interface Constructors {
   readonly bags: readonly Bag[];
   /** The interfaces of this package that its components have to be, as they are declared. */
   readonly ports: readonly string[];
 }
 
-/** Reads what the classes of each package are made with from its declarations, which have to be built; by directory. */
+/** Reads what the classes of each package, and what its functions make, are made with from its declarations, which have to be built; by directory. */
 export function readConstructors(
   root: string,
   packages: readonly WorkspacePackage[],
@@ -53,10 +53,7 @@ function constructorsOf(module: ts.Symbol, checker: ts.TypeChecker): Constructor
   );
   const bags = new Map<string, ts.InterfaceDeclaration>();
   for (const symbol of [...exported.keys()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const declaration = symbol.declarations?.find(ts.isClassDeclaration);
-    if (declaration === undefined || isError(declaration)) continue;
-    const parameters = declaration.members.find(ts.isConstructorDeclaration)?.parameters ?? [];
-    for (const { type } of parameters) {
+    for (const { type } of parametersOf(symbol)) {
       const bag = type && interfaceOf(type, checker);
       if (bag && exported.has(bag.symbol)) bags.set(bag.symbol.name, bag.declaration);
     }
@@ -74,6 +71,15 @@ function constructorsOf(module: ts.Symbol, checker: ts.TypeChecker): Constructor
     bags: [...bags].map(([name, declaration]) => ({ name, properties: givenOf(declaration, checker) })),
     ports: [...ports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text),
   };
+}
+
+/** Of a class's constructor, or of a function that makes something of components. */
+function parametersOf({ declarations = [] }: ts.Symbol): readonly ts.ParameterDeclaration[] {
+  const made = declarations.find(ts.isClassDeclaration);
+  if (made !== undefined)
+    return isError(made) ? [] : (made.members.find(ts.isConstructorDeclaration)?.parameters ?? []);
+  const parameters = declarations.find(ts.isFunctionDeclaration)?.parameters ?? [];
+  return parameters.some(({ type }) => type?.getText().endsWith('Components')) ? parameters : [];
 }
 
 function targetOf(symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol {

@@ -47,4 +47,24 @@ describe('readConstructors', () => {
     );
     expect(found?.ports).toEqual([expect.stringMatching(/^interface Port \{\s+read\(\): Promise<string>;\s+\}$/)]);
   });
+
+  it('finds what functions are given that make something, with their options, and not what others are', {
+    timeout: 60_000,
+  }, () => {
+    const { root, packages } = sampleCheckout({
+      'packages/sample/dist/index.d.ts': `
+        export interface PodComponents { readonly pods: string }
+        export interface PodOptions { readonly limit?: number }
+        export interface Pod { readonly name: string }
+        export declare function podEndpoints(components: PodComponents, options?: PodOptions): object;
+        export declare function rank(pod: Pod, options: PodOptions): number;
+      `,
+    });
+    directories.push(root);
+    const { bags = [] } = readConstructors(root, packages).get('packages/sample') ?? {};
+    expect(bags.map(({ name, properties }) => [name, ...properties.map((each) => each.name)])).toEqual([
+      ['PodComponents', 'pods'],
+      ['PodOptions', 'limit'],
+    ]);
+  });
 });
