@@ -78,8 +78,8 @@ export async function collectStorage(
     const { images: told, layers } = await parts.runtime.fileSystems(signal);
     if (told === undefined) throw new Error('imageFs information is unavailable');
     const images = await used(told);
-    const isApart = layers?.fsId != null && layers.fsId.mountpoint !== told.fsId?.mountpoint;
-    return { images, layers: isApart ? await used(layers) : images };
+    const place = layers?.fsId?.mountpoint;
+    return { images, layers: layers && place && place !== told.fsId?.mountpoint ? await used(layers) : images };
   };
   for (const place of places) void diskOrNone(place);
   const [[node, runtime], files, processes] = await Promise.all([

@@ -112,6 +112,9 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     const apart = (await provider.summary({ fresh: true }, signal)).node.runtime;
     expect(apart?.imageFs).toMatchObject({ availableBytes: 20, usedBytes: 77 });
     expect(apart?.containerFs).toMatchObject({ availableBytes: 500, usedBytes: 55 });
+    world.layers = '';
+    const unplaced = (await provider.summary({ fresh: true }, signal)).node.runtime;
+    expect(unplaced?.containerFs).toEqual(unplaced?.imageFs);
   });
 
   it('with CPU and memory alone asks for no files', async () => {
