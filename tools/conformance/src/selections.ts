@@ -20,7 +20,8 @@ export type SelectionName =
   | 'node'
   | 'pod-level-resize'
   | 'e2e-node'
-  | 'e2e-node-serial';
+  | 'e2e-node-serial'
+  | 'e2e-node-eviction';
 
 /** A spec of 27 minutes: it waits for a back-off to reach its longest, and to be kept. */
 export const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
@@ -114,19 +115,25 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     skip: [],
   },
   'e2e-node-serial': {
-    title: 'Serial specs of e2e_node.test: eviction, garbage, restarts, logs, grace, resize, probes',
+    title: 'Serial specs of e2e_node.test: restarts, garbage, logs, grace, probes',
     suite: 'e2e_node',
     labels: 'Serial',
     focus: [
-      'Eviction',
-      'GarbageCollect',
-      'ImageGC',
       '\\] Restart',
-      'ContainerLogRotation',
-      'GracePeriod',
-      'InPlace Resize',
-      'Probe',
+      'RestartAll',
+      'GarbageCollect',
+      'LogRotation',
+      'Not Change',
+      'Probe Stress',
+      'MirrorPodWithGrace',
     ],
+    skip: [],
+  },
+  'e2e-node-eviction': {
+    title: 'Serial specs of e2e_node.test: eviction, and images that go for it',
+    suite: 'e2e_node',
+    labels: 'Serial',
+    focus: ['Eviction'],
     skip: [],
   },
 };
