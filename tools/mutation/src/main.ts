@@ -9,7 +9,6 @@ import { type Explained, type PackageScore, scoreOf, scorePage } from './score.t
 const HELP = `Usage: npm run mutation -- [options] [package ...]
 Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
   --file TEXT     only files whose path has it
-  --workers N     test files that run at once (2)
   --write         write the scores into docs/mutation.md
   --help
 `;
@@ -24,7 +23,6 @@ async function main(argv: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       file: { type: 'string', default: '' },
-      workers: { type: 'string', default: '2' },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -47,7 +45,6 @@ async function main(argv: readonly string[]): Promise<number> {
     const outcomes = await runPackage({
       directory,
       files,
-      workers: Number(values.workers),
       say: (text) => process.stderr.write(`${name}: ${text}\n`),
     });
     const ofPackage = explained.filter(({ file }) => file.startsWith(`packages/${name}/`));

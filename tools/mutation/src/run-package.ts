@@ -2,36 +2,38 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createVitest, type TestModule, type TestSpecification, type Vitest } from 'vitest/node';
+// What it adds to the hooks of plugins.
+import type {} from 'vitest/config';
+import { BaseSequencer, createVitest, type TestModule, type TestSpecification, type Vitest } from 'vitest/node';
 import { type Instrumented, instrument, type Mutant } from './instrument.ts';
-import { type Answer, answerPath, REQUEST_VARIABLE, type Request } from './request.ts';
+import { type Answer, answerPath, type Limits, REQUEST_VARIABLE, type Request } from './request.ts';
 import type { Fate, Outcome } from './score.ts';
 
-/** How much more of a rule a mutant may go through than the test did without one, and how much it may in any case. */
-const PATIENCE = 20;
-const FREE_CALLS = 10_000;
+/** How much more a test may go through with a mutant than it did without one, and how much it may in any case. */
+const PATIENCE: Limits = { calls: 20, turns: 3 };
+const FREE: Limits = { calls: 10_000, turns: 100 };
+/** How many mutants one worker takes one after another, as it keeps something of each. */
+const SERIES = 50;
 
 /** What runs the tests of one package. */
 export interface PackagePlan {
   readonly directory: string;
   /** Relative to it. */
   readonly files: readonly string[];
-  readonly workers: number;
   /** What goes on, for whoever waits. */
   readonly say: (text: string) => void;
 }
 
 /** Lets the tests of a package run against each mutant of its files. @throws Error where they fail without any */
-export async function runPackage({ directory, files, workers, say }: PackagePlan): Promise<readonly Outcome[]> {
+export async function runPackage({ directory, files, say }: PackagePlan): Promise<readonly Outcome[]> {
   const instrumented = instrumentAll(directory, files);
   const mutants = [...instrumented.values()].flatMap((file) => file.mutants);
   const scratch = mkdtempSync(join(tmpdir(), 'node-agent-mutation-'));
-  const vitest = await openVitest(directory, instrumented, workers);
+  const vitest = await openVitest(directory, instrumented);
   try {
     const tests = new TestRuns(vitest, join(scratch, 'request'));
-    const dry = await tests.run(await vitest.globTestSpecifications(), { kind: 'hits' });
-    if (dry.failed.length > 0) throw new Error(`tests fail without any mutant: ${dry.failed.join(', ')}`);
-    const fates = await fatesOf(tests, mutants, dry.answers, say);
+    const answers = await hitsOf(tests, await vitest.globTestSpecifications());
+    const fates = await fatesOf(tests, mutants, answers, say);
     return mutants.map((mutant) => ({ mutant, fate: fates.get(mutant.id) ?? 'uncovered' }));
   } finally {
     await vitest.close();
@@ -39,52 +41,101 @@ export async function runPackage({ directory, files, workers, say }: PackagePlan
   }
 }
 
+/** What each test file comes upon, the quickest first. @throws Error where one fails without any mutant */
+async function hitsOf(tests: TestRuns, specifications: readonly TestSpecification[]): Promise<readonly FileAnswer[]> {
+  const answers: FileAnswer[] = [];
+  const together = await tests.run(specifications, { kind: 'hits' });
+  for (const specification of specifications) {
+    const { answers: own, failed } =
+      // One that others disturb runs alone.
+      together.failed.length === 0 ? together : await tests.run([specification], { kind: 'hits' });
+    const answer = own.get(specification);
+    if (answer === undefined || failed.length > 0) throw new Error(`fails without any mutant: ${failed.join(', ')}`);
+    answers.push([specification, answer]);
+  }
+  return answers.sort(([, a], [, b]) => a.ms - b.ms);
+}
+
+type FileAnswer = readonly [TestSpecification, Answer];
+
 /** @returns the fate of each mutant that a test comes upon */
 async function fatesOf(
   tests: TestRuns,
   mutants: readonly Mutant[],
-  answers: ReadonlyMap<TestSpecification, Answer>,
+  answers: readonly FileAnswer[],
   say: (text: string) => void,
 ): Promise<ReadonlyMap<number, Fate>> {
   const fates = new Map<number, Fate>();
   const living = (ids: readonly number[]): number[] => ids.filter((id) => fates.get(id) !== 'killed');
-  const limitOf = (calls: number): number => FREE_CALLS + PATIENCE * calls;
-  const limit = limitOf(Math.max(...[...answers.values()].map(({ calls }) => calls)));
-  /** What the quick way cannot tell, and in which test files it may show. */
-  const slow = new Map<number, Set<TestSpecification>>();
-  const later = (ids: readonly number[], specification: TestSpecification): void => {
-    for (const id of ids) slow.set(id, (slow.get(id) ?? new Set()).add(specification));
-  };
-
-  for (const [specification, { hits, imported }] of answers) {
-    later(imported, specification);
-    const hit = Object.values(hits).flatMap((test) => test.mutants);
-    for (const id of [...imported, ...hit]) fates.set(id, fates.get(id) ?? 'survived');
-    const asked = Object.entries(hits).map(
-      ([test, { mutants, calls }]) => [test, { mutants: living(mutants), limit: limitOf(calls) }] as const,
-    );
-    const wanted = asked.flatMap(([, plan]) => plan.mutants);
-    if (wanted.length === 0) continue;
-    const request = { kind: 'each', tests: Object.fromEntries(asked) } as const;
-    const answer = (await tests.run([specification], request)).answers.get(specification);
-    // A mutant that ends the whole run leaves no answer.
-    if (answer === undefined) later(wanted, specification);
-    for (const id of answer?.killed ?? []) fates.set(id, 'killed');
-    for (const test of answer?.unsteady ?? []) later(hits[test]?.mutants ?? [], specification);
+  const kill = (ids: readonly number[]): void => {
+    for (const id of ids) fates.set(id, 'killed');
     say(`${living(mutants.map(({ id }) => id)).length} of ${mutants.length} are left`);
+  };
+  /** What repeating tests cannot tell, by the test file in which it may show. */
+  const slow = new Map<TestSpecification, number[]>();
+  for (const [specification, { whole, hits }] of answers) {
+    const hit = Object.values(hits).flatMap((test) => test.mutants);
+    for (const id of [...whole.mutants, ...hit]) fates.set(id, 'survived');
+    slow.set(specification, [...whole.mutants]);
   }
-  const left = living([...slow.keys()]);
-  for (const [index, mutant] of left.entries()) {
-    if (index % 50 === 0) say(`${index} of ${left.length} that modules come upon when they are read`);
-    // One after another: mostly the first one notices.
-    for (const specification of slow.get(mutant) ?? []) {
-      const { failed } = await tests.run([specification], { kind: 'one', mutant, limit });
-      if (failed.length === 0) continue;
-      fates.set(mutant, 'killed');
-      break;
+  for (let rest = answers; rest.length > 0; ) {
+    const asked = rest.flatMap(([, { hits }]) =>
+      Object.entries(hits).map(([test, of]) => [test, { mutants: living(of.mutants), limits: limitsOf(of) }] as const),
+    );
+    const request = { kind: 'each', tests: Object.fromEntries(asked) } as const;
+    const told = await tests.run(
+      rest.map(([specification]) => specification),
+      request,
+    );
+    kill([...told.answers.values()].flatMap(({ killed }) => killed));
+    for (const [specification, { hits }] of rest) {
+      const unsteady = told.answers.get(specification)?.unsteady ?? [];
+      slow.get(specification)?.push(...unsteady.flatMap((test) => hits[test]?.mutants ?? []));
+    }
+    const silent = rest.findIndex(([specification]) => !told.answers.has(specification));
+    if (silent === -1) break;
+    // A mutant has ended the worker.
+    const [specification, { hits }] = rest[silent] as FileAnswer;
+    slow.get(specification)?.push(...Object.values(hits).flatMap((test) => test.mutants));
+    rest = rest.slice(silent + 1);
+  }
+  for (const [specification, { whole }] of answers) {
+    const left = [...new Set(living(slow.get(specification) ?? []))];
+    if (left.length > 0) say(`${left.length} that modules come upon when they are read`);
+    for (let at = 0; at < left.length; at += SERIES) {
+      kill(await seriesKills(tests, specification, left.slice(at, at + SERIES), limitsOf(whole)));
     }
   }
   return fates;
+}
+
+/** @returns those that the whole test file notices when they are alive from the first import on */
+async function seriesKills(
+  tests: TestRuns,
+  specification: TestSpecification,
+  mutants: readonly number[],
+  limits: Limits,
+): Promise<readonly number[]> {
+  if (mutants.length === 0) return [];
+  const runs = [...mutants, 0].map(() => specification);
+  const { answers } = await tests.run(runs, { kind: 'series', mutants, limits });
+  const answer = answers.get(specification);
+  if (answer?.spoilt === true && mutants.length > 1) {
+    // One of them leaves something behind that the others fail by: each has a worker of its own then.
+    const alone: number[] = [];
+    for (const mutant of mutants) alone.push(...(await seriesKills(tests, specification, [mutant], limits)));
+    return alone;
+  }
+  const ended = answer?.ended ?? 0;
+  const killed = answer?.killed ?? [];
+  const last = mutants[ended];
+  if (last === undefined) return killed;
+  // It ended the worker.
+  return [...killed, last, ...(await seriesKills(tests, specification, mutants.slice(ended + 1), limits))];
+}
+
+function limitsOf({ calls, turns }: Limits): Limits {
+  return { calls: FREE.calls + PATIENCE.calls * calls, turns: FREE.turns + PATIENCE.turns * turns };
 }
 
 function instrumentAll(directory: string, files: readonly string[]): ReadonlyMap<string, Instrumented> {
@@ -99,21 +150,21 @@ function instrumentAll(directory: string, files: readonly string[]): ReadonlyMap
   return all;
 }
 
-async function openVitest(
-  directory: string,
-  instrumented: ReadonlyMap<string, Instrumented>,
-  workers: number,
-): Promise<Vitest> {
+async function openVitest(directory: string, instrumented: ReadonlyMap<string, Instrumented>): Promise<Vitest> {
+  const codeOf = (id: string): string | undefined => instrumented.get(id.split('?')[0] ?? '')?.code;
   return await createVitest(
     'test',
     {
       root: directory,
       watch: false,
       reporters: [{}],
-      maxWorkers: workers,
-      testTimeout: 10_000,
-      // It knows nothing of the mutants, and would give modules that have them to other runs.
-      fsModuleCache: false,
+      maxWorkers: 1,
+      // One worker reads the same file again and again; what it must forget it forgets by itself.
+      isolate: false,
+      // The runner counts turns instead.
+      testTimeout: 0,
+      hookTimeout: 120_000,
+      sequence: { sequencer: AsTheyAre },
       pool: 'threads',
       runner: fileURLToPath(new URL('./runner.ts', import.meta.url)),
     },
@@ -122,8 +173,12 @@ async function openVitest(
         {
           name: 'mutants',
           enforce: 'pre',
+          // Other runs share what is kept of modules without mutants, and must not be given one that has them.
+          api: { vitest: { ignoreFsModuleCache: true } },
+          configureVitest: ({ defineCacheKeyGenerator }) =>
+            defineCacheKeyGenerator(({ id }) => (codeOf(id) === undefined ? undefined : false)),
           transform: (_code, id) => {
-            const code = instrumented.get(id.split('?')[0] ?? '')?.code;
+            const code = codeOf(id);
             return code === undefined ? undefined : { code, map: null };
           },
         },
@@ -132,7 +187,14 @@ async function openVitest(
   );
 }
 
-/** Runs of test files, each with a request that the runner within them reads. */
+/** Vitest's own order is that of its last runs. */
+class AsTheyAre extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return files;
+  }
+}
+
+/** Runs of test files, one after another in one worker, with a request that the runner within it reads. */
 class TestRuns {
   readonly #vitest: Vitest;
   readonly #request: string;
@@ -152,7 +214,7 @@ class TestRuns {
     for (const { moduleId } of specifications) rmSync(answerPath(this.#request, moduleId), { force: true });
     const { testModules, unhandledErrors } = await this.#vitest.runTestSpecifications([...specifications]);
     const failed = testModules
-      .filter((module) => !module.ok())
+      .filter((module) => !module.ok() && specifications.some(({ moduleId }) => moduleId === module.moduleId))
       .map((module) => `${module.relativeModuleId}${why(module)}`);
     if (unhandledErrors.length > 0 && failed.length === 0) failed.push('unhandled errors');
     const answers = new Map<TestSpecification, Answer>();

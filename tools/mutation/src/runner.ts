@@ -1,26 +1,28 @@
-// How Vitest runs the tests of a mutated package: the global switch of the mutants, and each test once for each mutant.
+// How Vitest runs the tests of a mutated package: the global switch of the mutants, and each test, or each file, once for each mutant.
 import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { type RunnerTestCase, type RunnerTestFile, TestRunner } from 'vitest';
-import { type Answer, answerPath, REQUEST_VARIABLE, type Request } from './request.ts';
+import { forgetModules, type ModuleGraph } from './forget-modules.ts';
+import { type Answer, answerPath, type Hits, type Limits, REQUEST_VARIABLE, type Request } from './request.ts';
+import { withinTurns } from './turns.ts';
 
 const requestPath = process.env[REQUEST_VARIABLE] ?? '';
 const request = JSON.parse(readFileSync(requestPath, 'utf8')) as Request;
+// A test may put another into its place.
+const { setImmediate } = globalThis;
+const UNLIMITED: Limits = { calls: Number.POSITIVE_INFINITY, turns: Number.POSITIVE_INFINITY };
 
-const imported = new Set<number>();
-const hits = new Map<string, { mutants: Set<number>; calls: number }>();
+let imported = new Set<number>();
 let noted = imported;
-let alive = request.kind === 'one' ? request.mutant : 0;
-let allCalls = 0;
+let alive = 0;
+let limits = UNLIMITED;
 let calls = 0;
-let limit = request.kind === 'one' ? request.limit : Number.POSITIVE_INFINITY;
 
 Object.assign(globalThis, {
   __mutants: {
     is(id: number): boolean {
-      allCalls++;
-      // A mutant may make a loop endless, which no timeout of a test ends.
-      if (++calls > limit) throw new Error('the mutant does not come to an end');
+      // A mutant may make a loop endless, which nothing else ends.
+      if (++calls > limits.calls) throw new Error('the mutant does not come to an end');
       if (request.kind === 'hits') noted.add(id);
       return id === alive;
     },
@@ -33,37 +35,71 @@ fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true });
 export default class MutantRunner extends TestRunner {
   readonly #killed = new Set<number>();
   readonly #unsteady: string[] = [];
+  #hits = new Map<string, Hits>();
+  #files = 0;
+  #began = 0;
+  #ended = 0;
+  #failed = false;
+  #turns = 0;
+  #allCalls = 0;
+  #mostTurns = 0;
   /** What the test under way has noticed. */
   #noticed: number[] = [];
+
+  onBeforeCollect(): void {
+    if (this.#files++ > 0) forgetModules(this.#modules, this.config.root);
+    this.#began = performance.now();
+    this.#hits = new Map();
+    this.#failed = false;
+    imported = new Set();
+    noted = imported;
+    calls = this.#allCalls = this.#mostTurns = 0;
+    if (request.kind !== 'series') return;
+    if (this.#ended === 0) this.#watchErrors();
+    alive = request.mutants[this.#ended] ?? 0;
+    limits = alive === 0 ? UNLIMITED : request.limits;
+  }
 
   override async onBeforeRunTask(test: RunnerTestCase): Promise<void> {
     this.#noticed = [];
     const left = this.#mutantsOf(test).length;
     if (left > 0) test.repeats = left;
+    // One failure is enough.
+    if (request.kind === 'series' && this.#failed) test.mode = 'skip';
     await super.onBeforeRunTask(test);
   }
 
   override onBeforeTryTask(test: RunnerTestCase, options: { retry: number; repeats: number }): void {
-    calls = 0;
+    if (request.kind !== 'series') {
+      this.#allCalls += calls;
+      calls = 0;
+    }
     noted = new Set();
     if (request.kind === 'each') {
       alive = this.#mutantsOf(test)[options.repeats] ?? 0;
-      limit = request.tests[test.id]?.limit ?? Number.POSITIVE_INFINITY;
+      limits = (alive === 0 ? undefined : request.tests[test.id]?.limits) ?? UNLIMITED;
     }
     super.onBeforeTryTask(test, options);
   }
 
+  async runTask(test: RunnerTestCase): Promise<void> {
+    this.#turns = await withinTurns(TestRunner.getTestFn(test), limits.turns);
+    this.#mostTurns = Math.max(this.#mostTurns, this.#turns);
+  }
+
   override async onAfterRetryTask(test: RunnerTestCase, options: { retry: number; repeats: number }): Promise<void> {
-    if (test.result?.state === 'fail' && request.kind === 'each') {
+    const failed = test.result?.state === 'fail';
+    this.#failed ||= failed;
+    if (failed && request.kind === 'each') {
       if (alive === 0) this.#unsteady.push(test.id);
       else this.#noticed.push(alive);
-      test.result.errors = [];
+      if (test.result !== undefined) test.result.errors = [];
     }
-    hits.set(test.id, { mutants: noted, calls });
+    this.#hits.set(test.id, { mutants: [...noted], calls, turns: this.#turns });
     noted = imported;
     if (request.kind === 'each') {
       alive = 0;
-      limit = Number.POSITIVE_INFINITY;
+      limits = UNLIMITED;
     }
     await super.onAfterRetryTask(test, options);
   }
@@ -73,15 +109,23 @@ export default class MutantRunner extends TestRunner {
     super.onAfterRunTask(test);
   }
 
-  override onAfterRunFiles(files: RunnerTestFile[]): void {
+  override async onAfterRunFiles(files: RunnerTestFile[]): Promise<void> {
+    // What nobody caught is told in the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (request.kind === 'series') {
+      this.#failed ||= files.some(hasFailed);
+      if (this.#failed && alive !== 0) this.#killed.add(alive);
+      this.#ended++;
+    }
     for (const { filepath } of files) {
       const answer: Answer = {
-        path: filepath,
-        imported: [...imported],
-        calls: allCalls,
-        hits: Object.fromEntries([...hits].map(([id, one]) => [id, { ...one, mutants: [...one.mutants] }])),
+        ms: performance.now() - this.#began,
+        whole: { mutants: [...imported], calls: this.#allCalls + calls, turns: this.#mostTurns },
+        hits: Object.fromEntries(this.#hits),
         killed: [...this.#killed],
         unsteady: this.#unsteady,
+        ended: this.#ended,
+        spoilt: alive === 0 && this.#failed,
       };
       writeFileSync(answerPath(requestPath, filepath), JSON.stringify(answer));
     }
@@ -94,4 +138,18 @@ export default class MutantRunner extends TestRunner {
       ? (request.tests[id]?.mutants ?? []).filter((mutant) => !this.#killed.has(mutant))
       : [];
   }
+
+  #watchErrors(): void {
+    for (const kind of ['uncaughtException', 'unhandledRejection']) process.on(kind, () => (this.#failed = true));
+  }
+
+  /** Vitest hands it to every runner, and keeps it from the types. */
+  get #modules(): ModuleGraph {
+    return (this as unknown as { moduleRunner: { evaluatedModules: ModuleGraph } }).moduleRunner.evaluatedModules;
+  }
+}
+
+function hasFailed(task: { readonly result?: { readonly state: string } | undefined }): boolean {
+  const tasks = 'tasks' in task && Array.isArray(task.tasks) ? task.tasks : [];
+  return task.result?.state === 'fail' || tasks.some(hasFailed);
 }
