@@ -1,7 +1,7 @@
 import type { CoreEvent } from './event.ts';
 
-// Parts are joined with what no name can hold, so that different parts never give one key.
-const join = (...parts: readonly (string | undefined)[]): string => parts.map((part) => part ?? '').join('\0');
+// Parts are joined with what no name can hold, so that different parts never give one key; an absent one is as an empty one.
+const join = (...parts: readonly (string | undefined)[]): string => parts.join('\0');
 
 /** Events of one key are one Event that is counted (`getEventKey` in `tools/record/events_cache.go`). */
 export function eventKey(event: CoreEvent): string {

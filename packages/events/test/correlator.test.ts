@@ -19,6 +19,11 @@ describe('keys', () => {
     ['another reason', makeEvent({ reason: 'Killing' }), { event: false, aggregate: false, spam: true }],
     ['another type', makeEvent({ type: 'Normal' }), { event: false, aggregate: false, spam: false }],
     ['another pod', makeEvent({ object: { ...pod, uid: 'u2' } }), { event: false, aggregate: false, spam: false }],
+    [
+      'another pod, whose parts of a name are the same letters in a row',
+      makeEvent({ object: { ...pod, namespace: 'defaultw', name: 'eb' } }),
+      { event: false, aggregate: false, spam: false },
+    ],
   ])('%s', (_name, event, same) => {
     expect({
       event: eventKey(event) === eventKey(base),

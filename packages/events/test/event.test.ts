@@ -30,6 +30,17 @@ test.each([
   expect(makeEvent({ object }).metadata.namespace).toBe('default');
 });
 
+test('an event has the annotations that it is told with, and none where there are none', () => {
+  expect(makeEvent({ annotations: { audit: 'x' } }).metadata.annotations).toEqual({ audit: 'x' });
+  expect(makeEvent({ annotations: {} }).metadata).not.toHaveProperty('annotations');
+});
+
+test('an event names the version of its object, v1 where that is not told', () => {
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name: 'node-1' };
+  expect(makeEvent({ object: lease }).involvedObject.apiVersion).toBe('coordination.k8s.io/v1');
+  expect(makeEvent().involvedObject.apiVersion).toBe('v1');
+});
+
 describe('names', () => {
   test.each([
     ['web', 'web.18840ba4a3a0000'],
