@@ -36,12 +36,22 @@ describe('what is to be done for a mirror pod', () => {
   });
 
   test('a mirror pod belongs to the node, and names the manifest that it shows', () => {
-    const { metadata } = mirrorPodOf(staticPod('h7'), NODE);
+    const { metadata, ...rest } = mirrorPodOf(staticPod('h7'), NODE);
+    expect(rest).toEqual({ apiVersion: 'v1', kind: 'Pod', spec: { containers: [] } });
     expect(metadata.annotations?.['kubernetes.io/config.mirror']).toBe('h7');
     expect(metadata.ownerReferences).toEqual([
       { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid', controller: true },
     ]);
   });
+});
+
+test('a mirror pod is known as one, and shows its static pod, though that has no hash', () => {
+  const { metadata, spec } = staticPod();
+  const bare: Pod = { spec, metadata: { ...metadata, annotations: {} } };
+  const mirror = mirrorPodOf(bare, NODE);
+  expect(mirror.metadata.annotations).toEqual({ 'kubernetes.io/config.mirror': '' });
+  const facts = { staticPod: bare, mirrorPod: mirror, terminating: false, sourcesReady: true };
+  expect(mirrorStep(facts)).toBe('none');
 });
 
 /** An API server that holds mirror pods, and fails on demand. */
