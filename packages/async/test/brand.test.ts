@@ -32,6 +32,17 @@ describe('a brand', () => {
     expect(new bundled('lost').name).toBe('Error');
   });
 
+  test('may stand beside another one', () => {
+    const both = class extends Error {};
+    brand(both, '@node-agent/one.OneError');
+    brand(both, '@node-agent/other.OtherError');
+    expect(both.name).toBe('OtherError');
+    expect([
+      hasBrand(new both(), '@node-agent/one.OneError'),
+      hasBrand(new both(), '@node-agent/other.OtherError'),
+    ]).toEqual([true, true]);
+  });
+
   test('is seen in no instance: not in its keys, its JSON or its text', () => {
     const error = new (copy())('plain');
     expect(Reflect.ownKeys(error).filter((key) => typeof key === 'symbol')).toEqual([]);

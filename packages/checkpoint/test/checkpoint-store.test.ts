@@ -198,7 +198,14 @@ describe('CheckpointStore', () => {
     expect(contentChecksum({ a: 1, b: { c: [1, 2], d: null } })).toBe(
       contentChecksum({ b: { d: null, c: [1, 2] }, a: 1 }),
     );
+    expect(contentChecksum({ a: [{ b: 1, c: 2 }] })).toBe(contentChecksum({ a: [{ c: 2, b: 1 }] }));
     expect(contentChecksum({ a: [1, 2] })).not.toBe(contentChecksum({ a: [2, 1] }));
+    expect(contentChecksum({ a: [1, 2] })).not.toBe(contentChecksum({ a: [12] }));
+  });
+
+  it('has the checksum that any FNV-1a of 32 bits has of its JSON', () => {
+    expect(contentChecksum({})).toBe(1415952421);
+    expect(contentChecksum({ c: { d: 'é' }, a: 1, b: [true, null, 'x'] })).toBe(3424918771);
   });
 });
 
