@@ -33,8 +33,8 @@ export function parseJsonLogLine(line: Uint8Array): JsonLogLine | undefined {
 
 function object(line: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(line));
-    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+    // Of what is no object nothing is left that counts.
+    return { ...JSON.parse(new TextDecoder().decode(line)) };
   } catch {
     return undefined;
   }

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { parseJsonLogLine } from '../src/json-log-line.ts';
+
+const time = '2026-01-01T00:00:01.5Z';
+const parse = (line: unknown) =>
+  parseJsonLogLine(new TextEncoder().encode(typeof line === 'string' ? line : JSON.stringify(line)));
+
+test('a line has what the container wrote, to which stream and when', () => {
+  const line = parse({ log: 'é\n', stream: 'stderr', time });
+  expect(line).toMatchObject({ stream: 'stderr', timeMs: Date.UTC(2026, 0, 1, 0, 0, 1, 500) });
+  expect(Buffer.from(line?.content ?? []).toString()).toBe('é\n');
+});
+
+test('one without content is empty', () => {
+  expect(parse({ stream: 'stdout', time })?.content).toHaveLength(0);
+});
+
+test.each<[string, unknown]>([
+  ['no JSON', '{"log":'],
+  ['null', null],
+  ['a number', 5],
+  ['a list', ['log']],
+  ['content that is no text', { log: 5, stream: 'stdout', time }],
+  ['a time that is no text', { log: 'x', stream: 'stdout', time: 5 }],
+  ['no time', { log: 'x', stream: 'stdout' }],
+  ['a time that is none', { log: 'x', stream: 'stdout', time: 'noon' }],
+  ['a stream that nobody knows', { log: 'x', stream: 'stdin', time }],
+  ['no stream', { log: 'x', time }],
+])('%s is no line', (_name, line) => {
+  expect(parse(line)).toBeUndefined();
+});
