@@ -39,12 +39,8 @@ export function mergeEvents(
   events: readonly PodLifecycleEvent[],
   more: readonly PodLifecycleEvent[],
 ): readonly PodLifecycleEvent[] {
-  const facts = new Map<string, PodLifecycleEvent>();
-  for (const event of [...events, ...more]) {
-    const fact = `${event.type} ${event.containerId ?? ''}`;
-    if (!facts.has(fact)) facts.set(fact, event);
-  }
-  return [...facts.values()];
+  const facts = [...events, ...more].map((event) => [`${event.type} ${event.containerId}`, event] as const);
+  return [...new Map(facts).values()];
 }
 
 function stateOf(snapshot: PodSnapshot, id: string): State {

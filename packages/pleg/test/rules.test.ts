@@ -106,9 +106,13 @@ describe('observe', () => {
   });
 
   it('goes on with what is newer, and gathers what happened', () => {
-    const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '' });
-    expect(second).toMatchObject({ name: 'n', endedAt: 7 });
+    const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '', namespace: '' });
+    expect(second).toMatchObject({ name: 'n', namespace: 'ns', endedAt: 7 });
     expect(second?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied']);
+  });
+
+  it('knows no name of a pod of which nobody has told one', () => {
+    expect(observe(undefined, { ...seen({}, 6), name: '', namespace: '' })).toMatchObject({ name: '', namespace: '' });
   });
 
   it('of two looks that overlap neither replaces the other', () => {
@@ -126,11 +130,12 @@ describe('observe', () => {
     expect(observe(first, seen({}, 1))).toBeUndefined();
   });
 
+  const listed = (containers: Record<string, RuntimeContainerState>, beganAt: number) => ({
+    ...seen(containers, beganAt),
+    kind: 'list' as const,
+  });
+
   it('a list that repeats what a look did not confirm proves nothing, until it shows something else', () => {
-    const listed = (containers: Record<string, RuntimeContainerState>, beganAt: number) => ({
-      ...seen(containers, beganAt),
-      kind: 'list' as const,
-    });
     const claimed = observe(first, listed({ a: 'running', zombie: 'exited' }, 6));
     expect(claimed?.events).toHaveLength(2);
     const contradicted = observe(claimed, seen({ a: 'running' }, 8));
@@ -143,6 +148,22 @@ describe('observe', () => {
     expect(observe(agreed, listed({ a: 'running', zombie: 'exited' }, 12))?.snapshot.containers.size).toBe(2);
   });
 
+  it('nor does one that had repeated it before the look', () => {
+    const zombie = { a: 'running', zombie: 'exited' } as const;
+    const repeated = observe(observe(first, listed(zombie, 6)), listed(zombie, 8));
+    const contradicted = observe(repeated, seen({ a: 'running' }, 10));
+    expect(observe(contradicted, listed(zombie, 12))).toBeUndefined();
+  });
+
+  it('what a look confirms at last is no longer in doubt', () => {
+    const late = { a: 'running', late: 'created' } as const;
+    const contradicted = observe(observe(first, listed(late, 6)), seen({ a: 'running' }, 8));
+    const confirmed = observe(contradicted, seen(late, 10));
+    expect(confirmed).toMatchObject({ claim: undefined, snapshot: snapshotOf(toPod('p', truth(late))) });
+    const gone = observe(confirmed, seen({ a: 'running' }, 12));
+    expect(observe(gone, listed(late, 14))?.snapshot.containers.has('late')).toBe(true);
+  });
+
   it('tells what happened to a pod that was seen once only', () => {
     const gone: PodRecord | undefined = observe(first, seen({}, 6));
     expect(gone?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied', 'ContainerRemoved']);
@@ -153,6 +174,7 @@ describe('podIps', () => {
   const known = { ...toStatus('p', truth({}, { s: 'ready' }), 0), ips: ['10.0.0.9'] };
   it.each([
     ['the newest are taken', truth({}, { s: 'ready' }), ['10.0.0.1'], ['10.0.0.1']],
+    ['so are those of an ended pod that still tells them', truth({}, { s: 'notReady' }), ['10.0.0.2'], ['10.0.0.2']],
     ['an ended pod keeps those it had', truth({ c: 'exited' }, { s: 'notReady' }), [], ['10.0.0.9']],
     ['a pod without a sandbox keeps those it had', truth({ c: 'exited' }), [], ['10.0.0.9']],
     ['a pod with a ready sandbox has none if it says so', truth({}, { s: 'ready' }), [], []],
@@ -176,8 +198,12 @@ describe('plegHealth', () => {
   it.each([
     [0, '0s'],
     [250.4, '250ms'],
+    [999, '999ms'],
+    [1000, '1s'],
     [1500, '1.5s'],
     [59_999.6, '1m0s'],
+    [3_599_999, '59m59.999s'],
+    [3_600_000, '1h0m0s'],
     [7_200_000, '2h0m0s'],
   ])('prints %s ms as Go does', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
