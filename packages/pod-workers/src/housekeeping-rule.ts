@@ -26,7 +26,7 @@ export function onHousekeeping(
   if (state.phase === 'syncing') {
     const effects: PodWorkerEffect[] = [{ kind: 'begin' }];
     if (state.running !== undefined) effects.unshift({ kind: 'cancel' });
-    return { state: replay({ ...toTerminating(state, event.nowMs), deleted: true }), effects };
+    return { state: replay({ ...toTerminating(state), deleted: true }), effects };
   }
   // Once only: after that its own back-off decides when it is tried again (P7).
   if (state.deleted) return { state, effects: [] };

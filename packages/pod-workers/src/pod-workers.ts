@@ -118,7 +118,7 @@ export class PodWorkers implements AsyncDisposable {
     const desired = new Set(desiredPods.map((pod) => pod.metadata.uid));
     const known = new Map<string, PodWorkerSync>();
     for (const [uid, { state: before }] of [...this.#workers]) {
-      this.#apply(uid, { type: 'housekeeping', desired: desired.has(uid), nowMs: this.#components.clock.now() });
+      this.#apply(uid, { type: 'housekeeping', desired: desired.has(uid) });
       const state = this.#workers.get(uid)?.state;
       if (state === undefined) {
         if (desired.has(uid)) this.#metrics.restartedPods.inc({ static: before.static ? 'true' : '' });
@@ -312,7 +312,7 @@ export class PodWorkers implements AsyncDisposable {
 
   #onEnd(worker: Worker, { outcome, error }: StepEnd): void {
     const { uid } = worker.state;
-    this.#apply(uid, { type: 'ended', outcome, nowMs: this.#components.clock.now() });
+    this.#apply(uid, { type: 'ended', outcome });
     if (this.#workers.get(uid) === worker && worker.state.pending === undefined) {
       this.#requeue(worker, outcome === 'failed' ? error : undefined);
     }

@@ -32,9 +32,6 @@ export interface PodWorkerState {
   readonly seenAtMs: number;
   /** When it was let start; absent while it waits for its full name, or for its first step. */
   readonly startedAtMs: number | undefined;
-  readonly terminatingAtMs: number | undefined;
-  readonly terminatedAtMs: number | undefined;
-  readonly finishedAtMs: number | undefined;
   /** The worker has seen that the pod terminates: no container of it is started from here on. */
   readonly terminationStarted: boolean;
   /** The API server marked it deleted, or it left the configuration. */
@@ -67,9 +64,9 @@ export type PodWorkerEvent =
   /** The worker is free to do what is pending. `turn`: a static pod may have its full name now; true for others. */
   | { readonly type: 'begin'; readonly turn: boolean; readonly nowMs: number }
   /** The step that ran has ended. */
-  | { readonly type: 'ended'; readonly outcome: PodStepOutcome; readonly nowMs: number }
+  | { readonly type: 'ended'; readonly outcome: PodStepOutcome }
   /** Housekeeping compares with the configuration. */
-  | { readonly type: 'housekeeping'; readonly desired: boolean; readonly nowMs: number };
+  | { readonly type: 'housekeeping'; readonly desired: boolean };
 
 /** How a step ended; `terminal` is `syncPod`'s alone. */
 export type PodStepOutcome = 'done' | 'terminal' | 'failed' | 'cancelled';

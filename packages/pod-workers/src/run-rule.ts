@@ -16,17 +16,17 @@ export function onWake(state: PodWorkerState): PodWorkerTransition {
   const { pending } = state;
   // Whatever wakes it does not wait with an update that may.
   const next = pending === undefined ? replay(state) : { ...state, pending: { ...pending, patient: false } };
-  return { state: next, effects: next.pending === undefined ? [] : [{ kind: 'begin' }] };
+  return { state: next, effects: [{ kind: 'begin' }] };
 }
 
 /** The worker takes what is pending: `startPodSync` of `pkg/kubelet/pod_workers.go`. */
 export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { type: 'begin' }>): PodWorkerTransition {
   const { pending } = state;
-  if (state.running !== undefined || pending === undefined || state.phase === 'finished') return { state, effects: [] };
+  if (state.running !== undefined || pending === undefined) return { state, effects: [] };
   const first = state.startedAtMs === undefined;
   if (first && state.phase === 'syncing' && !event.turn) return { state, effects: [{ kind: 'wait' }] };
   // A static pod that never had its turn has no containers of ours, and a step of it could disturb its namesake (P4).
-  if (first && state.phase !== 'syncing' && state.static && !state.observedRuntime) return finish(state, event.nowMs);
+  if (first && state.phase !== 'syncing' && state.static && !state.observedRuntime) return finish(state);
 
   const step = stepOf(state, pending);
   const ours = !state.static && pending.pod !== undefined;
@@ -53,29 +53,28 @@ export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   if (event.outcome === 'failed' || event.outcome === 'cancelled') return goOn(idle);
   switch (step) {
     case 'syncTerminatedPod':
-      return finish(idle, event.nowMs);
+      return finish(idle);
     case 'syncTerminatingRuntimePod':
       // It has no place in the configuration, and so nothing that would be remembered of it.
       return { state: undefined, effects: complete(idle.completions) };
     case 'syncTerminatingPod':
       if (idle.podStatusFnIsLate) return goOn(replay(idle));
       return withEffects(
-        goOn(replay({ ...idle, phase: 'terminated', terminatedAtMs: event.nowMs, completions: [], podStatusFns: [] })),
+        goOn(replay({ ...idle, phase: 'terminated', completions: [], podStatusFns: [] })),
         complete(idle.completions),
       );
     case 'syncPod':
       if (event.outcome !== 'terminal' || idle.phase !== 'syncing') return goOn(idle);
-      return goOn(replay({ ...toTerminating(idle, event.nowMs), terminationStarted: true }));
+      return goOn(replay({ ...toTerminating(idle), terminationStarted: true }));
   }
 }
 
 /** `state` on its way out, for a reason that brought no update. */
-export function toTerminating(state: PodWorkerState, nowMs: number): PodWorkerState {
+export function toTerminating(state: PodWorkerState): PodWorkerState {
   const pod = (state.pending ?? state.active)?.pod;
   return {
     ...state,
     phase: 'terminating',
-    terminatingAtMs: nowMs,
     gracePeriodSeconds: effectiveGracePeriodSeconds(state.gracePeriodSeconds, pod, undefined),
   };
 }
@@ -90,14 +89,12 @@ function goOn(state: PodWorkerState): PodWorkerTransition {
   return { state, effects: [{ kind: state.pending === undefined ? 'requeue' : 'begin' }] };
 }
 
-function finish(state: PodWorkerState, nowMs: number): PodWorkerTransition {
+function finish(state: PodWorkerState): PodWorkerTransition {
   return {
     state: {
       ...state,
       phase: 'finished',
       pending: undefined,
-      terminatedAtMs: state.terminatedAtMs ?? nowMs,
-      finishedAtMs: nowMs,
       terminationStarted: true,
       completions: [],
       podStatusFns: [],

@@ -14,7 +14,7 @@ type UpdateEvent = Extract<PodWorkerEvent, { type: 'update' }>;
 
 /** An update arrives: `UpdatePod` of `pkg/kubelet/pod_workers.go`. */
 export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent): PodWorkerTransition {
-  const { options, nowMs } = event;
+  const { options } = event;
   const runtimeOnly = options.pod === undefined;
   if (runtimeOnly && options.updateType !== 'kill') {
     return ignore(state, options, 'a pod that only the runtime knows can only be killed');
@@ -32,8 +32,7 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   const news = toUpdate(known, options);
   const observed: PodWorkerState = { ...known, observedRuntime: known.observedRuntime || runtimeOnly };
   const kill: KillPodOptions = options.killPodOptions ?? {};
-  const claimed =
-    observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options, nowMs) : observed;
+  const claimed = observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options) : observed;
   const pending: PodWork = {
     ...news,
     startTimeMs: oldest(known.pending?.startTimeMs, options.startTimeMs),
@@ -73,11 +72,10 @@ function startTermination(
   pod: Pod | undefined,
   runtimeOnly: boolean,
   options: UpdatePodOptions,
-  nowMs: number,
 ): PodWorkerState {
   const deleted = runtimeOnly || pod?.metadata.deletionTimestamp !== undefined;
   if (!deleted && !isTerminalPhase(pod?.status?.phase) && options.updateType !== 'kill') return state;
-  return { ...state, phase: 'terminating', terminatingAtMs: nowMs, deleted: state.deleted || deleted };
+  return { ...state, phase: 'terminating', deleted: state.deleted || deleted };
 }
 
 /** What a pod's record is like before its first update is looked at. */
@@ -98,9 +96,6 @@ function newRecord({ options, nothingRunning, nowMs }: UpdateEvent): PodWorkerSt
     active: undefined,
     seenAtMs: nowMs,
     startedAtMs: undefined,
-    terminatingAtMs: terminated ? nowMs : undefined,
-    terminatedAtMs: terminated ? nowMs : undefined,
-    finishedAtMs: undefined,
     terminationStarted: terminated,
     deleted: false,
     evicted: false,

@@ -17,9 +17,8 @@ const noTurn: PodWorkerEvent = { type: 'begin', turn: false, nowMs: NOW };
 const ended = (outcome: 'done' | 'terminal' | 'failed' | 'cancelled'): PodWorkerEvent => ({
   type: 'ended',
   outcome,
-  nowMs: NOW,
 });
-const housekeeping = (desired: boolean): PodWorkerEvent => ({ type: 'housekeeping', desired, nowMs: NOW });
+const housekeeping = (desired: boolean): PodWorkerEvent => ({ type: 'housekeeping', desired });
 
 /** The record after a row of events. */
 function stateAfter(...events: PodWorkerEvent[]): PodWorkerState | undefined {
@@ -63,6 +62,8 @@ describe('the table of transitions', () => {
     ['a begin runs syncPod', syncingRow, 'syncing', ['run syncPod']],
     ['P4: a begin without the turn waits', [create({ static: true }), noTurn], 'syncing', ['wait']],
     ['P2: a begin while a step runs does nothing', [...syncingRow, wake, begin], 'syncing', []],
+    ['the end of no step changes nothing', [create(), ended('failed')], 'syncing', []],
+    ['a create of a pod that is known is an update', [...syncingRow, create()], 'syncing', ['begin']],
     ['a good sync is looked at again later', [...syncingRow, ended('done')], 'syncing', ['requeue']],
     ['P7: a failed sync is tried again', [...syncingRow, ended('failed')], 'syncing', ['requeue']],
     [
@@ -115,6 +116,12 @@ describe('the table of transitions', () => {
       [...syncingRow, housekeeping(false)],
       'terminating',
       ['cancel', 'begin'],
+    ],
+    [
+      'leaving the configuration of an idle pod cancels nothing',
+      [...syncingRow, ended('done'), housekeeping(false)],
+      'terminating',
+      ['begin'],
     ],
     [
       'P1: a cancelled sync that ends well leaves the pod terminating',
@@ -288,6 +295,7 @@ describe('what a record keeps', () => {
     expect(state?.pending?.runningPod).toBeUndefined();
     expect(state?.observedRuntime).toBe(true);
     expect(stateAfter(runtimeKill, update({ updateType: 'sync', pod: pod() }))?.pending?.pod).toBeDefined();
+    expect(stateAfter(...syncingRow, ended('done'), runtimeKill)?.pending?.pod?.metadata.name).toBe('web');
   });
 
   it('what the last step was given is replayed as a sync, without its time', () => {
@@ -304,6 +312,31 @@ describe('what a record keeps', () => {
     });
   });
 
+  it('an update that may wait for more of its kind waits with nothing else', () => {
+    const news = update({ updateType: 'update', pod: pod() });
+    expect(stateAfter(...syncingRow, news, news)?.pending?.patient).toBe(true);
+    expect(stateAfter(create(), news)?.pending?.patient).toBe(false);
+    expect(stateAfter(...syncingRow, wake, news)?.pending?.patient).toBe(false);
+    expect(stateAfter(...syncingRow, news, wake)?.pending?.patient).toBe(false);
+    expect(stateAfter(...syncingRow, news, kill())?.pending?.patient).toBe(false);
+    expect(stateAfter(...syncingRow, news, ended('done'), begin, ended('done'), wake)?.pending?.patient).toBe(false);
+  });
+
+  const started: [string, PodWorkerEvent[], boolean][] = [
+    ['when it is synced', syncingRow, true],
+    ['when it is ended, as a pod of the API that was never synced', [create({ deleted: true }), begin], true],
+    ['not while it waits for its full name', [create({ static: true }), noTurn], false],
+    [
+      'not when it is ended, as a static pod that never had its turn',
+      [create({ static: true }), noTurn, runtimeKill, begin],
+      false,
+    ],
+    ['not when it is ended, as a pod that only the runtime knows', [runtimeKill, begin], false],
+  ];
+  it.each(started)('P4: a pod has started here %s', (_name, events, expected) => {
+    expect(stateAfter(...events)?.startedAtMs).toBe(expected ? NOW : undefined);
+  });
+
   it('a mirror pod that is gone from an update is gone from the next sync', () => {
     const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }) }),
@@ -317,10 +350,8 @@ describe('what a record keeps', () => {
     expect(state?.pending?.mirrorPod).toBeUndefined();
   });
 
-  it('P1: the time of a kill stays when a cancelled sync ends as terminal', () => {
-    let state = stateAfter(...syncingRow, kill());
-    state = nextPodWorkerState(state, { type: 'ended', outcome: 'terminal', nowMs: NOW + 5000 }).state;
-    expect(state).toMatchObject({ terminatingAtMs: NOW, terminationStarted: false });
+  it('P1: that a cancelled sync ends as terminal changes nothing of a kill', () => {
+    expect(stateAfter(...syncingRow, kill(), ended('terminal'))?.terminationStarted).toBe(false);
   });
 
   it('no container is started any more once the worker has seen the termination', () => {
@@ -329,6 +360,19 @@ describe('what a record keeps', () => {
     expect(stateAfter(...syncingRow, kill(), ended('cancelled'), begin)?.terminationStarted).toBe(true);
     expect(stateAfter(...syncingRow, ended('terminal'))?.terminationStarted).toBe(true);
   });
+});
+
+it.each<[string, PodWorkerEvent[], PodWorkerEvent]>([
+  [
+    'a pod that only the runtime knows can only be killed',
+    [],
+    update({ updateType: 'sync', runningPod: runtimePod() }),
+  ],
+  ['the pod terminates; it is restarted once it is gone', terminatingRow, create()],
+  ['the pod is finished', finishedRow, kill()],
+  ['the pod has terminated; its worker is cleaning up', terminatedRow, runtimeKill],
+])('an update is ignored, and it is told why: %s', (reason, before, event) => {
+  expect(nextPodWorkerState(stateAfter(...before), event).effects).toEqual([{ kind: 'ignored', reason }]);
 });
 
 describe('completions', () => {
