@@ -81,7 +81,7 @@ function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
 export function shouldRestartExited(
   pod: Pod,
   container: Container,
-  status: EndedContainer,
+  status: Pick<EndedContainer, 'exitCode' | 'reason'>,
   features: RestartFeatures,
 ): boolean {
   const isInit = pod.spec.initContainers?.some(({ name }) => name === container.name) ?? false;

@@ -3,7 +3,6 @@ import {
   bareContainerId,
   type Container,
   type ContainerStatus,
-  canRestartAll,
   isRestartableInit,
   isTerminalPhase,
   type Pod,
@@ -129,7 +128,7 @@ export function afterProbe(
   if (run < (result === 'success' ? successThreshold : failureThreshold)) return { state };
   // Not probed until its successor is there: it is stopped now, or it has started and need not be asked again.
   const holds = kind === 'startup' || (kind === 'liveness' && result === 'failure');
-  return { state: holds ? { ...state, run: 0, onHold: true } : state, set: result };
+  return { state: holds ? { ...state, onHold: true } : state, set: result };
 }
 
 /** R2: a container that is another one than before starts afresh; one from before a kubelet's restart keeps what was known of it (S6). */
@@ -167,11 +166,10 @@ function statusOf(
 function startsAgain(status: ContainerStatus, { pod, container, features }: Sight, podStatus: PodStatus): boolean {
   const terminated = status.state?.terminated;
   if (terminated == null) return true;
-  const ended = { state: 'exited' as const, exitCode: terminated.exitCode, reason: terminated.reason ?? '' };
-  if (isSidecar(pod, container) || shouldRestartExited(pod, container, ended, features)) return true;
+  const { exitCode, reason = '' } = terminated;
+  if (isSidecar(pod, container) || shouldRestartExited(pod, container, { exitCode, reason }, features)) return true;
   return (
     features.restartAllContainers &&
-    canRestartAll(pod) &&
     anyAsksToRestartAll(pod, (name) => {
       const exit = statusOf(podStatus, name)?.status.state?.terminated;
       return exit == null ? undefined : { state: 'exited', exitCode: exit.exitCode };
@@ -180,7 +178,7 @@ function startsAgain(status: ContainerStatus, { pod, container, features }: Sigh
 }
 
 function isSidecar(pod: Pod, { name }: Container): boolean {
-  return pod.spec.initContainers?.some((init) => init.name === name && isRestartableInit(init)) ?? false;
+  return (pod.spec.initContainers ?? []).some((init) => init.name === name && isRestartableInit(init));
 }
 
 function timeOf(text: string | undefined): number {

@@ -17,6 +17,7 @@ describe('httpOutcome', () => {
     [199, 'failure', 'HTTP probe failed with statuscode: 199'],
     [200, 'success', 'body'],
     [299, 'success', 'body'],
+    [300, 'warning', 'Probe terminated redirects, Response body: body'],
     [302, 'warning', 'Probe terminated redirects, Response body: body'],
     [399, 'warning', 'Probe terminated redirects, Response body: body'],
     [400, 'failure', 'HTTP probe failed with statuscode: 400'],
@@ -164,6 +165,10 @@ describe('the times of a probe', () => {
 
   test('below a second come from the annotation', () => {
     const pod = annotated({ web: { readiness: { periodMs: 200, timeoutMs: 50 } } });
+    const most = annotated({ web: { liveness: { periodMs: 3_600_000, timeoutMs: 10 }, startup: { periodMs: 10 } } });
+    expect(probeTimes(most, web, 'liveness')).toMatchObject({ periodMs: 3_600_000, timeoutMs: 10 });
+    expect(probeTimes(most, web, 'startup')).toMatchObject({ periodMs: 10 });
+    expect(probeTimesProblems(most)).toEqual([]);
     expect(probeTimes(pod, web, 'readiness')).toMatchObject({ periodMs: 200, timeoutMs: 50, initialDelayMs: 2000 });
     expect(probeTimes(pod, web, 'liveness')).toMatchObject({ periodMs: 10_000 });
     expect(probeTimesProblems(pod)).toEqual([]);
@@ -177,6 +182,11 @@ describe('the times of a probe', () => {
     [
       'a number that is too small',
       { web: { startup: { periodMs: 9 } } },
+      '.web.startup.periodMs: want a whole number from 10 to 3600000',
+    ],
+    [
+      'a number that is too large',
+      { web: { startup: { periodMs: 3_600_001 } } },
       '.web.startup.periodMs: want a whole number from 10 to 3600000',
     ],
     [
@@ -195,21 +205,37 @@ describe('the messages of gRPC health', () => {
   test('a request has the name of its service', () => {
     expect([...healthRequest('')]).toEqual([0, 0, 0, 0, 0]);
     expect([...healthRequest('ab')]).toEqual([0, 0, 0, 0, 4, 0x0a, 2, 0x61, 0x62]);
+    expect([...healthRequest('x'.repeat(127)).subarray(0, 7)]).toEqual([0, 0, 0, 0, 129, 0x0a, 0x7f]);
+    expect([...healthRequest('x'.repeat(128)).subarray(0, 8)]).toEqual([0, 0, 0, 0, 131, 0x0a, 0x80, 0x01]);
     expect([...healthRequest('x'.repeat(200)).subarray(0, 8)]).toEqual([0, 0, 0, 0, 203, 0x0a, 0xc8, 0x01]);
   });
 
-  test.each([
-    [[0, 0, 0, 0, 0], 'UNKNOWN'],
-    [[0, 0, 0, 0, 2, 8, 1], 'SERVING'],
-    [[0, 0, 0, 0, 2, 8, 2], 'NOT_SERVING'],
-    [[0, 0, 0, 0, 2, 8, 9], '9'],
-    [[0, 0, 0, 0, 6, 0x12, 2, 1, 1, 8, 1], 'SERVING'],
-    [[0, 0, 0, 0, 7, 0x15, 1, 2, 3, 4, 8, 1], 'SERVING'],
-    [[0, 0, 0, 0, 3, 8, 1], undefined],
-    [[1, 0, 0, 0, 2, 8, 1], undefined],
-    [[0, 0, 0, 0, 2, 0x12, 99], undefined],
-    [[], undefined],
-  ])('the answer %j says %s', (frame, status) => expect(healthStatus(Uint8Array.from(frame))).toBe(status));
+  test.each<[string, number[], string | undefined]>([
+    ['nothing: what protobuf leaves out is 0', [0, 0, 0, 0, 0], 'UNKNOWN'],
+    ['that it serves', [0, 0, 0, 0, 2, 8, 1], 'SERVING'],
+    ['that it does not', [0, 0, 0, 0, 2, 8, 2], 'NOT_SERVING'],
+    ['that it does not know the service', [0, 0, 0, 0, 2, 8, 3], 'SERVICE_UNKNOWN'],
+    ['a number without a name', [0, 0, 0, 0, 2, 8, 9], '9'],
+    ['a number of two bytes', [0, 0, 0, 0, 3, 8, 0x82, 0x01], '130'],
+    ['a number of ten bytes', [0, 0, 0, 0, 11, 8, 0x81, ...Array(8).fill(0x80), 0], 'SERVING'],
+    ['one thing, and then another', [0, 0, 0, 0, 5, 8, 0x82, 0x01, 8, 1], 'SERVING'],
+    ['more than we know, in bytes', [0, 0, 0, 0, 6, 0x12, 2, 1, 1, 8, 1], 'SERVING'],
+    ['more than we know, as a number', [0, 0, 0, 0, 4, 8, 1, 0x10, 2], 'SERVING'],
+    ['nothing but what we do not know', [0, 0, 0, 0, 4, 0x12, 2, 1, 1], 'UNKNOWN'],
+    ['more than we know, in 32 bits', [0, 0, 0, 0, 7, 0x15, 1, 2, 3, 4, 8, 1], 'SERVING'],
+    ['more than we know, in 64 bits', [0, 0, 0, 0, 11, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 8, 1], 'SERVING'],
+    ['something, and more follows the message', [0, 0, 0, 0, 2, 8, 1, 8], 'SERVING'],
+    ['half of itself', [0, 0, 0, 0, 3, 8, 1], undefined],
+    ['half of its head', [0, 0, 0, 0], undefined],
+    ['that it is compressed', [1, 0, 0, 0, 2, 8, 1], undefined],
+    ['fewer bytes than it says', [0, 0, 0, 0, 2, 0x12, 99], undefined],
+    ['no length', [0, 0, 0, 0, 1, 0x12], undefined],
+    ['half of the number of a field', [0, 0, 0, 0, 1, 0x80], undefined],
+    ['a number without an end', [0, 0, 0, 0, 2, 8, 0x80], undefined],
+    ['a number longer than ten bytes', [0, 0, 0, 0, 12, 8, ...Array(10).fill(0x80), 1], undefined],
+    ['a group, which nobody sends', [0, 0, 0, 0, 4, 0x13, 0, 8, 1], undefined],
+    ['nothing at all', [], undefined],
+  ])('an answer says %s', (_, frame, status) => expect(healthStatus(Uint8Array.from(frame))).toBe(status));
 
   test('no bytes make the reader fall over', () => {
     fc.assert(
@@ -234,6 +260,31 @@ describe('the messages of gRPC health', () => {
     ],
     [{ ':status': 404 }, { code: 'Unimplemented', message: 'unexpected HTTP status code received from server: 404' }],
     [{ ':status': 200 }, { code: 'Internal', message: 'server closed the stream without sending trailers' }],
+    [{}, { code: 'Internal', message: 'server closed the stream without sending trailers' }],
     [{ 'grpc-status': '77' }, { code: 'Code(77)', message: '' }],
   ])('a call that ends with %j is %j', (headers, status) => expect(grpcStatusOf(headers)).toEqual(status));
+
+  test('codes have their names of Go, in the order of their numbers', () => {
+    const names = Array.from({ length: 18 }, (_, code) => grpcStatusOf({ 'grpc-status': String(code) }).code);
+    expect(names).toEqual([
+      ...['OK', 'Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'NotFound', 'AlreadyExists'],
+      ...['PermissionDenied', 'ResourceExhausted', 'FailedPrecondition', 'Aborted', 'OutOfRange', 'Unimplemented'],
+      ...['Internal', 'Unavailable', 'DataLoss', 'Unauthenticated', 'Code(17)'],
+    ]);
+  });
+
+  test.each([
+    [400, 'Internal'],
+    [401, 'Unauthenticated'],
+    [403, 'PermissionDenied'],
+    [404, 'Unimplemented'],
+    [429, 'Unavailable'],
+    [502, 'Unavailable'],
+    [503, 'Unavailable'],
+    [504, 'Unavailable'],
+    [500, 'Unknown'],
+    [302, 'Unknown'],
+  ])('a server that answers %i in plain HTTP is %s', (status, code) => {
+    expect(grpcStatusOf({ ':status': status }).code).toBe(code);
+  });
 });

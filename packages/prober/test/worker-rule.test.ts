@@ -37,9 +37,14 @@ describe('beforeProbe', () => {
 
   test('a wall clock that was set back does not keep a container from being probed', () => {
     const sight = { nowMs: CREATED_MS - 3_600_000, times: { initialDelayMs: 5000 } };
-    expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 4999 })).next).toMatchObject({ kind: 'wait' });
+    expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 4999 })).next).toMatchObject({
+      kind: 'wait',
+      atMs: sight.nowMs + 1,
+    });
     expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 5000 })).next.kind).toBe('probe');
     expect(beforeProbe(newWorkerState, sightOf({ ...sight, times: { initialDelayMs: 0 } })).next.kind).toBe('probe');
+    const successor = beforeProbe({ ...known, containerId: 'c0' }, sightOf({ ...sight, knownForMs: 60_000 }));
+    expect(successor.next).toMatchObject({ kind: 'wait', atMs: sight.nowMs + 5000 });
   });
 
   test('R1: a startup probe is made while the container has not started, and the others are not', () => {
@@ -106,29 +111,40 @@ describe('beforeProbe', () => {
     const pod = podOf('1', [web], { restartPolicy });
     expect(beforeProbe(known, sightOf({ pod, status: only(fields) }))).toMatchObject({
       set: 'failure',
-      next: { kind: next },
+      next: next === 'wait' ? { kind: 'wait', why: 'the container' } : { kind: 'end' },
     });
+  });
+
+  test('what is only just created is not killed for not running yet, and what has ended is not alive', () => {
+    expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(waiting) })).set).toBeUndefined();
+    expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(terminated(1)) })).set).toBe('failure');
   });
 
   test('C4: a sidecar is run again, whatever the policy of its pod', () => {
     const side = container('side', { restartPolicy: 'Always' });
-    const pod = podOf('1', [container('web')], { restartPolicy: 'Never', initContainers: [side] });
+    const initContainers = [container('setup'), side];
+    const pod = podOf('1', [container('web')], { restartPolicy: 'Never', initContainers });
     const status = statusOf([], { initContainerStatuses: [running('side', 'c1', terminated(1))] });
     const decision = beforeProbe(known, sightOf({ pod, container: side, status }));
     expect(decision.next).toMatchObject({ kind: 'wait' });
+    const noRules = { containerRestartRules: false, restartAllContainers: false };
+    const without = beforeProbe(known, sightOf({ pod, container: side, status, features: noRules }));
+    expect(without.next).toMatchObject({ kind: 'wait' });
+    const web = beforeProbe(known, sightOf({ pod, status: only(terminated(1)) }));
+    expect(web.next).toEqual({ kind: 'end' });
   });
 
   test('C6: a container that has ended for good waits where another one asks for all to begin anew', () => {
     const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     const other = container('other', { restartPolicy: 'Never', restartPolicyRules });
     const pod = podOf('1', [container('web'), other], { restartPolicy: 'Never' });
-    const with_ = (exitCode: number) =>
-      sightOf({
-        pod,
-        status: statusOf([running('web', 'c1', terminated(0)), running('other', 'c2', terminated(exitCode))]),
-      });
-    expect(beforeProbe(known, with_(42)).next.kind).toBe('wait');
-    expect(beforeProbe(known, with_(1)).next.kind).toBe('end');
+    const besides = (fields: Partial<ContainerStatus>) =>
+      sightOf({ pod, status: statusOf([running('web', 'c1', terminated(0)), running('other', 'c2', fields)]) });
+    expect(beforeProbe(known, besides(terminated(42))).next.kind).toBe('wait');
+    expect(beforeProbe(known, besides(terminated(1))).next.kind).toBe('end');
+    expect(beforeProbe(known, besides({})).next.kind).toBe('end');
+    const features = { containerRestartRules: true, restartAllContainers: false };
+    expect(beforeProbe(known, { ...besides(terminated(42)), features }).next.kind).toBe('end');
   });
 
   test.each(['Succeeded', 'Failed'])('a pod that has %s is probed no more', (phase) => {
@@ -199,6 +215,7 @@ describe('afterProbe', () => {
 
 test('a container that does not run has not been running since any time', () => {
   expect(runningSinceMs(statusOf([running('web', 'c1')]), 'web')).toBe(CREATED_MS);
+  expect(runningSinceMs(only({ state: { running: {} } }), 'web')).toBe(0);
   expect(runningSinceMs(only(waiting), 'web')).toBeUndefined();
   expect(runningSinceMs(undefined, 'web')).toBeUndefined();
 });
