@@ -67,7 +67,7 @@ export function containerStatuses(
     const devices = group === 'main' ? context.resourcesStatus(container.name) : [];
     return devices.length > 0 ? { ...status, allocatedResourcesStatus: devices } : status;
   });
-  return group === 'init' ? statuses : statuses.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return group === 'init' ? statuses : statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function containerStatus(

@@ -16,13 +16,8 @@ export interface MergeContext {
   readonly nowMs: number;
 }
 
-/** The fields of a status that the kubelet writes; all others are kept as the API has them (S4). */
+/** The fields of a status that go where the kubelet tells them no more; those of others are kept as the API has them (S4). */
 const OWN_FIELDS = [
-  'observedGeneration',
-  'phase',
-  'conditions',
-  'message',
-  'reason',
   'hostIP',
   'hostIPs',
   'podIP',
@@ -31,7 +26,6 @@ const OWN_FIELDS = [
   'initContainerStatuses',
   'containerStatuses',
   'ephemeralContainerStatuses',
-  'qosClass',
   'allocatedResources',
   'resources',
 ] as const satisfies readonly (keyof PodStatus)[];

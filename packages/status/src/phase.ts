@@ -16,8 +16,8 @@ import { RESTARTING_ALL } from './container-statuses.ts';
 
 type Terminated = NonNullable<ContainerState['terminated']>;
 
-/** What one container counts as when the phase is made up. */
-type Standing = 'missing' | 'waiting' | 'running' | 'stopped';
+/** What one container counts as when the phase is made up; of one that is not known it is the same as if it never began. */
+type Standing = 'unstarted' | 'running' | 'stopped';
 
 /**
  * The phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`).
@@ -40,12 +40,10 @@ export function podPhase(
   if (init.failedForGood) return 'Failed';
 
   const main = countMain(pod, byName, restarts);
-  const running = main.running + init.runningSidecars;
-  const unknown = main.missing + init.missingSidecars;
-  if (init.pending || (init.pendingSidecars && !hasInitialized)) return 'Pending';
-  if (main.waiting + init.waitingSidecars > 0) return 'Pending';
-  if (running > 0 && unknown === 0) return 'Running';
-  if (running > 0 || main.stopped === 0 || unknown > 0) return 'Pending';
+  if (init.pending || (init.startingSidecars && !hasInitialized)) return 'Pending';
+  if (init.unstartedSidecars || main.unstarted > 0) return 'Pending';
+  if (init.runningSidecars || main.running > 0) return 'Running';
+  if (main.stopped === 0) return 'Pending';
 
   // Nothing runs, and everything has run once.
   const ended = main.stopped === main.succeeded ? 'Succeeded' : 'Failed';
@@ -60,38 +58,33 @@ function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, resta
   const counts = {
     pending: false,
     failedForGood: false,
-    pendingSidecars: false,
-    runningSidecars: 0,
-    waitingSidecars: 0,
-    missingSidecars: 0,
+    startingSidecars: false,
+    runningSidecars: false,
+    unstartedSidecars: false,
   };
   for (const container of pod.spec.initContainers ?? []) {
     const status = byName.get(container.name);
     const { standing, last } = stand(status);
     if (!isRestartableInit(container)) {
-      if (standing !== 'stopped') counts.pending = true;
-      else if (last && initFailed(exited(last)) && !restarts(container, status, last)) counts.failedForGood = true;
+      if (last === undefined) counts.pending = true;
+      else if (initFailed(exited(last)) && !restarts(container, status, last)) counts.failedForGood = true;
     } else if (standing === 'running') {
-      counts.runningSidecars += 1;
-      if (status?.started !== true) counts.pendingSidecars = true;
-    } else if (standing === 'waiting') {
-      counts.waitingSidecars += 1;
-      counts.pendingSidecars = true;
-    } else if (standing === 'missing') {
-      counts.missingSidecars += 1;
-      if (status !== undefined) counts.pendingSidecars = true;
+      counts.runningSidecars = true;
+      if (status?.started !== true) counts.startingSidecars = true;
+    } else if (standing === 'unstarted') {
+      counts.unstartedSidecars = true;
     }
   }
   return counts;
 }
 
 function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, restarts: Restarts) {
-  const counts = { missing: 0, waiting: 0, running: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
+  const counts = { unstarted: 0, running: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   for (const container of pod.spec.containers) {
     const status = byName.get(container.name);
     const { standing, last } = stand(status);
     counts[standing] += 1;
-    if (standing !== 'stopped' || last === undefined) continue;
+    if (last === undefined) continue;
     if (!restarts(container, status, last)) counts.stoppedForGood += 1;
     if (status?.state?.terminated != null && last.exitCode === 0) counts.succeeded += 1;
   }
@@ -103,8 +96,7 @@ function stand(status: ContainerStatus | undefined): { standing: Standing; last?
   const state = status?.state;
   if (state?.running != null) return { standing: 'running' };
   const last = state?.terminated ?? (state?.waiting != null ? status?.lastState?.terminated : undefined);
-  if (last != null) return { standing: 'stopped', last };
-  return { standing: state?.waiting != null ? 'waiting' : 'missing' };
+  return last == null ? { standing: 'unstarted' } : { standing: 'stopped', last };
 }
 
 /** How a container ended, in the words of the runtime. */

@@ -51,7 +51,7 @@ export function withInitReadiness(
   const sidecars = new Set(containers.filter(isRestartableInit).map((container) => container.name));
   return withReadiness(containers, statuses, previous, probes).map((status) => {
     if (sidecars.has(status.name)) return status;
-    const { terminated } = status.state ?? {};
+    const terminated = status.state?.terminated;
     return { ...status, ready: terminated != null && !initFailed(exited(terminated)) };
   });
 }
@@ -75,7 +75,7 @@ function isReady(
   probes: ProbeResults,
   started: boolean,
 ): boolean {
-  if (!started || status.state?.running == null) return false;
+  if (!started) return false;
   if (spec?.readinessProbe === undefined) return true;
   const result = probes.readiness(bareContainerId(status.containerID));
   return result === undefined ? before?.ready === true : result === 'success';

@@ -74,7 +74,6 @@ function changedFields(before: Json, after: Json): readonly (readonly [string, r
 
 /** Whether two lists have the same items, in whatever order. */
 function sameSet(old: readonly Json[], next: readonly Json[], key: string): boolean {
-  if (old.length !== next.length) return false;
   const known = new Map(old.map((item) => [item[key], item]));
   return next.every((item) => sameOnWire(known.get(item[key]), item)) && known.size === next.length;
 }

@@ -77,7 +77,6 @@ function withMessageLimit(status: ContainerStatus, limit: number): ContainerStat
 /** The beginning of a text, without a character that is cut. */
 function firstBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
-  if (bytes.length <= maxBytes) return text;
   let end = maxBytes;
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
@@ -150,8 +149,7 @@ function illegalIn(
  *   its pod ready for the others. What is told now where absent
  */
 export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus = status): PodStatus {
-  const main = status.containerStatuses ?? [];
-  const init = status.initContainerStatuses ?? [];
+  const { containerStatuses: main = [], initContainerStatuses: init = [] } = status;
   // Init containers after the last one that shows any sign of having run never ran; the first one is taken to have.
   const ran = Math.max(0, init.findLastIndex(showsThatItRan));
   return {

@@ -19,7 +19,6 @@ export function normalized(value: unknown, name = ''): unknown {
 export function sameOnWire(one: unknown, other: unknown, name = ''): boolean {
   if (one === other) return true;
   if (isAbsent(one, name)) return isAbsent(other, name);
-  if (isAbsent(other, name)) return false;
   if (Array.isArray(one)) {
     return Array.isArray(other) && one.length === other.length && one.every((item, at) => sameOnWire(item, other[at]));
   }

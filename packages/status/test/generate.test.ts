@@ -1,4 +1,5 @@
 import type {
+  Pod,
   PodCondition,
   PodStatus,
   RuntimeContainerState,
@@ -387,4 +388,86 @@ describe('terminal phases', () => {
     const pod = makePod({}, { status: { phase: 'Failed', reason: 'Evicted' } });
     expect(generateApiPodStatus(pod, running, makeContext())).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
+});
+
+describe('what is told only where there is something of it', () => {
+  const generate = (pod: Pod, overrides: Parameters<typeof makeContext>[0] = {}, seen = running): PodStatus =>
+    generateApiPodStatus(pod, seen, makeContext(overrides));
+
+  test('containers of each kind', () => {
+    const plain = generate(makePod());
+    expect(plain).not.toHaveProperty('initContainerStatuses');
+    expect(plain).not.toHaveProperty('ephemeralContainerStatuses');
+    const pod = makePod({ initContainers: [{ name: 'init' }], ephemeralContainers: [{ name: 'debug', image: 'd' }] });
+    const lastState = { terminated: { exitCode: 3 } };
+    const old = { name: 'debug', image: 'd', imageID: '', ready: false, restartCount: 0, lastState };
+    const status = generate(pod, { oldStatus: { ephemeralContainerStatuses: [old] } });
+    expect(status.initContainerStatuses).toHaveLength(1);
+    expect(status.ephemeralContainerStatuses).toEqual([{ ...old, state: { waiting: { reason: 'PodInitializing' } } }]);
+    const debug = runtimeContainer({ id: 'd1', name: 'debug' });
+    const [shown] = generate(pod, {}, runtimeStatus(debug)).ephemeralContainerStatuses ?? [];
+    expect(shown).toMatchObject({ state: { running: {} }, containerID: 'containerd://d1', ready: false });
+  });
+
+  test('what is said of a resize, and submounts that are read-only', () => {
+    const resize = { type: 'PodResizePending', status: 'True', reason: 'Deferred' };
+    expect(generate(makePod(), { resizeConditions: [resize] }).conditions).toContainEqual(resize);
+    const volumeMounts = [{ name: 'v', mountPath: '/v', readOnly: true, recursiveReadOnly: 'IfPossible' }];
+    const mounting = makePod({ containers: [{ name: 'main', volumeMounts }] });
+    const mode = (overrides: object) => generate(mounting, overrides).containerStatuses?.[0]?.volumeMounts?.[0];
+    expect(mode({ recursiveReadOnly: true })).toMatchObject({ recursiveReadOnly: 'Enabled' });
+    expect(mode({})).toMatchObject({ recursiveReadOnly: 'Disabled' });
+  });
+
+  test('the reason of the phase, as long as the phase is: as it was told, else as the API has it', () => {
+    const words = (old: PodStatus, api: PodStatus = {}) => {
+      const { reason, message } = generate(makePod({}, { status: api }), { oldStatus: old });
+      return [reason, message];
+    };
+    const told = { phase: 'Running', reason: 'told', message: 'as told' };
+    const api = { phase: 'Running', reason: 'api', message: 'as in the API' };
+    expect(words(told, api)).toEqual(['told', 'as told']);
+    expect(words({ phase: 'Running' }, api)).toEqual(['api', 'as in the API']);
+    expect(words(told)).toEqual(['told', 'as told']);
+    expect(words({ ...told, phase: 'Pending' })).toEqual([undefined, undefined]);
+    expect(generate(makePod(), { oldStatus: { phase: 'Running', reason: 'r' } })).not.toHaveProperty('message');
+  });
+
+  test('S1: the phase of the API, where it is terminal and what was told is not', () => {
+    const pod = makePod({}, { status: { phase: 'Succeeded' } });
+    expect(generate(pod, { oldStatus: { phase: 'Running' } }).phase).toBe('Succeeded');
+    expect(generate(pod, { oldStatus: { phase: 'Failed' } }).phase).toBe('Succeeded');
+  });
+
+  test('S4: one DisruptionTarget, the kubelet’s own where it has told of one', () => {
+    const theirs = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' };
+    const own = { ...theirs, reason: 'TerminationByKubelet' };
+    const pod = makePod({}, { status: { conditions: [theirs] } });
+    const targets = (oldStatus: PodStatus) =>
+      generate(pod, { oldStatus }).conditions?.filter(({ type }) => type === 'DisruptionTarget');
+    expect(targets({ conditions: [own] })).toEqual([own]);
+    expect(targets({ conditions: [] })).toEqual([theirs]);
+  });
+
+  test('no start of a sandbox of which nobody knows it', () => {
+    const seen = { ...running, sandboxes: [makeSandbox({ createdAtMs: 0 })] };
+    expect(generate(makePod(), {}, seen)).not.toHaveProperty('startTime');
+  });
+
+  test('no address before there is one, nor one that is empty', () => {
+    const none = { ...runtimeStatus(), ips: [] };
+    expect(generate(makePod(), { hostIps: [] }, none)).not.toHaveProperty('podIP');
+    const oldStatus = { podIPs: [{}, { ip: '10.0.0.7' }] };
+    expect(generate(makePod(), { oldStatus }, none).podIPs).toEqual([{ ip: '10.0.0.7' }]);
+  });
+});
+
+test('a sidecar that runs is ready, and one that does not has not started', () => {
+  const pod = makePod({ initContainers: [{ name: 'proxy', restartPolicy: 'Always' }] });
+  const proxy = runtimeContainer({ id: 'p', name: 'proxy' });
+  const shown = (...seen: Parameters<typeof runtimeStatus>) =>
+    generateApiPodStatus(pod, runtimeStatus(...seen), makeContext()).initContainerStatuses?.[0];
+  expect(shown(proxy)).toMatchObject({ started: true, ready: true });
+  expect(shown({ ...proxy, state: 'exited' })).toMatchObject({ started: false, ready: false });
+  expect(shown()).toMatchObject({ started: false, ready: false });
 });

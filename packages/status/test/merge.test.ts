@@ -1,6 +1,6 @@
 import type { PodCondition, PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { mergePodStatus } from '../src/merge.ts';
+import { isWrittenCondition, mergePodStatus } from '../src/merge.ts';
 import { apiStatus, makePod } from './builders.ts';
 
 const now = Date.UTC(2026, 0, 1, 0, 0, 30);
@@ -76,6 +76,38 @@ describe('what others wrote', () => {
     });
   });
 
+  test.each([
+    'hostIP',
+    'hostIPs',
+    'podIP',
+    'podIPs',
+    'startTime',
+    'reason',
+    'message',
+    'initContainerStatuses',
+    'containerStatuses',
+    'ephemeralContainerStatuses',
+    'allocatedResources',
+    'resources',
+  ])('S4: the field %s is the kubelet’s: it goes where the kubelet does not tell it', (field) => {
+    expect(merge({ [field]: 'x' as never }, { phase: 'Running' })).not.toHaveProperty(field);
+  });
+
+  test('S4: the kubelet writes its own conditions, and one that others write too', () => {
+    const types = ['Ready', 'DisruptionTarget', 'PodResizePending', 'example.com/ready'];
+    expect(types.filter(isWrittenCondition)).toEqual(types.slice(0, 3));
+  });
+
+  test.each<[PodStatus, PodStatus, PodStatus]>([
+    [{}, { observedGeneration: 1, qosClass: 'Guaranteed' }, { observedGeneration: 1, qosClass: 'Guaranteed' }],
+    [{ observedGeneration: 3 }, {}, { observedGeneration: 3 }],
+    [{ observedGeneration: 3 }, { observedGeneration: 4 }, { observedGeneration: 4 }],
+    [{ qosClass: 'Burstable' }, { qosClass: 'Guaranteed' }, { qosClass: 'Guaranteed' }],
+    [{}, {}, {}],
+  ])('of generation and QoS class, %j and %j make %j', (api, next, expected) => {
+    expect(merge(api, next)).toStrictEqual({ conditions: [], ...expected });
+  });
+
   test('the QoS class and the newest generation that was observed stay', () => {
     expect(merge({ qosClass: 'Burstable', observedGeneration: 4 }, { observedGeneration: 3 })).toMatchObject({
       qosClass: 'Burstable',
@@ -101,6 +133,7 @@ describe('what others wrote', () => {
     const next = { phase: 'Failed', conditions: [own] };
     expect(merge({ phase: 'Running', conditions: [theirs] }, next, true).conditions).toEqual([theirs]);
     expect(merge({ phase: 'Running', conditions: [theirs] }, next).conditions).toEqual([own]);
+    expect(merge({ phase: 'Running', conditions: [gate, theirs] }, next).conditions).toEqual([gate, own]);
   });
 });
 
@@ -124,6 +157,33 @@ test.each([
   expect(find(merged, 'Initialized')?.status).toBe('True');
 });
 
+test('a pod that has ended, and was not ready, stays as it was told', () => {
+  const conditions = [condition('Ready', 'False', { reason: 'x' }), condition('ContainersReady', 'False')];
+  expect(merge({ phase: 'Running' }, { phase: 'Failed', conditions }).conditions).toEqual(conditions);
+});
+
+test.each([7, undefined])(
+  'a pod of generation %s that has ended is not ready, though nothing said so yet',
+  (generation) => {
+    const pod = makePod({}, { status: { phase: 'Running' } });
+    const metadata = { ...pod.metadata, ...(generation !== undefined && { generation }) };
+    const next = { phase: 'Failed', conditions: [condition('Initialized', 'True'), condition('Ready', 'True')] };
+    const { conditions } = mergePodStatus({ ...pod, metadata }, next, {
+      couldHaveRunningContainers: false,
+      nowMs: now,
+    });
+    const ended = {
+      ...{ status: 'False', reason: 'PodFailed', lastTransitionTime: '2026-01-01T00:00:30Z' },
+      ...(generation !== undefined && { observedGeneration: generation }),
+    };
+    expect(conditions).toStrictEqual([
+      condition('Initialized', 'True'),
+      { type: 'Ready', ...ended },
+      { type: 'ContainersReady', ...ended },
+    ]);
+  },
+);
+
 test('S3: restart counts do not go back', () => {
   const merged = merge(
     {
@@ -137,4 +197,5 @@ test('S3: restart counts do not go back', () => {
   );
   expect(merged.containerStatuses?.map(({ restartCount }) => restartCount)).toEqual([5, 0]);
   expect(merged.initContainerStatuses?.map(({ restartCount }) => restartCount)).toEqual([3]);
+  expect(Object.keys(merged).sort()).toEqual(['conditions', 'containerStatuses', 'initContainerStatuses']);
 });

@@ -15,6 +15,14 @@ describe('main containers', () => {
     ['none known', always, [], 'Pending'],
     ['one waits for its first start', always, [apiStatus('a', 'running'), apiStatus('b', 'waiting')], 'Pending'],
     ['one is not known yet', always, [apiStatus('a', 'running')], 'Pending'],
+    ['one has ended, one is not known yet', never, [apiStatus('a', 1)], 'Pending'],
+    [
+      'one is in no state, whatever it was in before',
+      never,
+      [{ ...apiStatus('a', 'crashed'), state: {} }, apiStatus('b', 'running')],
+      'Pending',
+    ],
+    ['there are none', makePod({ containers: [] }), [], 'Pending'],
     ['both run', always, [apiStatus('a', 'running'), apiStatus('b', 'running')], 'Running'],
     ['one runs, one waits to run again', always, [apiStatus('a', 'running'), apiStatus('b', 'crashed')], 'Running'],
     ['both ended, policy Always', always, [apiStatus('a', 0), apiStatus('b', 0)], 'Running'],
@@ -93,6 +101,9 @@ describe('sidecars', () => {
     ['starting again while the main container runs', [starting, main], true, 'Running'],
     ['crashed while the main container runs', [apiStatus('proxy', 1), main], true, 'Running'],
     ['running on after the main container', [started, apiStatus('a', 0)], false, 'Running'],
+    ['waiting for its first start', [apiStatus('proxy', 'waiting'), main], true, 'Pending'],
+    ['not known, while the main container runs', [main], true, 'Pending'],
+    ['not known, when the main container has ended', [apiStatus('a', 0)], true, 'Pending'],
     ['its end does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
   ])('%s', (_name, statuses, hasInitialized, expected) => {
     expect(podPhase(pod, statuses, false, hasInitialized)).toBe(expected);

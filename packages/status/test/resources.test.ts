@@ -68,8 +68,43 @@ describe('the resources of a container', () => {
       { cpuLimitMilli: 10 },
       { limits: { cpu: '10m' } },
     ],
+    [
+      'a request as soon as the kernel tells it apart',
+      { requests: { cpu: '1m' } },
+      { cpuRequestMilli: 3 },
+      { requests: { cpu: '3m' } },
+    ],
+    [
+      'nothing of memory where none is allocated and none is enforced',
+      { limits: { cpu: '1' } },
+      { cpuLimitMilli: 1000, memoryLimitBytes: 0 },
+      { limits: { cpu: '1' } },
+    ],
+    [
+      'what is enforced, though none is allocated',
+      { limits: { cpu: '1' } },
+      { memoryLimitBytes: 64 * MIB },
+      { limits: { cpu: '1', memory: '64Mi' } },
+    ],
+    [
+      'that none is enforced, where one is allocated',
+      { limits: { memory: '1Gi' } },
+      { memoryLimitBytes: 0 },
+      { limits: { memory: '0' } },
+    ],
   ])('%s', (_what, allocated, told, expected) => {
     expect(shown(allocated, told)).toEqual(expected);
+  });
+
+  test('that it asks for are told as allocated, where it asks for any', () => {
+    const status = { state: 'running' } as RuntimeContainerStatus;
+    const of = (resources: ResourceRequirements) =>
+      containerResourceStatus({ name: 'c', resources }, status, 'x://1', undefined);
+    expect(of(both('1', '1Gi'))).toEqual({
+      allocatedResources: { cpu: '1', memory: '1Gi' },
+      resources: both('1', '1Gi'),
+    });
+    expect(of({ limits: { cpu: '1' } })).not.toHaveProperty('allocatedResources');
   });
 
   test('what the runtime does not tell stays as it was told, of the same container', () => {
@@ -105,6 +140,43 @@ describe('the resources of a pod', () => {
     ] as const) {
       expect(resourcesOf(podOf(phase, undefined), limits).resources).toEqual(both('1', '64Mi'));
     }
+  });
+
+  const none = { cpuShares: 2, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1 };
+  const bare = (resources?: ResourceRequirements) => ({
+    ...podOf('Running', undefined),
+    spec: { containers: [{ name: 'c', image: 'i' }], ...(resources && { resources }) },
+  });
+  test.each<[string, ResourceRequirements | undefined, Partial<typeof none>, object]>([
+    ['the least shares are no request', undefined, {}, {}],
+    ['more shares are one', undefined, { cpuShares: 10_240 }, { requests: { cpu: '10' } }],
+    ['the least shares are one where more is asked for', { requests: { cpu: '5m' } }, {}, { requests: { cpu: '2m' } }],
+    ['a quota is a limit', undefined, { cpuQuotaUs: 25_000 }, { limits: { cpu: '250m' } }],
+    ['the least quota is none', undefined, { cpuQuotaUs: 1000 }, {}],
+    ['a quota above it is one', undefined, { cpuQuotaUs: 1100 }, { limits: { cpu: '11m' } }],
+    [
+      'the least quota is one where more is asked for',
+      { limits: { cpu: '20m' } },
+      { cpuQuotaUs: 1000 },
+      { limits: { cpu: '10m' } },
+    ],
+    ['a quota in another period', undefined, { cpuQuotaUs: 25_000, cpuPeriodUs: 50_000 }, { limits: { cpu: '500m' } }],
+    ['no quota', undefined, { cpuQuotaUs: 0 }, {}],
+    ['memory', undefined, { memoryBytes: 32 * MIB }, { limits: { memory: '32Mi' } }],
+    ['no memory', undefined, { memoryBytes: 0 }, {}],
+    [
+      'memory that is asked for, which no group tells',
+      { requests: { memory: '8Mi' } },
+      {},
+      { requests: { memory: '8Mi' } },
+    ],
+  ])('of its group: %s', (_what, resources, limits, expected) => {
+    expect(resourcesOf(bare(resources), { ...none, ...limits }).resources).toStrictEqual(expected);
+  });
+
+  test('a memory request of its own goes before those of its containers', () => {
+    const shown = resourcesOf(podOf('Running', { requests: { memory: '1Gi' } }), group).resources;
+    expect(shown?.requests?.memory).toBe('1Gi');
   });
 
   test('no limit is none', () => {

@@ -66,6 +66,18 @@ describe('what differs is sent, as strategic merge patches have it', () => {
       { podIPs: [{ ip: 'b' }, { $patch: 'delete', ip: 'a' }], '$setElementOrder/podIPs': [{ ip: 'b' }] },
     ],
     [
+      'another address of the node',
+      { hostIPs: [{ ip: 'a' }] },
+      { hostIPs: [{ ip: 'b' }] },
+      { hostIPs: [{ ip: 'b' }, { $patch: 'delete', ip: 'a' }], '$setElementOrder/hostIPs': [{ ip: 'b' }] },
+    ],
+    [
+      'the order of addresses of the node',
+      { hostIPs: [{ ip: 'a' }, { ip: 'b' }] },
+      { hostIPs: [{ ip: 'b' }, { ip: 'a' }] },
+      { '$setElementOrder/hostIPs': [{ ip: 'b' }, { ip: 'a' }] },
+    ],
+    [
       'the order of addresses',
       { podIPs: [{ ip: 'a' }, { ip: 'b' }] },
       { podIPs: [{ ip: 'b' }, { ip: 'a' }] },
@@ -199,6 +211,18 @@ describe('needsReconcile', () => {
     ['an address', { phase: 'Running', podIP: 'a', conditions: [ready('True')] }, true],
   ])('%s', (_name, next, expected) => {
     expect(check(next)).toBe(expected);
+  });
+
+  test('the order of the kubelet’s conditions is none, nor that there are none yet', () => {
+    const conditions = [ready('True'), { type: 'Initialized', status: 'True' }];
+    const shows = (status: PodStatus | undefined, next: PodStatus) =>
+      needsReconcile(makePod({}, status && { status }), next, context);
+    expect(shows({ phase: 'Running', conditions }, { phase: 'Running', conditions: conditions.toReversed() })).toBe(
+      false,
+    );
+    expect(shows({ phase: 'Running', conditions: null as never }, { phase: 'Running' })).toBe(false);
+    expect(shows(undefined, {})).toBe(false);
+    expect(shows(undefined, { phase: 'Running' })).toBe(true);
   });
 
   test('a phase that is held back is no difference until it may be told', () => {

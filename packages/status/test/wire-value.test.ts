@@ -11,6 +11,24 @@ const { value } = fc.letrec((tie) => ({
   record: fc.dictionary(names, tie('value'), { maxKeys: 3 }),
 }));
 
+test.each<[string, unknown, string, unknown]>([
+  ['a zero is left out where Go leaves it out', 0, 'observedGeneration', undefined],
+  ['so is a signal', 0, 'signal', undefined],
+  ['any other zero says something', 0, 'exitCode', 0],
+  ['another number always does', 1, 'observedGeneration', 1],
+  ['an empty text', '', 'reason', undefined],
+  ['null', null, 'startedAt', undefined],
+  ['an empty list', [], 'conditions', undefined],
+  ['a state of nothing', {}, 'state', undefined],
+  ['an earlier state of nothing', { waiting: null }, 'lastState', undefined],
+  ['that it runs, though nobody knows since when', { running: { startedAt: null } }, 'state', { running: {} }],
+  ['an empty object elsewhere', {}, 'resources', {}],
+  ['false', false, 'ready', false],
+  ['what is within', [{ a: '', signal: 0, b: [{ state: {} }] }], 'list', [{ b: [{}] }]],
+])('what means nothing is left out: %s', (_what, value, name, expected) => {
+  expect(normalized(value, name)).toStrictEqual(expected);
+});
+
 test('two values are the same on the wire where they are the same once normalized', () => {
   fc.assert(
     fc.property(value, value, names, (one, other, name) => {

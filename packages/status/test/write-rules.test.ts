@@ -1,7 +1,15 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { StatusApiError } from '../src/api-error.ts';
-import { canBeDeleted, isNewer, newerOf, retryDelayMs, writeTarget } from '../src/write-rules.ts';
+import {
+  canBeDeleted,
+  isFailureNews,
+  isNewer,
+  newerOf,
+  retryDelayMs,
+  saysGone,
+  writeTarget,
+} from '../src/write-rules.ts';
 import { makePod, makeStaticPod } from './builders.ts';
 import { apiError } from './fake-api.ts';
 
@@ -22,6 +30,7 @@ test.each([
   ['a pod of the API', makePod(), undefined, 'u1'],
   ['a static pod without a mirror pod', makeStaticPod(), undefined, undefined],
   ['a static pod with its mirror pod', staticPod('h1'), mirrorOf('h1'), 'm1'],
+  ['a static pod without a hash, with its mirror pod', makeStaticPod(), mirrorOf('h1'), 'm1'],
   ['a static pod whose mirror pod shows an older manifest', staticPod('h2'), mirrorOf('h1'), undefined],
 ])('the status of %s is written to %#', (_name, pod, mirror, uid) => {
   expect(writeTarget(pod, mirror)?.uid).toBe(uid);
@@ -71,11 +80,32 @@ describe('of two readings of a pod', () => {
     ['none', 'none', undefined],
     ['7', undefined, undefined],
     ['x', '7', undefined],
+    ['none', 'x', undefined],
     ['x', 'none', undefined],
   ])('at %s and %s the newer is that at %s', (one, other, expected) => {
     const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
     expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
   });
+});
+
+test.each([
+  ['NotFound', true, true],
+  ['NotFound', false, true],
+  ['Forbidden', false, true],
+  ['Forbidden', true, false],
+  ['Conflict', false, false],
+] as const)('%s of a pod that is watched (%s) says that it is gone: %s', (code, isWatched, gone) => {
+  expect(saysGone(code, isWatched)).toBe(gone);
+});
+
+test.each([
+  ['Failed', [1, 2, 4, 8, 16]],
+  ['NotFound', [1, 2, 4, 8, 16]],
+  ['Forbidden', [4, 8, 16]],
+  ['Conflict', []],
+] as const)('a row of %s is told at its beginning, and then less and less often: %j', (code, told) => {
+  const rows = Array.from({ length: 20 }, (_, index) => index + 1);
+  expect(rows.filter((failures) => isFailureNews(code, failures))).toEqual(told);
 });
 
 test('retries come after 200 ms, doubling to 5 s, each in the upper half of that', () => {

@@ -1,0 +1,52 @@
+import type { PodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { withContainerChange } from '../src/container-change.ts';
+import { apiStatus, makePod } from './builders.ts';
+
+const pod = makePod({ initContainers: [{ name: 'proxy', restartPolicy: 'Always' }] });
+const main = apiStatus('main', 'running', { containerID: 'x://m1', ready: true, started: true });
+const proxy = apiStatus('proxy', 'running', { containerID: 'x://p1', ready: true, started: true });
+const conditions = ['Ready', 'ContainersReady', 'Initialized'].map((type) => ({ type, status: 'True' }));
+const status: PodStatus = { phase: 'Running', conditions, containerStatuses: [main], initContainerStatuses: [proxy] };
+const readiness = (changed: PodStatus | undefined) =>
+  changed?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]);
+
+describe('what a probe found', () => {
+  test('is told of the container with this id, with the conditions that follow', () => {
+    const changed = withContainerChange(pod, status, 'm1', { ready: false });
+    expect(changed?.containerStatuses).toEqual([{ ...main, ready: false }]);
+    expect(changed?.initContainerStatuses).toEqual([proxy]);
+    expect(readiness(changed)).toEqual([
+      ['Ready', 'False', 'ContainersNotReady'],
+      ['ContainersReady', 'False', 'ContainersNotReady'],
+      ['Initialized', 'True', undefined],
+    ]);
+  });
+
+  test('is told of sidecars too', () => {
+    const changed = withContainerChange(pod, status, 'p1', { started: false });
+    expect(changed?.initContainerStatuses).toEqual([{ ...proxy, started: false }]);
+    expect(changed?.containerStatuses).toEqual([main]);
+  });
+
+  test('is no change where it is told already, or where the container is another one by now', () => {
+    expect(withContainerChange(pod, status, 'm1', { ready: true, started: true })).toBeUndefined();
+    expect(withContainerChange(pod, status, 'm0', { ready: false })).toBeUndefined();
+    expect(withContainerChange(pod, {}, 'm1', { ready: false })).toBeUndefined();
+  });
+
+  test('adds no statuses and no conditions that nobody told of yet', () => {
+    const { containerStatuses: _, conditions: __, ...bare } = status;
+    expect(withContainerChange(pod, bare, 'p1', { ready: false })).toStrictEqual({
+      ...bare,
+      conditions: [],
+      initContainerStatuses: [{ ...proxy, ready: false }],
+    });
+  });
+
+  test('does not make a pod ready that has failed', () => {
+    const failed = { ...status, phase: 'Failed', containerStatuses: [{ ...main, ready: false }] };
+    const changed = withContainerChange(pod, failed, 'm1', { ready: true });
+    expect(readiness(changed)?.[0]).toEqual(['Ready', 'False', 'PodFailed']);
+  });
+});

@@ -1,0 +1,223 @@
+import {
+  type AnyContainer,
+  type ContainerStatus,
+  defaultRestartFeatures,
+  type Pod,
+  type RuntimeContainerStatus,
+} from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { type ContainerStatusContext, containerStatuses } from '../src/container-statuses.ts';
+import { makePod, makeSandbox, runtimeContainer, runtimeStatus } from './builders.ts';
+
+type Group = 'init' | 'main' | 'ephemeral';
+const CRASH = { reason: 'CrashLoopBackOff', message: 'back-off 20s' };
+
+function shown(
+  container: AnyContainer,
+  records: readonly RuntimeContainerStatus[],
+  more: Partial<ContainerStatusContext> & { readonly old?: Partial<ContainerStatus>; readonly group?: Group } = {},
+): ContainerStatus {
+  const { old, group = 'main', ...overrides } = more;
+  const context: ContainerStatusContext = {
+    pod: makePod(),
+    runtimeStatus: runtimeStatus(...records),
+    runtimeName: 'x',
+    startFailure: () => undefined,
+    restartsAll: false,
+    features: defaultRestartFeatures,
+    stopSignals: false,
+    recursiveReadOnly: false,
+    resourcesStatus: () => [],
+    ...overrides,
+  };
+  const base = { name: container.name, image: '', imageID: '', ready: false, restartCount: 0 };
+  const [status] = containerStatuses(context, [container], old === undefined ? [] : [{ ...base, ...old }], group);
+  if (status === undefined) throw new Error('a container has a status');
+  return status;
+}
+
+const MAIN = { name: 'main', image: 'busybox:1' };
+const INIT = { name: 'init', image: 'busybox:1' };
+const withInit = (fields: Partial<Pod['spec']> = {}): Pod => makePod({ initContainers: [INIT], ...fields });
+const ranBefore = { containerID: 'x://c0', state: { running: { startedAt: '2026-01-01T00:00:02Z' } } };
+
+describe('a container without a record', () => {
+  test('waits for its first start', () => {
+    expect(shown(MAIN, [])).toEqual({
+      name: 'main',
+      state: { waiting: { reason: 'ContainerCreating' } },
+      lastState: {},
+      ready: false,
+      restartCount: 0,
+      image: 'busybox:1',
+      imageID: '',
+    });
+    expect(shown({ name: 'main' }, []).image).toBe('');
+  });
+
+  test('keeps its count and how it ended before', () => {
+    const lastState = { terminated: { exitCode: 3 } };
+    const old = { state: { waiting: {} }, lastState, restartCount: 3 };
+    expect(shown(MAIN, [], { old })).toMatchObject({ lastState, restartCount: 3 });
+  });
+
+  const lost = {
+    terminated: {
+      reason: 'ContainerStatusUnknown',
+      message: 'The container could not be located when the pod was deleted.  The container used to be Running',
+      exitCode: 137,
+    },
+  };
+  test('that ran has ended, and is counted as one that begins anew, but in a pod that is being deleted', () => {
+    expect(shown(MAIN, [], { old: ranBefore })).toMatchObject({ lastState: lost, restartCount: 1 });
+    const metadata = { ...makePod().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const pod = makePod({}, { metadata });
+    expect(shown(MAIN, [], { old: ranBefore, pod })).toMatchObject({ lastState: lost, restartCount: 0 });
+  });
+
+  test.each([
+    ['an older sandbox', 3, { lastState: {}, restartCount: 1 }],
+    ['this sandbox, in the second in which it was made', 2, { lastState: lost, restartCount: 1 }],
+    ['this sandbox', 0, { lastState: lost, restartCount: 1 }],
+  ])('C3: an init container that ran in %s', (_name, second, expected) => {
+    const sandboxes = [makeSandbox({ createdAtMs: Date.UTC(2026, 0, 1, 0, 0, second, 900) })];
+    const status = { ...runtimeStatus(), sandboxes };
+    const options = { group: 'init', pod: withInit(), runtimeStatus: status, old: ranBefore } as const;
+    expect(shown(INIT, [], options)).toMatchObject({ state: { waiting: { reason: 'PodInitializing' } }, ...expected });
+  });
+
+  test('C3: an init container of which nobody knows when it ran has run here', () => {
+    const status = { ...runtimeStatus(), sandboxes: [makeSandbox()] };
+    const old = { containerID: 'x://c0', state: { running: {} } };
+    const options = { group: 'init', pod: withInit(), runtimeStatus: status, old } as const;
+    expect(shown(INIT, [], options).lastState).toEqual(lost);
+  });
+});
+
+describe('an init container, once a main container was created', () => {
+  const main = runtimeContainer({ id: 'm1' });
+  const options = { group: 'init', pod: withInit() } as const;
+
+  test('has completed, where it has no record and nothing was told of it', () => {
+    expect(shown(INIT, [main], options).state).toEqual({
+      terminated: {
+        reason: 'Completed',
+        message:
+          'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally',
+        exitCode: 0,
+      },
+    });
+  });
+
+  test('has ended as was told, where something was', () => {
+    const state = { terminated: { exitCode: 0, containerID: 'x://i1' } };
+    expect(shown(INIT, [main], { ...options, old: { containerID: 'x://i1', state } }).state).toEqual(state);
+  });
+
+  test('waits, where it is created again', () => {
+    const again = runtimeContainer({ id: 'i2', name: 'init', state: 'created' });
+    expect(shown(INIT, [main, again], options).state).toEqual({ waiting: {} });
+  });
+});
+
+describe('a container that could not be started', () => {
+  const startFailure = () => CRASH;
+  const ended = (name: string, exitCode: number) =>
+    runtimeContainer({ name, state: 'exited', exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' });
+  test.each<[string, AnyContainer, Group, number, boolean]>([
+    ['a main container that succeeded and runs again', MAIN, 'main', 0, true],
+    ['a main container that failed', MAIN, 'main', 1, true],
+    ['an init container that failed', INIT, 'init', 1, true],
+    ['but no init container that is done', INIT, 'init', 0, false],
+  ])('waits for the reason: %s', (_name, container, group, exitCode, waits) => {
+    const { state } = shown(container, [ended(container.name, exitCode)], { group, startFailure, pod: withInit() });
+    expect(state?.waiting).toEqual(waits ? CRASH : undefined);
+    expect(state?.terminated?.exitCode).toBe(waits ? undefined : 0);
+  });
+});
+
+describe('what a container did', () => {
+  test('has times in whole seconds, and neither reason nor message where there are none', () => {
+    const record = runtimeContainer({ state: 'exited', exitCode: 2, reason: '' });
+    expect(shown(MAIN, [record]).state).toEqual({
+      terminated: {
+        exitCode: 2,
+        startedAt: '2026-01-01T00:00:02Z',
+        finishedAt: '2026-01-01T00:00:09Z',
+        containerID: 'x://c1',
+      },
+    });
+  });
+
+  test('has the epoch for a time that there is none of; one that runs has none', () => {
+    const never = runtimeContainer({ state: 'exited', startedAtMs: 0, finishedAtMs: 0 });
+    expect(shown(MAIN, [never]).state?.terminated).toMatchObject({
+      startedAt: '1970-01-01T00:00:00Z',
+      finishedAt: '1970-01-01T00:00:00Z',
+    });
+    expect(shown(MAIN, [runtimeContainer({ startedAtMs: 0 })]).state).toEqual({ running: {} });
+  });
+
+  test('is nothing yet, where it is only created', () => {
+    expect(shown(MAIN, [runtimeContainer({ state: 'created' })]).state).toEqual({ waiting: {} });
+  });
+
+  test('before its newest run is what the runtime says, though it ran when it was last told of', () => {
+    const records = [runtimeContainer({}), runtimeContainer({ id: 'c0', state: 'exited', exitCode: 4 })];
+    expect(shown(MAIN, records, { old: ranBefore }).lastState?.terminated?.exitCode).toBe(4);
+  });
+
+  test('is unknown where the runtime has lost it', () => {
+    const records = [runtimeContainer({ state: 'unknown' })];
+    const message = 'The container could not be located when the pod was terminated';
+    expect(shown(MAIN, records, { old: { ...ranBefore, containerID: 'x://c1' } }).state).toEqual({
+      terminated: { reason: 'ContainerStatusUnknown', message, exitCode: 137 },
+    });
+    expect(shown(MAIN, records).state).toEqual({ waiting: {} });
+  });
+
+  test('before, of which the runtime has no record, is what was told of it', () => {
+    const lastState = { terminated: { exitCode: 5 } };
+    const same = { ...ranBefore, containerID: 'x://c1', lastState };
+    expect(shown(MAIN, [runtimeContainer()], { old: same }).lastState).toEqual(lastState);
+    expect(shown(MAIN, [runtimeContainer()], { old: same, restartsAll: true }).lastState).toEqual(lastState);
+    expect(shown(MAIN, [runtimeContainer()], { old: { ...ranBefore, lastState } }).lastState).toEqual(lastState);
+    expect(shown(MAIN, [runtimeContainer()], { old: ranBefore }).lastState).toEqual({});
+    const ended = { containerID: 'x://c0', state: { terminated: { exitCode: 6 } } };
+    expect(shown(MAIN, [runtimeContainer()], { old: ended }).lastState).toEqual(ended.state);
+  });
+});
+
+test('a container that all begin anew with says why it is gone', () => {
+  const { state } = shown(MAIN, [], { old: ranBefore, restartsAll: true });
+  const message = 'The container is removed because RestartAllContainers in place';
+  expect(state).toEqual({ waiting: { reason: 'RestartingAllContainers', message } });
+});
+
+describe('mounts', () => {
+  const mount = { name: 'data', mountPath: '/data', readOnly: true };
+  const none = { mountPropagation: 'None', recursiveReadOnly: 'Enabled' };
+  test.each<[string, object, boolean, object]>([
+    ['that may be written to say no more', { readOnly: false, recursiveReadOnly: 'Enabled' }, true, {}],
+    ['that ask for nothing', {}, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
+    ['that must be', none, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
+    ['that must be, of a runtime that cannot', none, false, { readOnly: true, recursiveReadOnly: 'Disabled' }],
+    ['that may be', { recursiveReadOnly: 'IfPossible' }, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
+    [
+      'that must be, and propagate',
+      { ...none, mountPropagation: 'HostToContainer' },
+      true,
+      { readOnly: true, recursiveReadOnly: 'Disabled' },
+    ],
+    ['that must not be', { recursiveReadOnly: 'Disabled' }, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
+  ])('read-only down to their submounts (KEP-3857): those %s', (_name, fields, recursiveReadOnly, expected) => {
+    const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
+    const told = [{ name: 'data', mountPath: '/data', ...expected }];
+    expect(shown(container, [runtimeContainer()], { recursiveReadOnly }).volumeMounts).toEqual(told);
+    expect(shown(container, [], { recursiveReadOnly }).volumeMounts).toEqual(told);
+  });
+
+  test('are not told where there are none', () => {
+    expect(shown({ ...MAIN, volumeMounts: [] }, [])).not.toHaveProperty('volumeMounts');
+  });
+});

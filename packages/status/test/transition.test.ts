@@ -1,0 +1,254 @@
+import { type ContainerStatus, defaultRestartFeatures, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { illegalTransition, nextStatus, terminatedStatus } from '../src/transition.ts';
+import { apiStatus, makePod, makeStaticPod } from './builders.ts';
+
+const NOW = Date.UTC(2026, 0, 1, 0, 0, 30);
+const ended = (name: string, message: string): ContainerStatus => ({
+  ...apiStatus(name, 0),
+  state: { terminated: { exitCode: 1, message } },
+});
+
+describe('the next status', () => {
+  const next = (old: PodStatus | undefined, wanted: PodStatus, pod = makePod()) => nextStatus(pod, old, wanted, NOW);
+
+  test.each<[string, PodStatus | undefined, PodStatus, string]>([
+    ['as it was told', { startTime: 't0' }, { startTime: 't1' }, 't0'],
+    ['as the sandbox says', undefined, { startTime: 't1' }, 't1'],
+    ['now', undefined, {}, '2026-01-01T00:00:30Z'],
+  ])('the pod has started %s', (_name, old, wanted, startTime) => {
+    expect(next(old, wanted).startTime).toBe(startTime);
+  });
+
+  test('S1: a terminal phase stays with its reason and message, or with neither', () => {
+    const running = { phase: 'Running', reason: 'new', message: 'new' };
+    const evicted = { phase: 'Failed', reason: 'Evicted', message: 'low on memory' };
+    expect(next(evicted, running)).toMatchObject(evicted);
+    const bare = next({ phase: 'Failed' }, running);
+    expect(bare.phase).toBe('Failed');
+    expect(bare).not.toHaveProperty('reason');
+    expect(bare).not.toHaveProperty('message');
+    expect(next({ phase: 'Running' }, running)).toMatchObject(running);
+  });
+
+  test('the time of a condition is that of its last change, unless it brings its own', () => {
+    const old: PodStatus = { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: 't0' }] };
+    const stamp = (condition: { type: string; status: string; lastTransitionTime?: string }) =>
+      next(old, { conditions: [condition] }).conditions?.[0]?.lastTransitionTime;
+    expect(stamp({ type: 'Ready', status: 'True' })).toBe('t0');
+    expect(stamp({ type: 'Ready', status: 'False' })).toBe('2026-01-01T00:00:30Z');
+    expect(stamp({ type: 'Initialized', status: 'True' })).toBe('2026-01-01T00:00:30Z');
+    expect(stamp({ type: 'Ready', status: 'True', lastTransitionTime: 't7' })).toBe('t7');
+  });
+});
+
+describe('termination messages', () => {
+  const LIMIT = 12 * 1024;
+  const cut = (text: string, pod = makePod()) =>
+    nextStatus(pod, undefined, { containerStatuses: [ended('main', text)] }, NOW).containerStatuses?.[0]?.state
+      ?.terminated?.message;
+
+  test.each([
+    ['as long as they may be', 'x'.repeat(LIMIT), LIMIT],
+    ['longer', 'x'.repeat(LIMIT + 1), LIMIT],
+    ['of characters of two bytes', 'é'.repeat(LIMIT), LIMIT / 2],
+    ['that would end within a character of two bytes', `x${'é'.repeat(LIMIT)}`, LIMIT / 2],
+    ['that would end within a character of three bytes', `x${'€'.repeat(LIMIT)}`, LIMIT / 3],
+    ['that would end within a character of four bytes', `xx${'😀'.repeat(LIMIT)}`, 2 + 2 * (LIMIT / 4 - 1)],
+    ['short ones', 'short', 5],
+  ])('%s are kept up to 12 KiB, in whole characters', (_name, text, length) => {
+    expect(text.startsWith(cut(text) ?? 'none')).toBe(true);
+    expect(cut(text)).toHaveLength(length);
+  });
+
+  test('of all containers of a pod together are no longer', () => {
+    const four = makePod({
+      initContainers: [{ name: 'i' }],
+      ephemeralContainers: [{ name: 'e' }],
+      containers: [{ name: 'main' }, { name: 'b' }],
+    });
+    expect(cut('x'.repeat(LIMIT), four)).toHaveLength(LIMIT / 4);
+  });
+
+  test('are cut in statuses of each kind, of this run and of the one before, and nothing else is changed', () => {
+    const long = 'x'.repeat(LIMIT + 1);
+    const both = { ...ended('main', long), lastState: { terminated: { exitCode: 2, message: long } } };
+    const kinds = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
+    const status = nextStatus(makePod(), undefined, Object.fromEntries(kinds.map((kind) => [kind, [both]])), NOW);
+    const message = 'x'.repeat(LIMIT);
+    for (const kind of kinds) {
+      expect(status[kind]).toEqual([
+        {
+          ...both,
+          state: { terminated: { exitCode: 1, message } },
+          lastState: { terminated: { exitCode: 2, message } },
+        },
+      ]);
+    }
+    const plain = nextStatus(makePod(), undefined, { phase: 'Running' }, NOW);
+    for (const kind of [...kinds, 'conditions']) expect(plain).not.toHaveProperty(kind);
+  });
+});
+
+describe('S1: a container that ended for good', () => {
+  const SIDECAR = { name: 'proxy', restartPolicy: 'Always' };
+  const pod = (restartPolicy?: string, more: Partial<Pod['spec']> = {}) =>
+    makePod({
+      ...(restartPolicy && { restartPolicy }),
+      initContainers: [{ name: 'init' }, SIDECAR],
+      containers: [{ name: 'a' }, { name: 'b' }],
+      ...more,
+    });
+  const main = (a: ContainerStatus, b = apiStatus('b', 'running')): PodStatus => ({ containerStatuses: [a, b] });
+  const goneMain = 'terminated container a attempted illegal transition to non-terminated state';
+
+  test.each<[string, Pod, PodStatus, PodStatus, string | undefined]>([
+    ['does not run again', pod('Never'), main(apiStatus('a', 1)), main(apiStatus('a', 'running')), goneMain],
+    ['does not wait again', pod('OnFailure'), main(apiStatus('a', 0)), main(apiStatus('a', 'waiting')), goneMain],
+    [
+      'may run again where it failed and is to',
+      pod('OnFailure'),
+      main(apiStatus('a', 1)),
+      main(apiStatus('a', 'running')),
+      undefined,
+    ],
+    ['may run again where all do', pod('Always'), main(apiStatus('a', 1)), main(apiStatus('a', 'running')), undefined],
+    [
+      'may run again where nothing else is said',
+      pod(),
+      main(apiStatus('a', 1)),
+      main(apiStatus('a', 'running')),
+      undefined,
+    ],
+    [
+      'may run again in a pod that always restarts, whatever it says itself: as upstream',
+      pod('Always', { containers: [{ name: 'a', restartPolicy: 'Never' }] }),
+      main(apiStatus('a', 1)),
+      main(apiStatus('a', 'running')),
+      undefined,
+    ],
+    ['stays as it is', pod('Never'), main(apiStatus('a', 1)), main(apiStatus('a', 1)), undefined],
+    ['need not be told of', pod('Never'), main(apiStatus('a', 1)), {}, undefined],
+  ])('%s', (_name, of, old, next, problem) => {
+    expect(illegalTransition(of, old, next)).toBe(problem);
+  });
+
+  const init = (
+    container: ContainerStatus,
+    a = apiStatus('a', 'waiting'),
+    b = apiStatus('b', 'waiting'),
+  ): PodStatus => ({
+    initContainerStatuses: [container],
+    containerStatuses: [a, b],
+  });
+  test('is an init container only when a main container has run', () => {
+    const [done, again] = [apiStatus('init', 0), apiStatus('init', 'running')];
+    const problem = 'terminated init container init attempted illegal transition to non-terminated state';
+    const check = (...statuses: ContainerStatus[]) =>
+      illegalTransition(pod('Never'), init(done, ...statuses), init(again, ...statuses));
+    expect(check()).toBeUndefined();
+    expect(check(apiStatus('a', 'running'))).toBe(problem);
+    expect(check(apiStatus('a', 'waiting'), apiStatus('b', 3))).toBe(problem);
+    expect(check(apiStatus('a', 'crashed'))).toBe(problem);
+  });
+
+  test('is no sidecar, whatever gates are on', () => {
+    const features = { ...defaultRestartFeatures, containerRestartRules: false };
+    const old = init(apiStatus('proxy', 1), apiStatus('a', 'running'));
+    expect(illegalTransition(pod('Never'), old, init(apiStatus('proxy', 'running')), features)).toBeUndefined();
+  });
+});
+
+describe('the last status of a pod', () => {
+  const unknown = {
+    terminated: {
+      reason: 'ContainerStatusUnknown',
+      message: 'The container could not be located when the pod was terminated',
+      exitCode: 137,
+    },
+  };
+  const names = (status: PodStatus) =>
+    [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]
+      .filter(({ state }) => state?.terminated?.exitCode === 137)
+      .map(({ name }) => name);
+  const two = makePod({ containers: [{ name: 'a' }, { name: 'b' }] });
+
+  test('has ended, and whatever was not seen to end with it', () => {
+    const status = terminatedStatus(two, {
+      phase: 'Running',
+      containerStatuses: [apiStatus('a', 0), apiStatus('b', 'running')],
+    });
+    expect(status.phase).toBe('Failed');
+    expect(status.containerStatuses?.[0]).toEqual(apiStatus('a', 0));
+    expect(status.containerStatuses?.[1]?.state).toEqual(unknown);
+  });
+
+  test('keeps a phase that is terminal, and that of a static pod', () => {
+    expect(terminatedStatus(two, { phase: 'Succeeded' }).phase).toBe('Succeeded');
+    expect(terminatedStatus(makeStaticPod(), { phase: 'Running' }).phase).toBe('Running');
+  });
+
+  test('has no statuses where none were told', () => {
+    const status = terminatedStatus(two, { phase: 'Pending' });
+    expect(status).not.toHaveProperty('containerStatuses');
+    expect(status).not.toHaveProperty('initContainerStatuses');
+  });
+
+  test('init containers behind the last one that ran never ran; the first one is taken to have', () => {
+    const pod = makePod({ initContainers: [{ name: 'i1' }, { name: 'i2' }, { name: 'i3' }] });
+    const waits = (name: string) => apiStatus(name, 'waiting');
+    const of = (...initContainerStatuses: ContainerStatus[]) => names(terminatedStatus(pod, { initContainerStatuses }));
+    expect(of(waits('i1'), waits('i2'), waits('i3'))).toEqual(['i1']);
+    expect(of(apiStatus('i1', 0), apiStatus('i2', 'running'), waits('i3'))).toEqual(['i2']);
+    expect(of(apiStatus('i1', 0), apiStatus('i2', 'crashed'), waits('i3'))).toEqual(['i2']);
+  });
+
+  const SIDECAR = { name: 'proxy', restartPolicy: 'Always' };
+  const mains = [apiStatus('a', 'waiting'), apiStatus('b', 'waiting')];
+  test.each<[string, Pod['spec']['initContainers'], readonly ContainerStatus[], readonly ContainerStatus[], string[]]>([
+    ['there are no init containers', undefined, [], mains, ['a', 'b']],
+    ['the last init container succeeded', [{ name: 'init' }], [apiStatus('init', 0)], mains, ['a', 'b']],
+    [
+      'the last init container succeeded before',
+      [{ name: 'init' }],
+      [{ ...apiStatus('init', 'waiting'), lastState: { terminated: { exitCode: 0 } } }],
+      mains,
+      ['init', 'a', 'b'],
+    ],
+    [
+      'one of them ran',
+      [{ name: 'init' }],
+      [apiStatus('init', 'running')],
+      [apiStatus('a', 1), apiStatus('b', 'waiting')],
+      ['init', 'b'],
+    ],
+    [
+      'the last sidecar had started',
+      [SIDECAR],
+      [apiStatus('proxy', 'running', { started: true })],
+      mains,
+      ['proxy', 'a', 'b'],
+    ],
+    ['not where the last init container failed', [{ name: 'init' }], [apiStatus('init', 1)], mains, []],
+    [
+      'not where the last sidecar had not started',
+      [SIDECAR],
+      [apiStatus('proxy', 'running', { started: false })],
+      mains,
+      ['proxy'],
+    ],
+    ['not where the last sidecar ran no more', [SIDECAR], [apiStatus('proxy', 0, { started: true })], mains, []],
+    ['not where nothing is known of the last init container', [{ name: 'init' }], [], mains, []],
+  ])('main containers that never began count as failed where %s', (_name, initContainers, init, main, expected) => {
+    const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
+    expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
+  });
+
+  test('whether they were to begin is as it was before they were ended', () => {
+    const pod = makePod({ initContainers: [{ name: 'init' }] });
+    const status = { initContainerStatuses: [apiStatus('init', 0)], containerStatuses: [apiStatus('main', 'waiting')] };
+    const before = { ...status, initContainerStatuses: [apiStatus('init', 'running')] };
+    expect(names(terminatedStatus(pod, status, before))).toEqual([]);
+    expect(names(terminatedStatus(pod, status))).toEqual(['main']);
+  });
+});
