@@ -86,7 +86,7 @@ export async function runNode(
   }
   if (machine.swapOn && configuration.failSwapOn) throw new Error(SWAP_IS_ON);
   await adjustKernel(fs, configuration.protectKernelDefaults, logger);
-  const mounter = new MountCommand({ fs, clock });
+  const mounter = new MountCommand({ fs: kernelFileSystem, clock });
   await shareRootDirectory({ fs, mounter, logger }, flags.rootDir, signal);
   const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
@@ -157,7 +157,7 @@ export async function runNode(
     ...{ foreignFiles, disks: foreignFiles },
     ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, kernelFiles: nodeKernelFiles },
-    gauges: await nodeGauges(fs, configuration),
+    gauges: await nodeGauges({ fs, kernel: kernelFileSystem }, configuration),
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: (driver: CgroupDriver) => openCgroups({ fs: kernelFileSystem, clock, kill, systemd }, driver),

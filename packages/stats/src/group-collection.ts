@@ -2,10 +2,11 @@ import type { ContainerStats, PodSandboxStats } from '@node-agent/cri-client';
 import type { CpuRates } from './cpu-rates.ts';
 import type { Detail, GroupFigures } from './group-figures.ts';
 import type { GroupReader } from './group-reader.ts';
+import type { KernelReads } from './kernel-reads.ts';
 import { bootTimeMs, groupOfProcess } from './kernel-text.ts';
 import { type PodGroups, readPodGroups } from './pod-groups.ts';
 import type { ListedPod } from './pod-listing.ts';
-import type { StatsComponents, StatsOptions } from './ports.ts';
+import type { StatsOptions } from './ports.ts';
 import type { ProcessReader } from './process-reader.ts';
 import type { RuntimeReader } from './runtime-reader.ts';
 
@@ -50,7 +51,7 @@ const NO_PODS: { readonly groups: PodGroups; readonly listing: PodCollection } =
 };
 
 interface Parts {
-  readonly fs: StatsComponents['fs'];
+  readonly reads: KernelReads;
   readonly reader: GroupReader;
   readonly processes: ProcessReader;
   readonly runtime: RuntimeReader;
@@ -59,7 +60,7 @@ interface Parts {
 
 /** Reads all groups that there is something to say about, and what the runtime says of pods. */
 export async function collectGroups(
-  { fs, reader, processes, runtime, rates }: Parts,
+  { reads, reader, processes, runtime, rates }: Parts,
   options: StatsOptions,
   detail: Detail,
   signal: AbortSignal,
@@ -68,10 +69,10 @@ export async function collectGroups(
   const { kubepods: given = '/kubepods' } = options;
   const kubepods = typeof given === 'string' ? given : given();
   const [system, podGroups, stat, meminfo] = await Promise.all([
-    systemGroups(fs, reader, { ...options, kubepods }),
+    systemGroups(reads, reader, { ...options, kubepods }),
     detail === 'node' ? NO_PODS.groups : readPodGroups(reader, kubepods),
-    textOf(fs, '/proc/stat'),
-    textOf(fs, '/proc/meminfo'),
+    reads.textOrNone('/proc/stat'),
+    reads.textOrNone('/proc/meminfo'),
   ]);
   const [pods] = await Promise.allSettled([
     detail === 'node' ? NO_PODS.listing : listed(runtime, podGroups, options, detail, signal),
@@ -181,11 +182,11 @@ function entryOf<T>(map: ReadonlyMap<string, T>, key: string): readonly (readonl
 }
 
 async function systemGroups(
-  fs: StatsComponents['fs'],
+  reads: KernelReads,
   reader: GroupReader,
   { kubeletCgroups, runtimeCgroups, systemCgroups, kubepods }: StatsOptions & { readonly kubepods: string },
 ): Promise<readonly SystemGroup[]> {
-  const kubelet = kubeletCgroups || groupOfProcess(await textOf(fs, '/proc/self/cgroup'), reader.tree.version);
+  const kubelet = kubeletCgroups || groupOfProcess(await reads.textOrNone('/proc/self/cgroup'), reader.tree.version);
   const named = { kubelet, runtime: runtimeCgroups, misc: systemCgroups, pods: kubepods };
   return Object.entries(named).flatMap(([name, path]) =>
     path ? [{ name: name as SystemGroup['name'], path: path.startsWith('/') ? path : `/${path}` }] : [],
@@ -218,15 +219,6 @@ function ratesOf(
   }
   rates.forgetOld();
   return found;
-}
-
-async function textOf(fs: StatsComponents['fs'], path: string): Promise<string | undefined> {
-  try {
-    return new TextDecoder().decode(await fs.readFile(path));
-  } catch {
-    // What the machine does not tell is not shown.
-    return undefined;
-  }
 }
 
 function kibibytes(meminfo: string | undefined, name: string): number | undefined {

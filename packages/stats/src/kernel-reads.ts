@@ -30,6 +30,15 @@ export class KernelReads {
     return this.#fs.readFile(path).then((bytes) => new TextDecoder().decode(bytes));
   }
 
+  /** What the machine does not tell is not shown. */
+  async textOrNone(path: string): Promise<string | undefined> {
+    try {
+      return await this.text(path);
+    } catch {
+      return undefined;
+    }
+  }
+
   entries(path: string): readonly DirectoryEntry[] | Promise<readonly DirectoryEntry[]> {
     this.#looks += 1;
     return this.#now === undefined ? this.#fs.readdir(path) : this.#now.readdir(path);

@@ -46,7 +46,7 @@ export class ProcessReader {
   }
 
   async networkOf(pid: string): Promise<readonly InterfaceFigures[] | undefined> {
-    return netDev(await this.#text(`/proc/${pid}/net/dev`));
+    return netDev(await this.#reads.textOrNone(`/proc/${pid}/net/dev`));
   }
 
   async #files(pids: readonly string[]): Promise<Pick<ProcessFigures, 'openFiles' | 'sockets' | 'maxOpenFiles'>> {
@@ -64,7 +64,7 @@ export class ProcessReader {
       openFiles += names.length;
       for (const name of names) if (await this.#isSocket(`/proc/${pid}/fd/${name}`)) sockets += 1;
     }
-    const maxOpenFiles = softOpenFiles(await this.#text(`/proc/${first}/limits`));
+    const maxOpenFiles = softOpenFiles(await this.#reads.textOrNone(`/proc/${first}/limits`));
     return {
       ...(openFiles !== undefined && { openFiles }),
       ...(sockets !== undefined && { sockets }),
@@ -75,7 +75,8 @@ export class ProcessReader {
   /** `undefined` where there are more than the budget has left. Processes end while they are looked at: then there are none. */
   async #descriptors(pid: string): Promise<readonly string[] | undefined> {
     // How many slots its table has: told without a look at each, by every kernel.
-    const slots = count(/^FDSize:\s*(\d+)$/m.exec((await this.#text(`/proc/${pid}/status`)) ?? '')?.[1]) ?? 0;
+    const slots =
+      count(/^FDSize:\s*(\d+)$/m.exec((await this.#reads.textOrNone(`/proc/${pid}/status`)) ?? '')?.[1]) ?? 0;
     this.#budget -= 1;
     if (this.#budget < 0 || slots > LARGE_TABLE) return undefined;
     try {
@@ -94,14 +95,6 @@ export class ProcessReader {
       return (await this.#reads.link(path)).startsWith('socket');
     } catch {
       return false;
-    }
-  }
-
-  async #text(path: string): Promise<string | undefined> {
-    try {
-      return await this.#reads.text(path);
-    } catch {
-      return undefined;
     }
   }
 }

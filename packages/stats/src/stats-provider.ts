@@ -31,6 +31,7 @@ const DEFAULT_DEADLINE_MS = 20_000;
 export class StatsProvider {
   readonly #components: WithDefaults<StatsComponents>;
   readonly #options: StatsOptions;
+  readonly #reads: KernelReads;
   readonly #runtime: RuntimeReader;
   readonly #rates: CpuRates;
   readonly #startedAtMs: number;
@@ -48,6 +49,7 @@ export class StatsProvider {
     if (!(deadlineMs > 0)) throw new StatsError('InvalidOptions', 'deadlineMs: must be positive');
     this.#components = components;
     this.#options = options;
+    this.#reads = new KernelReads(components);
     this.#runtime = new RuntimeReader(components);
     this.#rates = new CpuRates({ clock });
     this.#startedAtMs = clock.now();
@@ -127,14 +129,14 @@ export class StatsProvider {
     const places = new Set(
       [...(pods?.containers.values() ?? [])].flatMap(({ writableLayer }) => writableLayer?.fsId?.mountpoint ?? []),
     );
-    const parts = { ...this.#components, runtime: this.#runtime };
+    const parts = { ...this.#components, reads: this.#reads, runtime: this.#runtime };
     const storage = await collectStorage(parts, this.#options, pods?.pods ?? [], places, signal);
     return fullSummary(groups, storage, this.#context());
   }
 
   async #collect(detail: Detail, signal: AbortSignal): Promise<GroupCollection> {
     const readers = await this.#readers();
-    const parts = { ...readers, fs: this.#components.fs, runtime: this.#runtime, rates: this.#rates };
+    const parts = { ...readers, reads: this.#reads, runtime: this.#runtime, rates: this.#rates };
     return await collectGroups(parts, this.#options, detail, signal);
   }
 
@@ -149,7 +151,7 @@ export class StatsProvider {
 
   async #openReaders(): Promise<Readers> {
     const { clock, cgroups } = this.#components;
-    const reads = new KernelReads(this.#components);
+    const reads = this.#reads;
     const processes = new ProcessReader({ reads });
     return { processes, reader: new GroupReader({ reads, clock, processes }, await cgroups()) };
   }

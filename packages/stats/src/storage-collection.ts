@@ -2,6 +2,7 @@ import type { FilesystemUsage } from '@node-agent/cri-client';
 import type { FileSystemSize } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { type FileUse, useOfFile, useOfFilesIn } from './file-use.ts';
+import type { KernelReads } from './kernel-reads.ts';
 import { limit, taskCount } from './kernel-text.ts';
 import type { ListedPod } from './pod-listing.ts';
 import type { StatsComponents, StatsOptions } from './ports.ts';
@@ -40,6 +41,7 @@ interface RuntimeFs {
 }
 
 interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
+  readonly reads: KernelReads;
   readonly clock: { now(): number };
   readonly logger: Logger;
   readonly runtime: Pick<RuntimeReader, 'fileSystems'>;
@@ -85,7 +87,7 @@ export async function collectStorage(
   const [[node, runtime], files, processes] = await Promise.all([
     Promise.allSettled([disk(options.rootDirectory), runtimeFs()]),
     filesOfPods(fs, options, pods, signal),
-    processCounts(fs, clock),
+    processCounts(parts.reads, clock),
   ]);
   const disks = new Map<string, Disk>();
   for (const [path, asked] of known) {
@@ -122,17 +124,8 @@ async function filesOfPods(
 }
 
 /** `pidlimit.Stats`: the lower of the kernel's two limits, and how many threads there are. */
-async function processCounts(
-  fs: Pick<StatsComponents['fs'], 'readFile'>,
-  clock: { now(): number },
-): Promise<StorageCollection['processes']> {
-  const read = async (path: string): Promise<string | undefined> => {
-    try {
-      return new TextDecoder().decode(await fs.readFile(path));
-    } catch {
-      return undefined;
-    }
-  };
+async function processCounts(reads: KernelReads, clock: { now(): number }): Promise<StorageCollection['processes']> {
+  const read = (path: string): Promise<string | undefined> => reads.textOrNone(path);
   const limits = await Promise.all(['pid_max', 'threads-max'].map((name) => read(`/proc/sys/kernel/${name}`)));
   const known = limits.map(limit).filter((value) => value !== undefined);
   const current = taskCount(await read('/proc/loadavg'));

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { StatsOptions } from '../src/ports.ts';
 import { StatsProvider } from '../src/stats-provider.ts';
 import { summaryJson } from '../src/summary.ts';
+import { Snapshot } from './snapshot.ts';
 import { CONTAINER, type Numbers, SANDBOX, START_MS, UID, World } from './world.ts';
 
 const options: StatsOptions = {
@@ -53,6 +54,17 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(world.calls).toEqual(['imageFsInfo']);
     expect(pods).toEqual([]);
     expect({ ...own, cpu: undefined }).toEqual({ ...whole, cpu: undefined });
+  });
+
+  it('reads no file through threads for the node alone, where those of the kernel can be read at once', async () => {
+    const { world, provider } = await node(version);
+    const { node: wanted } = await provider.nodeSummary({}, signal);
+    const kernelFiles = await Snapshot.of(world);
+    const byThreads = vi.spyOn(world.fs, 'readFile');
+    const asking = new StatsProvider({ ...world.components, kernelFiles }, options).nodeSummary({}, signal);
+    await world.clock.advance(0);
+    expect((await asking).node).toEqual(wanted);
+    expect(byThreads.mock.calls).toEqual([]);
   });
 
   it('tells what all pods together use, and have left', async () => {
