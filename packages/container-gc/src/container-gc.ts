@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { RuntimeService } from '@node-agent/cri-client';
+import type { Container, RuntimeService } from '@node-agent/cri-client';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerGcError } from './errors.ts';
@@ -41,6 +41,9 @@ export interface ContainerGcOptions {
   /** Where links to container logs are. Default: `/var/log/containers`. */
   readonly containerLogsDirectory?: string;
 }
+
+/** What the runtime listed. */
+type Listed = readonly Container[];
 
 /**
  * Removes what pods leave behind in the runtime and in the log directories. Nothing that runs is ever touched.
@@ -84,12 +87,15 @@ export class ContainerGc {
     };
     const { podLogsDirectory, containerLogsDirectory } = this.#options;
     const { pods } = this.#components;
-    await step(() => this.#collectContainers(options, signal));
-    await step(() => this.#collectSandboxes(options, signal));
+    let listed: Listed | undefined;
+    await step(async () => {
+      listed = await this.#collectContainers(options, signal);
+    });
+    await step(() => this.#collectSandboxes(options, listed, signal));
     if (options.allSourcesReady) {
       await step(() => this.#logs.removePodDirectories(podLogsDirectory, (uid) => isRemovable(uid, pods, false)));
     }
-    await step(async () => this.#logs.removeDeadLinks(containerLogsDirectory, await this.#listContainers(signal)));
+    await step(() => this.#logs.removeDeadLinks(containerLogsDirectory, () => this.#containers(signal)));
     signal.throwIfAborted();
     if (errors.length > 0) throw new ContainerGcError(errors);
   }
@@ -130,21 +136,28 @@ export class ContainerGc {
     }
   }
 
-  async #collectContainers(options: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
-    const { clock, pods } = this.#components;
-    const containers = await this.#listContainers(signal);
-    for (const container of planContainerGc(containers, this.#policy, clock.now(), pods, options)) {
+  /** @returns all containers, those of other makers too; `undefined` where they are other ones by now */
+  async #collectContainers(options: GarbageCollectOptions, signal: AbortSignal): Promise<Listed | undefined> {
+    const { clock, cri, pods } = this.#components;
+    const listed = (await cri.listContainers({}, signal)).containers;
+    const planned = planContainerGc(kubeletContainers(listed), this.#policy, clock.now(), pods, options);
+    for (const container of planned) {
       signal.throwIfAborted();
       if (container.state !== 'unknown' || (await this.#stop(container, signal))) {
         await this.#remove(container.id, signal);
       }
     }
+    return planned.length === 0 ? listed : undefined;
   }
 
-  async #collectSandboxes({ evictNonDeletedPods }: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
+  async #collectSandboxes(
+    { evictNonDeletedPods }: GarbageCollectOptions,
+    listed: Listed | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { cri, pods, logger, sandboxRemoved } = this.#components;
-    // All containers, those of other makers too: none may lose its sandbox.
-    const { containers } = await cri.listContainers({}, signal);
+    // None may lose its sandbox, whoever made it; they are listed before the sandboxes are.
+    const containers = listed ?? (await cri.listContainers({}, signal)).containers;
     const { items } = await cri.listPodSandbox({}, signal);
     const sandboxes = items.flatMap((sandbox) => listedSandbox(sandbox) ?? []);
     const occupied = new Set(containers.map((container) => container.podSandboxId));
@@ -162,9 +175,8 @@ export class ContainerGc {
     }
   }
 
-  async #listContainers(signal: AbortSignal): Promise<readonly ListedContainer[]> {
-    const { containers } = await this.#components.cri.listContainers({}, signal);
-    return containers.flatMap((container) => listedContainer(container) ?? []);
+  async #containers(signal: AbortSignal): Promise<readonly ListedContainer[]> {
+    return kubeletContainers((await this.#components.cri.listContainers({}, signal)).containers);
   }
 
   /** A container in an unknown state may well run. */
@@ -187,4 +199,8 @@ export class ContainerGc {
       logger.error({ containerId, err }, 'Failed to remove container');
     }
   }
+}
+
+function kubeletContainers(listed: Listed): readonly ListedContainer[] {
+  return listed.flatMap((container) => listedContainer(container) ?? []);
 }

@@ -38,23 +38,43 @@ export class LogCleaner {
   /**
    * Removes links that lead nowhere, but for those of containers that have not exited: while a log is rotated there is
    * no file for a moment (k/k#52172).
-   * @throws where the directory cannot be read
+   * @param containers asked only where there is such a link, as there seldom is
+   * @throws where the directory cannot be read, or the containers cannot be had
    */
-  async removeDeadLinks(directory: string, containers: readonly ListedContainer[]): Promise<void> {
-    const alive = containers.filter(({ state }) => state !== 'exited');
-    const keys = new Set(alive.map(({ podUid, name, attempt }) => logKey(podUid, name, attempt)));
+  async removeDeadLinks(directory: string, containers: () => Promise<readonly ListedContainer[]>): Promise<void> {
+    const dead: string[] = [];
     for (const { name, kind } of await this.#entries(directory)) {
       if (kind !== 'symlink' || !name.endsWith('.log')) continue;
       const path = join(directory, name);
+      if (!(await this.#leads(path))) dead.push(path);
+    }
+    if (dead.length === 0) return;
+    const alive = (await containers()).filter(({ state }) => state !== 'exited');
+    const keys = new Set(alive.map(({ podUid, name, attempt }) => logKey(podUid, name, attempt)));
+    for (const path of dead) {
       try {
         const key = logKeyOfPath(await this.#fs.readlink(path));
+        // Meanwhile there may be a log.
         if ((key !== undefined && keys.has(key)) || (await this.#fs.exists(path))) continue;
         await this.#fs.remove(path);
         this.#logger.debug({ path }, 'Removed a link to a log that is gone');
       } catch (err) {
-        this.#logger.error({ path, err }, 'Failed to remove container log dead symlink');
+        this.#tellFailure(path, err);
       }
     }
+  }
+
+  async #leads(path: string): Promise<boolean> {
+    try {
+      return await this.#fs.exists(path);
+    } catch (err) {
+      this.#tellFailure(path, err);
+      return true;
+    }
+  }
+
+  #tellFailure(path: string, err: unknown): void {
+    this.#logger.error({ path, err }, 'Failed to remove container log dead symlink');
   }
 
   async #entries(directory: string): Promise<readonly DirectoryEntry[]> {

@@ -10,7 +10,7 @@ import {
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ContainerGc, type ContainerGcOptions } from '../src/container-gc.ts';
 
 const clock = new FakeClock();
@@ -23,6 +23,8 @@ let containers: Container[];
 let sandboxes: PodSandbox[];
 let told: string[];
 let calls: string[];
+/** How often the runtime was asked for containers, and for sandboxes. */
+let lists: { containers: number; sandboxes: number };
 let failing: Set<string>;
 let gone: Set<string>;
 let evicted: Set<string>;
@@ -30,6 +32,7 @@ let evicted: Set<string>;
 beforeEach(() => {
   fs = new MemoryFileSystem({ clock });
   [containers, sandboxes, calls, told] = [[], [], [], []];
+  lists = { containers: 0, sandboxes: 0 };
   [failing, gone, evicted] = [new Set(), new Set(), new Set()];
 });
 
@@ -43,10 +46,14 @@ function makeGc(options: ContainerGcOptions = {}): ContainerGc {
     {
       cri: {
         listContainers: async () => {
+          lists.containers += 1;
           if (failing.has('listContainers')) throw new Error('listContainers failed');
           return { containers: [...containers] };
         },
-        listPodSandbox: async () => ({ items: [...sandboxes] }),
+        listPodSandbox: async () => {
+          lists.sandboxes += 1;
+          return { items: [...sandboxes] };
+        },
         stopContainer: async ({ containerId, timeout }: Partial<StopContainerRequest>) => {
           called(`stop ${containerId} ${timeout}`);
           return {};
@@ -192,6 +199,31 @@ describe('garbageCollect', () => {
     await makeGc().garbageCollect(ready, signal);
     const left = (await fs.readdir('/var/log/containers')).map(({ name }) => name);
     expect(left.sort()).toEqual(['file.log', 'here.log', 'other.txt', 'running.log']);
+  });
+
+  it('asks once for containers and sandboxes where there is nothing to remove', async () => {
+    addContainer('c1', 1, CONTAINER_RUNNING);
+    addSandbox('sandbox-uid-1', 'uid-1', PodSandboxState.SANDBOX_READY);
+    await fs.mkdir('/var/log/containers');
+    await fs.mkdir('/var/log/pods/ns_web_uid-1/app');
+    await fs.writeFile('/var/log/pods/ns_web_uid-1/app/1.log', '');
+    await fs.symlink('/var/log/pods/ns_web_uid-1/app/1.log', '/var/log/containers/running.log');
+    await makeGc().garbageCollect(ready, signal);
+    expect(lists).toEqual({ containers: 1, sandboxes: 1 });
+  });
+
+  it('leaves a link alone whose log came while it was asked which containers run', async () => {
+    await fs.mkdir('/var/log/containers');
+    await fs.mkdir('/logs');
+    await fs.symlink('/logs/0.log', '/var/log/containers/late.log');
+    const gc = makeGc();
+    const lookingForDead = vi.spyOn(fs, 'readlink').mockImplementationOnce(async (path) => {
+      await fs.writeFile('/logs/0.log', '');
+      lookingForDead.mockRestore();
+      return await fs.readlink(path);
+    });
+    await gc.garbageCollect(ready, signal);
+    expect(await fs.exists('/var/log/containers/late.log')).toBe(true);
   });
 
   it('does what it can while the runtime answers nothing, and says what it could not do', async () => {
