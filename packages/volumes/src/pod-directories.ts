@@ -18,8 +18,8 @@ export interface PodDirectoriesComponents extends OrphanComponents {
 
 /** The directories of how many orphaned pods are taken away at once. */
 const ORPHANS_AT_ONCE = 32;
-/** How long the directories of a pod are taken to be there without looking again, in milliseconds. */
-const MADE_MS = 30_000;
+/** How long the directories of a pod are taken to be there that no sweep has missed, in milliseconds. */
+const MADE_MS = 600_000;
 
 /** Makes the directories of pods, and takes away those of pods that nobody knows. */
 export class PodDirectories {
@@ -30,7 +30,7 @@ export class PodDirectories {
   #sweeps = 0;
   readonly #underWay = new Set<number>();
   readonly #orphanPlaces = new Semaphore(ORPHANS_AT_ONCE);
-  /** When the directories of pods were made last, by the monotonic clock; of late only. */
+  /** When the directories of pods were made last, by the monotonic clock, where each sweep since has seen the pod's own. */
   readonly #made = new Map<string, number>();
   /** Pods whose directories are being removed. */
   readonly #removals = new Map<string, Promise<unknown>>();
@@ -56,6 +56,7 @@ export class PodDirectories {
     await this.#removals.get(uid);
     const nowMs = clock.monotonic();
     if (nowMs - (this.#made.get(uid) ?? Number.NEGATIVE_INFINITY) < MADE_MS) return;
+    this.#made.delete(uid);
     for (const directory of [paths.volumesDir(uid), paths.pluginsDir(uid)]) await fs.mkdir(directory, { mode: 0o750 });
     this.#made.set(uid, nowMs);
   }
@@ -67,13 +68,18 @@ export class PodDirectories {
     this.#underWay.add(sweep);
     try {
       this.#forgetOld();
+      const madeBefore = [...this.#made.keys()];
+      const onDisk = await podsOnDisk(fs, paths);
+      const seen = new Set(onDisk);
+      // Somebody else has removed it: the pod's next sync makes it anew.
+      for (const uid of madeBefore) if (!seen.has(uid)) this.#made.delete(uid);
       const isOrphan = (uid: string): boolean =>
         !signal?.aborted && !isKnown(uid) && (this.#wanted.get(uid) ?? -1) < sweep && !this.#removals.has(uid);
       const failures: string[] = [];
       let orphans = 0;
       const ending = signal ?? new AbortController().signal;
       await Promise.all(
-        (await podsOnDisk(fs, paths)).map(async (uid) => {
+        onDisk.map(async (uid) => {
           using _place = await this.#orphanPlaces.acquire();
           if (!isOrphan(uid)) return;
           orphans++;
@@ -90,7 +96,7 @@ export class PodDirectories {
     }
   }
 
-  /** What no sweep can be mistaken about any more, and what may have changed since it was seen. */
+  /** What no sweep can be mistaken about any more, and what has not been looked at for long. */
   #forgetOld(): void {
     const oldest = Math.min(...this.#underWay);
     for (const [uid, since] of this.#wanted) if (since < oldest) this.#wanted.delete(uid);

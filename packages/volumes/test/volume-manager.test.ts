@@ -23,6 +23,32 @@ describe('volumes of a pod', () => {
     expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o755, 0o777]);
   });
 
+  it('lie in directories that are made once, and again where a sweep does not find them any more', async () => {
+    const { manager, fs, clock, under } = setUp();
+    const made: string[] = [];
+    const mkdir = fs.mkdir.bind(fs);
+    fs.mkdir = async (path, options) => {
+      made.push(path);
+      await mkdir(path, options);
+    };
+    for (let minute = 0; minute < 5; minute++) {
+      await manager.makePodDataDirs('u1');
+      await manager.cleanupOrphanedPodDirs(() => true);
+      await clock.advance(60_000);
+    }
+    expect(made).toEqual([`${ROOT}/pods/u1/volumes`, `${ROOT}/pods/u1/plugins`]);
+    // Somebody else has removed it.
+    await fs.removeAll(`${ROOT}/pods/u1`);
+    await manager.cleanupOrphanedPodDirs(() => true);
+    await manager.makePodDataDirs('u1');
+    expect(under('u1')).toEqual(['plugins', 'volumes']);
+    // No sweep looks into a pod's directory.
+    await fs.removeAll(`${ROOT}/pods/u1/volumes`);
+    await clock.advance(600_000);
+    await manager.makePodDataDirs('u1');
+    expect(under('u1')).toEqual(['plugins', 'volumes']);
+  });
+
   it('show in containers once they are ready, and not before', async () => {
     const { manager, signal } = setUp();
     const pod = podOf([scratch, { name: 'etc', hostPath: { path: '/etc' } }]);
