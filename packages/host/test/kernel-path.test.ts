@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { kernelPath } from '../src/foreign/kernel-path.ts';
 import { isKernelServed } from '../src/foreign/kernel-served.ts';
-import { type Mount, MountTable, parseMounts } from '../src/foreign/mount-table.ts';
+import { type Mount, MountTable, NewestMountTable, parseMounts } from '../src/foreign/mount-table.ts';
 import { codeOf } from './compliance.ts';
 
 describe('the mount table', () => {
@@ -13,6 +13,23 @@ describe('the mount table', () => {
       { id: '36', parentId: '35', point: '/mnt one', type: 'ext4', isShared: true },
       { id: '37', parentId: '36', point: '/caf\udce9', type: 'fuse.sshfs', isShared: false },
     ]);
+  });
+
+  it('W3: passes over lines that make no sense', () => {
+    fc.assert(fc.property(fc.string(), (text) => void new MountTable(parseMounts(text)).of('/a')));
+    expect(parseMounts('a b c d e f\n- x')).toEqual([]);
+  });
+
+  it('is made anew where its text is another one', () => {
+    const tables = new NewestMountTable();
+    const text = (type: string): string => `1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / /v rw - ${type} x rw\n`;
+    const table = tables.of(text('tmpfs'));
+    expect([...table.types]).toEqual([
+      ['/', 'ext4'],
+      ['/v', 'tmpfs'],
+    ]);
+    expect(tables.of(text('tmpfs'))).toBe(table);
+    expect(tables.of(text('fuse.x')).types.get('/v')).toBe('fuse.x');
   });
 
   const mounts = (...lines: readonly (readonly [id: number, parent: number, point: string, type?: string])[]) =>

@@ -1,14 +1,15 @@
 import type { Clock } from '@node-agent/async';
-import type { FileSystem } from '@node-agent/host';
+import { type FileSystem, NewestMountTable } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { CommandShell } from './command-shell.ts';
 import { VolumeError } from './errors.ts';
-import { type Mounter, parseMountInfo, readMountInfo } from './mounter.ts';
+import { type Mounter, readMountInfo } from './mounter.ts';
 
 /** Mounts through mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; needs CAP_SYS_ADMIN. */
 export class MountCommand implements Mounter {
   readonly #fs: Pick<FileSystem, 'readFile'>;
   readonly #shell: CommandShell;
+  readonly #tables = new NewestMountTable();
 
   constructor(components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> }) {
     this.#fs = components.fs;
@@ -16,7 +17,7 @@ export class MountCommand implements Mounter {
   }
 
   async mountPoints(): Promise<ReadonlyMap<string, string>> {
-    return parseMountInfo(await readMountInfo(this.#fs));
+    return this.#tables.of(await readMountInfo(this.#fs)).types;
   }
 
   mount(

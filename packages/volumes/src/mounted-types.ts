@@ -15,11 +15,12 @@ const TABLE_MS = 1000;
 
 /**
  * Which file systems are mounted at directories of the kubelet's own. What is mounted is not asked, as it may never answer (W6), and
- * the mount table, which grows with the pods, is read once for all that are looked at within a second. Within it a mount's id tells
- * whether it is still the same; no longer, as the kernel gives the id of a mount that is gone to the next one.
+ * the mount table, which grows with the pods, is read once for all that are looked at within a second. As long as it is the same, a
+ * mount's id tells whether it is still the same; no longer, as the kernel gives the id of a mount that is gone to the next one.
  */
 export class MountedTypes {
   readonly #components: MountedTypesComponents;
+  /** What was found by the table. */
   readonly #known = new Map<string, { readonly mountId: string; readonly type: string }>();
   #table: { readonly readAtMs: number; readonly types: ReadonlyMap<string, string> } | undefined;
   /** What is read meanwhile may be of before the last one. */
@@ -31,17 +32,19 @@ export class MountedTypes {
 
   /** The type of what is mounted at `directory` itself; `undefined` where nothing is, or it is not there. */
   async at(directory: string): Promise<string | undefined> {
-    const mountId = await this.#ownMountId(directory);
-    if (this.#table !== undefined && this.#components.clock.monotonic() - this.#table.readAtMs >= TABLE_MS)
-      this.forget();
-    const known = this.#known.get(directory);
-    if (mountId !== undefined && known?.mountId === mountId) return known.type;
-    this.#known.delete(directory);
-    if (mountId === undefined) return undefined;
+    const mountId = await this.#mountId(directory);
+    if (mountId !== undefined && this.#known.get(directory)?.mountId === mountId) {
+      await this.#types();
+      // Gone with the table that it was found by.
+      const known = this.#known.get(directory);
+      if (known !== undefined) return known.type;
+    }
+    const wasAnother = this.#known.delete(directory);
+    if (mountId === undefined || mountId === (await this.#mountId(dirname(directory)))) return undefined;
     const real = await realDirectory(this.#components.fs, directory);
     if (real === undefined) return undefined;
     // One that is not in the table, or was another, may be newer than that.
-    const type = (known === undefined ? this.#table?.types.get(real) : undefined) ?? (await this.#read()).get(real);
+    const type = (wasAnother ? undefined : (await this.#types()).get(real)) ?? (await this.#read()).get(real);
     if (type !== undefined && this.#table !== undefined) this.#known.set(directory, { mountId, type });
     return type;
   }
@@ -53,19 +56,25 @@ export class MountedTypes {
     this.#changes += 1;
   }
 
+  async #types(): Promise<ReadonlyMap<string, string>> {
+    const table = this.#table;
+    const isOld = table === undefined || this.#components.clock.monotonic() - table.readAtMs >= TABLE_MS;
+    return isOld ? await this.#read() : table.types;
+  }
+
   async #read(): Promise<ReadonlyMap<string, string>> {
     const readAtMs = this.#components.clock.monotonic();
     const changes = this.#changes;
     const types = await this.#components.mounter.mountPoints();
-    if (changes === this.#changes) this.#table = { readAtMs, types };
+    if (changes !== this.#changes) return types;
+    if (types !== this.#table?.types) this.#known.clear();
+    this.#table = { readAtMs, types };
     return types;
   }
 
-  async #ownMountId(directory: string): Promise<string | undefined> {
-    const { fs } = this.#components;
+  async #mountId(path: string): Promise<string | undefined> {
     try {
-      const mountId = await fs.mountId(directory);
-      return mountId === (await fs.mountId(dirname(directory))) ? undefined : mountId;
+      return await this.#components.fs.mountId(path);
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;

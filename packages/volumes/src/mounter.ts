@@ -1,9 +1,12 @@
 import { basename, dirname, join } from 'node:path';
-import { type FileSystem, isMissing, parseMounts } from '@node-agent/host';
+import { type FileSystem, isMissing } from '@node-agent/host';
 
 /** The host's mounts, as far as volumes need them. */
 export interface Mounter {
-  /** What is mounted where: file system types by mount point; of several on one point, the topmost. */
+  /**
+   * What is mounted where: file system types by mount point; of several on one point, the topmost. The very map of the last
+   * call says that the same is mounted at the same places.
+   */
   mountPoints(): Promise<ReadonlyMap<string, string>>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
@@ -14,11 +17,6 @@ export interface Mounter {
    * mounted elsewhere it stays. @throws VolumeError `MountFailed`
    */
   unmount(target: string, signal: AbortSignal, options?: { readonly lazy?: boolean }): Promise<void>;
-}
-
-/** File system types by mount point, from the text of `/proc/self/mountinfo` (proc(5)), read as Latin 1. */
-export function parseMountInfo(text: string): Map<string, string> {
-  return new Map(parseMounts(text).map(({ point, type }) => [point, type]));
 }
 
 /** The mount table as text, in Latin 1: it keeps paths that are no UTF-8 apart from each other. */

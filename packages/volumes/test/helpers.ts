@@ -28,7 +28,7 @@ export class MemoryMounter implements Mounter {
   }
 
   async mountPoints(): Promise<ReadonlyMap<string, string>> {
-    return this.#points;
+    return new Map(this.#points);
   }
 
   async mount(_source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {

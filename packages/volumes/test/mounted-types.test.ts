@@ -6,6 +6,8 @@ let clock: FakeClock;
 let ids: Map<string, string>;
 let points: Map<string, string>;
 let reads: number;
+/** What was asked of the file system. */
+let asked: string[];
 let types: MountedTypes;
 
 beforeEach(() => {
@@ -20,13 +22,26 @@ beforeEach(() => {
     ['/pods/b', 'hugetlbfs'],
   ]);
   reads = 0;
+  asked = [];
+  let table: ReadonlyMap<string, string> = new Map();
   types = new MountedTypes({
     clock,
-    fs: { realpath: async (path) => path, mountId: async (path) => ids.get(path) ?? '1' },
+    fs: {
+      async realpath(path) {
+        asked.push(`realpath ${path}`);
+        return path;
+      },
+      async mountId(path) {
+        asked.push(`mountId ${path}`);
+        return ids.get(path) ?? '1';
+      },
+    },
     mounter: {
-      mountPoints: async () => {
+      async mountPoints() {
         reads += 1;
-        return new Map(points);
+        const isSame = [...table].join() === [...points].join();
+        if (!isSame) table = new Map(points);
+        return table;
       },
     },
   });
@@ -59,5 +74,17 @@ describe('MountedTypes', () => {
     types.forget();
     expect(await types.at('/pods/a')).toBe('tmpfs');
     expect(reads).toBe(2);
+  });
+
+  it('asks for one id of a mount, minute after minute, while the mount table stays the same', async () => {
+    const minutes = 10;
+    for (let minute = 0; minute < minutes; minute++) {
+      for (const directory of ['/pods/a', '/pods/b']) expect(await types.at(directory)).toBe(points.get(directory));
+      if (minute === 0) asked.length = 0;
+      await clock.advance(60_000);
+    }
+    expect(new Set(asked)).toEqual(new Set(['mountId /pods/a', 'mountId /pods/b']));
+    expect(asked).toHaveLength((minutes - 1) * 2);
+    expect(reads).toBe(minutes);
   });
 });

@@ -33,11 +33,14 @@ export function parseMounts(text: string): Mount[] {
 export class MountTable {
   /** The mount points, hidden ones too. */
   readonly points: readonly string[];
+  /** The types of what is mounted, by mount point; of several on one point, the topmost. */
+  readonly types: ReadonlyMap<string, string>;
   readonly #root: Mount | undefined;
   readonly #children = new Map<string, Mount[]>();
 
   constructor(mounts: readonly Mount[]) {
     this.points = mounts.map(({ point }) => point);
+    this.types = new Map(mounts.map(({ point, type }) => [point, type]));
     const ids = new Set(mounts.map(({ id }) => id));
     const roots: Mount[] = [];
     for (const mount of mounts) {
@@ -68,5 +71,16 @@ export class MountTable {
       }
     }
     return found;
+  }
+}
+
+/** Makes the table of a text, and keeps the last: one of thousands takes long to make, and changes seldom. */
+export class NewestMountTable {
+  #newest: { readonly text: string; readonly table: MountTable } | undefined;
+
+  /** @returns the same table as before where the text is the same: then the same is mounted at the same places */
+  of(text: string): MountTable {
+    if (this.#newest?.text !== text) this.#newest = { text, table: new MountTable(parseMounts(text)) };
+    return this.#newest.table;
   }
 }

@@ -1,13 +1,14 @@
-import { readFile, readlink } from 'node:fs/promises';
+import { readlink } from 'node:fs/promises';
 import type { Clock } from '@node-agent/async';
 import { systemPath, textOfBytes } from '../byte-names.ts';
 import { fileSystemSize } from '../file-system-size.ts';
 import { startHelper } from '../helper/helper-process.ts';
+import { nodeKernelFiles } from '../kernel-files.ts';
 import { onLinux } from '../mount-id.ts';
 import { errorCode } from '../system-error.ts';
 import type { ForeignFiles } from './foreign-files.ts';
 import { GuardedFiles, type GuardedFilesOptions, type KernelServedFiles } from './guarded-files.ts';
-import { MountTable, parseMounts } from './mount-table.ts';
+import { type MountTable, NewestMountTable } from './mount-table.ts';
 
 /** {@link ForeignFiles} of this machine, through helper processes of this package's own. */
 export function nodeForeignFiles(
@@ -32,20 +33,9 @@ const kernelFiles: KernelServedFiles = {
   },
 };
 
-let reading: Promise<MountTable> | undefined;
-/** What was read last, and made of it: a table of thousands takes long to make, and changes seldom. */
-let newest: { readonly text: string; readonly table: MountTable } | undefined;
+const tables = new NewestMountTable();
 
-/** Calls that come together share one reading: a node mounts thousands. */
-function readMounts(): Promise<MountTable> {
-  reading ??= readTable().finally(() => {
-    reading = undefined;
-  });
-  return reading;
-}
-
-async function readTable(): Promise<MountTable> {
-  const text = onLinux ? await readFile('/proc/self/mountinfo', 'latin1') : '';
-  if (newest?.text !== text) newest = { text, table: new MountTable(parseMounts(text)) };
-  return newest.table;
+/** At once: by threads it would be asked for page by page, and a node with a hundred pods has forty of them. */
+async function readMounts(): Promise<MountTable> {
+  return tables.of(onLinux ? nodeKernelFiles.readFile('/proc/self/mountinfo') : '');
 }
