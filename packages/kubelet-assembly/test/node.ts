@@ -26,7 +26,7 @@ export interface World {
   readonly fs: MemoryFileSystem;
   readonly cri: FakeRuntime;
   readonly events: MemoryEventRecorder;
-  /** What was mounted: its type and its options, by its place. */
+  /** What is mounted: its type and its options, by its place. */
   readonly mounts: Map<string, string>;
   /** What `statfs` says of each file system. */
   readonly disk: { totalBytes: number; availableBytes: number };
@@ -110,12 +110,16 @@ export function startKubelet(
     ...changes,
   };
   const mounter = {
-    mountPoints: async () => new Map(),
+    mountPoints: async () => new Map([...mounts].map(([place, what]) => [place, what.split(' ', 1).join()])),
     mount: async (_source: string, target: string, type: string, options: readonly string[]) => {
+      fs.mount(target);
       mounts.set(target, [type, ...options].join(' '));
     },
     bind: async () => {},
-    unmount: async () => {},
+    unmount: async (target: string) => {
+      fs.unmount(target);
+      mounts.delete(target);
+    },
   };
   const assembled = assembleKubelet(
     {

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { makePod, makeWorld, startKubelet, type World } from './node.ts';
+
+const MINUTES = 10;
+
+/** What was asked of a port, by method. */
+function counting<T extends object>(port: T, asked: Map<string, number>): T {
+  return new Proxy(port, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        asked.set(String(name), (asked.get(String(name)) ?? 0) + 1);
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+}
+
+/** What a kubelet asks of the files and the runtime, each minute, while its pods run and nothing happens. */
+async function askedAtRest(pods: number): Promise<Record<'fs' | 'cri', Readonly<Record<string, number>>>> {
+  const world = await makeWorld();
+  const [files, calls] = [new Map<string, number>(), new Map<string, number>()];
+  const counted: World = { ...world, fs: counting(world.fs, files), cri: counting(world.cri, calls) };
+  const logs = { maxSizeBytes: 10 * 2 ** 20, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 };
+  const { setPods, status, stop } = startKubelet(counted, [], undefined, [], {}, { logs });
+  const volumes = [
+    { name: 'filled', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+    { name: 'scratch', emptyDir: {} },
+  ];
+  const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+  const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  const containers = [{ ...container, volumeMounts }];
+  setPods(Array.from({ length: pods }, (_, index) => makePod(`p${index}`, { volumes, containers })));
+  await world.clock.advance(300_000);
+  expect(status.getStatuses().filter(({ status: { phase } }) => phase === 'Running')).toHaveLength(pods);
+  for (const asked of [files, calls]) asked.clear();
+  await world.clock.advance(MINUTES * 60_000);
+  await stop();
+  const perMinute = (asked: Map<string, number>) =>
+    Object.fromEntries([...asked].map(([name, times]) => [name, times / MINUTES]));
+  return { fs: perMinute(files), cri: perMinute(calls) };
+}
+
+test('at rest a pod costs a look at its log every ten seconds, and two other calls of the file system each minute', async () => {
+  const [few, many] = [await askedAtRest(2), await askedAtRest(12)];
+  const perPod = (name: string): number => ((many.fs[name] ?? 0) - (few.fs[name] ?? 0)) / 10;
+  expect(perPod('stat')).toBeCloseTo(6, 0);
+  expect(perPod('readlink')).toBeLessThanOrEqual(1.1);
+  const others = Object.keys(many.fs).filter((name) => !['stat', 'readlink'].includes(name));
+  // Every ten minutes what it has on the disk is looked at anew.
+  expect(others.reduce((sum, name) => sum + perPod(name), 0)).toBeLessThan(1.1);
+  const writes = others.filter((name) => /write|chmod|chown|rename|symlink/i.test(name));
+  expect(writes.filter((name) => perPod(name) > 0)).toEqual([]);
+});
+
+test('at rest the runtime is asked as often for many pods as for few', async () => {
+  const [few, many] = [await askedAtRest(2), await askedAtRest(12)];
+  expect(many.cri).toEqual(few.cri);
+  const { status = 0, listContainers = 0, listPodSandbox = 0, listImages = 0, ...others } = many.cri;
+  expect(others).toEqual({});
+  expect([status, listContainers, listPodSandbox]).toEqual([12, expect.any(Number), expect.any(Number)]);
+  // The rotation of logs lists every ten seconds; pleg, housekeeping and garbage collection each minute.
+  expect(listContainers + listPodSandbox + listImages).toBeLessThanOrEqual(12);
+});
