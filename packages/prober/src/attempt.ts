@@ -91,7 +91,10 @@ export class ProbeAttempt {
 
   async #try(target: ProbeTarget, wholeTimeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
     try {
-      return await abortable(this.#dispatch(target, wholeTimeoutMs, signal), signal);
+      const outcome = this.#dispatch(target, wholeTimeoutMs, signal);
+      // What is sent from here ends at once with the signal; others may not.
+      const endsAtOnce = target.probe.httpGet != null && this.#ports.http === undefined;
+      return await (endsAtOnce ? outcome : abortable(outcome, signal));
     } catch (error) {
       return { result: 'error', output: errorText(error) };
     }

@@ -31,18 +31,26 @@ const LINE_LIMIT = 200;
 /** The newest records of one probe. */
 export class History {
   readonly #limit: number;
-  #records: readonly ProbeRecord[] = [];
+  readonly #records: ProbeRecord[] = [];
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   get records(): readonly ProbeRecord[] {
-    return this.#records;
+    return [...this.#records];
   }
 
   add(atMs: number, durationMs: number, { result, output }: ProbeOutcome): void {
-    const line = (output.slice(0, LINE_LIMIT).split(/\r?\n/, 1)[0] ?? '').trimEnd();
-    this.#records = [...this.#records, { atMs, durationMs, result, output: line }].slice(-this.#limit);
+    this.#records.push({ atMs, durationMs, result, output: firstLine(output) });
+    if (this.#records.length > this.#limit) this.#records.shift();
   }
+}
+
+function firstLine(output: string): string {
+  const newline = output.indexOf('\n');
+  const end = Math.min(newline < 0 ? output.length : newline, LINE_LIMIT);
+  const line = output.slice(0, end).trimEnd();
+  // A copy: a part of a text keeps all of it in memory, and a body may have 10 KiB.
+  return output.length > LINE_LIMIT ? Buffer.from(line).toString() : line;
 }

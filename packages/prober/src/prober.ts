@@ -73,7 +73,7 @@ export class Prober {
     }
     this.#timetable.clear();
     for (const workers of this.#pods.values())
-      for (const worker of workers.values()) worker.running?.abort(signal.reason);
+      for (const worker of workers.values()) worker.ending.abort(signal.reason);
     if (this.#underWay > 0) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;
@@ -155,7 +155,7 @@ export class Prober {
       if (!first && !notReady) continue;
       // What ran before this prober comes in its turn, so that a restart probes nothing in a herd.
       if (first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker)) continue;
-      if (worker.running !== undefined) worker.again = true;
+      if (worker.isUnderWay) worker.again = true;
       else this.#at(worker, this.#nowMs(), { resetGrid: true });
     }
   }
@@ -242,9 +242,9 @@ export class Prober {
 
   async #probe(worker: Worker, startedMs: number): Promise<void> {
     const { clock, statuses, logger } = this.#components;
-    const running = new AbortController();
+    const { signal } = worker.ending;
     const early = worker.early;
-    worker.running = running;
+    worker.isUnderWay = true;
     this.#underWay++;
     const atMs = clock.now();
     try {
@@ -256,17 +256,17 @@ export class Prober {
           podIp: statuses.getPodStatus(worker.podUid)?.podIP ?? '',
           timeoutMs: worker.times.timeoutMs,
         },
-        running.signal,
+        signal,
       );
       worker.history.add(atMs, clock.monotonic() - startedMs, outcome);
       this.#found(worker, outcome, early, clock.monotonic() - startedMs);
     } catch (err) {
-      if (!running.signal.aborted) logger.error({ err, ...worker.labels }, 'Probe failed');
+      if (!signal.aborted) logger.error({ err, ...worker.labels }, 'Probe failed');
     } finally {
       this.#underWay--;
-      worker.running = undefined;
+      worker.isUnderWay = false;
       if (this.#underWay === 0) this.#idle?.();
-      if (!worker.removed && !running.signal.aborted) this.#schedule(worker);
+      if (!worker.removed && !signal.aborted) this.#schedule(worker);
     }
   }
 
@@ -323,7 +323,7 @@ export class Prober {
     worker.removed = true;
     this.#perSecond -= 1000 / worker.times.periodMs;
     this.#timetable.delete(worker);
-    worker.running?.abort(new Error('the probe is no longer wanted'));
+    worker.ending.abort(new Error('the probe is no longer wanted'));
     if (worker.state.containerId !== '') this.results.remove(worker.kind, worker.state.containerId);
     this.#metrics.ended(worker.labels);
     this.#pods.get(worker.podUid)?.delete(workerKey(worker.container, worker.kind));

@@ -26,8 +26,9 @@ export class Worker {
   /** The next one is beside the grid: only its success counts. */
   early = false;
   waitsFor: string | undefined = 'its first turn';
-  /** What is under way. */
-  running: AbortController | undefined;
+  /** Ends what is under way, and all that would come. */
+  readonly ending: AbortController = new AbortController();
+  isUnderWay = false;
   /** Wanted again as soon as that has ended. */
   again = false;
   removed = false;

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { HttpGetRequest } from '@node-agent/pod-net';
@@ -111,6 +113,37 @@ describe('tries', () => {
     );
     expect(await run({ httpGet: { port: 80 } })).toEqual({ result: 'broken', output: 'slow' });
     expect(timeouts).toEqual([1000, 400]);
+  });
+});
+
+describe('a probe that is wanted no more', () => {
+  test('ends at once while a server is silent, and lets go of it', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const ending = new AbortController();
+    const clock = new FakeClock();
+    const target = { container: container('web'), containerId: 'c1', podIp: '127.0.0.1', timeoutMs: 1000 };
+    const run = new ProbeAttempt(clock, {}).run({ ...target, probe: { httpGet: { port } } }, ending.signal);
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    socket.on('error', () => {});
+    const closed = once(socket, 'close');
+    ending.abort(new Error('enough'));
+    await expect(run).rejects.toThrow('enough');
+    await closed;
+    expect(clock.pendingTimers).toBe(0);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test('ends at once, whatever its port makes of the signal', async () => {
+    const ending = new AbortController();
+    const attempt = new ProbeAttempt(new FakeClock(), { http: never, exec: never });
+    const target = { container: container('web'), containerId: 'c1', podIp: '127.0.0.1', timeoutMs: 1000 };
+    const runs = [{ httpGet: { port: 80 } }, { exec: { command: ['true'] } }].map((probe) =>
+      attempt.run({ ...target, probe }, ending.signal),
+    );
+    ending.abort(new Error('enough'));
+    for (const run of runs) await expect(run).rejects.toThrow('enough');
   });
 });
 

@@ -134,6 +134,18 @@ test.each([
 );
 
 describe('the history of a probe', () => {
+  test('has of any output the first line of its first 200 characters', () => {
+    const output = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '\r', 'x'.repeat(90)), maxLength: 12 });
+    fc.assert(
+      fc.property(output, (text) => {
+        const history = new History(1);
+        history.add(0, 0, { result: 'success', output: text });
+        const [line = ''] = text.slice(0, 200).split(/\r?\n/, 1);
+        expect(history.records[0]?.output).toBe(line.trimEnd());
+      }),
+    );
+  });
+
   test('keeps the newest, and of each the first line', () => {
     const history = new History(2);
     history.add(1, 5, { result: 'success', output: 'gone' });
