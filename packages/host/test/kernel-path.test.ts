@@ -1,8 +1,10 @@
+import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { kernelPath } from '../src/foreign/kernel-path.ts';
 import { isKernelServed } from '../src/foreign/kernel-served.ts';
 import { type Mount, MountTable, NewestMountTable, parseMounts } from '../src/foreign/mount-table.ts';
+import { sharedMountTable } from '../src/foreign/shared-mount-table.ts';
 import { codeOf } from './compliance.ts';
 
 describe('the mount table', () => {
@@ -30,6 +32,25 @@ describe('the mount table', () => {
     ]);
     expect(tables.of(text('tmpfs'))).toBe(table);
     expect(tables.of(text('fuse.x')).types.get('/v')).toBe('fuse.x');
+  });
+
+  it('is read once for those who ask at about the same time, and then anew', async () => {
+    const clock = new FakeClock();
+    let type = 'tmpfs';
+    let readings = 0;
+    const readText = (): string => {
+      readings += 1;
+      return `1 0 0:1 / / rw - ${type} x rw`;
+    };
+    const table = sharedMountTable({ clock, readText });
+    const first = await table();
+    await clock.advance(99);
+    expect(await table()).toBe(first);
+    expect(readings).toBe(1);
+    type = 'fuse.x';
+    await clock.advance(1);
+    expect((await table()).of('/a')?.type).toBe('fuse.x');
+    expect(readings).toBe(2);
   });
 
   const mounts = (...lines: readonly (readonly [id: number, parent: number, point: string, type?: string])[]) =>

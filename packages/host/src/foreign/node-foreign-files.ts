@@ -8,7 +8,7 @@ import { onLinux } from '../mount-id.ts';
 import { errorCode } from '../system-error.ts';
 import type { ForeignFiles } from './foreign-files.ts';
 import { GuardedFiles, type GuardedFilesOptions, type KernelServedFiles } from './guarded-files.ts';
-import { type MountTable, NewestMountTable } from './mount-table.ts';
+import { sharedMountTable } from './shared-mount-table.ts';
 
 /** {@link ForeignFiles} of this machine, through helper processes of this package's own. */
 export function nodeForeignFiles(
@@ -16,7 +16,12 @@ export function nodeForeignFiles(
   options?: GuardedFilesOptions,
 ): ForeignFiles {
   return new GuardedFiles(
-    { ...components, startHelper: () => startHelper(), mounts: readMounts, here: kernelFiles },
+    {
+      ...components,
+      startHelper: () => startHelper(),
+      mounts: sharedMountTable({ ...components, readText: readMountInfo }),
+      here: kernelFiles,
+    },
     options,
   );
 }
@@ -33,9 +38,7 @@ const kernelFiles: KernelServedFiles = {
   },
 };
 
-const tables = new NewestMountTable();
-
 /** At once: by threads it would be asked for page by page, and a node with a hundred pods has forty of them. */
-async function readMounts(): Promise<MountTable> {
-  return tables.of(onLinux ? nodeKernelFiles.readFile('/proc/self/mountinfo') : '');
+function readMountInfo(): string {
+  return onLinux ? nodeKernelFiles.readFile('/proc/self/mountinfo') : '';
 }

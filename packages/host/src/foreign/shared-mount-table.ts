@@ -1,0 +1,24 @@
+import type { Clock } from '@node-agent/async';
+import { type MountTable, NewestMountTable } from './mount-table.ts';
+
+/** For so long those who ask share a reading: what is asked of a node's disks comes in bursts. */
+const TOGETHER_MS = 100;
+
+/** @param readText the mount table as it is now */
+export function sharedMountTable({
+  clock,
+  readText,
+}: {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly readText: () => string;
+}): () => Promise<MountTable> {
+  const tables = new NewestMountTable();
+  let newest: { readonly table: MountTable; readonly readAtMs: number } | undefined;
+  return async () => {
+    const nowMs = clock.monotonic();
+    if (newest === undefined || nowMs - newest.readAtMs >= TOGETHER_MS) {
+      newest = { table: tables.of(readText()), readAtMs: nowMs };
+    }
+    return newest.table;
+  };
+}
