@@ -11,7 +11,7 @@ import {
   readHierarchy,
 } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
-import { CriClient, type ImageService, type RuntimeService } from '@node-agent/cri-client';
+import { CriClient } from '@node-agent/cri-client';
 import type { DeviceManager } from '@node-agent/device-manager';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
@@ -142,7 +142,7 @@ export async function runNode(
   const imageEndpoint = configuration.imageServiceEndpoint || configuration.containerRuntimeEndpoint;
   await using imageClient =
     imageEndpoint === configuration.containerRuntimeEndpoint ? runtimeClient : connect(imageEndpoint);
-  const cri: RuntimeService & ImageService = withImageService(runtimeClient, imageClient);
+  const cri = withImageService(runtimeClient, imageClient);
 
   const kill = process.kill.bind(process);
   // Connected only where the driver is systemd.

@@ -4,7 +4,7 @@ import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 export function withImageService<R extends RuntimeService>(
   runtime: R & ImageService,
   images: ImageService,
-): RuntimeService & ImageService {
+): R & ImageService {
   if (images === runtime) return runtime;
   const own: Record<keyof ImageService, true> = {
     listImages: true,

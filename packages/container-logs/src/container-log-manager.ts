@@ -1,13 +1,26 @@
 import { basename, dirname, join } from 'node:path';
 import { type Clock, sleep } from '@node-agent/async';
-import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
+import {
+  type Container,
+  ContainerState,
+  CriError,
+  type Init,
+  type ListContainersRequest,
+  type RuntimeService,
+} from '@node-agent/cri-client';
 import { isMissing } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerLogError } from './errors.ts';
 import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
 
 export interface ContainerLogManagerComponents {
-  readonly cri: Pick<RuntimeService, 'listContainers' | 'containerStatus' | 'reopenContainerLog'>;
+  readonly cri: Pick<RuntimeService, 'containerStatus' | 'reopenContainerLog'> & {
+    /** `listContainerStates` of cri-client is one; `listContainers` does as well, and costs more. */
+    listContainers(
+      request: Init<ListContainersRequest>,
+      signal?: AbortSignal,
+    ): Promise<{ readonly containers: readonly Pick<Container, 'id' | 'state'>[] }>;
+  };
   readonly fs: RotationFiles;
   /** The machine's own where absent. */
   readonly clock?: Clock;

@@ -1,6 +1,7 @@
 import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 import { RuntimeCalls } from './calls.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
+import { briefLists, type ContainerBrief } from './container-states.ts';
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 import { imageServiceRpcs, RpcMethods, runtimeServiceRpcs } from './generated/services.ts';
@@ -185,6 +186,22 @@ export class CriClient extends RpcMethods {
     const { listContainers: plain, streamContainers: stream } = runtimeServiceRpcs;
     const containers = await this.#calls.list(
       { plain, stream },
+      request,
+      signal,
+      (r) => r.containers,
+      (r) => r.containers,
+      isOfOnePod(request.filter),
+    );
+    return { containers };
+  }
+
+  /** As {@link listContainers}, of each container its id and state alone: a list of hundreds costs a tenth of that. */
+  async listContainerStates(
+    request: Init<ListContainersRequest>,
+    signal?: AbortSignal,
+  ): Promise<{ readonly containers: readonly ContainerBrief[] }> {
+    const containers = await this.#calls.list(
+      briefLists,
       request,
       signal,
       (r) => r.containers,

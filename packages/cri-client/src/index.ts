@@ -7,6 +7,7 @@ export {
   type ContainerEventOptions,
   watchContainerEvents,
 } from './container-events.ts';
+export type { ContainerBrief } from './container-states.ts';
 export { CriError, type CriErrorCode, type CriErrorOptions, grpcStatus } from './errors.ts';
 export { messages } from './generated/codec.ts';
 export {

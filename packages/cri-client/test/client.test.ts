@@ -400,6 +400,22 @@ describe('lists', () => {
     expect(asked).toEqual(['stream', 'stream']);
   });
 
+  it('of ids and states come the same ways', async () => {
+    const containers = ['a', 'b'].map((id, state) => ({ id, state, labels: { of: 'me' } }));
+    await start({
+      async *streamContainers({ filter }) {
+        yield { containers: containers.filter(({ id }) => filter?.id !== id) };
+        yield { containers: [{ id: 'last', state: 2 }] };
+      },
+      listContainers: () => ({ containers }),
+    });
+    const runtime = client();
+    const ids = async (filter: object) =>
+      (await runtime.listContainerStates({ filter })).containers.map(({ id, state }) => `${id}${state}`);
+    expect(await ids({ state: { state: 1 } })).toEqual(['a0', 'b1', 'last2']);
+    expect(await ids({ id: 'a' })).toEqual(['a0', 'b1']);
+  });
+
   it('fail where the stream breaks off, for a part of a list is no list', async () => {
     await start({
       async *streamContainers() {

@@ -15,6 +15,12 @@ export class Reader {
 
   /** An unsigned 32-bit number; what a longer one has above is dropped. */
   uint32(): number {
+    // Tags and lengths, which are most of what there is, have one byte.
+    const first = this.#bytes[this.pos];
+    if (first !== undefined && first < 0x80) {
+      this.pos++;
+      return first;
+    }
     let value = 0;
     for (let shift = 0; shift < 7 * MAX_VARINT_BYTES; shift += 7) {
       const byte = this.#byte();

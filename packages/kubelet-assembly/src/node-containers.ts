@@ -1,7 +1,7 @@
 import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
 import { ContainerGc } from '@node-agent/container-gc';
-import { ContainerLogManager } from '@node-agent/container-logs';
+import { ContainerLogManager, type ContainerLogManagerComponents } from '@node-agent/container-logs';
 import type { DeviceManager } from '@node-agent/device-manager';
 import type { BackgroundService, PodJournalPort } from '@node-agent/kubelet-core';
 import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
@@ -134,7 +134,14 @@ export class NodeContainers {
       { policy: settings.containerGc, podLogsDirectory: settings.node.podLogsDirectory, containerLogsDirectory },
     );
     const { maxWorkers: workers, ...logs } = settings.logs;
-    const logManager = new ContainerLogManager({ ...child('container-logs'), cri, fs }, { ...logs, workers });
+    const logCri: ContainerLogManagerComponents['cri'] = {
+      // Of each container it has to know that it runs, again and again.
+      listContainers: (request, signal) =>
+        cri.listContainerStates?.(request, signal) ?? cri.listContainers(request, signal),
+      containerStatus: (request, signal) => cri.containerStatus(request, signal),
+      reopenContainerLog: (request, signal) => cri.reopenContainerLog(request, signal),
+    };
+    const logManager = new ContainerLogManager({ ...child('container-logs'), cri: logCri, fs }, { ...logs, workers });
     this.services = [{ name: 'log rotation', start: (signal) => logManager.start(signal) }];
   }
 

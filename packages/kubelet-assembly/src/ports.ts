@@ -2,7 +2,7 @@ import type { PodFeaturesOptions, PredicateHandlerOptions, SysctlOptions } from 
 import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
-import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
@@ -34,7 +34,7 @@ export interface NodePorts {
   /** How the requests of lifecycle hooks are sent; over the machine's network where absent. */
   readonly hookHttp?: LifecycleHooksComponents['http'];
   readonly recorder: EventRecorder;
-  readonly cri: RuntimeService & ImageService;
+  readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;
   /** Files of file systems that may never answer: host paths. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles;

@@ -1,0 +1,53 @@
+import type { MessageType, StreamRpc, UnaryRpc } from '@node-agent/grpc';
+import { Reader, readMessage } from '@node-agent/grpc/wire';
+import { messages } from './generated/codec.ts';
+import { runtimeServiceRpcs } from './generated/services.ts';
+import type { Container, ListContainersRequest, StreamContainersRequest } from './generated/types.ts';
+
+/** A container of a list, as far as it is wanted by those who look again and again at who is there. */
+export type ContainerBrief = Pick<Container, 'id' | 'state'>;
+
+interface Briefs {
+  readonly containers: ContainerBrief[];
+}
+
+/** Of both lists the first field has the containers. */
+const CONTAINERS = 10;
+const ID = 10;
+const STATE = 48;
+
+function decodeBriefs(bytes: Uint8Array): Briefs {
+  const reader = new Reader(bytes);
+  const containers: ContainerBrief[] = [];
+  while (reader.pos < reader.end) {
+    const tag = reader.uint32();
+    if (tag === CONTAINERS) containers.push(readMessage(reader, decodeBrief));
+    else reader.skip(tag);
+  }
+  return { containers };
+}
+
+function decodeBrief(reader: Reader, end: number): ContainerBrief {
+  let id = '';
+  let state: Container['state'] = 0;
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    if (tag === ID) id = reader.string();
+    else if (tag === STATE) state = reader.int32();
+    else reader.skip(tag);
+  }
+  return { id, state };
+}
+
+/** The same lists, of which nothing is read but what a {@link ContainerBrief} has: most of a container are its labels and annotations. */
+export const briefLists: {
+  readonly plain: UnaryRpc<ListContainersRequest, Briefs>;
+  readonly stream: StreamRpc<StreamContainersRequest, Briefs>;
+} = {
+  plain: { ...runtimeServiceRpcs.listContainers, response: brief(messages.ListContainersResponse) },
+  stream: { ...runtimeServiceRpcs.streamContainers, response: brief(messages.StreamContainersResponse) },
+};
+
+function brief(whole: Pick<MessageType<Briefs>, 'name' | 'encode' | 'create'>): MessageType<Briefs> {
+  return { ...whole, decode: decodeBriefs };
+}
