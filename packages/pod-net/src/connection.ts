@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type DialComponents, type DialTarget, dial } from './dial.ts';
 import { goWords } from './go-words.ts';
-import { endsOf, ignore, ResettingSocket, readingSocket } from './socket.ts';
+import { endsOf, ResettingSocket, readingSocket } from './socket.ts';
 import { tlsOver } from './tls-stream.ts';
 
 /** Where to connect to, and what to speak there. */
@@ -31,7 +31,7 @@ export class Connection {
   readonly #calledOff: (() => void) | undefined;
   #socket: Socket | undefined;
   #tls: TLSSocket | undefined;
-  #ends = '';
+  #ends = (): string => '';
 
   constructor(target: ConnectionTarget, components: Pick<DialComponents, 'clock' | 'names'>, events: ConnectionEvents) {
     this.#target = target;
@@ -50,21 +50,21 @@ export class Connection {
     });
   }
 
-  /** What errors come then are nobody's. */
+  /** What errors come then are told, and nobody's. */
   reset(): void {
     this.#calledOff?.();
-    this.#tls?.on('error', ignore).destroy();
-    this.#socket?.on('error', ignore).destroy();
+    this.#tls?.destroy();
+    this.#socket?.destroy();
   }
 
   readonly #onError = (error: Error): void => {
     const { host, port } = this.#target;
-    this.#events.onEnd(goWords(error, { host, port, ends: this.#ends }));
+    this.#events.onEnd(goWords(error, { host, port, ends: this.#ends() }));
   };
 
   #opened(socket: Socket): void {
     this.#socket = socket;
-    this.#ends = endsOf(socket);
+    this.#ends = endsOf(socket, this.#target.host, this.#target.port);
     const { onBytes, onEnd, onOpen } = this.#events;
     if (!this.#target.tls) {
       socket.on('end', () => onEnd());

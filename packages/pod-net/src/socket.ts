@@ -1,4 +1,4 @@
-import { type OnReadOpts, Socket } from 'node:net';
+import { isIPv4, type OnReadOpts, Socket } from 'node:net';
 
 /** A connection and how to be rid of it. */
 export interface OpenSocket {
@@ -13,10 +13,17 @@ export interface OpenSocket {
  */
 export class ResettingSocket extends Socket {
   isResetting = false;
+  /** `127.0.0.1:4000`, noted when the connection breaks: nobody asks for it before, and then it is gone. */
+  ownEnd: string | undefined;
 
   /** Whoever is done with writing sends no FIN. */
   override _final(callback: () => void): void {
     callback();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (error !== null && !this.pending) this.ownEnd = address(this.localAddress, this.localPort);
+    super._destroy(error, callback);
   }
 
   override destroy(error?: Error): this {
@@ -50,9 +57,17 @@ export function readingSocket(onBytes: (bytes: Buffer) => void): ResettingSocket
   return new ResettingSocket({ onread });
 }
 
-/** `127.0.0.1:4000->10.0.0.5:80` */
-export function endsOf(socket: Socket): string {
-  return `${address(socket.localAddress, socket.localPort)}->${address(socket.remoteAddress, socket.remotePort)}`;
+/**
+ * `127.0.0.1:4000->10.0.0.5:80`, for the errors of a connection that was made to `host`. Of an address of IPv4 the system is asked
+ * for nothing before there is an error.
+ */
+export function endsOf(socket: Socket, host: string, port: number): () => string {
+  // The system forgets the other end when the connection breaks. An address of IPv4 has one way to be written.
+  const peer = isIPv4(host) ? address(host, port) : address(socket.remoteAddress, socket.remotePort);
+  return () => {
+    const own = socket instanceof ResettingSocket ? socket.ownEnd : undefined;
+    return `${own ?? address(socket.localAddress, socket.localPort)}->${peer}`;
+  };
 }
 
 /** For the errors of what nobody waits for any more. */
