@@ -1,6 +1,11 @@
 import { jitter, type Random } from '@node-agent/async';
 
 const RESYNC_JITTER_FACTOR = 0.5;
+/**
+ * Pods that need nothing are looked at at common instants, so many in a resync interval: to wake the process for one of them costs more
+ * than the look.
+ */
+const RESYNC_SLOTS = 12;
 const BACK_OFF_JITTER_FACTOR = 0.5;
 /** Where a retry waits for a known instant, it comes at most so much later: no herd, and no needless wait. */
 const MAX_JITTER_AFTER_INSTANT_MS = 1000;
@@ -18,18 +23,26 @@ export interface RetryContext {
 
 /**
  * How long after a step the pod is looked at again, if nothing happens to it before: `completeWork` of
- * `pkg/kubelet/pod_workers.go`. After a good step the resync interval. After an error that knows when a retry makes sense, then,
+ * `pkg/kubelet/pod_workers.go`. After a good step the resync interval, and together with others. After an error that knows when a retry makes sense, then,
  * but within the resync interval; after one of a network that is not ready 1 s; after others the back-off. All are jittered.
  */
 export function retryDelayMs(error: unknown, context: RetryContext): number {
   const { random } = context;
-  if (error === undefined) return jitter(random, context.resyncIntervalMs, RESYNC_JITTER_FACTOR);
+  if (error === undefined) return resyncDelayMs(context);
   if (isNetworkNotReady(error)) return jitter(random, TRANSIENT_BACK_OFF_MS, BACK_OFF_JITTER_FACTOR);
   const retryAtMs = earliestRetryAtMs(error);
   if (retryAtMs === undefined) return jitter(random, context.backOffMs, BACK_OFF_JITTER_FACTOR);
   const delayMs = Math.min(Math.max(retryAtMs - context.nowMs, 0), context.resyncIntervalMs);
   const extraMs = jitter(random, delayMs, BACK_OFF_JITTER_FACTOR) - delayMs;
   return delayMs + Math.min(extraMs, MAX_JITTER_AFTER_INSTANT_MS);
+}
+
+/** From the resync interval up to one and a half of it, at the beginning of a slot. */
+function resyncDelayMs({ resyncIntervalMs, nowMs, random }: RetryContext): number {
+  const slotMs = resyncIntervalMs / RESYNC_SLOTS;
+  const dueMs = nowMs + jitter(random, resyncIntervalMs, RESYNC_JITTER_FACTOR);
+  const delayMs = Math.floor(dueMs / slotMs) * slotMs - nowMs;
+  return delayMs >= resyncIntervalMs ? delayMs : delayMs + slotMs;
 }
 
 /** The earliest `retryAtMs` of an error, its causes and its parts; `MinBackoffExpiration` of `pkg/kubelet/container`. */

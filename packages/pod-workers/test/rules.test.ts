@@ -1,4 +1,5 @@
 import { seededRandom } from '@node-agent/async';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fullNameClaim } from '../src/full-name-claim.ts';
 import { FullNameTurns } from '../src/full-name-turns.ts';
@@ -89,6 +90,22 @@ describe('P7: retryDelayMs', () => {
     expect(Math.max(...delays)).toBeLessThanOrEqual(toMs);
     // Jittered: they are spread over most of the range.
     if (toMs > fromMs) expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan((toMs - fromMs) * 0.5);
+  });
+});
+
+describe('looks at pods that need nothing', () => {
+  it('come at twelve instants in an interval, whenever the last one was, and within upstream’s bounds', () => {
+    const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fraction, (nowMs, next) => {
+        const context = { resyncIntervalMs: 60_000, backOffMs: 10_000, nowMs, random: { next: () => next } };
+        const delayMs = retryDelayMs(undefined, context);
+        expect(delayMs).toBeGreaterThanOrEqual(60_000);
+        expect(delayMs).toBeLessThanOrEqual(90_000);
+        const slot = (nowMs + delayMs) / 5000;
+        expect(Math.abs(slot - Math.round(slot))).toBeLessThan(1e-6);
+      }),
+    );
   });
 });
 
