@@ -51,3 +51,25 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, ms: number, signal?: Abort
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
+
+/** A timer may be early by less than this. */
+const EARLY_MS = 5;
+
+/**
+ * Resolves at the next instant that is a whole multiple of `periodMs` on the monotonic clock, at least 5 ms from now. Work that comes
+ * again and again shares the wakings of the process so, each of which costs more than most of that work does.
+ * @throws as {@link sleep}
+ */
+export function sleepUntilNext(
+  clock: Pick<Clock, 'setTimer' | 'monotonic'>,
+  periodMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  return sleep(clock, untilNextMs(clock.monotonic(), periodMs), signal);
+}
+
+/** How long it is until then. */
+export function untilNextMs(nowMs: number, periodMs: number): number {
+  const restMs = periodMs - (nowMs % periodMs);
+  return restMs < Math.min(EARLY_MS, periodMs) ? restMs + periodMs : restMs;
+}

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sleep, systemClock } from '../src/index.ts';
+import { sleep, sleepUntilNext, systemClock, untilNextMs } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 describe('sleep', () => {
@@ -25,6 +26,40 @@ describe('sleep', () => {
     await expect(sleeping).rejects.toBe('enough');
     await expect(sleep(clock, 100, controller.signal)).rejects.toBe('enough');
     expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('sleepUntilNext', () => {
+  it('ends at whole multiples of its period, with all others, whenever they began', async () => {
+    const clock = new FakeClock();
+    const ends: [number, number][] = [];
+    const { signal } = new AbortController();
+    await clock.advance(300);
+    const loop = async (periodMs: number): Promise<void> => {
+      for (let round = 0; round < 3; round++) {
+        await sleepUntilNext(clock, periodMs, signal);
+        ends.push([periodMs, clock.monotonic()]);
+      }
+    };
+    const loops = [loop(1000), loop(500)];
+    await clock.advance(3000);
+    await Promise.all(loops);
+    expect(ends.filter(([periodMs]) => periodMs === 1000).map(([, atMs]) => atMs)).toEqual([1000, 2000, 3000]);
+    expect(ends.filter(([periodMs]) => periodMs === 500).map(([, atMs]) => atMs)).toEqual([500, 1000, 1500]);
+  });
+
+  it('takes at most a period, and what is left of it where a timer was early', () => {
+    const period = fc.integer({ min: 1, max: 600_000 });
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), period, (nowMs, periodMs) => {
+        const restMs = untilNextMs(nowMs, periodMs);
+        expect(restMs).toBeGreaterThanOrEqual(Math.min(5, periodMs));
+        expect(restMs).toBeLessThanOrEqual(periodMs + 5);
+        const rounds = (nowMs + restMs) / periodMs;
+        expect(Math.abs(rounds - Math.round(rounds))).toBeLessThan(1e-3);
+      }),
+    );
+    expect([untilNextMs(999, 1000), untilNextMs(1000, 1000), untilNextMs(1001, 1000)]).toEqual([1001, 1000, 999]);
   });
 });
 

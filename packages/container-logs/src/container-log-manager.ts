@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, sleep, untilNextMs } from '@node-agent/async';
 import {
   type Container,
   ContainerState,
@@ -78,8 +78,9 @@ export class ContainerLogManager {
         await this.rotateLogs(signal).catch((err: unknown) => {
           if (!signal.aborted) logger.error({ err }, 'Failed to rotate container logs');
         });
-        // From start to start: what a pass takes does not add to the interval.
-        await sleep(clock, Math.max(startedAtMs + this.#monitorIntervalMs - clock.monotonic(), 0), signal);
+        // From start to start: what a pass takes does not add to the interval. At its whole multiples, as others have theirs.
+        const nextAtMs = startedAtMs + untilNextMs(startedAtMs, this.#monitorIntervalMs);
+        await sleep(clock, Math.max(nextAtMs - clock.monotonic(), 0), signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;

@@ -1,4 +1,4 @@
-import { withTimeout } from '@node-agent/async';
+import { untilNextMs, withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
@@ -93,7 +93,8 @@ export class EvictionManager {
           continue;
         }
         const soonMs = this.#isWaitingForFigures ? RETRY_MS : Number.POSITIVE_INFINITY;
-        const restMs = Math.min(monitoringPeriodMs, this.#graceEndsInMs(), soonMs);
+        const nextMs = untilNextMs(clock.monotonic(), monitoringPeriodMs);
+        const restMs = Math.min(nextMs, this.#graceEndsInMs(), soonMs);
         const crossed = await this.#watch.crossed(restMs, signal);
         if (crossed !== undefined)
           logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');

@@ -17,9 +17,19 @@ function counting<T extends object>(port: T, asked: Map<string, number>): T {
   });
 }
 
+interface AtRest {
+  readonly fs: Readonly<Record<string, number>>;
+  readonly cri: Readonly<Record<string, number>>;
+  /** At how many instants a timer was due, not counting those by which the machine in memory takes its time. */
+  readonly wakings: number;
+}
+
 /** What a kubelet asks of the files and the runtime, each minute, while its pods run and nothing happens. */
-async function askedAtRest(pods: number): Promise<Record<'fs' | 'cri', Readonly<Record<string, number>>>> {
-  const world = await makeWorld();
+async function askedAtRest(pods: number): Promise<AtRest> {
+  const machine = await makeWorld();
+  const wakings = new Set<number>();
+  const clock = noting(machine.clock, wakings);
+  const world: World = { ...machine, clock };
   const [files, calls] = [new Map<string, number>(), new Map<string, number>()];
   const counted: World = { ...world, fs: counting(world.fs, files), cri: counting(world.cri, calls) };
   const logs = { maxSizeBytes: 10 * 2 ** 20, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 };
@@ -34,12 +44,29 @@ async function askedAtRest(pods: number): Promise<Record<'fs' | 'cri', Readonly<
   setPods(Array.from({ length: pods }, (_, index) => makePod(`p${index}`, { volumes, containers })));
   await world.clock.advance(300_000);
   expect(status.getStatuses().filter(({ status: { phase } }) => phase === 'Running')).toHaveLength(pods);
-  for (const asked of [files, calls]) asked.clear();
+  for (const asked of [files, calls, wakings]) asked.clear();
   await world.clock.advance(MINUTES * 60_000);
   await stop();
   const perMinute = (asked: Map<string, number>) =>
     Object.fromEntries([...asked].map(([name, times]) => [name, times / MINUTES]));
-  return { fs: perMinute(files), cri: perMinute(calls) };
+  return { fs: perMinute(files), cri: perMinute(calls), wakings: wakings.size / MINUTES };
+}
+
+/** A clock that notes when its timers are due. */
+function noting(clock: World['clock'], instants: Set<number>): World['clock'] {
+  return new Proxy(clock, {
+    get(target, name) {
+      if (name === 'setTimer') {
+        return (delayMs: number, callback: () => void) =>
+          target.setTimer(delayMs, () => {
+            instants.add(Math.round(target.monotonic()));
+            callback();
+          });
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }
 
 test('at rest a pod costs a look at its log every ten seconds, and two other calls of the file system each minute', async () => {
@@ -62,4 +89,10 @@ test('at rest the runtime is asked as often for many pods as for few', async () 
   expect([status, listContainers, listPodSandbox]).toEqual([12, expect.any(Number), expect.any(Number)]);
   // The rotation of logs lists every ten seconds; pleg, housekeeping and garbage collection each minute.
   expect(listContainers + listPodSandbox + listImages).toBeLessThanOrEqual(12);
+});
+
+test('at rest the process is woken about once a second, however many pods there are', async () => {
+  const [few, many] = [await askedAtRest(2), await askedAtRest(50)];
+  expect(many.wakings).toBe(few.wakings);
+  expect(many.wakings).toBeLessThanOrEqual(61);
 });

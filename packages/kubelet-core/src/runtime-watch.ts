@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, untilNextMs } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { RuntimePort } from './ports.ts';
 import type { RuntimeState } from './runtime-state.ts';
@@ -49,7 +49,8 @@ export class RuntimeWatch {
         onFirstUp();
       }
       // One that is away is asked more often: it is back when it answers (K2).
-      restMs = this.#state.errors().length === 0 ? periodMs : Math.min(periodMs, RETRY_MS);
+      const isWell = this.#state.errors().length === 0;
+      restMs = isWell ? untilNextMs(this.#clock.monotonic(), periodMs) : Math.min(periodMs, RETRY_MS);
     } while (await waited(this.#clock, restMs, signal));
   }
 }

@@ -1,4 +1,4 @@
-import { abortable, type Clock, sleep } from '@node-agent/async';
+import { abortable, type Clock, sleep, untilNextMs } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { RuntimeState } from './runtime-state.ts';
 
@@ -59,9 +59,9 @@ export class SyncLoop {
     }
   }
 
-  /** Calls `handle` in the loop every `periodMs`, for the first time one period from now, until `signal` is aborted. */
+  /** Calls `handle` in the loop every `periodMs`, at whole multiples of it on the monotonic clock, until `signal` is aborted. */
   async tick(name: string, periodMs: number, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
-    while (await waited(this.#clock, periodMs, signal)) await this.#enter(name, handle, signal, false);
+    while (await this.#waitedForNext(periodMs, signal)) await this.#enter(name, handle, signal, false);
   }
 
   /**
@@ -78,7 +78,7 @@ export class SyncLoop {
     },
     signal: AbortSignal,
   ): Promise<void> {
-    while ((await waited(this.#clock, periodMs, signal)) && (await this.runtimeHealthy(signal))) {
+    while ((await this.#waitedForNext(periodMs, signal)) && (await this.runtimeHealthy(signal))) {
       try {
         const prepared = await steps.prepare(signal);
         if (prepared !== undefined) await this.#enter(name, () => steps.handle(prepared, signal), signal, true);
@@ -101,6 +101,11 @@ export class SyncLoop {
       if (!(await waited(this.#clock, waitMs, signal))) return false;
     }
     return false;
+  }
+
+  /** What ticks does so together: to wake the process takes more than most ticks do. */
+  #waitedForNext(periodMs: number, signal: AbortSignal): Promise<boolean> {
+    return waited(this.#clock, untilNextMs(this.#clock.monotonic(), periodMs), signal);
   }
 
   async #enter(name: string, handle: () => Promise<void> | void, signal: AbortSignal, always: boolean): Promise<void> {

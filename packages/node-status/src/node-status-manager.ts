@@ -1,4 +1,13 @@
-import { abortable, type Clock, jitter, type Random, sleep, type Timer, withTimeout } from '@node-agent/async';
+import {
+  abortable,
+  type Clock,
+  jitter,
+  type Random,
+  sleep,
+  type Timer,
+  untilNextMs,
+  withTimeout,
+} from '@node-agent/async';
 import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { NodeStatusError, reasonOf } from './errors.ts';
 import { foreignWriter } from './identity.ts';
@@ -176,7 +185,7 @@ export class NodeStatusManager {
   async #waitForChange(seen: string, dueMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#components;
     for (let leftMs = dueMs - clock.monotonic(); leftMs > 0 && !this.#woken; leftMs = dueMs - clock.monotonic()) {
-      await this.#pause(Math.min(leftMs, LOOK_MS), signal);
+      await this.#pause(Math.min(leftMs, untilNextMs(clock.monotonic(), LOOK_MS)), signal);
       if (this.#facts.fingerprint() !== seen) return;
     }
   }

@@ -1,4 +1,4 @@
-import { every, sleep } from '@node-agent/async';
+import { sleep, sleepUntilNext } from '@node-agent/async';
 import {
   type CommonPorts,
   eventReasons,
@@ -66,8 +66,10 @@ export class OomWatcher {
       let file: KmsgFile | undefined;
       try {
         file = await open();
-        const opened = file;
-        await every(clock, this.#options.periodMs, () => this.#readAll(opened, signal), signal);
+        while (!signal.aborted) {
+          await this.#readAll(file, signal);
+          await sleepUntilNext(clock, this.#options.periodMs, signal);
+        }
       } catch (err) {
         if (!signal.aborted) this.#failed(err);
       } finally {
