@@ -35,7 +35,7 @@ const ZERO_V6 = '0'.repeat(32);
  * (`apimachinery/pkg/util/net/interface.go`) has it, an IPv6 one must have a gateway.
  */
 export function parseDefaultRoutes(ipv4: string, ipv6: string): readonly DefaultRoute[] {
-  const table = (text: string): readonly string[][] => text.split('\n').map((line) => line.trim().split(/\s+/));
+  const table = (text: string): readonly string[][] => text.split('\n').map((line) => line.split(/\s+/));
   const v4 = table(ipv4).flatMap(([name, destination]): readonly DefaultRoute[] =>
     name !== undefined && destination === '00000000' ? [{ interface: name, family: 4 }] : [],
   );

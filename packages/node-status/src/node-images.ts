@@ -20,10 +20,6 @@ export function nodeImages(images: readonly NodeImage[], maxImages: number): rea
       names: [...repoDigests, ...repoTags].slice(0, MAX_NAMES),
       sizeBytes,
     }))
-    .sort((a, b) => b.sizeBytes - a.sizeBytes || compareText(a.names[0] ?? '', b.names[0] ?? ''));
+    .sort((a, b) => b.sizeBytes - a.sizeBytes || ((a.names[0] ?? '') < (b.names[0] ?? '') ? -1 : 1));
   return maxImages < 0 ? sorted : sorted.slice(0, maxImages);
-}
-
-function compareText(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -76,7 +76,6 @@ function conditionsPatch(
 ): readonly object[] | undefined {
   const changed = after.flatMap((condition) => {
     const old = before.find(({ type }) => type === condition.type);
-    if (old === undefined) return [condition];
     const patch = objectPatch({ ...old }, { ...condition });
     return patch === undefined ? [] : [{ ...patch, type: condition.type }];
   });
@@ -117,7 +116,7 @@ function objectPatch(before: Json, after: Json): Json | undefined {
 
 /** Equality of JSON values in which what is empty is as good as absent, as Go's types make it. */
 function same(a: unknown, b: unknown): boolean {
-  if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
+  if (isEmpty(a) && isEmpty(b)) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => same(item, b[i]));
   if (isObject(a) && isObject(b)) {
     return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => same(a[key], b[key]));

@@ -20,7 +20,8 @@ export type Threshold = { readonly quantity: Quantity } | { readonly fraction: n
 /** What is kept back from pods, in a form that is ready to be used. */
 export interface Reservations {
   readonly reserved: ResourceList;
-  readonly thresholds: ReadonlyMap<'memory' | 'ephemeral-storage', Threshold>;
+  /** Of memory and ephemeral storage. */
+  readonly thresholds: ReadonlyMap<string, Threshold>;
 }
 
 const SIGNALS = { memory: 'memory.available', 'ephemeral-storage': 'nodefs.available' } as const;
@@ -42,7 +43,7 @@ export function parseReservations(settings: ReservationSettings): Reservations {
     }
     reserved.set('cpu', Quantity.of(count));
   }
-  const thresholds = new Map<'memory' | 'ephemeral-storage', Threshold>();
+  const thresholds = new Map<string, Threshold>();
   if (settings.ignoreEviction !== true) {
     for (const resource of ['memory', 'ephemeral-storage'] as const) {
       const text = settings.evictionHard[SIGNALS[resource]];
@@ -94,7 +95,7 @@ export function parseThreshold(signal: string, text: string): Threshold | undefi
 export function reservationOfCapacity(capacity: ResourceList, { reserved, thresholds }: Reservations): ResourceList {
   const sums = new Map<string, Quantity>();
   for (const name of capacity.keys()) {
-    const eviction = name === 'memory' || name === 'ephemeral-storage' ? thresholds.get(name) : undefined;
+    const eviction = thresholds.get(name);
     const kept = eviction === undefined ? Quantity.zero : thresholdQuantity(eviction, capacity.get(name));
     const sum = (reserved.get(name) ?? Quantity.zero).add(kept);
     if (!sum.isZero) sums.set(name, sum);

@@ -17,7 +17,7 @@ export interface RuntimeFeatures {
 /** The handlers as the node shows them, by name, so that their order in the runtime's answer makes no change. */
 export function nodeRuntimeHandlers(handlers: readonly RuntimeHandler[]): NonNullable<NodeStatus['runtimeHandlers']> {
   return [...handlers]
-    .sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, recursiveReadOnlyMounts, userNamespaces }) => ({
       name,
       features: { recursiveReadOnlyMounts, userNamespaces },

@@ -19,17 +19,13 @@ export interface SystemSettings {
   readonly architecture: string;
 }
 
-const UNKNOWN: NodeSystemInfo = {
+const UNKNOWN = {
   machineID: '',
   systemUUID: '',
   bootID: '',
   kernelVersion: '',
   osImage: '',
   containerRuntimeVersion: '',
-  kubeletVersion: '',
-  kubeProxyVersion: '',
-  operatingSystem: '',
-  architecture: '',
 };
 
 /**
@@ -42,7 +38,7 @@ export function systemInfo(
   runtime: RuntimeVersion | undefined,
   settings: SystemSettings,
 ): NodeSystemInfo {
-  const { swap, ...known } = before ?? UNKNOWN;
+  const { swap, ...known }: Partial<NodeSystemInfo> & typeof UNKNOWN = before ?? UNKNOWN;
   const swapOf = machine === undefined ? swap : machine.swapBytes > 0 ? { capacity: machine.swapBytes } : undefined;
   return {
     ...known,
@@ -72,5 +68,5 @@ function versionText(version: string | undefined): string | undefined {
 
 /** Go's name for what Node calls `process.arch`; the name itself where they agree. */
 export function goArchitecture(arch: string): string {
-  return { x64: 'amd64', ia32: '386', ppc64: 'ppc64le', loong64: 'loong64' }[arch] ?? arch;
+  return { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' }[arch] ?? arch;
 }

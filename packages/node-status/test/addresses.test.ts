@@ -48,6 +48,13 @@ describe('addresses of a node', () => {
       ['InternalIP fd00::1'],
     ],
     [
+      'not what a name resolves to that is no address',
+      '',
+      {},
+      { namedAddresses: ['fe80::1%eth0', '10.0.0.2'] },
+      ['InternalIP 10.0.0.2'],
+    ],
+    [
       'the other family of a name where it has no other',
       '::',
       {},
@@ -105,7 +112,9 @@ describe('addresses of a node', () => {
 
     test('an annotation that is out of date goes, others stay', () => {
       const after = setAddresses(set, NETWORK, { hostname: 'h', nodeIps: [], externalCloudProvider: false });
-      expect(after.metadata.annotations).toEqual({ other: 'x' });
+      expect(after.metadata.annotations).toStrictEqual({ other: 'x' });
+      const without = setAddresses({ metadata: { name: 'n1' } }, NETWORK, { hostname: 'h', nodeIps: [], externalCloudProvider: false });
+      expect(without.metadata).toStrictEqual({ name: 'n1' });
     });
   });
 });
@@ -131,9 +140,22 @@ describe('the default address', () => {
     ['of the other family where there is no other', [route('eth0', 6)], 4, 'fd00::1'],
     ['of the loopback interface where the route has link-local ones only', [route('eth1', 4)], 4, '192.0.2.1'],
     ['none without a route', [], 4, undefined],
+    ['of the other family where IPv6 is preferred', [route('eth0', 4)], 6, '10.0.0.1'],
     ['of any interface where there is no table of routes', undefined, 4, '10.0.0.1'],
   ] as const)('%s', (_name, routes, preferred, expected) => {
     expect(defaultIp(interfaces, routes, preferred)?.text).toBe(expected);
+  });
+
+  test('is not taken from an interface that no route uses, nor from what is no address', () => {
+    const only = hostInterfaces({
+      eth0: [{ address: '10.0.0.1', internal: false }],
+      eth1: [
+        { address: 'bogus', internal: false },
+        { address: 'fe80::1%eth1', internal: false },
+      ],
+    });
+    expect(only[1]?.addresses).toEqual(['bogus', 'fe80::1']);
+    expect(defaultIp(only, [route('eth1', 4)], 4)).toBeUndefined();
   });
 
   test('the tables of /proc are read: IPv4 with any gateway, IPv6 with one', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { setCondition } from '../src/conditions.ts';
 import { conditionOf, type Node } from '../src/node.ts';
-import { nodeEvents } from '../src/node-events.ts';
+import { nodeEvents, nodeReference } from '../src/node-events.ts';
 import { setPressure } from '../src/pressure.ts';
 import { type ReadinessFacts, setReady } from '../src/readiness.ts';
 
@@ -84,6 +84,16 @@ describe('pressure', () => {
       'NodeHasNoDiskPressure',
       'NodeHasSufficientPID',
     ]);
+  });
+
+  test('that stays keeps the words that somebody else put there', () => {
+    const theirs = { type: 'DiskPressure', status: 'False', reason: 'Custom', message: 'all is well' };
+    const before: Node = { ...NODE, status: { conditions: [theirs, { type: 'PIDPressure', status: 'False' }] } };
+    const after = setPressure(before, CALM, T1);
+    expect(conditionOf(after, 'DiskPressure')).toMatchObject(theirs);
+    expect(conditionOf(after, 'PIDPressure')).toMatchObject({ reason: '', message: '' });
+    const short = setPressure(before, { ...CALM, disk: true }, T1);
+    expect(conditionOf(short, 'DiskPressure')?.reason).toBe('KubeletHasDiskPressure');
   });
 
   test('that was Unknown for want of a kubelet is known again; an event tells', () => {
@@ -179,4 +189,7 @@ test('a machine that was booted again is told by a warning', () => {
     { type: 'Warning', reason: 'NodeRebooted', message: 'Node n1 has been rebooted, boot id: b2' },
   ]);
   expect(nodeEvents('n1', boot(''), boot('b2'))).toEqual([]);
+  expect(nodeEvents('n1', NODE, boot('b2'))).toEqual([]);
+  expect(nodeEvents('n1', boot('b1'), NODE)).toEqual([]);
+  expect(nodeReference('n1')).toEqual({ kind: 'Node', name: 'n1', uid: 'n1' });
 });

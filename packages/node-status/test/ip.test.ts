@@ -25,6 +25,8 @@ describe('an IP address', () => {
     'node-1',
     '10.0.0',
     '10.0.0.256',
+    '10..0.1',
+    '0x10.0.0.1',
     '10.0.0.1/8',
     '1::2::3',
     '12345::',
@@ -108,4 +110,9 @@ describe('--node-ip', () => {
     const ip = parseIp(text);
     expect(ip && nodeIpProblem(ip, ['10.0.0.1', 'FD00:0::1'])).toBe(problem);
   });
+});
+
+test('the broadcast address is no host’s', () => {
+  const of = (text: string) => isGlobalUnicast({ text, family: 4 });
+  expect(['255.255.255.255', '255.255.255.254', '10.0.0.1'].map(of)).toEqual([false, true, true]);
 });

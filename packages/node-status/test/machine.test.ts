@@ -168,6 +168,19 @@ describe('nodeInfo', () => {
     );
   });
 
+  test('of a machine and a runtime that nobody knows is empty, but for what the kubelet is', () => {
+    expect(systemInfo(undefined, undefined, undefined, settings)).toEqual({
+      ...{ machineID: '', systemUUID: '', bootID: '', kernelVersion: '', osImage: '', containerRuntimeVersion: '' },
+      ...{ ...settings, kubeProxyVersion: '' },
+    });
+  });
+
+  test('has swap where there is any', async () => {
+    const machine = await machineWith();
+    const swapOf = (swapBytes: number) => systemInfo(undefined, { ...machine, swapBytes }, undefined, settings).swap;
+    expect([swapOf(0), swapOf(1)]).toEqual([undefined, { capacity: 1 }]);
+  });
+
   test('keeps what is not known now; swap goes when it is switched off', async () => {
     const before = systemInfo(undefined, await machineWith(), { name: 'containerd', version: '2.1.9' }, settings);
     expect(systemInfo({ ...before, kubeProxyVersion: 'v1.30.0' }, undefined, undefined, settings)).toEqual(before);
@@ -177,5 +190,6 @@ describe('nodeInfo', () => {
 });
 
 test('architectures have the names that Go gives them', () => {
-  expect(['x64', 'arm64', 's390x'].map(goArchitecture)).toEqual(['amd64', 'arm64', 's390x']);
+  const names = ['x64', 'ia32', 'ppc64', 'arm64', 'loong64', 's390x'].map(goArchitecture);
+  expect(names).toEqual(['amd64', '386', 'ppc64le', 'arm64', 'loong64', 's390x']);
 });

@@ -103,6 +103,29 @@ describe('the patch of a node', () => {
   });
 });
 
+test('a patch names the node only as far as it is known, and what differs', () => {
+  const named = { metadata: { name: 'n1' } };
+  expect(nodePatch(named, named)).toBeUndefined();
+  const labelled = { metadata: { name: 'n1', labels: { a: 'b' } } };
+  expect(nodePatch(named, labelled)).toStrictEqual({ metadata: { labels: { a: 'b' } } });
+  expect(nodePatch(named, { ...named, status: { phase: 'x' } })).toStrictEqual({ status: { phase: 'x' } });
+});
+
+test('a patch of conditions orders them where there were some, so that one that is new is put in its place', () => {
+  const conditions = [READY, DISK];
+  expect(nodePatch(node({ conditions: [READY] }), node({ conditions }))).toMatchObject({
+    status: { conditions: [DISK], '$setElementOrder/conditions': [{ type: READY.type }, { type: DISK.type }] },
+  });
+  expect(nodePatch(node({}), node({ conditions }))).not.toHaveProperty(['status', '$setElementOrder/conditions']);
+});
+
+test('a text that becomes empty is sent so: not every field may be left out', () => {
+  const info = { machineID: '', systemUUID: '', bootID: 'b', kernelVersion: '', osImage: '', containerRuntimeVersion: '' };
+  const nodeInfo = { ...info, kubeletVersion: '', operatingSystem: '', architecture: '', kubeProxyVersion: 'v1' };
+  const patch = nodePatch(node({ nodeInfo }), node({ nodeInfo: { ...nodeInfo, kubeProxyVersion: '' } }));
+  expect(patch).toMatchObject({ status: { nodeInfo: { kubeProxyVersion: '' } } });
+});
+
 describe('a node has changed', () => {
   test.each([
     ['not by a heartbeat', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],

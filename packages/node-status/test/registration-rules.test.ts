@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { foreignWriter, registrationConflict } from '../src/identity.ts';
-import { initialNode, type RegistrationSettings, withRequiredLabels } from '../src/initial-node.ts';
+import { initialNode, type RegistrationSettings, reconcileLabels, withRequiredLabels } from '../src/initial-node.ts';
 import type { Node } from '../src/node.ts';
 import { reconcileNode } from '../src/reconcile-node.ts';
 
@@ -93,7 +93,32 @@ describe('a node that is there already', () => {
       metadata: { ...existing.metadata, annotations: { [ATTACH]: 'true', other: 'kept' } },
     };
     const alone = initialNode({ ...SETTINGS, enableControllerAttachDetach: false });
-    expect(reconcileNode(alone, attached, false).metadata.annotations).toEqual({ other: 'kept' });
+    expect(reconcileNode(alone, attached, false).metadata.annotations).toStrictEqual({ other: 'kept' });
+    const { annotations: _, ...bare } = existing.metadata;
+    expect(reconcileNode(alone, { metadata: bare }, false).metadata).not.toHaveProperty('annotations');
+  });
+
+  test.each([
+    'kubernetes.io/hostname',
+    'topology.kubernetes.io/zone',
+    'topology.kubernetes.io/region',
+    'failure-domain.beta.kubernetes.io/zone',
+    'failure-domain.beta.kubernetes.io/region',
+    'node.kubernetes.io/instance-type',
+    'beta.kubernetes.io/instance-type',
+    'kubernetes.io/os',
+    'kubernetes.io/arch',
+    'node.kubernetes.io/windows-build',
+    'beta.kubernetes.io/os',
+    'beta.kubernetes.io/arch',
+  ])('has the label %s set anew, taken away where it is empty, and kept where nothing is said of it', (key) => {
+    const labels = (wanted: object, present: object) =>
+      reconcileLabels({ metadata: { name: 'n1', ...wanted } }, { metadata: { name: 'n1', labels: { ...present } } }).metadata
+        .labels;
+    expect(labels({ labels: { [key]: 'new' } }, { [key]: 'old' })).toStrictEqual({ [key]: 'new' });
+    expect(labels({ labels: { [key]: '' } }, { [key]: 'old' })).toStrictEqual({});
+    expect(labels({ labels: {} }, { [key]: 'old' })).toStrictEqual({ [key]: 'old' });
+    expect(labels({}, {})).toStrictEqual({});
   });
 
   test('gets the sizes of huge pages that the machine has; an amount that is the same stays as it is written', () => {
@@ -112,6 +137,13 @@ describe('a node that is there already', () => {
 
   test('without resources gets those of the machine', () => {
     expect(reconcileNode(initial, { metadata: { name: 'n1' } }, true).status).toEqual(initial.status);
+    const bare = { metadata: { name: 'n1' } };
+    expect(reconcileNode(bare, bare, true).status).toEqual({ capacity: {}, allocatable: {} });
+    const capacity = { 'hugepages-2Mi': '1Gi' };
+    expect(reconcileNode({ ...bare, status: { capacity } }, { ...bare, status: { allocatable: {} } }, false).status).toEqual({
+      capacity,
+      allocatable: { 'hugepages-2Mi': '0' },
+    });
   });
 
   test('always has the labels of its system', () => {
@@ -120,6 +152,7 @@ describe('a node that is there already', () => {
       'kubernetes.io/arch': 'amd64',
     });
     expect(withRequiredLabels(existing, { ...SETTINGS, architecture: 'arm64' })).toBe(existing);
+    expect(withRequiredLabels(existing, SETTINGS).metadata.labels?.['kubernetes.io/arch']).toBe('amd64');
   });
 });
 
@@ -150,6 +183,27 @@ describe('two machines of one name', () => {
     ['a', '', false],
   ])('provider IDs %j and %j: %s', (theirs, ours, conflict) => {
     expect(registrationConflict(provided(theirs), provided(ours)) !== undefined).toBe(conflict);
+  });
+
+  test('a machine that says nothing of itself is no other one', () => {
+    const silent: Node = { metadata: { name: 'n1' } };
+    expect(registrationConflict(silent, provided('a'))).toBeUndefined();
+    expect(registrationConflict(provided('a'), silent)).toBeUndefined();
+    expect(foreignWriter(info('m1'), silent)).toBeUndefined();
+    expect(foreignWriter(silent, info('m1'))).toBeUndefined();
+    expect(foreignWriter(info('', 'b'), info('m1', 'b'))).toBeUndefined();
+  });
+
+  test('all that differs is told', () => {
+    const seen = info('m2', 'b2');
+    const nodeInfo = seen.status?.nodeInfo && { ...seen.status.nodeInfo, systemUUID: 's2' };
+    const written = info('m1', 'b1');
+    const own = written.status?.nodeInfo && { ...written.status.nodeInfo, systemUUID: 's1' };
+    expect(
+      foreignWriter({ ...written, status: own ? { nodeInfo: own } : {} }, { ...seen, status: nodeInfo ? { nodeInfo } : {} }),
+    ).toBe(
+      'another kubelet writes the status of this node: it shows machineID m2 instead of m1, systemUUID s2 instead of s1, bootID b2 instead of b1',
+    );
   });
 
   test.each([

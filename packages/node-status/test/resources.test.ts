@@ -41,6 +41,7 @@ describe('capacity', () => {
 
   test.each([
     [0, '110'],
+    [1, '4'],
     [10, '40'],
     [50, '110'],
   ])('with podsPerCore %i on 4 CPUs there is room for %s pods', (podsPerCore, pods) => {
@@ -117,6 +118,8 @@ describe('allocatable', () => {
     });
     const all = list({ memory: '1Gi', 'hugepages-1Gi': '2Gi' });
     expect(nodeAllocatable(new Map(), all, reserved).get('memory')?.toString()).toBe('0');
+    const none = nodeAllocatable(new Map(), list({ 'hugepages-2Mi': '1Gi' }), parseReservations(NONE));
+    expect(none.get('memory')?.toString()).toBe('0');
   });
 
   test('an extended resource goes with its capacity; a device that is ill is not allocatable', () => {
@@ -140,6 +143,8 @@ describe('allocatable', () => {
       'Resource "cpu" has a reservation of 5 but capacity of 4. Expected capacity >= reservation.',
     ]);
     expect(reservationProblems(capacity, parseReservations(NONE))).toEqual([]);
+    const all = parseReservations({ ...NONE, kubeReserved: { cpu: '4' } });
+    expect(reservationProblems(capacity, all)).toEqual([]);
   });
 
   // `node_container_manager_linux_test.go`: TestNodeAllocatableReservationForScheduling, TestNodeAllocatableInputValidation.
@@ -187,7 +192,21 @@ describe('allocatable', () => {
     );
   });
 
+  test('what is kept back is told of what anything is kept back of, in the words of the resource', () => {
+    const kept = reservationOfCapacity(
+      list({ cpu: '4', memory: '2Gi', pods: '110' }),
+      parseReservations({ ...NONE, kubeReserved: { cpu: '0' }, evictionHard: { 'memory.available': '50%' } }),
+    );
+    expect(formatResourceList(kept)).toEqual({ memory: '1Gi' });
+  });
+
+  test('a threshold that is off is none', () => {
+    const off = { 'memory.available': '0%', 'nodefs.available': '10%' };
+    expect([...parseReservations({ ...NONE, evictionHard: off }).thresholds.keys()]).toEqual(['ephemeral-storage']);
+  });
+
   test('a reservation that cannot be read names its field', () => {
+    expect(() => parseReservations({ ...NONE, systemReserved: { cpu: 'lots' } })).toThrow(/^systemReserved: resource cpu/);
     expect(() => parseReservations({ ...NONE, kubeReserved: { cpu: 'lots' } })).toThrow(
       expect.objectContaining({
         code: 'InvalidReservation',
@@ -204,6 +223,8 @@ describe('a threshold', () => {
     ['5.5%', { fraction: Math.fround(Math.fround(5.5) / 100) }],
     ['0%', undefined],
     ['100%', undefined],
+    ['0.0%', { fraction: 0 }],
+    ['100.0%', { fraction: 1 }],
   ])('%s', (text, expected) => {
     expect(parseThreshold('memory.available', text)).toEqual(expected);
   });
@@ -216,6 +237,16 @@ describe('a threshold', () => {
       }),
     );
   });
+});
+
+test.each([
+  ['101%', '"101%" is no percentage from 0% to 100%'],
+  ['0', '"0" must be positive'],
+  ['much', '"much" is no quantity: '],
+])('the threshold %s is refused: %s', (text, words) => {
+  const refused = () => parseThreshold('memory.available', text);
+  expect(refused).toThrow(`evictionHard["memory.available"]: ${words}`);
+  expect(refused).not.toThrow(/Error/);
 });
 
 test.each([

@@ -25,6 +25,17 @@ describe('images', () => {
     ]);
   });
 
+  test('without a name come before those with one, and are not lost', () => {
+    const nameless = { repoTags: [], repoDigests: [], sizeBytes: 5 };
+    const named = image('a', 5);
+    const shown = [
+      { names: [], sizeBytes: 5 },
+      { names: ['a:1'], sizeBytes: 5 },
+    ];
+    expect(nodeImages([named, nameless], -1)).toEqual(shown);
+    expect(nodeImages([nameless, named], -1)).toEqual(shown);
+  });
+
   test.each([
     [2, 2],
     [0, 0],
@@ -50,6 +61,10 @@ describe('images', () => {
 describe('features', () => {
   test('of the handlers are shown by name', () => {
     const handler = (name: string) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: name === '' });
+    const names = (...given: string[]) => nodeRuntimeHandlers(given.map(handler)).map(({ name }) => name);
+    expect([names('a', 'b', 'c'), names('c', 'b', 'a'), names('b', 'c', 'a')]).toEqual(
+      Array(3).fill(['a', 'b', 'c']),
+    );
     expect(nodeRuntimeHandlers([handler('runc'), handler('')])).toEqual([
       { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: true } },
       { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
@@ -67,6 +82,21 @@ describe('features', () => {
       ['RestartAllContainersOnContainerExits', 'Other', 'ExtendWebSocketsToKubelet'],
       undefined,
       ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits'],
+    ],
+    [
+      [
+        'RestartAllContainersOnContainerExits',
+        'InPlacePodVerticalScalingInitContainers',
+        'InPlacePodLevelResourcesVerticalScaling',
+        'ExtendWebSocketsToKubelet',
+      ],
+      undefined,
+      [
+        'ExtendWebSocketsToKubelet',
+        'InPlacePodLevelResourcesVerticalScaling',
+        'InPlacePodVerticalScalingInitContainers',
+        'RestartAllContainersOnContainerExits',
+      ],
     ],
     [['UserNamespacesHostNetworkSupport'], undefined, []],
     [
@@ -178,8 +208,8 @@ describe('a status as a whole', () => {
         conditions: [{ type: 'GpuHealthy', status: 'True' }, ...(before.status?.conditions ?? [])],
       },
     };
-    const blind = setNodeStatus(foreign, { ...NOTHING, machine: FACTS.machine }, settings, T0).node;
-    expect(blind).toEqual(foreign);
+    const blind = setNodeStatus(foreign, { ...NOTHING, machine: FACTS.machine }, settings, T0);
+    expect(blind).toEqual({ node: foreign, problems: [] });
   });
 
   test('says the rest where one part fails', () => {

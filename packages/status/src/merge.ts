@@ -33,11 +33,6 @@ const OWN_FIELDS = [
 /** Both kubelet and others write it. */
 const SHARED_CONDITION = 'DisruptionTarget';
 
-/** Whether a condition's newest value may come from the kubelet. */
-export function isWrittenCondition(type: string): boolean {
-  return isKubeletCondition(type) || type === SHARED_CONDITION;
-}
-
 /**
  * The status that the API should show: what the kubelet says, within what others wrote (`mergePodStatus` in
  * `pkg/kubelet/status/status_manager.go`). A terminal phase of the API stays (S1), though upstream writes over one that
@@ -49,7 +44,6 @@ export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext)
   const api = pod.status ?? {};
   const own: Draft = Object.fromEntries(OWN_FIELDS.map((field) => [field, next[field]]));
   const observedGeneration = Math.max(api.observedGeneration ?? 0, next.observedGeneration ?? 0);
-  const qosClass = next.qosClass ?? api.qosClass;
   const merged = compact({
     ...api,
     ...own,
@@ -57,7 +51,7 @@ export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext)
     conditions: mergedConditions(api, next, context),
     ...withRestartCounts(api, next),
     ...(observedGeneration > 0 && { observedGeneration }),
-    ...(qosClass !== undefined && { qosClass }),
+    ...(next.qosClass !== undefined && { qosClass: next.qosClass }),
   });
   return isTerminalPhase(merged.phase) ? withoutReadiness(pod, merged, context.nowMs) : merged;
 }

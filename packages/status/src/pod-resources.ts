@@ -72,9 +72,9 @@ function enforced(pod: Pod, allocated: PodResources, group: PodGroupLimits): Non
   if (Math.max(cpuRequest, milli(requests.cpu)) > MIN_CPU_REQUEST_MILLI) {
     requests.cpu = Quantity.ofMilli(cpuRequest).toString();
   }
-  const memoryRequest = requests.memory ?? allocated.allocatedResources?.memory;
+  const memoryRequest = allocated.allocatedResources?.memory;
   if (memoryRequest !== undefined) requests.memory = memoryRequest;
-  const cpuLimit = group.cpuQuotaUs > 0 ? Math.floor((group.cpuQuotaUs * 1000) / group.cpuPeriodUs) : 0;
+  const cpuLimit = Math.floor((group.cpuQuotaUs * 1000) / group.cpuPeriodUs);
   if (cpuLimit > 0 && Math.max(cpuLimit, milli(limits.cpu)) > MIN_CPU_LIMIT_MILLI) {
     limits.cpu = Quantity.ofMilli(cpuLimit).toString();
   }

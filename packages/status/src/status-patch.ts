@@ -1,5 +1,5 @@
 import type { Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
-import { isWrittenCondition, type MergeContext, mergePodStatus } from './merge.ts';
+import { type MergeContext, mergePodStatus } from './merge.ts';
 import { isRecord, normalized, sameOnWire } from './wire-value.ts';
 
 /**
@@ -56,7 +56,6 @@ export function needsReconcile(pod: Pod, next: PodStatus, context: MergeContext)
 /** Conditions by type, without their times; a null or an unset list is an empty one. */
 function comparable(conditions: readonly PodCondition[] | null): readonly Json[] {
   return (conditions ?? [])
-    .filter(({ type }) => isWrittenCondition(type))
     .map(({ type, status, reason, message }) => ({ type, status, reason, message }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }

@@ -241,6 +241,13 @@ describe('a sidecar that starts again', () => {
     expect(phase(main)).toBe('Running');
   });
 
+  test('does not make one pending of whose main containers one is there', () => {
+    const two = makePod({ ...pod.spec, containers: [{ name: 'main' }, { name: 'other' }] });
+    const both = [runtimeContainer({}), runtimeContainer({ id: 'o', name: 'other' })];
+    const seen = { ...runtimeStatus(starting, ...both), sandboxes: [makeSandbox()] };
+    expect(generateApiPodStatus(two, seen, makeContext()).phase).toBe('Running');
+  });
+
   test.each<[what: string, main: Partial<RuntimeContainerStatus>, sandbox: Partial<RuntimeSandboxStatus>]>([
     ['ended in an older sandbox', { ...ended, sandboxId: 's0' }, {}],
     ['ended in a sandbox that is not ready', ended, { state: 'notReady' }],

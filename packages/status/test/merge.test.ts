@@ -1,6 +1,6 @@
 import type { PodCondition, PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { isWrittenCondition, mergePodStatus } from '../src/merge.ts';
+import { mergePodStatus } from '../src/merge.ts';
 import { apiStatus, makePod } from './builders.ts';
 
 const now = Date.UTC(2026, 0, 1, 0, 0, 30);
@@ -91,11 +91,6 @@ describe('what others wrote', () => {
     'resources',
   ])('S4: the field %s is the kubelet’s: it goes where the kubelet does not tell it', (field) => {
     expect(merge({ [field]: 'x' as never }, { phase: 'Running' })).not.toHaveProperty(field);
-  });
-
-  test('S4: the kubelet writes its own conditions, and one that others write too', () => {
-    const types = ['Ready', 'DisruptionTarget', 'PodResizePending', 'example.com/ready'];
-    expect(types.filter(isWrittenCondition)).toEqual(types.slice(0, 3));
   });
 
   test.each<[PodStatus, PodStatus, PodStatus]>([

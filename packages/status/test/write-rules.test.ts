@@ -10,6 +10,7 @@ import {
   saysGone,
   writeTarget,
 } from '../src/write-rules.ts';
+import { newWriteState } from '../src/write-state.ts';
 import { makePod, makeStaticPod } from './builders.ts';
 import { apiError } from './fake-api.ts';
 
@@ -86,6 +87,12 @@ describe('of two readings of a pod', () => {
     const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
     expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
   });
+});
+
+test('of a pod that was never written nothing is known, and nothing is under way', () => {
+  const { running, again, deleted, failures, ...known } = newWriteState();
+  expect({ running, again, deleted, failures }).toEqual({ running: false, again: false, deleted: false, failures: 0 });
+  expect(new Set(Object.values(known))).toEqual(new Set([undefined]));
 });
 
 test.each([
