@@ -40,8 +40,7 @@ export function parseProviderResponse(text: string, apiVersion: string): Provide
   const kind = textOf(response, 'kind', 'response');
   if (kind !== 'CredentialProviderResponse') throw new Error(`unexpected Kind: ${JSON.stringify(kind)}`);
   const { cacheDuration } = response;
-  const cacheDurationMs =
-    cacheDuration === undefined || cacheDuration === null ? undefined : goDurationMs(cacheDuration);
+  const cacheDurationMs = goDurationMs(cacheDuration);
   if (cacheDuration !== undefined && cacheDuration !== null && cacheDurationMs === undefined) {
     throw new Error('response.cacheDuration: must be a duration such as "10m"');
   }

@@ -77,7 +77,7 @@ function loginOf(entry: Readonly<Record<string, unknown>>, registry: string): Co
 function decodeAuth(auth: string, where: string): ConfiguredLogin {
   // Go's decoder skips line ends, and takes the padding either whole or not at all.
   const text = auth.replace(/[\r\n]/g, '');
-  const isPadded = auth.trim().endsWith('=');
+  const isPadded = text.endsWith('=');
   const shape = isPadded
     ? /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)$/
     : /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3})?$/;

@@ -44,7 +44,6 @@ function tokensOf(pattern: string): readonly Token[] | undefined {
       at = found.end;
     } else {
       const literal = char === '\\' ? chars[++at] : char;
-      if (literal === undefined) return undefined;
       tokens.push((given) => given === literal);
     }
   }

@@ -40,6 +40,10 @@ describe('a configuration of credential providers', () => {
     ['a token that is none', 'env: "a"\n@hunter2', /^line 2, column \d+: /],
     ['a key that is there twice', 'hunter2: 1\nhunter2: 2', /^line 2, column 1: Map keys must be unique$/],
     ['an escape that is none', 'env: "hunter2\\q"', /^line 1, column \d+: not YAML \(BAD_DQ_ESCAPE\)$/],
+    ['a directive that is none', '%YAML hunter2\n---\n', /^line 1, column \d+: not YAML \(BAD_DIRECTIVE\)$/],
+    ['a tag of nobody', 'a: !e!hunter2 y', /^line 1, column \d+: not YAML \(TAG_RESOLVE_FAILED\)$/],
+    ['a block with more in its head', 'a: |hunter2\n x', /^line 1, column \d+: not YAML \(UNEXPECTED_TOKEN\)$/],
+    ['an alias without a name', 'a: *', /^line 1, column \d+: not YAML \(BAD_ALIAS\)$/],
     ['an alias that leads nowhere', 'env: *hunter2', /alias/],
     ['a value in the place of the document', 'hunter2', /must be an object/],
     ['JSON that is cut off', '{"env": [{"name": "TOKEN", "value": "hunter2"', /^line 1, column \d+: /],
@@ -84,6 +88,31 @@ providers:
     ['a list', '[]', 'the document: must be an object'],
     ['another kind', '{apiVersion: kubelet.config.k8s.io/v1, kind: Pod}', 'kind: must be CredentialProviderConfig'],
     ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is not known'],
+    ['a version that is no text', '{apiVersion: 1}', 'the document.apiVersion: must be a string'],
+    ['a kind that is no text', '{apiVersion: kubelet.config.k8s.io/v1, kind: 1}', 'the document.kind: must be a string'],
+    [
+      'providers that are no list',
+      '{apiVersion: kubelet.config.k8s.io/v1, kind: CredentialProviderConfig, providers: x}',
+      'the document.providers: must be a list',
+    ],
+    [
+      'an unknown field',
+      '{apiVersion: kubelet.config.k8s.io/v1, kind: CredentialProviderConfig, plugins: []}',
+      'the document: unknown field "plugins"',
+    ],
+    ['a name of NUL', config(provider({ name: 'a\0' })), 'provider name cannot contain NUL'],
+    ['a name that stays', config(provider({ name: '.' })), "provider name cannot be '.'"],
+    [
+      'an unknown field in env',
+      config(provider({ env: [{ name: 'A', value: '1', from: 'x' }] })),
+      'providers[0].env[0]: unknown field "from"',
+    ],
+    [
+      'an unknown version of plugins',
+      config(provider({ apiVersion: 'v1' })),
+      'Unsupported value: "v1": supported values: "credentialprovider.kubelet.k8s.io/v1", "credentialprovider.kubelet.k8s.io/v1alpha1", "credentialprovider.kubelet.k8s.io/v1beta1"',
+    ],
+    ['an unknown field of tokens', tokens({ ttl: 5 }), 'providers[0].tokenAttributes: unknown field "ttl"'],
     ['no providers', config(), 'providers: Required value: at least 1 item in plugins is required'],
     ['the same twice', config(provider(), provider()), 'duplicate provider name "ecr"'],
     ['an unknown field', config(provider({ nmae: 'x' })), 'providers[0]: unknown field "nmae"'],
@@ -129,6 +158,33 @@ providers:
     ],
   ])('with %s is refused', (_what, text, message) => {
     expect(() => parseCredentialProviderConfig(text)).toThrow(message);
+  });
+
+  test.each(['v1', 'v1beta1', 'v1alpha1'])('is read in the version %s, of plugins that speak it', (version) => {
+    const apiVersion = `credentialprovider.kubelet.k8s.io/${version}`;
+    const text = config(provider({ apiVersion, defaultCacheDuration: '0s' }));
+    const [read] = parseCredentialProviderConfig(text.replace('kubelet.config.k8s.io/v1', `kubelet.config.k8s.io/${version}`));
+    expect(read).toMatchObject({ apiVersion, defaultCacheDurationMs: 0 });
+    expect(read).not.toHaveProperty('tokenAttributes');
+  });
+
+  test.each(['Token', 'ServiceAccount'])('has what plugins are given of accounts, cached by %s', (cacheType) => {
+    const audience = { serviceAccountTokenAudience: 'registry', cacheType };
+    const needed = { ...audience, requireServiceAccount: true };
+    const [read] = parseCredentialProviderConfig(
+      tokens({ cacheType, ...keys('a'), optionalServiceAccountAnnotationKeys: ['b'] }),
+    );
+    expect(read).toEqual({
+      ...{ name: 'ecr', apiVersion: 'credentialprovider.kubelet.k8s.io/v1', args: [], env: [] },
+      ...{ matchImages: ['*.dkr.ecr.*.amazonaws.com'], defaultCacheDurationMs: 43_200_000 },
+      tokenAttributes: {
+        ...needed,
+        requiredServiceAccountAnnotationKeys: ['a'],
+        optionalServiceAccountAnnotationKeys: ['b'],
+      },
+    });
+    const [optional] = parseCredentialProviderConfig(tokens({ cacheType, requireServiceAccount: false }));
+    expect(optional?.tokenAttributes).toMatchObject({ ...audience, requireServiceAccount: false });
   });
 
   test('W3: of any content is read or refused', () => {

@@ -30,6 +30,11 @@ describe('a registry of a configuration', () => {
     ['example.com/a%2Fb', 'example.com/a/b', true],
     ['example.com/%zz', 'example.com/%zz', false],
     ['exa mple.com', 'exa mple.com', false],
+    ['example.com', 'user:pass@example.com/app', true],
+    ['[::1]:5000', '[::2]:5000/app', false],
+    // As upstream's has it: without a port the brackets are those of a glob.
+    ['[::1]', '[::1]/app', false],
+    ['a[^0-9].example.com', 'ax.example.com/x', true],
   ])('%s, for %s: %s', (glob, target, expected) => {
     expect(registryMatches(glob, target)).toBe(expected);
   });
@@ -74,8 +79,25 @@ test.each([
   ['**', '', true],
   ['a[-b]', 'a-', false],
   ['[b-a]', 'a', false],
+  ['*ab', 'axb', false],
+  ['[^a]', '^', true],
+  ['[^a]', 'a', false],
+  ['[]a]', ']', false],
+  ['[a-]', 'a', false],
+  ['[^a-]]', 'b', false],
+  ['[^--a]', 'x', false],
 ])('the glob %j, for %j: %s', (pattern, text, expected) => {
   expect(globMatches(pattern, text)).toBe(expected);
+});
+
+test.each([
+  ['example.com', { hostParts: ['example', 'com'], port: '', path: '', host: 'example.com' }],
+  ['example.com:/a%C3%A9', { hostParts: ['example', 'com'], port: '', path: '/aé', host: 'example.com:' }],
+  ['example.com/é', { hostParts: ['example', 'com'], port: '', path: '/é', host: 'example.com' }],
+  ['[::1]:5000', { hostParts: ['::1'], port: '5000', path: '', host: '[::1]:5000' }],
+  ['[::1]', { hostParts: ['[::1]'], port: '', path: '', host: '[::1]' }],
+])('%s has the parts that Go finds in it', (text, parts) => {
+  expect(parseRegistryUrl(text)).toEqual(parts);
 });
 
 test('W3: a glob of many stars takes no long time', () => {

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { isExpired, podTokenQuery, type TokenQuery, tokenKey } from '../src/token-rules.ts';
+import { mayBePast, objectTtlMs } from '../src/version-rules.ts';
+import { isIdle, maxIdleMsOf } from '../src/watch-rules.ts';
+import { pod } from './fixtures.ts';
+
+test.each<[string, object, object]>([
+  ['for the API server, for an hour', {}, { audiences: [], expirationSeconds: 3600 }],
+  ['for nobody named', { audience: '' }, { audiences: [], expirationSeconds: 3600 }],
+  ['for somebody else', { audience: 'vault', expirationSeconds: 600 }, { audiences: ['vault'], expirationSeconds: 600 }],
+])('a pod’s token is bound to it: %s', (_name, source, spec) => {
+  const web = pod('web');
+  const { name, uid, namespace } = web.metadata;
+  const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name, uid };
+  expect(podTokenQuery({ ...web, spec: { ...web.spec, serviceAccountName: 'sa' } }, source)).toEqual({
+    namespace,
+    serviceAccountName: 'sa',
+    spec: { ...spec, boundObjectRef },
+  });
+  const { serviceAccountName: _, ...without } = web.spec;
+  expect(podTokenQuery({ ...web, spec: without }, source).serviceAccountName).toBe('');
+});
+
+test('tokens are told apart by all that they are asked for with; what is absent is as what is empty', () => {
+  const base: TokenQuery = { namespace: 'ns', serviceAccountName: 'sa', spec: {} };
+  const ref = { apiVersion: 'v1', kind: 'Pod', name: 'web', uid: 'u1' };
+  const others: TokenQuery[] = [
+    { ...base, namespace: 'other' },
+    { ...base, serviceAccountName: 'other' },
+    { ...base, serviceAccountUid: 'u' },
+    { ...base, spec: { audiences: ['a'] } },
+    { ...base, spec: { expirationSeconds: 600 } },
+    { ...base, spec: { boundObjectRef: ref } },
+    { ...base, spec: { boundObjectRef: { ...ref, uid: 'u2' } } },
+  ];
+  expect(new Set([base, ...others].map(tokenKey)).size).toBe(8);
+  const empty = { ...base, serviceAccountUid: '', spec: { audiences: [], expirationSeconds: 0 } };
+  expect(tokenKey(empty)).toBe(tokenKey(base));
+});
+
+test.each([
+  [999, false],
+  [1000, false],
+  [1001, true],
+])('at %i a token that holds until 1000 has expired: %s', (wallMs, expired) => {
+  const token = { expiresAtMs: 1000, lifetimeMs: 500, obtainedAtMs: 0 };
+  expect(isExpired(token, { wallMs, monotonicMs: 0 })).toBe(expired);
+});
+
+test.each([
+  ['the same version', 'u1', '7', false],
+  ['a newer one', 'u1', '10', false],
+  ['an older one', 'u1', '6', true],
+  ['one that is no number', 'u1', 'x', true],
+  ['no version', 'u1', undefined, true],
+  ['another object', 'u2', '9', true],
+])('an answer with %s may be the past', (_name, uid, resourceVersion, past) => {
+  const answer = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
+  expect(mayBePast(answer, { uid: 'u1', resourceVersion: '7' })).toBe(past);
+});
+
+test.each([
+  ['30', 30_000],
+  ['0', 0],
+  ['-1', -1000],
+  ['1.5', undefined],
+  ['', undefined],
+])('a node whose annotation says %j has objects that are fresh for %s ms', (text, ms) => {
+  expect(objectTtlMs({ 'node.alpha.kubernetes.io/ttl': text })).toBe(ms);
+  expect(objectTtlMs({})).toBeUndefined();
+  expect(objectTtlMs(undefined)).toBeUndefined();
+});
+
+test('a watch is idle when nobody has asked for long, and it has heard of its object', () => {
+  const watch = { synced: true, lastAccessMs: 1000 };
+  expect([1500, 1600, 1601].map((nowMs) => isIdle(watch, nowMs, 600))).toEqual([false, false, true]);
+  expect(isIdle({ ...watch, synced: false }, 9000, 600)).toBe(false);
+  expect([1000, 12_000, 60_000].map(maxIdleMsOf)).toEqual([60_000, 60_000, 300_000]);
+});
