@@ -464,7 +464,7 @@ describe('what is told only where there is something of it', () => {
   test('no address before there is one, nor one that is empty', () => {
     const none = { ...runtimeStatus(), ips: [] };
     expect(generate(makePod(), { hostIps: [] }, none)).not.toHaveProperty('podIP');
-    const oldStatus = { podIPs: [{}, { ip: '10.0.0.7' }] };
+    const oldStatus = { podIPs: [{ ip: '' }, { ip: '10.0.0.7' }] };
     expect(generate(makePod(), { oldStatus }, none).podIPs).toEqual([{ ip: '10.0.0.7' }]);
   });
 });
