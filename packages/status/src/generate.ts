@@ -182,7 +182,7 @@ function addresses(
   const [hostIP] = hostIps;
   // A pod on the host's network has the node's addresses; others keep theirs after their sandbox is gone.
   const known = pod.spec.hostNetwork ? hostIps : runtimeIps;
-  const ips = known.length > 0 ? primaryFirst(known, hostIP) : (old?.podIPs ?? []).flatMap(({ ip }) => ip ?? []);
+  const ips = known.length > 0 ? primaryFirst(known, hostIP) : (old?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   return {
     ...(hostIP !== undefined && { hostIP, hostIPs: hostIps.map((ip) => ({ ip })) }),
     ...(ips[0] !== undefined && { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),

@@ -472,7 +472,7 @@ describe('what is told only where there is something of it', () => {
 test('a sidecar that runs is ready, and one that does not has not started', () => {
   const pod = makePod({ initContainers: [{ name: 'proxy', restartPolicy: 'Always' }] });
   const proxy = runtimeContainer({ id: 'p', name: 'proxy' });
-  const shown = (...seen: Parameters<typeof runtimeStatus>) =>
+  const shown = (...seen: RuntimeContainerStatus[]) =>
     generateApiPodStatus(pod, runtimeStatus(...seen), makeContext()).initContainerStatuses?.[0];
   expect(shown(proxy)).toMatchObject({ started: true, ready: true });
   expect(shown({ ...proxy, state: 'exited' })).toMatchObject({ started: false, ready: false });

@@ -162,7 +162,12 @@ describe('the resources of a pod', () => {
     ],
     ['a quota in another period', undefined, { cpuQuotaUs: 25_000, cpuPeriodUs: 50_000 }, { limits: { cpu: '500m' } }],
     ['a quota of several CPUs', undefined, { cpuQuotaUs: 500_000 }, { limits: { cpu: '5' } }],
-    ['a thousandth of a CPU where more is asked for', { limits: { cpu: '20m' } }, { cpuQuotaUs: 100 }, { limits: { cpu: '1m' } }],
+    [
+      'a thousandth of a CPU where more is asked for',
+      { limits: { cpu: '20m' } },
+      { cpuQuotaUs: 100 },
+      { limits: { cpu: '1m' } },
+    ],
     ['no quota', undefined, { cpuQuotaUs: 0 }, {}],
     ['memory', undefined, { memoryBytes: 32 * MIB }, { limits: { memory: '32Mi' } }],
     ['a byte of memory', undefined, { memoryBytes: 1 }, { limits: { memory: '1' } }],
