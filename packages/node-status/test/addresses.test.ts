@@ -113,7 +113,11 @@ describe('addresses of a node', () => {
     test('an annotation that is out of date goes, others stay', () => {
       const after = setAddresses(set, NETWORK, { hostname: 'h', nodeIps: [], externalCloudProvider: false });
       expect(after.metadata.annotations).toStrictEqual({ other: 'x' });
-      const without = setAddresses({ metadata: { name: 'n1' } }, NETWORK, { hostname: 'h', nodeIps: [], externalCloudProvider: false });
+      const without = setAddresses({ metadata: { name: 'n1' } }, NETWORK, {
+        hostname: 'h',
+        nodeIps: [],
+        externalCloudProvider: false,
+      });
       expect(without.metadata).toStrictEqual({ name: 'n1' });
     });
   });

@@ -120,7 +120,14 @@ test('a patch of conditions orders them where there were some, so that one that 
 });
 
 test('a text that becomes empty is sent so: not every field may be left out', () => {
-  const info = { machineID: '', systemUUID: '', bootID: 'b', kernelVersion: '', osImage: '', containerRuntimeVersion: '' };
+  const info = {
+    machineID: '',
+    systemUUID: '',
+    bootID: 'b',
+    kernelVersion: '',
+    osImage: '',
+    containerRuntimeVersion: '',
+  };
   const nodeInfo = { ...info, kubeletVersion: '', operatingSystem: '', architecture: '', kubeProxyVersion: 'v1' };
   const patch = nodePatch(node({ nodeInfo }), node({ nodeInfo: { ...nodeInfo, kubeProxyVersion: '' } }));
   expect(patch).toMatchObject({ status: { nodeInfo: { kubeProxyVersion: '' } } });

@@ -113,8 +113,8 @@ describe('a node that is there already', () => {
     'beta.kubernetes.io/arch',
   ])('has the label %s set anew, taken away where it is empty, and kept where nothing is said of it', (key) => {
     const labels = (wanted: object, present: object) =>
-      reconcileLabels({ metadata: { name: 'n1', ...wanted } }, { metadata: { name: 'n1', labels: { ...present } } }).metadata
-        .labels;
+      reconcileLabels({ metadata: { name: 'n1', ...wanted } }, { metadata: { name: 'n1', labels: { ...present } } })
+        .metadata.labels;
     expect(labels({ labels: { [key]: 'new' } }, { [key]: 'old' })).toStrictEqual({ [key]: 'new' });
     expect(labels({ labels: { [key]: '' } }, { [key]: 'old' })).toStrictEqual({});
     expect(labels({ labels: {} }, { [key]: 'old' })).toStrictEqual({ [key]: 'old' });
@@ -140,7 +140,9 @@ describe('a node that is there already', () => {
     const bare = { metadata: { name: 'n1' } };
     expect(reconcileNode(bare, bare, true).status).toEqual({ capacity: {}, allocatable: {} });
     const capacity = { 'hugepages-2Mi': '1Gi' };
-    expect(reconcileNode({ ...bare, status: { capacity } }, { ...bare, status: { allocatable: {} } }, false).status).toEqual({
+    expect(
+      reconcileNode({ ...bare, status: { capacity } }, { ...bare, status: { allocatable: {} } }, false).status,
+    ).toEqual({
       capacity,
       allocatable: { 'hugepages-2Mi': '0' },
     });
@@ -200,7 +202,10 @@ describe('two machines of one name', () => {
     const written = info('m1', 'b1');
     const own = written.status?.nodeInfo && { ...written.status.nodeInfo, systemUUID: 's1' };
     expect(
-      foreignWriter({ ...written, status: own ? { nodeInfo: own } : {} }, { ...seen, status: nodeInfo ? { nodeInfo } : {} }),
+      foreignWriter(
+        { ...written, status: own ? { nodeInfo: own } : {} },
+        { ...seen, status: nodeInfo ? { nodeInfo } : {} },
+      ),
     ).toBe(
       'another kubelet writes the status of this node: it shows machineID m2 instead of m1, systemUUID s2 instead of s1, bootID b2 instead of b1',
     );

@@ -206,7 +206,9 @@ describe('allocatable', () => {
   });
 
   test('a reservation that cannot be read names its field', () => {
-    expect(() => parseReservations({ ...NONE, systemReserved: { cpu: 'lots' } })).toThrow(/^systemReserved: resource cpu/);
+    expect(() => parseReservations({ ...NONE, systemReserved: { cpu: 'lots' } })).toThrow(
+      /^systemReserved: resource cpu/,
+    );
     expect(() => parseReservations({ ...NONE, kubeReserved: { cpu: 'lots' } })).toThrow(
       expect.objectContaining({
         code: 'InvalidReservation',

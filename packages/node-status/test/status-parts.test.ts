@@ -62,9 +62,7 @@ describe('features', () => {
   test('of the handlers are shown by name', () => {
     const handler = (name: string) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: name === '' });
     const names = (...given: string[]) => nodeRuntimeHandlers(given.map(handler)).map(({ name }) => name);
-    expect([names('a', 'b', 'c'), names('c', 'b', 'a'), names('b', 'c', 'a')]).toEqual(
-      Array(3).fill(['a', 'b', 'c']),
-    );
+    expect([names('a', 'b', 'c'), names('c', 'b', 'a'), names('b', 'c', 'a')]).toEqual(Array(3).fill(['a', 'b', 'c']));
     expect(nodeRuntimeHandlers([handler('runc'), handler('')])).toEqual([
       { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: true } },
       { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },

@@ -89,7 +89,11 @@ providers:
     ['another kind', '{apiVersion: kubelet.config.k8s.io/v1, kind: Pod}', 'kind: must be CredentialProviderConfig'],
     ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is not known'],
     ['a version that is no text', '{apiVersion: 1}', 'the document.apiVersion: must be a string'],
-    ['a kind that is no text', '{apiVersion: kubelet.config.k8s.io/v1, kind: 1}', 'the document.kind: must be a string'],
+    [
+      'a kind that is no text',
+      '{apiVersion: kubelet.config.k8s.io/v1, kind: 1}',
+      'the document.kind: must be a string',
+    ],
     [
       'providers that are no list',
       '{apiVersion: kubelet.config.k8s.io/v1, kind: CredentialProviderConfig, providers: x}',
@@ -163,7 +167,9 @@ providers:
   test.each(['v1', 'v1beta1', 'v1alpha1'])('is read in the version %s, of plugins that speak it', (version) => {
     const apiVersion = `credentialprovider.kubelet.k8s.io/${version}`;
     const text = config(provider({ apiVersion, defaultCacheDuration: '0s' }));
-    const [read] = parseCredentialProviderConfig(text.replace('kubelet.config.k8s.io/v1', `kubelet.config.k8s.io/${version}`));
+    const [read] = parseCredentialProviderConfig(
+      text.replace('kubelet.config.k8s.io/v1', `kubelet.config.k8s.io/${version}`),
+    );
     expect(read).toMatchObject({ apiVersion, defaultCacheDurationMs: 0 });
     expect(read).not.toHaveProperty('tokenAttributes');
   });

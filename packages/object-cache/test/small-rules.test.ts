@@ -7,7 +7,11 @@ import { pod } from './fixtures.ts';
 test.each<[string, object, object]>([
   ['for the API server, for an hour', {}, { audiences: [], expirationSeconds: 3600 }],
   ['for nobody named', { audience: '' }, { audiences: [], expirationSeconds: 3600 }],
-  ['for somebody else', { audience: 'vault', expirationSeconds: 600 }, { audiences: ['vault'], expirationSeconds: 600 }],
+  [
+    'for somebody else',
+    { audience: 'vault', expirationSeconds: 600 },
+    { audiences: ['vault'], expirationSeconds: 600 },
+  ],
 ])('a pod’s token is bound to it: %s', (_name, source, spec) => {
   const web = pod('web');
   const { name, uid, namespace } = web.metadata;
