@@ -21,8 +21,8 @@ export interface GarbageCollectionOptions {
 
 /**
  * Runs both collections, each at its own pace, until `signal` is aborted (`StartGarbageCollection` of `pkg/kubelet/kubelet.go`). The first
- * one of containers comes at once. The first one of images comes when all sources of pods have spoken, after a period at the latest:
- * where ages of images outlive restarts, after a boot the images of pods that are not known yet would go as old and unused ones.
+ * ones come when all sources of pods have spoken, after a period at the latest: what is of pods that are not known yet is not to go
+ * (P5), and where ages of images outlive restarts, after a boot their images would go as old and unused ones.
  */
 export async function collectGarbage(
   components: GarbageCollectionComponents,
@@ -42,6 +42,8 @@ async function collectContainers(
   signal: AbortSignal,
 ): Promise<void> {
   let failed = false;
+  await sourcesSeen({ clock, podConfig }, containerGcPeriodMs, signal);
+  if (signal.aborted) return;
   do {
     try {
       const allSourcesReady = podConfig.seenAllSources();
@@ -63,7 +65,7 @@ async function collectImages(
   signal: AbortSignal,
 ): Promise<void> {
   let failed = false;
-  await withTimeout(clock, imageGcPeriodMs, (ending) => podConfig.allSourcesSeen(ending), signal).catch(() => {});
+  await sourcesSeen({ clock, podConfig }, imageGcPeriodMs, signal);
   if (signal.aborted) return;
   do {
     try {
@@ -79,4 +81,13 @@ async function collectImages(
       failed = true;
     }
   } while (await waited(clock, imageGcPeriodMs, signal));
+}
+
+/** Resolves when all sources of pods have spoken, after `mostMs`, or when the signal is aborted. */
+async function sourcesSeen(
+  { clock, podConfig }: Pick<GarbageCollectionComponents, 'clock' | 'podConfig'>,
+  mostMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await withTimeout(clock, mostMs, (ending) => podConfig.allSourcesSeen(ending), signal).catch(() => {});
 }

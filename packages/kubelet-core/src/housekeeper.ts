@@ -21,7 +21,7 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly runtime: Pick<Dependencies['runtime'], 'getPods'>;
-  readonly handler: Pick<SyncHandler, 'handlePodCleanups' | 'early'>;
+  readonly handler: Pick<SyncHandler, 'beginReused' | 'handlePodCleanups' | 'early'>;
   readonly groups: Pick<PodGroups, 'look'>;
 }
 
@@ -47,7 +47,7 @@ export class Housekeeper {
   async prepare(signal: AbortSignal): Promise<Pass | undefined> {
     const { clock, podConfig, runtime, handler, groups } = this.#components;
     if (!podConfig.seenAllSources()) {
-      return handler.early.mayHaveNamesakes() ? { pods: await runtime.getPods(signal), early: true } : undefined;
+      return { pods: handler.early.mayHaveNamesakes() ? await runtime.getPods(signal) : [], early: true };
     }
     const nowMs = clock.monotonic();
     const repair = nowMs - this.#lastMs >= REPAIR_MS;
@@ -65,7 +65,10 @@ export class Housekeeper {
   /** Does what is to be done, in the sync loop. */
   async handle({ pods, early }: Pass, signal: AbortSignal): Promise<void> {
     const { clock, logger, handler } = this.#components;
-    if (early) return handler.early.endNamesakes(pods);
+    if (early) {
+      handler.beginReused(signal);
+      return handler.early.endNamesakes(pods);
+    }
     await this.#untilDone(() => handler.handlePodCleanups(pods, signal));
     this.#lastMs = this.#beganMs;
     const durationMs = clock.monotonic() - this.#beganMs;

@@ -85,6 +85,8 @@ export interface PodWorkersPort {
   updatePod(options: UpdatePodOptions): void;
   /** Forgets finished pods and says where the others stand; afterwards unknown pods may be cleaned up (P5). */
   syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync>;
+  /** Forgets those of these pods that are finished and are wanted again. @returns their UIDs */
+  forgetReused(wantedPods: readonly Pod[]): readonly string[];
   isPodKnownTerminated(uid: string): boolean;
   isPodTerminationRequested(uid: string): boolean;
   couldHaveRunningContainers(uid: string): boolean;

@@ -5,6 +5,7 @@ import {
   type Pod,
   podFullName,
   podReference,
+  podSource,
   type RuntimePod,
 } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
@@ -216,7 +217,7 @@ export class SyncHandler {
    * @param listed the runtime's pods; the list may be older than what the workers have done since
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
-    const { podManager, workers, runtime, status } = this.#deps;
+    const { podManager, workers, status } = this.#deps;
     const pods = podManager.getPods();
     // Only here are finished workers forgotten, so that every pod that was wanted since the list was made still has one:
     // what has none is an orphan (P6), and what was stopped meanwhile is known to be.
@@ -233,13 +234,11 @@ export class SyncHandler {
     const again = new Set(plan.restart.map((pod) => pod.metadata.uid));
     if (again.size > 0) status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
 
-    for (const pod of plan.restart) this.#deps.allocation.forget(pod.metadata.uid);
+    for (const uid of again) this.#deps.allocation.forget(uid);
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
     for (const uid of this.#remembered) {
       if (present.has(uid) && !again.has(uid)) continue;
-      runtime.forget(uid);
-      this.#deps.startup?.forget(uid);
-      this.#deps.journal.forget(uid);
+      this.#forget(uid);
       this.#remembered.delete(uid);
     }
     for (const uid of present) this.#remembered.add(uid);
@@ -257,6 +256,37 @@ export class SyncHandler {
     for (const runningPod of plan.killOrphans) this.#killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
     this.#metrics.record(pods, this.activePods(), mirrorPods);
+  }
+
+  /**
+   * Before all sources are ready: a manifest's pod that has come to its end, and is wanted again, begins anew (P3). It waits for nobody,
+   * as it may be what the others wait for: the API server, whose manifest was changed and changed back (F4).
+   */
+  beginReused(signal: AbortSignal): void {
+    const { podManager, podConfig, workers, status, allocation, journal } = this.#deps;
+    const { mirrorPods } = podManager.getPodsAndMirrorPods();
+    const pods = podManager.getPods();
+    const wanted = pods.filter((pod) => isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
+    const again = new Set(workers.forgetReused(wanted));
+    if (again.size === 0) return;
+    const known = [...this.#remembered, ...[...pods, ...mirrorPods].map(({ metadata }) => metadata.uid)];
+    status.removeOrphanedStatuses(new Set(known.filter((uid) => !again.has(uid))));
+    for (const uid of again) {
+      allocation.forget(uid);
+      this.#forget(uid);
+      journal.known(uid);
+    }
+    this.#admissions.askAll(
+      wanted.filter(({ metadata }) => again.has(metadata.uid)),
+      signal,
+    );
+  }
+
+  /** What the pod's first life has left. */
+  #forget(uid: string): void {
+    this.#deps.runtime.forget(uid);
+    this.#deps.startup?.forget(uid);
+    this.#deps.journal.forget(uid);
   }
 
   /** The pods that hold resources of the node, with what they were granted: admitted, not terminal, not finished (N1). */

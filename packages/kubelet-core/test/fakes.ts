@@ -50,6 +50,13 @@ export class RecordingWorkers implements PodWorkersPort {
     this.syncKnownPodsCalls += 1;
     return this.known;
   }
+  /** Pods that are finished and are wanted again. */
+  readonly reused: Set<string> = new Set();
+  forgetReused(wantedPods: readonly Pod[]): readonly string[] {
+    const forgotten = wantedPods.map(({ metadata }) => metadata.uid).filter((uid) => this.reused.delete(uid));
+    for (const uid of forgotten) this.known.delete(uid);
+    return forgotten;
+  }
   isPodKnownTerminated(uid: string): boolean {
     return this.terminated.has(uid);
   }

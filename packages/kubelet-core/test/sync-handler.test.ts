@@ -212,6 +212,36 @@ describe('additions', () => {
     expect(handler.applicants()).toEqual([]);
   });
 
+  test('F4: a manifest’s pod that has ended and is wanted again begins anew before all sources are ready, others do not', () => {
+    const asked: string[] = [];
+    const admit = (pod: Pod) => {
+      asked.push(pod.metadata.uid);
+      return { admit: true } as const;
+    };
+    const parts = setUp({ admitHandlers: [{ admit }] });
+    const { handler, workers, status } = parts;
+    parts.sourcesReady = false;
+    parts.readySources.add('file');
+    workers.terminationRequested.add('uid-a').add('uid-b');
+    const source = (from: PodSource) => ({ 'kubernetes.io/config.source': from });
+    const from = (name: string, of: PodSource) => {
+      const pod = makePod(name);
+      return { ...pod, metadata: { ...pod.metadata, annotations: source(of) } };
+    };
+    handler.handlePodAdditions([from('a', 'file'), from('b', 'api')], signal);
+    expect([told(workers), asked]).toEqual([['create a', 'create b'], []]);
+    workers.reused.add('uid-a').add('uid-b');
+    status.setPodStatus(makePod('a'), { phase: 'Succeeded' });
+    status.setPodStatus(makePod('b'), { phase: 'Succeeded' });
+    handler.beginReused(signal);
+    expect(asked).toEqual(['uid-a']);
+    expect(told(workers)).toEqual(['create a', 'create b', 'create a']);
+    // What its first life came to is not said of the second.
+    expect([status.getPodStatus('uid-a'), status.getPodStatus('uid-b')?.phase]).toEqual([undefined, 'Succeeded']);
+    handler.beginReused(signal);
+    expect(asked).toEqual(['uid-a']);
+  });
+
   test('a pod whose end was asked for before is not asked again whether it may run', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers } = setUp({ admitHandlers: [refuse] });

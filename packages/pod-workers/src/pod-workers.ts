@@ -136,6 +136,21 @@ export class PodWorkers implements AsyncDisposable {
     return known;
   }
 
+  /**
+   * Forgets those of these pods that are finished and are wanted again: the caller then creates them anew (P3). What {@link syncKnownPods}
+   * does for all pods this does for some, while others cannot be spoken of yet.
+   * @returns their UIDs
+   */
+  forgetReused(wantedPods: readonly Pod[]): readonly string[] {
+    return wantedPods.flatMap(({ metadata: { uid } }) => {
+      const state = this.#state(uid);
+      if (state?.phase !== 'finished' || !state.restartRequested) return [];
+      this.#apply(uid, { type: 'housekeeping', desired: true });
+      this.#metrics.restartedPods.inc({ static: state.static ? 'true' : '' });
+      return [uid];
+    });
+  }
+
   /** The terminating step has succeeded: for filters of the desired pods, as admission. False for unknown pods. */
   isPodKnownTerminated(uid: string): boolean {
     return predicates.isPodKnownTerminated(this.#state(uid));

@@ -490,6 +490,22 @@ describe('static pods of one full name', () => {
     await clock.settle();
     expect(syncer.steps('a').at(-1)).toBe('syncPod');
   });
+
+  it('P3: one that comes back with its UID can be forgotten alone once it is finished, and nobody counts as gone by that (P5)', async () => {
+    for (const pod of [a, b]) workers.updatePod({ updateType: 'create', pod });
+    await clock.settle();
+    for (const pod of [a, b]) workers.updatePod({ updateType: 'kill', pod });
+    workers.updatePod({ updateType: 'create', pod: a });
+    expect(workers.forgetReused([a, b])).toEqual([]);
+    await clock.settle();
+    // The other one is finished, and nobody has asked for it again.
+    expect(workers.forgetReused([a, b, c])).toEqual(['a']);
+    expect([workers.explain('a'), workers.explain('b')?.phase]).toEqual([undefined, 'finished']);
+    expect(workers.shouldPodContentBeRemoved('unknown')).toBe(false);
+    workers.updatePod({ updateType: 'create', pod: a });
+    await clock.settle();
+    expect(syncer.steps('a').at(-1)).toBe('syncPod');
+  });
 });
 
 describe('what others ask', () => {
