@@ -1,5 +1,5 @@
+import { DbusError } from '@node-agent/dbus';
 import type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
-import { DbusError } from './dbus/errors.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 import type { CgroupName } from './names.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';

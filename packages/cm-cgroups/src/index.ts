@@ -10,9 +10,6 @@ export {
   sharesToWeight,
   weightToShares,
 } from './cpu.ts';
-export type { ByteStream } from './dbus/connection.ts';
-export { DbusError, type DbusErrorCode } from './dbus/errors.ts';
-export { type DbusValue, Variant } from './dbus/values.ts';
 export { CgroupError, type CgroupErrorCode } from './errors.ts';
 export { type CgroupHierarchy, type CgroupV1Hierarchy, type CgroupV2Hierarchy, readHierarchy } from './hierarchy.ts';
 export { type HugePageLimits, hugePageLimits } from './huge-pages.ts';

@@ -1,6 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
+import { DbusError } from '@node-agent/dbus';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type CgroupManager, DbusError, openCgroups, PodCgroups } from '../src/index.ts';
+import { type CgroupManager, openCgroups, PodCgroups } from '../src/index.ts';
 import { FakeKernel } from './kernel.ts';
 import { bestEffort, burstable, guaranteed } from './pods.ts';
 import { FakeSystemd } from './systemd/fake-systemd.ts';

@@ -77,4 +77,5 @@ export const eventReasons = {
   evicted: 'Evicted',
   evictionThresholdMet: 'EvictionThresholdMet',
   systemOom: 'SystemOOM',
+  nodeShutdown: 'Shutdown',
 } as const;

@@ -1,8 +1,6 @@
 import { AsyncError, abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
+import { type ByteStream, DbusConnection, DbusError, type DbusValue, Variant } from '@node-agent/dbus';
 import { errorText } from '@node-agent/telemetry';
-import { type ByteStream, DbusConnection } from '../dbus/connection.ts';
-import { DbusError } from '../dbus/errors.ts';
-import { type DbusValue, Variant } from '../dbus/values.ts';
 import { JobWatch } from './job-watch.ts';
 import type { Systemd, UnitProperty } from './systemd.ts';
 import { parseSystemdVersion } from './version.ts';
@@ -274,7 +272,7 @@ function variants(properties: readonly UnitProperty[]): readonly DbusValue[] {
 }
 
 function textOf(value: DbusValue | undefined): string {
-  const bare = value instanceof Variant ? value.value : value;
+  const bare = Variant.is(value) ? value.value : value;
   if (typeof bare !== 'string') throw new DbusError('Protocol', 'systemd answered something else than a text');
   return bare;
 }

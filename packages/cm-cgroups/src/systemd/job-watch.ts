@@ -1,4 +1,4 @@
-import type { DbusMessage } from '../dbus/message.ts';
+import type { DbusMessage } from '@node-agent/dbus';
 
 /** How many ends of jobs are remembered that nobody asked for yet: the signal may overtake the answer that names its job. */
 const REMEMBERED = 64;

@@ -1,4 +1,4 @@
-import type { DbusValue } from '../dbus/values.ts';
+import type { DbusValue } from '@node-agent/dbus';
 
 /** One property of a unit: its name in systemd's words on D-Bus, the signature of its value, the value. */
 export type UnitProperty = readonly [name: string, signature: string, value: DbusValue];

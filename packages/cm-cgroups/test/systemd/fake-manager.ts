@@ -1,6 +1,5 @@
-import type { DbusMessage } from '../../src/dbus/message.ts';
-import { type DbusValue, Variant } from '../../src/dbus/values.ts';
-import { type Answer, FakePeer } from '../dbus/fake-peer.ts';
+import { type DbusMessage, type DbusValue, Variant } from '@node-agent/dbus';
+import { type Answer, FakePeer } from '@node-agent/dbus/testing';
 
 const NAME = 'org.freedesktop.systemd1';
 const PATH = '/org/freedesktop/systemd1';

@@ -1,5 +1,4 @@
-import type { DbusError } from '../../src/dbus/errors.ts';
-import type { DbusValue } from '../../src/dbus/values.ts';
+import type { DbusError, DbusValue } from '@node-agent/dbus';
 import { parseSystemdPath, systemdPath } from '../../src/names.ts';
 import type { Systemd, UnitProperty } from '../../src/systemd/systemd.ts';
 import type { FakeKernel } from '../kernel.ts';

@@ -1,4 +1,4 @@
-import { abortable, type Clock, withTimeout } from '@node-agent/async';
+import { abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import { DbusError } from './errors.ts';
 import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from './message.ts';
@@ -24,7 +24,8 @@ export interface DbusCall {
 }
 
 export interface DbusConnectionComponents {
-  readonly clock: Pick<Clock, 'setTimer'>;
+  /** The machine's own by default. */
+  readonly clock?: Pick<Clock, 'setTimer'>;
   /** Connected already, or about to be: what is written to it meanwhile waits. */
   readonly stream: ByteStream;
   /** Told of each signal that arrives. */
@@ -58,12 +59,16 @@ export class DbusConnection {
   readonly #options: Required<DbusConnectionOptions>;
   readonly #waiting = new Map<number, Waiting>();
   readonly #greeted = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<void>();
   #isGreeted = false;
   #received: Buffer = Buffer.alloc(0);
   #serial = 0;
   #ended: DbusError | undefined;
 
-  constructor({ clock, stream, onSignal = () => undefined }: DbusConnectionComponents, options: DbusConnectionOptions) {
+  constructor(
+    { clock = systemClock, stream, onSignal = () => undefined }: DbusConnectionComponents,
+    options: DbusConnectionOptions,
+  ) {
     this.#clock = clock;
     this.#stream = stream;
     this.#onSignal = onSignal;
@@ -79,6 +84,11 @@ export class DbusConnection {
   /** Whether it has ended: nothing can be called any more. */
   get isClosed(): boolean {
     return this.#ended !== undefined;
+  }
+
+  /** Resolves when it has ended, by whomever. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
   }
 
   /** Says who one is. @param isBus whether a name is to be asked for, as of a bus; a peer has none to give @throws DbusError */
@@ -186,5 +196,6 @@ export class DbusConnection {
     for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();
     this.#stream.destroy();
+    this.#closed.resolve();
   }
 }

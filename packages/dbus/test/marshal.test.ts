@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DbusError } from '../../src/dbus/errors.ts';
-import { marshal } from '../../src/dbus/marshal.ts';
-import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from '../../src/dbus/message.ts';
-import { Unmarshaller } from '../../src/dbus/unmarshal.ts';
-import { type DbusValue, Variant } from '../../src/dbus/values.ts';
+import { DbusError } from '../src/errors.ts';
+import { marshal } from '../src/marshal.ts';
+import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from '../src/message.ts';
+import { Unmarshaller } from '../src/unmarshal.ts';
+import { type DbusValue, Variant } from '../src/values.ts';
 import { typed } from './arbitrary.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

@@ -9,7 +9,7 @@ import { brand, hasBrand } from '@node-agent/async';
  */
 export type DbusErrorCode = 'Closed' | 'Timeout' | 'Remote' | 'Protocol';
 
-const BRAND = '@node-agent/cm-cgroups.DbusError';
+const BRAND = '@node-agent/dbus.DbusError';
 
 /** The one error that the D-Bus client throws. */
 export class DbusError extends Error {

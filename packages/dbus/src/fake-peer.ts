@@ -1,6 +1,6 @@
-import type { ByteStream } from '../../src/dbus/connection.ts';
-import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from '../../src/dbus/message.ts';
-import type { DbusValue } from '../../src/dbus/values.ts';
+import type { ByteStream } from './connection.ts';
+import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from './message.ts';
+import type { DbusValue } from './values.ts';
 
 /** What a peer answers to a call; nothing where it hangs. */
 export type Answer =

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@node-agent/async';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DbusConnection } from '../../src/dbus/connection.ts';
-import type { DbusMessage } from '../../src/dbus/message.ts';
-import { Variant } from '../../src/dbus/values.ts';
+import { DbusConnection } from '../src/connection.ts';
+import type { DbusMessage } from '../src/message.ts';
+import { Variant } from '../src/values.ts';
 
 const BUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 const isThere = spawnSync('dbus-daemon', ['--version']).status === 0;

@@ -1,11 +1,24 @@
-/** A value with its type: what systemd's properties are sent as. */
+import { brand, hasBrand } from '@node-agent/async';
+
+const BRAND = '@node-agent/dbus.Variant';
+
+/** A value with its type: what properties are sent as. */
 export class Variant {
+  static {
+    brand(Variant, BRAND);
+  }
+
   readonly signature: string;
   readonly value: DbusValue;
 
   constructor(signature: string, value: DbusValue) {
     this.signature = signature;
     this.value = value;
+  }
+
+  /** Whether a value is a `Variant`, of this copy of the package or of another one. */
+  static is(value: unknown): value is Variant {
+    return hasBrand(value, BRAND);
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { DbusError } from '../../src/dbus/errors.ts';
-import { decodeMessage, encodeMessage, messageLength } from '../../src/dbus/message.ts';
-import { alignmentOf, parseSignature, parseSingleType } from '../../src/dbus/signature.ts';
+import { DbusError } from '../src/errors.ts';
+import { decodeMessage, encodeMessage, messageLength } from '../src/message.ts';
+import { alignmentOf, parseSignature, parseSingleType } from '../src/signature.ts';
 
 describe('signatures', () => {
   const refused = (signature: string): void => expect(() => parseSignature(signature)).toThrow(DbusError);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type DbusValue, Variant } from '../../src/dbus/values.ts';
+import { type DbusValue, Variant } from '../src/values.ts';
 
 /** A signature of one type, and a value of it. */
 export type Typed = readonly [signature: string, value: DbusValue];

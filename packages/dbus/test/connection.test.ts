@@ -1,8 +1,8 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { DbusConnection } from '../../src/dbus/connection.ts';
-import { type DbusMessage, encodeMessage } from '../../src/dbus/message.ts';
-import { type Answer, FakePeer } from './fake-peer.ts';
+import { DbusConnection } from '../src/connection.ts';
+import { type Answer, FakePeer } from '../src/fake-peer.ts';
+import { type DbusMessage, encodeMessage } from '../src/message.ts';
 
 const CALL = { path: '/a', interface: 'a.B', member: 'Do' };
 

@@ -42,7 +42,7 @@ class Writer {
   }
 
   #variant(value: DbusValue | undefined, depth: number): void {
-    if (!(value instanceof Variant) || depth >= MAX_VARIANT_DEPTH) throw unfit(value, 'v');
+    if (!Variant.is(value) || depth >= MAX_VARIANT_DEPTH) throw unfit(value, 'v');
     this.#text('g', value.signature);
     this.write(parseSingleType(value.signature), value.value, depth + 1);
   }

@@ -1,0 +1,10 @@
+export {
+  type ByteStream,
+  type DbusCall,
+  DbusConnection,
+  type DbusConnectionComponents,
+  type DbusConnectionOptions,
+} from './connection.ts';
+export { DbusError, type DbusErrorCode } from './errors.ts';
+export type { DbusMessage } from './message.ts';
+export { type DbusValue, Variant } from './values.ts';

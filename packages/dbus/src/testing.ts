@@ -1,0 +1,1 @@
+export { type Answer, FakePeer } from './fake-peer.ts';

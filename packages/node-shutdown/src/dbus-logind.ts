@@ -1,0 +1,133 @@
+import { Channel, type Clock, systemClock } from '@node-agent/async';
+import {
+  type ByteStream,
+  type DbusCall,
+  DbusConnection,
+  type DbusMessage,
+  type DbusValue,
+  Variant,
+} from '@node-agent/dbus';
+import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
+import { NodeShutdownError } from './errors.ts';
+import type { Logind, LogindSession } from './logind.ts';
+
+/** What a {@link DbusLogind} works with. */
+export interface DbusLogindComponents {
+  /** Opens a stream to a socket; one that cannot be opened emits `error`. `net.connect` of Node.js is one. */
+  readonly connect: (path: string) => ByteStream;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+/** How a {@link DbusLogind} is set. */
+export interface DbusLogindOptions {
+  /** As whom it speaks: the process's own user id. */
+  readonly userId: number;
+  /** The socket of the system bus; `/run/dbus/system_bus_socket` by default. */
+  readonly busPath?: string;
+}
+
+const BUS = 'org.freedesktop.DBus';
+const LOGIND = 'org.freedesktop.login1';
+const LOGIND_PATH = '/org/freedesktop/login1';
+const LOGIND_MANAGER = `${LOGIND}.Manager`;
+const SYSTEMD = 'org.freedesktop.systemd1';
+const LOGIND_UNIT = 'systemd-logind.service';
+const SIGHUP = 1;
+const SIGNAL = 'PrepareForShutdown';
+/** Whoever it comes from, as upstream has it. */
+const MATCH = `type='signal',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${SIGNAL}'`;
+
+/** logind over the system bus (`pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go`). */
+export class DbusLogind implements Logind {
+  readonly #components: Required<DbusLogindComponents>;
+  readonly #options: Required<DbusLogindOptions>;
+
+  constructor(
+    { connect, clock = systemClock, logger = silentLogger }: DbusLogindComponents,
+    options: DbusLogindOptions,
+  ) {
+    this.#components = { connect, clock, logger };
+    this.#options = { busPath: '/run/dbus/system_bus_socket', ...options };
+  }
+
+  async connect(signal: AbortSignal): Promise<LogindSession> {
+    const { connect, clock, logger } = this.#components;
+    const { userId, busPath } = this.#options;
+    const shutdowns = new Channel<boolean>();
+    const onSignal = (message: DbusMessage): void => {
+      const { path, interface: face, member } = message;
+      if (path !== LOGIND_PATH || face !== LOGIND_MANAGER || member !== SIGNAL) return;
+      const [isShuttingDown] = message.body;
+      if (typeof isShuttingDown === 'boolean') shutdowns.push(isShuttingDown);
+      else logger.error({}, `Failed obtaining shutdown event, ${SIGNAL} event was not bool type as expected`);
+    };
+    const connection = new DbusConnection({ clock, stream: connect(busPath), onSignal }, { userId });
+    void connection.closed.then(() => shutdowns.close());
+    try {
+      await connection.open(true, signal);
+      const match = { destination: BUS, path: '/org/freedesktop/DBus', interface: BUS, member: 'AddMatch' };
+      await connection.call({ ...match, signature: 's', body: [MATCH] }, signal);
+    } catch (err) {
+      connection.close();
+      signal.throwIfAborted();
+      throw new NodeShutdownError('Logind', `the system bus ${busPath} cannot be used: ${errorText(err)}`, {
+        cause: err,
+      });
+    }
+    return {
+      shutdowns,
+      async inhibitDelayMs(ending) {
+        const delay = await property(connection, 'InhibitDelayMaxUSec', ending);
+        if (typeof delay === 'bigint') return Number(delay) / 1000;
+        throw new NodeShutdownError('Logind', 'InhibitDelayMaxUSec from logind is not a uint64 as expected');
+      },
+      async isPreparingForShutdown(ending) {
+        const preparing = await property(connection, 'PreparingForShutdown', ending);
+        if (typeof preparing === 'boolean') return preparing;
+        throw new NodeShutdownError('Logind', 'PreparingForShutdown from logind is not a boolean as expected');
+      },
+      async reloadConfiguration(ending) {
+        const kill = { destination: SYSTEMD, path: '/org/freedesktop/systemd1', interface: `${SYSTEMD}.Manager` };
+        const body = [LOGIND_UNIT, 'all', SIGHUP];
+        const call = { ...kill, member: 'KillUnit', signature: 'ssi', body };
+        await asked(connection, call, 'unable to reload logind conf', ending);
+      },
+      close: () => connection.close(),
+    };
+  }
+}
+
+async function property(connection: DbusConnection, name: string, signal: AbortSignal): Promise<DbusValue | undefined> {
+  const { body } = await asked(
+    connection,
+    {
+      destination: LOGIND,
+      path: LOGIND_PATH,
+      interface: `${BUS}.Properties`,
+      member: 'Get',
+      signature: 'ss',
+      body: [LOGIND_MANAGER, name],
+    },
+    `failed reading ${name} property from logind`,
+    signal,
+  );
+  const [value] = body;
+  return Variant.is(value) ? value.value : value;
+}
+
+async function asked(
+  connection: DbusConnection,
+  call: DbusCall,
+  failure: string,
+  signal: AbortSignal,
+): Promise<DbusMessage> {
+  try {
+    return await connection.call(call, signal);
+  } catch (err) {
+    signal.throwIfAborted();
+    throw new NodeShutdownError('Logind', `${failure}: ${errorText(err)}`, { cause: err });
+  }
+}

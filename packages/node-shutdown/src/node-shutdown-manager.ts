@@ -1,0 +1,249 @@
+import { type LinkedAbort, linkAbort, sleep } from '@node-agent/async';
+import {
+  type CommonPorts,
+  errorText,
+  eventReasons,
+  type ObjectReference,
+  type WithDefaults,
+  withDefaults,
+} from '@node-agent/telemetry';
+import type { OverrideFiles } from './delay-override.ts';
+import { type PriorityGracePeriod, periodRequestedMs } from './grace-periods.ts';
+import { ensureInhibitDelay } from './inhibit-delay.ts';
+import type { Inhibitor, InhibitorLock, Logind, LogindSession } from './logind.ts';
+import { PodTerminator } from './pod-terminator.ts';
+import type { ShutdownPods, ShutdownVolumes } from './ports.ts';
+import { ShutdownTimesRecord } from './shutdown-times.ts';
+import type { StateFiles } from './state-file.ts';
+
+/** What a {@link NodeShutdownManager} works with. */
+export interface NodeShutdownComponents
+  extends Partial<Pick<CommonPorts, 'clock' | 'logger' | 'metrics' | 'recorder'>> {
+  /** `DbusLogind` of this package. */
+  readonly logind: Logind;
+  /** `SystemdInhibit` of this package. */
+  readonly inhibitor: Inhibitor;
+  readonly pods: ShutdownPods;
+  readonly volumes: ShutdownVolumes;
+  readonly fs: OverrideFiles & StateFiles;
+  /** A shutdown has begun, or was cancelled: the node's status says another thing now. */
+  readonly onShutdownChanged?: () => void;
+}
+
+/** How a {@link NodeShutdownManager} is set. */
+export interface NodeShutdownOptions {
+  /** What events about the machine refer to. */
+  readonly nodeRef: ObjectReference;
+  /** Of `gracePeriodsOf`; where there are none, nothing is watched, and the shutdown not delayed. */
+  readonly gracePeriods: readonly PriorityGracePeriod[];
+  /** Where the times of the last shutdown are kept: the kubelet's own directory. They are neither kept nor shown where absent. */
+  readonly stateDirectory?: string;
+}
+
+/** Whether a pod may run: as kubelet-core's handlers say it. */
+export type ShutdownAdmission =
+  | { readonly admit: true }
+  | { readonly admit: false; readonly reason: string; readonly message: string };
+
+interface UnderWay extends Pick<LinkedAbort, 'abort'> {
+  readonly done: Promise<void>;
+}
+
+const RECONNECT_MS = 1000;
+const REFUSAL = {
+  admit: false,
+  reason: 'NodeShutdown',
+  message: 'Pod was rejected as the node is shutting down.',
+} as const;
+
+/**
+ * Delays the shutdown of the machine until its pods have ended, in the order of their priorities (KEP-2000, KEP-2712;
+ * `pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go`). Metrics: `kubelet_graceful_shutdown_start_time_seconds`,
+ * `kubelet_graceful_shutdown_end_time_seconds`. Event: `Shutdown` of the node.
+ */
+export class NodeShutdownManager {
+  readonly #components: WithDefaults<
+    NodeShutdownComponents & Pick<CommonPorts, 'clock' | 'logger' | 'metrics' | 'recorder'>
+  >;
+  readonly #options: NodeShutdownOptions;
+  readonly #terminator: PodTerminator;
+  readonly #times: ShutdownTimesRecord | undefined;
+  #session: LogindSession | undefined;
+  #lock: InhibitorLock | undefined;
+  #isShuttingDown = false;
+  #underWay: UnderWay | undefined;
+  #problem: string | undefined;
+
+  constructor(components: NodeShutdownComponents, options: NodeShutdownOptions) {
+    this.#components = withDefaults({
+      clock: undefined,
+      logger: undefined,
+      metrics: undefined,
+      recorder: undefined,
+      ...components,
+    });
+    this.#options = options;
+    this.#terminator = new PodTerminator(this.#components, options.gracePeriods);
+    const { stateDirectory } = options;
+    this.#times = stateDirectory === undefined ? undefined : new ShutdownTimesRecord(this.#components, stateDirectory);
+  }
+
+  /** While the node shuts down, no pod may begin. */
+  admit(): ShutdownAdmission {
+    return this.#isShuttingDown ? REFUSAL : { admit: true };
+  }
+
+  /** Why the node is not ready: that it shuts down, where it does. */
+  shutdownErrors(): readonly string[] {
+    return this.#isShuttingDown ? ['node is shutting down'] : [];
+  }
+
+  /**
+   * Watches until `signal` is aborted. Where that cannot begin, it is logged, and the node goes on without, as upstream's does; later
+   * it is tried again each second. Never rejects.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#components;
+    const { gracePeriods } = this.#options;
+    if (gracePeriods.length === 0) return;
+    logger.info({ shutdownGracePeriodByPodPriority: gracePeriods }, 'Creating node shutdown manager');
+    await this.#times?.load();
+    try {
+      try {
+        this.#session = await this.#begin(signal);
+      } catch (err) {
+        if (!signal.aborted) logger.error({ err }, 'Failed to start node shutdown manager');
+        return;
+      }
+      while (!signal.aborted) await this.#watch(signal);
+    } finally {
+      this.#session?.close();
+      this.#underWay?.abort(signal.reason);
+      await this.#underWay?.done;
+      await this.#release();
+    }
+  }
+
+  /** Until the session ends; then another one is begun. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#components;
+    const session = this.#session;
+    if (session !== undefined) {
+      await this.#follow(session, signal);
+      this.#session = undefined;
+      if (signal.aborted) return;
+      logger.error({}, 'Ended to watching the node for shutdown events');
+    }
+    try {
+      await sleep(clock, RECONNECT_MS, signal);
+      this.#session = await this.#begin(signal);
+      this.#problem = undefined;
+    } catch (err) {
+      if (!signal.aborted) this.#failed(err);
+    }
+  }
+
+  /** Once for each problem: it is tried each second. */
+  #failed(err: unknown): void {
+    const problem = errorText(err);
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#components.logger.error({ err }, 'Unable to watch the node for shutdown events');
+  }
+
+  async #begin(signal: AbortSignal): Promise<LogindSession> {
+    const { logind } = this.#components;
+    const session = await logind.connect(signal);
+    try {
+      await ensureInhibitDelay(this.#components, session, periodRequestedMs(this.#options.gracePeriods), signal);
+      // That it was cancelled may have been said while nobody listened.
+      if (this.#isShuttingDown && !(await session.isPreparingForShutdown(signal))) await this.#changed(false, signal);
+      // logind gives none while a shutdown is under way, and the one that there is goes on.
+      if (this.#underWay === undefined) await this.#acquire(signal);
+      return session;
+    } catch (err) {
+      session.close();
+      throw err;
+    }
+  }
+
+  async #follow(session: LogindSession, signal: AbortSignal): Promise<void> {
+    const close = (): void => session.close();
+    signal.addEventListener('abort', close, { once: true });
+    if (signal.aborted) close();
+    try {
+      for await (const isShuttingDown of session.shutdowns) {
+        if (signal.aborted) break;
+        await this.#changed(isShuttingDown, signal);
+        if (isShuttingDown || this.#lock !== undefined) continue;
+        await this.#acquire(signal);
+      }
+    } catch (err) {
+      if (!signal.aborted) this.#failed(err);
+      close();
+    } finally {
+      signal.removeEventListener('abort', close);
+    }
+  }
+
+  async #changed(isShuttingDown: boolean, signal: AbortSignal): Promise<void> {
+    const { logger, recorder, onShutdownChanged } = this.#components;
+    const event = isShuttingDown ? 'shutdown' : 'cancelled';
+    logger.info({ event }, 'Shutdown manager detected new shutdown event');
+    const what = isShuttingDown ? 'shutdown event' : 'shutdown cancellation';
+    recorder.event(this.#options.nodeRef, 'Normal', eventReasons.nodeShutdown, `Shutdown manager detected ${what}`);
+    this.#isShuttingDown = isShuttingDown;
+    onShutdownChanged?.();
+    if (!isShuttingDown) {
+      this.#underWay?.abort(new Error('the shutdown was cancelled'));
+      await this.#underWay?.done;
+    } else if (this.#underWay === undefined) {
+      const cancelled = linkAbort(signal);
+      const done = this.#shutDown(cancelled.signal, signal).finally(() => {
+        cancelled[Symbol.dispose]();
+        this.#underWay = undefined;
+      });
+      this.#underWay = { abort: (reason) => cancelled.abort(reason), done };
+    }
+  }
+
+  /** Ends the pods, and lets the machine go on. Never rejects. */
+  async #shutDown(cancelled: AbortSignal, signal: AbortSignal): Promise<void> {
+    const { clock, logger, pods } = this.#components;
+    logger.info({}, 'Shutdown manager processing shutdown event');
+    const startMs = clock.now();
+    // Nobody waits for a disk before pods are ended.
+    const begun = this.#times?.set({ startMs, endMs: undefined });
+    try {
+      await this.#terminator.terminate(pods.active(), cancelled, signal);
+    } catch (err) {
+      logger.error({ err }, 'Shutdown manager failed to end the pods');
+    }
+    await begun;
+    await this.#times?.set({ startMs, endMs: clock.now() });
+    await this.#release();
+    logger.info({}, 'Shutdown manager completed processing shutdown event, node will shutdown shortly');
+  }
+
+  async #acquire(signal: AbortSignal): Promise<void> {
+    const before = this.#lock;
+    const lock = await this.#components.inhibitor.acquire(signal);
+    this.#lock = lock;
+    await before?.release();
+    void lock.ended.then(() => {
+      if (this.#lock !== lock) return;
+      this.#lock = undefined;
+      this.#components.logger.error(
+        {},
+        'The lock that delays the shutdown of the machine is gone: another one is taken',
+      );
+      this.#session?.close();
+    });
+  }
+
+  async #release(): Promise<void> {
+    const lock = this.#lock;
+    this.#lock = undefined;
+    await lock?.release();
+  }
+}

@@ -1,0 +1,32 @@
+import type { Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
+
+const REASON = 'Terminated';
+const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
+
+/** What a shutdown of the node makes of a pod's status: it has failed, where it had not succeeded, and was disrupted (KEP-2000, KEP-3329). */
+export function terminatedStatus(pod: Pod): (status: PodStatus) => PodStatus {
+  const { generation } = pod.metadata;
+  const condition: PodCondition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'TerminationByKubelet',
+    message: MESSAGE,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+  return (status) => ({
+    ...status,
+    phase: status.phase === 'Succeeded' ? 'Succeeded' : 'Failed',
+    reason: REASON,
+    message: MESSAGE,
+    conditions: withCondition(status.conditions ?? [], condition),
+  });
+}
+
+/** In the place of the one before it, whose time stays where its status is the same. */
+function withCondition(conditions: readonly PodCondition[], condition: PodCondition): PodCondition[] {
+  const before = conditions.find(({ type }) => type === condition.type);
+  if (before === undefined) return [...conditions, condition];
+  const time = before.status === condition.status ? before.lastTransitionTime : undefined;
+  const after = { ...condition, ...(time != null && { lastTransitionTime: time }) };
+  return conditions.map((one) => (one === before ? after : one));
+}

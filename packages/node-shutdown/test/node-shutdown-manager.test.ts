@@ -1,0 +1,347 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { PriorityGracePeriod } from '../src/index.ts';
+import { podOf } from './pods.ts';
+import { NODE, World } from './world.ts';
+
+const PERIODS: readonly PriorityGracePeriod[] = [
+  { priority: 0, shutdownGracePeriodSeconds: 10 },
+  { priority: 1000, shutdownGracePeriodSeconds: 7 },
+  { priority: 2_000_000_000, shutdownGracePeriodSeconds: 4 },
+];
+const STATE = '/var/lib/kubelet/graceful_node_shutdown_state';
+const OVERRIDE = '/etc/systemd/logind.conf.d/99-kubelet.conf';
+
+let world: World;
+
+beforeEach(() => {
+  world = new World();
+  world.delayMs = 30_000;
+});
+
+describe('before a shutdown', () => {
+  test('a lock is held, pods are admitted, and the node is ready', async () => {
+    const manager = await world.start(PERIODS);
+    expect(world.locks.size).toBe(1);
+    expect(manager.admit()).toEqual({ admit: true });
+    expect(manager.shutdownErrors()).toEqual([]);
+    expect(await world.fs.exists(OVERRIDE)).toBe(false);
+    await world.stop();
+    expect(world.locks.size).toBe(0);
+    expect(world.clock.pendingTimers).toBe(0);
+  });
+
+  test('without grace periods nothing is watched', async () => {
+    const manager = await world.start([]);
+    expect(world.sessions).toEqual([]);
+    expect(world.locks.size).toBe(0);
+    expect(manager.admit()).toEqual({ admit: true });
+    expect(world.metrics.text()).toContain('kubelet_graceful_shutdown_start_time_seconds 0');
+    await world.stop();
+  });
+
+  test('logind is made to allow as long a delay as is needed, and followed until it does', async () => {
+    world.delayMs = 5_000;
+    await world.start(PERIODS);
+    expect(await world.text(OVERRIDE)).toBe('# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=21\n');
+    expect(world.locks.size).toBe(0);
+    await world.clock.advance(300);
+    expect(world.locks.size).toBe(1);
+    expect(world.errors()).toEqual([]);
+    await world.stop();
+  });
+
+  test("where logind does not follow, that is said in upstream's words, and the node goes on without", async () => {
+    world.delayMs = 5_000;
+    world.follows = false;
+    const manager = await world.start(PERIODS);
+    await world.clock.advance(60_000);
+    expect(world.errors()).toEqual([
+      'Failed to start node shutdown manager: node shutdown manager was timed out after 5 attempts waiting for logind InhibitDelayMaxSec to update to 21s (ShutdownGracePeriod), current value is 5s',
+    ]);
+    expect(manager.admit()).toEqual({ admit: true });
+    expect(world.locks.size).toBe(0);
+    await world.stop();
+  });
+
+  test.each([
+    [{ logindProblem: 'the system bus cannot be used' }, 'the system bus cannot be used'],
+    [
+      { lockProblem: 'failed creating systemd inhibitor: Access denied' },
+      'failed creating systemd inhibitor: Access denied',
+    ],
+  ])('where it cannot begin, the node goes on without: %j', async (problem, message) => {
+    Object.assign(world, problem);
+    await world.start(PERIODS);
+    await world.clock.advance(10_000);
+    expect(world.errors()).toEqual([`Failed to start node shutdown manager: ${message}`]);
+    expect(world.sessions.every(({ closed }) => closed)).toBe(true);
+    await world.stop();
+  });
+
+  test("where logind's configuration cannot be written, that is said", async () => {
+    world.delayMs = 5_000;
+    await world.fs.mkdir('/etc/systemd');
+    await world.fs.writeFile('/etc/systemd/logind.conf.d', 'a file');
+    await world.start(PERIODS);
+    expect(world.errors()[0]).toMatch(
+      /^Failed to start node shutdown manager: unable to override inhibit delay by shutdown manager: failed (creating|writing) .*logind\.conf\.d/,
+    );
+    await world.stop();
+  });
+});
+
+describe('a shutdown', () => {
+  test('ends pods by their priorities, each group when the one before it has ended', async () => {
+    world.active = [podOf('critical', 2_000_000_000, 30), podOf('late', 1000, 5), podOf('a', 0, 3), podOf('b', 10, 60)];
+    world.ends.set('b', 6);
+    const manager = await world.start(PERIODS);
+    await world.say(true);
+    expect(manager.admit()).toEqual({
+      ...{ admit: false, reason: 'NodeShutdown', message: 'Pod was rejected as the node is shutting down.' },
+    });
+    expect(manager.shutdownErrors()).toEqual(['node is shutting down']);
+    expect(world.changes).toBe(1);
+    await world.clock.advance(60_000);
+    expect(world.story).toEqual([
+      '0 s: a has 3 s (Terminated)',
+      '0 s: b has 10 s (Terminated)',
+      '3 s: a ended',
+      '6 s: b ended',
+      '6 s: late has 5 s (Terminated)',
+      '11 s: late ended',
+      '11 s: critical has 4 s (Terminated)',
+      '15 s: critical ended',
+      '15 s: the lock is given back',
+    ]);
+    expect(world.recorder.eventsOf(NODE)).toMatchObject([
+      { type: 'Normal', reason: 'Shutdown', message: 'Shutdown manager detected shutdown event' },
+    ]);
+    await world.stop();
+  });
+
+  test('a group without pods is not waited for', async () => {
+    world.active = [podOf('critical', 2_000_000_000, 1)];
+    await world.start(PERIODS);
+    await world.say(true);
+    await world.clock.advance(60_000);
+    expect(world.story.at(-1)).toBe('1 s: the lock is given back');
+    await world.stop();
+  });
+
+  test('pods that do not end are waited for as long as their group has time', async () => {
+    world.active = [podOf('stuck', 0, 2), podOf('critical', 2_000_000_000, 1)];
+    world.ends.set('stuck', 100);
+    await world.start(PERIODS);
+    await world.say(true);
+    await world.clock.advance(60_000);
+    expect(world.story).toEqual([
+      '0 s: stuck has 2 s (Terminated)',
+      '10 s: critical has 1 s (Terminated)',
+      '11 s: critical ended',
+      '11 s: the lock is given back',
+    ]);
+    await world.clock.advance(60_000);
+    expect(world.story.at(-1)).toBe('100 s: stuck ended');
+    await world.stop();
+  });
+
+  test('volumes are unmounted before the next group is ended, and are not waited for longer than the group has time', async () => {
+    world.active = [podOf('a', 0, 1), podOf('b', 1000, 1)];
+    world.mounted.add('a').add('b');
+    await world.start(PERIODS);
+    await world.say(true);
+    await world.clock.advance(5_000);
+    expect(world.story).toEqual(['0 s: a has 1 s (Terminated)', '1 s: a ended']);
+    world.mounted.delete('a');
+    await world.clock.advance(300);
+    expect(world.story.at(-1)).toMatch(/^5\.\d+ s: b has 1 s/);
+    await world.clock.advance(60_000);
+    expect(world.story.at(-1)).toMatch(/^12\.\d+ s: the lock is given back/);
+    expect(world.errors()).toEqual([
+      expect.stringContaining('Failed while waiting for all the volumes belonging to Pods in this group to unmount'),
+    ]);
+    await world.stop();
+  });
+
+  test('a group with no time is told to end at once, and is not waited for', async () => {
+    world.active = [podOf('critical', 2_000_000_000, 30)];
+    world.ends.set('critical', 2);
+    await world.start([
+      { priority: 0, shutdownGracePeriodSeconds: 10 },
+      { priority: 2_000_000_000, shutdownGracePeriodSeconds: 0 },
+    ]);
+    await world.say(true);
+    await world.clock.advance(1);
+    expect(world.story).toEqual(['0 s: critical has 0 s (Terminated)', '0 s: the lock is given back']);
+    await world.stop();
+  });
+
+  test('its times are stored and shown, and a restart shows them again', async () => {
+    world.active = [podOf('a', 0, 3)];
+    await world.start(PERIODS);
+    await world.say(true);
+    const startS = Date.UTC(2026, 0, 1) / 1000;
+    expect(JSON.parse(await world.text(STATE))).toEqual({
+      startTime: '2026-01-01T00:00:00.000Z',
+      endTime: '0001-01-01T00:00:00Z',
+    });
+    expect(world.metrics.text()).toContain(`kubelet_graceful_shutdown_start_time_seconds ${startS}`);
+    expect(world.metrics.text()).toContain('kubelet_graceful_shutdown_end_time_seconds 0');
+    await world.clock.advance(3_000);
+    expect(JSON.parse(await world.text(STATE))).toEqual({
+      startTime: '2026-01-01T00:00:00.000Z',
+      endTime: '2026-01-01T00:00:03.000Z',
+    });
+    expect(world.metrics.text()).toContain(`kubelet_graceful_shutdown_end_time_seconds ${startS + 3}`);
+    await world.stop();
+
+    const next = new World();
+    next.delayMs = 30_000;
+    await next.fs.mkdir('/var/lib/kubelet');
+    await next.fs.writeFile(STATE, await world.text(STATE));
+    await next.start(PERIODS);
+    expect(next.metrics.text()).toContain(`kubelet_graceful_shutdown_start_time_seconds ${startS}`);
+    expect(next.metrics.text()).toContain(`kubelet_graceful_shutdown_end_time_seconds ${startS + 3}`);
+    await next.stop();
+  });
+
+  test.each(['{', '[]', '{"startTime": "yesterday"}'])(
+    'a state file that says %j is told, and harms nothing',
+    async (text) => {
+      await world.fs.mkdir('/var/lib/kubelet');
+      await world.fs.writeFile(STATE, text);
+      await world.start(PERIODS);
+      expect(world.errors()).toEqual([expect.stringContaining(`Failed to load graceful shutdown state: ${STATE}`)]);
+      expect(world.locks.size).toBe(1);
+      await world.stop();
+    },
+  );
+
+  test('a disk that does not answer delays neither the pods nor, for long, the machine', async () => {
+    world.active = [podOf('a', 0, 3)];
+    await world.start(PERIODS);
+    world.fs.injectFault({ code: 'ETIMEDOUT', path: '/var/lib/kubelet', hangs: true, times: Number.POSITIVE_INFINITY });
+    await world.say(true);
+    await world.clock.advance(60_000);
+    expect(world.story).toEqual([
+      '0 s: a has 3 s (Terminated)',
+      '3 s: a ended',
+      expect.stringMatching(/^\d+ s: the lock/),
+    ]);
+    expect(Number.parseInt(world.story.at(-1) ?? '', 10)).toBeLessThanOrEqual(10);
+    await world.stop();
+  });
+
+  test('that is said twice ends pods once', async () => {
+    world.active = [podOf('a', 0, 3)];
+    await world.start(PERIODS);
+    await world.say(true);
+    await world.say(true);
+    await world.clock.advance(60_000);
+    expect(world.story).toHaveLength(3);
+    await world.stop();
+  });
+
+  test('ends with the kubelet: the machine does not wait for one that is gone', async () => {
+    world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
+    await world.start(PERIODS);
+    await world.say(true);
+    await world.stop();
+    expect(world.story).toEqual(['0 s: a has 3 s (Terminated)', '0 s: the lock is given back']);
+    expect(world.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a shutdown that is cancelled', () => {
+  test('leaves alone the pods whose turn had not come, and the lock is taken again', async () => {
+    world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
+    const manager = await world.start(PERIODS);
+    await world.say(true);
+    await world.clock.advance(1_000);
+    await world.say(false);
+    expect(manager.admit()).toEqual({ admit: true });
+    expect(manager.shutdownErrors()).toEqual([]);
+    expect(world.changes).toBe(2);
+    await world.clock.advance(60_000);
+    expect(world.story).toEqual(['0 s: a has 3 s (Terminated)', '1 s: the lock is given back', '3 s: a ended']);
+    expect(world.locks.size).toBe(1);
+    expect(world.errors()).toEqual([]);
+    expect(world.recorder.eventsOf(NODE)).toMatchObject([
+      { message: 'Shutdown manager detected shutdown event' },
+      { reason: 'Shutdown', message: 'Shutdown manager detected shutdown cancellation' },
+    ]);
+    await world.say(true);
+    await world.clock.advance(60_000);
+    expect(world.story.at(-1)).toMatch('the lock is given back');
+    expect(world.active).toEqual([]);
+    await world.stop();
+  });
+
+  test('after all pods have ended, makes the node ready again', async () => {
+    const manager = await world.start(PERIODS);
+    await world.say(true);
+    expect(world.locks.size).toBe(0);
+    await world.say(false);
+    expect(world.locks.size).toBe(1);
+    expect(manager.shutdownErrors()).toEqual([]);
+    await world.stop();
+  });
+
+  test('while the bus was away, is found out when it is back', async () => {
+    const manager = await world.start(PERIODS);
+    await world.say(true);
+    world.sessions.at(-1)?.close();
+    await world.clock.advance(1_000);
+    expect(manager.shutdownErrors()).toEqual([]);
+    expect(world.locks.size).toBe(1);
+    await world.stop();
+  });
+});
+
+describe('where the bus goes', () => {
+  test('it is connected to again after a second, and its lock is the only one', async () => {
+    world.active = [podOf('a', 0, 3)];
+    await world.start(PERIODS);
+    world.sessions.at(-1)?.close();
+    world.logindProblem = 'connect ECONNREFUSED';
+    await world.clock.advance(5_000);
+    expect(world.errors()).toEqual([
+      'Ended to watching the node for shutdown events',
+      'Unable to watch the node for shutdown events: connect ECONNREFUSED',
+    ]);
+    expect(world.locks.size).toBe(1);
+    world.logindProblem = undefined;
+    await world.clock.advance(1_000);
+    expect(world.sessions).toHaveLength(2);
+    expect(world.locks.size).toBe(1);
+    await world.say(true);
+    expect(world.story.at(-1)).toMatch('a has 3 s');
+    await world.stop();
+  });
+
+  test('in a shutdown, that goes on, and no second lock is asked for', async () => {
+    world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
+    const manager = await world.start(PERIODS);
+    world.preparing = true;
+    await world.say(true);
+    world.sessions.at(-1)?.close();
+    world.lockProblem = 'The operation inhibition has been requested for is already running';
+    await world.clock.advance(60_000);
+    expect(world.story.map((line) => line.slice(line.indexOf(':') + 2))).toEqual([
+      ...['a has 3 s (Terminated)', 'a ended', 'b has 3 s (Terminated)', 'b ended', 'the lock is given back'],
+    ]);
+    expect(manager.shutdownErrors()).toEqual(['node is shutting down']);
+    expect(world.sessions).toHaveLength(2);
+    await world.stop();
+  });
+
+  test('a lock that is lost is taken again', async () => {
+    await world.start(PERIODS);
+    for (const end of world.locks) end();
+    await world.clock.advance(0);
+    expect(world.locks.size).toBe(0);
+    await world.clock.advance(1_000);
+    expect(world.locks.size).toBe(1);
+    await world.stop();
+  });
+});
