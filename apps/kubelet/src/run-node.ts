@@ -16,6 +16,7 @@ import type { DeviceManager } from '@node-agent/device-manager';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
+import { DbusLogind, SystemdInhibit } from '@node-agent/node-shutdown';
 import { openKmsg } from '@node-agent/oom-watcher';
 import { HealthcheckSlis } from '@node-agent/server';
 import {
@@ -146,10 +147,9 @@ export async function runNode(
 
   const kill = process.kill.bind(process);
   // Connected only where the driver is systemd.
-  const systemd = new DbusSystemd(
-    { connect: (path) => connectSocket(path), clock },
-    { userId: process.getuid?.() ?? 0 },
-  );
+  const bus = { connect: (path: string) => connectSocket(path), clock };
+  const userId = process.getuid?.() ?? 0;
+  const systemd = new DbusSystemd(bus, { userId });
   using _closing = { [Symbol.dispose]: () => systemd.close() };
   const foreignFiles = nodeForeignFiles({ clock });
   const ports = {
@@ -158,6 +158,10 @@ export async function runNode(
     ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, kernelFiles: nodeKernelFiles },
     gauges: await nodeGauges({ fs, kernel: kernelFileSystem }, configuration),
+    shutdown: {
+      logind: new DbusLogind({ ...bus, logger: logger.child({ component: 'node-shutdown' }) }, { userId }),
+      inhibitor: new SystemdInhibit({ clock }),
+    },
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
       openCgroups: (driver: CgroupDriver) => openCgroups({ fs: kernelFileSystem, clock, kill, systemd }, driver),

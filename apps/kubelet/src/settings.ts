@@ -4,6 +4,7 @@ import { listResourceConfig } from '@node-agent/cm-cgroups';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
 import { parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
+import { gracePeriodsOf } from '@node-agent/node-shutdown';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
 import type { ResourceList } from '@node-agent/pod-spec';
 import { reservedGroups } from './enforced-resources.ts';
@@ -158,6 +159,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       volumePeriodMs: configuration.volumeStatsAggPeriodMs,
     },
     eviction: evictionSettings(configuration, flags),
+    ...(featureGates.enabled('GracefulNodeShutdown') && { shutdown: shutdownSettings(configuration, featureGates) }),
     // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
     startConcurrency: 2 * machine.cpus,
   };
@@ -198,6 +200,15 @@ function evictionSettings(
     pressureTransitionMs: configuration.evictionPressureTransitionPeriodMs,
     localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
   };
+}
+
+/** How long a shutdown of the machine waits for pods. */
+function shutdownSettings(
+  configuration: KubeletConfiguration,
+  gates: FeatureGates,
+): NonNullable<AssemblySettings['shutdown']> {
+  const byPodPriority = gates.enabled('GracefulNodeShutdownBasedOnPodPriority');
+  return { gracePeriods: gracePeriodsOf({ ...configuration, byPodPriority }), keepTimes: byPodPriority };
 }
 
 /**

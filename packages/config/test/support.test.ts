@@ -13,7 +13,6 @@ async function warned(body: string): Promise<string[]> {
 describe('what is not there yet', () => {
   it.each([
     ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not there yet'],
-    ['shutdownGracePeriod: 30s', 'shutdownGracePeriod', 'not delayed for pods yet'],
     ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'attaches no volumes itself'],
   ])('is refused: %s', async (body, path, because) => {
     const error = await refusal({ config: file(body) });
@@ -37,6 +36,9 @@ describe('what is not there yet', () => {
     'evictionSoft: {pid.available: 5%}\nevictionSoftGracePeriod: {pid.available: 1m}\nkernelMemcgNotification: true',
     'enableServer: false\nenableDebuggingHandlers: false\nfailSwapOn: false\nlocalStorageCapacityIsolation: false',
     'imagePullCredentialsVerificationPolicy: AlwaysVerify',
+    'shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s',
+    'shutdownGracePeriodByPodPriority: [{priority: 100, shutdownGracePeriodSeconds: 5}]',
+    'shutdownGracePeriod: 30s\nfeatureGates: {GracefulNodeShutdownBasedOnPodPriority: false}',
     'memorySwap: {swapBehavior: LimitedSwap}\nfailSwapOn: true\nprotectKernelDefaults: true',
     'enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /k\nkubeletCgroups: /kubelet',
     'reservedSystemCPUs: 0-1\nsystemCgroups: /x\ncgroupRoot: /x',

@@ -7,8 +7,10 @@ import {
 } from '@node-agent/admission';
 import type { EvictionManager } from '@node-agent/eviction';
 import { type AdmitHandler, type PodFeatures, unsupportedFeatureHandler } from '@node-agent/kubelet-core';
+import type { NodeShutdownManager } from '@node-agent/node-shutdown';
 import type { Pod } from '@node-agent/pod-spec';
 import type { VolumeManager } from '@node-agent/volumes';
+import { shutdownHandler } from './node-shutdown.ts';
 import type { NodeView } from './node-view.ts';
 import type { AssemblySettings } from './ports.ts';
 
@@ -24,6 +26,8 @@ interface AdmissionParts {
   readonly preemption: Pick<Preemption, 'makeRoom'>;
   /** Where pods are evicted: under pressure not every pod may begin. */
   readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
+  /** Where the machine's shutdown waits for pods: none begins meanwhile. */
+  readonly shutdown?: Pick<NodeShutdownManager, 'admit'> | undefined;
 }
 
 /** Who is asked whether a pod may run here, in this order. */
@@ -33,9 +37,11 @@ export function nodeAdmitHandlers(
     admitHandlers = [],
     userNamespaces,
   }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
-  { volumes, node, devices, preemption, eviction }: AdmissionParts,
+  { volumes, node, devices, preemption, eviction, shutdown }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
+    // First: nothing is looked for, nor is any pod ended, for one that may not run anyway.
+    ...(shutdown ? [shutdownHandler(shutdown)] : []),
     // A resize waits for the end of the pressure as a new pod would.
     ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod), resize: (pod: Pod) => eviction.admit(pod) }] : []),
     unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),

@@ -34,6 +34,7 @@ import { NodeImages } from './node-images.ts';
 import { nodePlugins } from './node-plugins.ts';
 import { nodeProber } from './node-prober.ts';
 import { nodeReference } from './node-reference.ts';
+import { nodeShutdown } from './node-shutdown.ts';
 import { nodeStats } from './node-stats.ts';
 import { NodeUserNamespaces } from './node-user-namespaces.ts';
 import { NodeView } from './node-view.ts';
@@ -170,11 +171,17 @@ export function assembleKubelet<C>(
     volumes: measured,
     onPressureChanged: () => clusterNode?.statusChanged(),
   });
+  const shutdown = nodeShutdown(child, ports, settings, {
+    ...{ pods, volumes },
+    activePods: () => kubelet.activePods(),
+    onShutdownChanged: () => clusterNode?.statusChanged(),
+  });
   const admitHandlers = nodeAdmitHandlers(settings, {
     volumes,
     node,
     devices,
     eviction,
+    shutdown,
     preemption: new Preemption({
       ...child('admission'),
       kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
@@ -188,6 +195,7 @@ export function assembleKubelet<C>(
     runtime: facts,
     devices,
     kubelet: () => kubelet,
+    shutdownErrors: () => shutdown?.shutdownErrors() ?? [],
     pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
     onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
     onServerHeard: () => objects?.clusterServices.retryNow(),
@@ -284,6 +292,7 @@ export function assembleKubelet<C>(
         ...containers.services,
         ...images.services,
         ...(eviction ? [{ name: 'eviction', start: (signal: AbortSignal) => eviction.start(signal) }] : []),
+        ...(shutdown ? [{ name: 'node shutdown', start: (signal: AbortSignal) => shutdown.start(signal) }] : []),
       ],
     },
     {

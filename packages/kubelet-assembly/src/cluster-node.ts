@@ -40,6 +40,8 @@ export interface NodeParts {
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
   /** Absent where the node has none. */
   readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
+  /** That the node shuts down, where it does. */
+  readonly shutdownErrors: () => readonly string[];
   /** What the node is short of. */
   readonly pressure: () => PressureFacts;
   /** The range of pod addresses that the cluster has for the node. */
@@ -132,7 +134,7 @@ export class ClusterNode {
           runtimeVersion: (signal) => parts.runtime.version(signal),
           images: (signal) => parts.runtime.images(signal),
           checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
-          readiness: () => parts.kubelet().readiness(),
+          readiness: () => ({ ...parts.kubelet().readiness(), shutdownErrors: parts.shutdownErrors() }),
           pressure: () => parts.pressure(),
           ...(devices && { devicePlugins: () => devices.resources() }),
           runtimeHandlers: () => parts.runtime.handlers(),

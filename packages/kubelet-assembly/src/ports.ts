@@ -10,6 +10,7 @@ import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
 import type { LifecycleHooksComponents } from '@node-agent/lifecycle-hooks';
+import type { NodeShutdownComponents, PriorityGracePeriod } from '@node-agent/node-shutdown';
 import type { OomWatcherComponents } from '@node-agent/oom-watcher';
 import type { SetPods } from '@node-agent/pod-config';
 import type { RestartFeatures } from '@node-agent/pod-spec';
@@ -53,6 +54,8 @@ export interface NodePorts {
   readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'kernelFiles'>;
   /** The kernel log, and by its clock how long the machine is up; absent: kills of the OOM killer are not told. */
   readonly kernelLog?: Pick<OomWatcherComponents, 'open' | 'uptimeMs'>;
+  /** What tells of the machine's shutdown and delays it; absent: the machine does not wait for pods. */
+  readonly shutdown?: Pick<NodeShutdownComponents, 'logind' | 'inhibitor'>;
   /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
   readonly openCgroups?: (driver: CgroupDriver) => Promise<CgroupManager>;
   /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
@@ -134,6 +137,12 @@ export interface AssemblySettings<C = unknown> {
   readonly imageGc?: Partial<ImageGcPolicy>;
   /** When pods are evicted, where the node is measured; never where absent. */
   readonly eviction?: Omit<EvictionOptions, 'nodeRef'>;
+  /** How long the machine's shutdown waits for pods: what `gracePeriodsOf` of node-shutdown makes. It does not where absent. */
+  readonly shutdown?: {
+    readonly gracePeriods: readonly PriorityGracePeriod[];
+    /** Whether the times of the last shutdown are kept in the root directory and shown; true by default. */
+    readonly keepTimes?: boolean;
+  };
   readonly containerGc: {
     readonly minAgeMs: number;
     readonly maxPerPodContainer: number;

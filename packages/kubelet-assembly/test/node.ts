@@ -58,7 +58,7 @@ export function startKubelet(
   silentSources: readonly PodSource[] = [],
   ports: Pick<
     NodePorts,
-    'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics' | 'stats' | 'deviceTransport'
+    'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics' | 'stats' | 'deviceTransport' | 'shutdown'
   > = {},
   changes: Partial<AssemblySettings> = {},
 ): StartedKubelet {

@@ -16,8 +16,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'DisableCPUQuotaWithExclusiveCPUs',
   'EnvFiles',
   'EventedPLEG',
-  'GracefulNodeShutdown',
-  'GracefulNodeShutdownBasedOnPodPriority',
   'ImageVolumeWithDigest',
   'InPlacePodVerticalScalingExclusiveCPUs',
   'InPlacePodVerticalScalingExclusiveMemory',

@@ -146,22 +146,18 @@ export const hostFields: readonly Field[] = [
   }),
 ];
 
-const NO_SHUTDOWN = 'the shutdown of the node is not delayed for pods yet';
-
 /** Graceful node shutdown. */
 export const shutdownFields: readonly Field[] = [
   field({
     name: 'shutdownGracePeriod',
     type: DURATION,
     default: '0s',
-    support: refuse(NO_SHUTDOWN),
     doc: 'How long the shutdown of the node waits for pods: 0s, or 1s and more.',
   }),
   field({
     name: 'shutdownGracePeriodCriticalPods',
     type: DURATION,
     default: '0s',
-    support: refuse(NO_SHUTDOWN),
     doc: 'The part of shutdownGracePeriod that is left to critical pods: 0s, or 1s and more.',
   }),
   field({
@@ -183,7 +179,6 @@ export const shutdownFields: readonly Field[] = [
         }),
       ]),
     ),
-    support: refuse(NO_SHUTDOWN),
     doc: 'Shutdown grace periods by priority; instead of shutdownGracePeriod. Needs the feature gate GracefulNodeShutdownBasedOnPodPriority.',
   }),
 ];
