@@ -49,7 +49,10 @@ interface UnderWay extends Pick<LinkedAbort, 'abort'> {
   readonly done: Promise<void>;
 }
 
+/** `dbusReconnectPeriod` of upstream. */
 const RECONNECT_MS = 1000;
+/** A machine that has no logind will hardly get one; one that was slow, or busy booting, is not given up for it. */
+const BEGIN_AGAIN_MS = 60_000;
 const REFUSAL = {
   admit: false,
   reason: 'NodeShutdown',
@@ -99,23 +102,26 @@ export class NodeShutdownManager {
   }
 
   /**
-   * Watches until `signal` is aborted. Where that cannot begin, it is logged, and the node goes on without, as upstream's does; later
-   * it is tried again each second. Never rejects.
+   * Watches until `signal` is aborted. Where that cannot begin, it is logged, and the node goes on without, as upstream's does; it is
+   * tried again each minute, and each second where the bus was there and is lost. Never rejects.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { logger } = this.#components;
+    const { clock, logger } = this.#components;
     const { gracePeriods } = this.#options;
     if (gracePeriods.length === 0) return;
     logger.info({ shutdownGracePeriodByPodPriority: gracePeriods }, 'Creating node shutdown manager');
     await this.#times?.load();
     try {
-      try {
-        this.#session = await this.#begin(signal);
-      } catch (err) {
-        if (!signal.aborted) logger.error({ err }, 'Failed to start node shutdown manager');
-        return;
+      await this.#connect('Failed to start node shutdown manager', signal);
+      let everWatched = this.#session !== undefined;
+      while (!signal.aborted) {
+        if (this.#session !== undefined) await this.#follow(this.#session, signal);
+        await sleep(clock, everWatched ? RECONNECT_MS : BEGIN_AGAIN_MS, signal);
+        await this.#connect('Unable to watch the node for shutdown events', signal);
+        everWatched ||= this.#session !== undefined;
       }
-      while (!signal.aborted) await this.#watch(signal);
+    } catch (err) {
+      if (!signal.aborted) throw err;
     } finally {
       this.#session?.close();
       this.#underWay?.abort(signal.reason);
@@ -124,31 +130,25 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Until the session ends; then another one is begun. */
-  async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#components;
-    const session = this.#session;
-    if (session !== undefined) {
-      await this.#follow(session, signal);
-      this.#session = undefined;
-      if (signal.aborted) return;
-      logger.error({}, 'Ended to watching the node for shutdown events');
-    }
+  /** Begins a session, or logs why there is none. @throws the signal's reason */
+  async #connect(failure: string, signal: AbortSignal): Promise<void> {
+    this.#session = undefined;
     try {
-      await sleep(clock, RECONNECT_MS, signal);
       this.#session = await this.#begin(signal);
       this.#problem = undefined;
+      this.#components.logger.info({}, 'Watching the node for shutdown events');
     } catch (err) {
-      if (!signal.aborted) this.#failed(err);
+      signal.throwIfAborted();
+      this.#failed(failure, err);
     }
   }
 
-  /** Once for each problem: it is tried each second. */
-  #failed(err: unknown): void {
+  /** Once for each problem: it is tried again and again. */
+  #failed(failure: string, err: unknown): void {
     const problem = errorText(err);
     if (problem === this.#problem) return;
     this.#problem = problem;
-    this.#components.logger.error({ err }, 'Unable to watch the node for shutdown events');
+    this.#components.logger.error({ err }, failure);
   }
 
   async #begin(signal: AbortSignal): Promise<LogindSession> {
@@ -167,7 +167,9 @@ export class NodeShutdownManager {
     }
   }
 
+  /** Until the session ends. */
   async #follow(session: LogindSession, signal: AbortSignal): Promise<void> {
+    const { logger } = this.#components;
     const close = (): void => session.close();
     signal.addEventListener('abort', close, { once: true });
     if (signal.aborted) close();
@@ -178,8 +180,10 @@ export class NodeShutdownManager {
         if (isShuttingDown || this.#lock !== undefined) continue;
         await this.#acquire(signal);
       }
+      if (!signal.aborted) logger.error({}, 'Ended to watching the node for shutdown events');
     } catch (err) {
-      if (!signal.aborted) this.#failed(err);
+      // Without a lock the session is of no use.
+      if (!signal.aborted) this.#failed('Unable to watch the node for shutdown events', err);
       close();
     } finally {
       signal.removeEventListener('abort', close);

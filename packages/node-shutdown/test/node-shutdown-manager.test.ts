@@ -72,9 +72,15 @@ describe('before a shutdown', () => {
   ])('where it cannot begin, the node goes on without: %j', async (problem, message) => {
     Object.assign(world, problem);
     await world.start(PERIODS);
-    await world.clock.advance(10_000);
+    await world.clock.advance(180_000);
     expect(world.errors()).toEqual([`Failed to start node shutdown manager: ${message}`]);
     expect(world.sessions.every(({ closed }) => closed)).toBe(true);
+    world.logindProblem = undefined;
+    world.lockProblem = undefined;
+    await world.clock.advance(59_000);
+    expect(world.locks.size).toBe(0);
+    await world.clock.advance(1_000);
+    expect(world.locks.size).toBe(1);
     await world.stop();
   });
 
