@@ -25,6 +25,7 @@ const config: Options | Options[] | ((overrides: Options) => Options) = defineCo
       groups: 'suite/groups.ts',
       pressure: 'suite/pressure.ts',
       kubelet: 'suite/kubelet.ts',
+      shutdown: 'suite/shutdown.ts',
       compare: 'suite/compare.ts',
     },
     splitting: false,

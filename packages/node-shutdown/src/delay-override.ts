@@ -9,7 +9,7 @@ const FILE = '99-kubelet.conf';
 export type OverrideFiles = Pick<FileSystem, 'mkdir' | 'writeFileAtomic'>;
 
 /** What logind is to read so that a shutdown can be delayed for so long (logind.conf(5)). */
-export function delayOverride(delayMs: number): string {
+function delayOverride(delayMs: number): string {
   return `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${Math.round(delayMs / 1000)}\n`;
 }
 

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { PriorityGracePeriod } from '../src/index.ts';
+import { gracePeriodSeconds, groupByPriority, type PriorityGracePeriod } from '../src/index.ts';
 import { podOf } from './pods.ts';
 import { NODE, World } from './world.ts';
 
@@ -97,7 +98,7 @@ describe('before a shutdown', () => {
 });
 
 describe('a shutdown', () => {
-  test('ends pods by their priorities, each group when the one before it has ended', async () => {
+  test('N9: ends pods by their priorities, each group when the one before it has ended', async () => {
     world.active = [podOf('critical', 2_000_000_000, 30), podOf('late', 1000, 5), podOf('a', 0, 3), podOf('b', 10, 60)];
     world.ends.set('b', 6);
     const manager = await world.start(PERIODS);
@@ -123,6 +124,43 @@ describe('a shutdown', () => {
       { type: 'Normal', reason: 'Shutdown', message: 'Shutdown manager detected shutdown event' },
     ]);
     await world.stop();
+  });
+
+  test('N9: whatever pods do, no group is told to end before the one below it has ended or used up its time', async () => {
+    const anyPod = fc.record({
+      priority: fc.constantFrom(-3, 0, 7, 1000, 5000, 2_000_000_000),
+      own: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined }),
+      endsAfter: fc.integer({ min: 0, max: 25 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyPod, { maxLength: 8 }), async (facts) => {
+        const one = new World();
+        one.delayMs = 30_000;
+        const pods = facts.map(({ priority, own }, index) => podOf(`pod${index}`, priority, own));
+        one.active = [...pods];
+        for (const [index, { endsAfter }] of facts.entries()) one.ends.set(`pod${index}`, endsAfter);
+        await one.start(PERIODS);
+        await one.say(true);
+        await one.clock.advance(60_000);
+        const expected: string[] = [];
+        let atS = 0;
+        for (const group of groupByPriority(PERIODS, pods)) {
+          if (group.pods.length === 0) continue;
+          for (const pod of group.pods)
+            expected.push(`${atS} s: ${pod.metadata.name} has ${gracePeriodSeconds(pod, group)} s`);
+          const slowest = Math.max(...group.pods.map(({ metadata }) => one.ends.get(metadata.name) ?? 0));
+          atS += Math.min(slowest, group.shutdownGracePeriodSeconds);
+        }
+        expected.push(`${atS} s: the lock is given back`);
+        const told = one.story
+          .filter((line) => !line.endsWith('ended'))
+          .map((line) => line.replace(' (Terminated)', ''));
+        expect(told).toEqual(expected);
+        expect(atS).toBeLessThanOrEqual(21);
+        await one.stop();
+      }),
+      { numRuns: 40 },
+    );
   });
 
   test('a group without pods is not waited for', async () => {
@@ -248,7 +286,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('ends with the kubelet: the machine does not wait for one that is gone', async () => {
+  test('N9: ends with the kubelet: the machine does not wait for one that is gone', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     await world.start(PERIODS);
     await world.say(true);

@@ -93,7 +93,7 @@ describe('a lock by a child process', () => {
     while (runs(id)) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  test('no lock outlives a process that was killed', async () => {
+  test('N9: no lock outlives a process that was killed', async () => {
     await program('while [ "$1" != cat ]; do shift; done', 'exec "$@"');
     const source = new URL('../src/systemd-inhibit.ts', import.meta.url).href;
     const code = `const { SystemdInhibit } = await import('${source}');

@@ -11,7 +11,7 @@ export type Asked =
 /** What `--help` prints. */
 export const HELP = `Usage: npm run test-v2 -- [COMMAND] [options]
 Runs what takes cgroup v2 and systemd, in a virtual machine of its own. Without a command: test.
-  test [SUITE ...]  runs suites: groups, pressure, kubelet, compare (without one: the first three)
+  test [SUITE ...]  runs suites: groups, pressure, kubelet, shutdown, compare (without one: all but the last)
   build             builds the machine alone; the others build it where there is none: some minutes, and root
   run 'COMMAND'     runs a command as root in a machine that is thrown away
   --share DIRECTORY what is /mnt/host in the machine of run (an empty one)
@@ -44,5 +44,5 @@ function suitesOf(words: readonly string[]): readonly SuiteName[] {
   if (unknown !== undefined)
     throw new Error(`no suite ${JSON.stringify(unknown)}; there are ${Object.keys(SUITES).join(', ')}`);
   // Beside the Go kubelet only where that is asked for: it takes minutes more.
-  return words.length === 0 ? ['groups', 'pressure', 'kubelet'] : (words as readonly SuiteName[]);
+  return words.length === 0 ? ['groups', 'pressure', 'kubelet', 'shutdown'] : (words as readonly SuiteName[]);
 }

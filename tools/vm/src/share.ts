@@ -5,13 +5,14 @@ import { findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { run } from './command.ts';
 import { HOST_SHARE } from './guest.ts';
 
-export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'compare';
+export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'compare';
 
 /** What can be run in the machine, and what of the host it takes. */
 export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream')[]>> = {
   groups: [],
   pressure: [],
   kubelet: ['kubelet', 'runtime'],
+  shutdown: ['kubelet', 'runtime'],
   compare: ['kubelet', 'runtime', 'upstream'],
 };
 

@@ -4,7 +4,7 @@ import { SUITES } from '../src/share.ts';
 
 describe('the command line of test-v2', () => {
   test.each([
-    [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet'] }],
+    [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet', 'shutdown'] }],
     [['test', 'compare'], { what: 'test', suites: ['compare'] }],
     [['build'], { what: 'build' }],
     [['run', 'id -u', '--share', '/tmp'], { what: 'run', command: 'id -u', share: '/tmp' }],
@@ -14,7 +14,7 @@ describe('the command line of test-v2', () => {
   });
 
   test.each([
-    [['test', 'group'], 'no suite "group"; there are groups, pressure, kubelet, compare'],
+    [['test', 'group'], 'no suite "group"; there are groups, pressure, kubelet, shutdown, compare'],
     [['pressure'], 'unknown command "pressure"; there are test, build and run'],
     [['run'], "run: want one command, in quotes: run 'COMMAND'"],
     [['run', 'id', 'whoami'], "run: want one command, in quotes: run 'COMMAND'"],

@@ -1,0 +1,203 @@
+// Graceful node shutdown with a real logind: its lock, its delay, the signals that upstream's tests make up, and a shutdown of its own.
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pod } from '@node-agent/pod-spec';
+import { GroupSide, type ManifestPod } from '@node-agent/tools-compare/groups';
+import { binaries, KUBELET } from './guest-binaries.ts';
+import { run, systemd } from './machine.ts';
+
+const { signal } = new AbortController();
+/** A machine that is emulated on busy CPUs takes minutes for what takes seconds. */
+const TIMEOUT = { timeout: 2_700_000 };
+const LOGIND = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'] as const;
+const WHY = 'Kubelet needs time to handle node shutdown';
+const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
+/** By its end nothing of a group runs, however slow the machine is. */
+const GRACE_SECONDS = { plain: 90, critical: 30 };
+const DEAF = 'trap "" TERM; while :; do sleep 1; done';
+const POLITE = 'trap "exit 0" TERM; while :; do sleep 1 & wait $!; done';
+
+function pod(name: string, script: string, terminationGracePeriodSeconds: number, priority?: number): ManifestPod {
+  const command = ['sh', '-c', script];
+  const container = { name: 'main', image: 'node-agent.local/busybox:1', imagePullPolicy: 'Never', command };
+  const priorityOf = priority === undefined ? {} : { priority };
+  return {
+    name,
+    spec: {
+      ...{ hostNetwork: true, dnsPolicy: 'Default', terminationGracePeriodSeconds, ...priorityOf },
+      containers: [container],
+    },
+  } as ManifestPod;
+}
+
+describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
+  let side: GroupSide;
+  const began = performance.now();
+  const say = (text: string): void => console.log(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
+  const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 400): Promise<T> => {
+    for (let tries = 0; tries < seconds; tries++) {
+      const answer = await ask();
+      if (answer !== undefined) return answer;
+      await sleep(1000);
+    }
+    assert.fail(`waited in vain: ${what}\n${await side.kubelet.logTail()}`);
+  };
+  const untilLocked = (isLocked: boolean) =>
+    until(isLocked ? 'a lock' : 'no lock', async () =>
+      (await locks()).length === (isLocked ? 1 : 0) ? true : undefined,
+    );
+  const untilEnded = (name: string): Promise<Pod> =>
+    until(`the end of ${name}`, async () => {
+      const found = await side.pod(name);
+      return found?.status?.phase === 'Failed' ? found : undefined;
+    });
+
+  before(async () => {
+    // The machine's own containerd is not the one that is tested.
+    await run('systemctl', 'stop', 'containerd');
+    await run('systemctl', 'start', 'systemd-logind');
+    side = await GroupSide.start({
+      ...{ name: 'here', program: KUBELET, binaries, driver: 'systemd', systemd },
+      ...{ subnet: '10.199.0.0/24', directory: await mkdtemp('/tmp/k-'), timeoutMs: 900_000, everyMs: 3000 },
+      configuration: {
+        evictionHard: { 'memory.available': '20Mi' },
+        shutdownGracePeriodByPodPriority: [
+          { priority: 2_000_000_000, shutdownGracePeriodSeconds: GRACE_SECONDS.critical },
+          { priority: 0, shutdownGracePeriodSeconds: GRACE_SECONDS.plain },
+        ],
+      },
+    });
+    say('the runtime and the kubelet are started');
+  });
+  after(async () => {
+    await side?.stop();
+    systemd.close();
+  });
+
+  test('logind is made to wait for as long as all pods may take, and a lock is held', async () => {
+    assert.equal(await property('InhibitDelayMaxUSec'), 't 5000000');
+    await untilLocked(true);
+    assert.equal(await property('InhibitDelayMaxUSec'), 't 120000000');
+    assert.equal(
+      await readFile('/etc/systemd/logind.conf.d/99-kubelet.conf', 'utf8'),
+      '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=120\n',
+    );
+    assert.deepEqual(await locks(), [['shutdown', 'kubelet', WHY, 'delay']]);
+    say('a lock is held');
+  });
+
+  test("pods end by their priorities, each with its own grace period, cut to its group's", async () => {
+    await side.write(pod('deaf', DEAF, 10));
+    await side.write(pod('polite', POLITE, 600, 1000));
+    await side.write(pod('critical', DEAF, 600, 2_000_001_000));
+    await side.running(['deaf', 'polite', 'critical'], signal);
+    say('the pods run');
+    const startMs = Date.now();
+    await emit(true);
+    const [deaf, polite] = [await untilEnded('deaf'), await untilEnded('polite')];
+    assert.equal((await side.pod('critical'))?.status?.phase, 'Running');
+    assert.equal((await locks()).length, 1);
+    await side.write(pod('late', POLITE, 1));
+    const late = await untilEnded('late');
+    assert.equal(late.status?.reason, 'NodeShutdown');
+    assert.equal(late.status?.message, 'Pod was rejected: Pod was rejected as the node is shutting down.');
+    const critical = await untilEnded('critical');
+    for (const { metadata, status } of [deaf, polite, critical]) {
+      assert.equal(status?.reason, 'Terminated', metadata.name);
+      assert.equal(status?.message, MESSAGE, metadata.name);
+      const condition = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+      const { status: isSo, reason, message } = condition ?? {};
+      assert.deepEqual({ isSo, reason, message }, { isSo: 'True', reason: 'TerminationByKubelet', message: MESSAGE });
+    }
+    const ends = [deaf, polite, critical].map(endOf);
+    const [ofDeaf, ofPolite, ofCritical] = ends as [End, End, End];
+    console.log(
+      ends.map(({ name, exitCode, atMs }) => `${name}: ${exitCode} after ${(atMs - startMs) / 1000} s`).join(', '),
+    );
+    assert.deepEqual([ofDeaf.exitCode, ofPolite.exitCode, ofCritical.exitCode], [137, 0, 137]);
+    // Times of containers have whole seconds.
+    assert.ok(ofDeaf.atMs - startMs >= 9_000);
+    assert.ok(ofPolite.atMs < ofCritical.atMs && ofDeaf.atMs < ofCritical.atMs);
+    const before = Math.max(ofDeaf.atMs, ofPolite.atMs);
+    assert.ok(ofCritical.atMs - before >= (GRACE_SECONDS.critical - 1) * 1000);
+    await untilLocked(false);
+    say('all pods have ended, and the lock is given back');
+    const state = JSON.parse(await readFile(join(side.kubelet.rootDirectory, 'graceful_node_shutdown_state'), 'utf8'));
+    const times = [state.startTime, state.endTime].map((time) => Math.floor(Date.parse(time) / 1000));
+    const page = await side.page('/metrics');
+    const shown = ['start', 'end'].map((what) =>
+      Number(new RegExp(`^kubelet_graceful_shutdown_${what}_time_seconds (\\S+)$`, 'm').exec(page)?.[1]),
+    );
+    assert.deepEqual(shown, times);
+    assert.ok((times[0] ?? 0) >= Math.floor(startMs / 1000) && (times[1] ?? 0) > (times[0] ?? 0));
+  });
+
+  test('a cancelled shutdown: the lock is held again, and pods may begin', async () => {
+    await emit(false);
+    await untilLocked(true);
+    for (const name of ['deaf', 'polite', 'critical', 'late']) await side.remove(name);
+    await side.write(pod('next', DEAF, 45));
+    await side.running(['next'], signal);
+    say('a pod runs again');
+  });
+
+  test('no lock outlives a kubelet that is killed; its next run holds one', async () => {
+    await side.kubelet.stop('SIGKILL');
+    await untilLocked(false);
+    await side.kubelet.start();
+    await untilLocked(true);
+    await side.running(['next'], signal);
+    say('the kubelet is back');
+  });
+
+  test("a shutdown of logind's own waits for the pods; where it fails after them, pods may begin again", async () => {
+    await run('busctl', 'call', ...LOGIND, 'PowerOff', 'b', 'false');
+    const startMs = Date.now();
+    // It waits; what it would start then is taken away, so that this machine outlives its test.
+    await run('systemctl', 'mask', '--runtime', 'poweroff.target');
+    assert.equal(await property('PreparingForShutdown'), 'b true');
+    const { exitCode, atMs } = endOf(await untilEnded('next'));
+    assert.equal(exitCode, 137);
+    assert.ok(atMs - startMs >= 40_000, `it ended after ${atMs - startMs} ms`);
+    say('logind has waited');
+    await untilLocked(true);
+    assert.equal(await property('PreparingForShutdown'), 'b false');
+    await side.write(pod('last', POLITE, 1));
+    await side.running(['last'], signal);
+    await side.remove('last');
+    await side.empty(signal);
+  });
+});
+
+interface End {
+  readonly name: string;
+  readonly exitCode: number | undefined;
+  readonly atMs: number;
+}
+
+function endOf({ metadata, status }: Pod): End {
+  const terminated = status?.containerStatuses?.[0]?.state?.terminated;
+  return { name: metadata.name, exitCode: terminated?.exitCode, atMs: Date.parse(terminated?.finishedAt ?? '') };
+}
+
+/** Who delays the shutdown, as logind lists it: what, who, why, mode. */
+async function locks(): Promise<readonly (readonly string[])[]> {
+  const text = await run('busctl', '--json=short', 'call', ...LOGIND, 'ListInhibitors');
+  const [list] = (JSON.parse(text) as { readonly data: readonly (readonly string[])[][] }).data;
+  return (list ?? [])
+    .map(([what = '', who = '', why = '', mode = '']) => [what, who, why, mode])
+    .filter(([, who]) => who === 'kubelet');
+}
+
+async function property(name: string): Promise<string> {
+  return await run('busctl', 'get-property', ...LOGIND, name);
+}
+
+/** What upstream's end-to-end tests send in logind's place (`test/e2e_node/node_shutdown_linux_test.go`). */
+async function emit(isShuttingDown: boolean): Promise<void> {
+  const [, path, face] = LOGIND;
+  await run('busctl', 'emit', path, face, 'PrepareForShutdown', 'b', String(isShuttingDown));
+}
