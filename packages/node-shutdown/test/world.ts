@@ -114,7 +114,7 @@ export class World {
             const path = '/etc/systemd/logind.conf.d/99-kubelet.conf';
             const text = await this.text(path);
             // It is told by a signal, and does it later.
-            void sleep(this.clock, 250).then(() => {
+            void sleep(this.clock, 1_200).then(() => {
               this.delayMs = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(text)?.[1]) * 1000;
             });
           },
