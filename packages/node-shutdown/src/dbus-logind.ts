@@ -1,4 +1,4 @@
-import { Channel, type Clock, systemClock } from '@node-agent/async';
+import { type Clock, CoalescingQueue, systemClock } from '@node-agent/async';
 import {
   type ByteStream,
   type DbusCall,
@@ -56,12 +56,13 @@ export class DbusLogind implements Logind {
   async connect(signal: AbortSignal): Promise<LogindSession> {
     const { connect, clock, logger } = this.#components;
     const { userId, busPath } = this.#options;
-    const shutdowns = new Channel<boolean>();
+    // However much is said while nobody takes it, what is said last counts.
+    const shutdowns = new CoalescingQueue<typeof SIGNAL, boolean>();
     const onSignal = (message: DbusMessage): void => {
       const { path, interface: face, member } = message;
       if (path !== LOGIND_PATH || face !== LOGIND_MANAGER || member !== SIGNAL) return;
       const [isShuttingDown] = message.body;
-      if (typeof isShuttingDown === 'boolean') shutdowns.push(isShuttingDown);
+      if (typeof isShuttingDown === 'boolean') shutdowns.push(SIGNAL, isShuttingDown);
       else logger.error({}, `Failed obtaining shutdown event, ${SIGNAL} event was not bool type as expected`);
     };
     const connection = new DbusConnection({ clock, stream: connect(busPath), onSignal }, { userId });
@@ -78,7 +79,7 @@ export class DbusLogind implements Logind {
       });
     }
     return {
-      shutdowns,
+      shutdowns: valuesOf(shutdowns),
       async inhibitDelayMs(ending) {
         const delay = await property(connection, 'InhibitDelayMaxUSec', ending);
         if (typeof delay === 'bigint') return Number(delay) / 1000;
@@ -98,6 +99,10 @@ export class DbusLogind implements Logind {
       close: () => connection.close(),
     };
   }
+}
+
+async function* valuesOf<T>(entries: AsyncIterable<readonly [unknown, T]>): AsyncGenerator<T> {
+  for await (const [, value] of entries) yield value;
 }
 
 async function property(connection: DbusConnection, name: string, signal: AbortSignal): Promise<DbusValue | undefined> {

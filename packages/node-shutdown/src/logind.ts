@@ -15,8 +15,8 @@ export interface Inhibitor {
 /** One connection to logind. It is of use until it ends. */
 export interface LogindSession {
   /**
-   * True when a shutdown begins, false when one was cancelled; what was said before anybody listens is kept. It ends when the
-   * session does, which is no error. For one listener.
+   * True when a shutdown begins, false when one was cancelled. Of what was said while nobody took it, the last is kept. It ends when
+   * the session does, which is no error. For one listener.
    */
   readonly shutdowns: AsyncIterable<boolean>;
   /** For how long logind lets a shutdown be delayed, in ms. @throws NodeShutdownError `Logind`; the signal's reason */

@@ -70,17 +70,28 @@ describe('logind over D-Bus', () => {
     });
   });
 
-  test('tells of shutdowns, in their order, those too that were said before anybody listened', async () => {
+  test('tells of shutdowns, and of what was said while nobody listened, what was said last', async () => {
     const session = await connect();
     shows([true]);
     shows([false]);
+    shows([true]);
+    const heard = session.shutdowns[Symbol.asyncIterator]();
+    expect((await heard.next()).value).toBe(true);
+    shows([false]);
+    expect((await heard.next()).value).toBe(false);
+    session.close();
+    expect((await heard.next()).done).toBe(true);
+  });
+
+  test('takes nothing else for one', async () => {
+    const session = await connect();
     shows([true], 'b', 'PrepareForSleep');
     shows([true], 'b', 'PrepareForShutdown', '/org/freedesktop/login1/seat');
     shows([true], 'b', 'PrepareForShutdown', PATH, 'org.example.Manager');
     shows([], '');
     shows(['yes'], 's');
     session.close();
-    expect(await all(session.shutdowns)).toEqual([true, false]);
+    expect(await all(session.shutdowns)).toEqual([]);
     expect(log.lines.map(({ message }) => message)).toEqual([
       'Failed obtaining shutdown event, PrepareForShutdown event was not bool type as expected',
       'Failed obtaining shutdown event, PrepareForShutdown event was not bool type as expected',
