@@ -158,8 +158,8 @@ export class NodeShutdownManager {
       await ensureInhibitDelay(this.#components, session, periodRequestedMs(this.#options.gracePeriods), signal);
       // That it was cancelled may have been said while nobody listened.
       if (this.#isShuttingDown && !(await session.isPreparingForShutdown(signal))) await this.#changed(false, signal);
-      // logind gives none while a shutdown is under way, and the one that there is goes on.
-      if (this.#underWay === undefined) await this.#acquire(signal);
+      // logind gives none while it shuts down: the one that there is is held, or was given back when all pods had ended.
+      if (!this.#isShuttingDown) await this.#acquire(signal);
       return session;
     } catch (err) {
       session.close();

@@ -9,8 +9,8 @@ interface Components {
   readonly metrics: Metrics;
 }
 
-/** The machine waits for what is written: a disk that does not answer must not use up the time of a shutdown. */
-const STORE_TIMEOUT_MS = 5_000;
+/** A disk that does not answer must neither keep the node from watching, nor use up the time of a shutdown. */
+const TIMEOUT_MS = 5_000;
 
 /** When the last shutdown began and ended: in a file, and as metrics that a restart does not reset. */
 export class ShutdownTimesRecord {
@@ -38,7 +38,7 @@ export class ShutdownTimesRecord {
   /** Shows what was stored last; where that cannot be read, it is logged. */
   async load(): Promise<void> {
     try {
-      this.#show(await this.#file.load());
+      this.#show(await withTimeout(this.#clock, TIMEOUT_MS, () => this.#file.load()));
     } catch (err) {
       this.#logger.error({ err }, 'Failed to load graceful shutdown state');
     }
@@ -48,7 +48,7 @@ export class ShutdownTimesRecord {
   async set(times: ShutdownTimes): Promise<void> {
     this.#show(times);
     try {
-      await withTimeout(this.#clock, STORE_TIMEOUT_MS, () => this.#file.store(times));
+      await withTimeout(this.#clock, TIMEOUT_MS, () => this.#file.store(times));
     } catch (err) {
       this.#logger.error({ err }, 'Failed to store graceful shutdown state');
     }

@@ -278,6 +278,16 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
+  test('a disk that does not answer at the start delays the watch by some seconds', async () => {
+    world.fs.injectFault({ code: 'ETIMEDOUT', path: STATE, hangs: true, times: Number.POSITIVE_INFINITY });
+    await world.start(PERIODS);
+    expect(world.locks.size).toBe(0);
+    await world.clock.advance(5_000);
+    expect(world.locks.size).toBe(1);
+    expect(world.errors()).toEqual([expect.stringContaining('Failed to load graceful shutdown state')]);
+    await world.stop();
+  });
+
   test('that is said twice ends pods once', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
@@ -378,6 +388,19 @@ describe('where the bus goes', () => {
     ]);
     expect(manager.shutdownErrors()).toEqual(['node is shutting down']);
     expect(world.sessions).toHaveLength(2);
+    await world.stop();
+  });
+
+  test('after all pods have ended, no lock is asked for until the shutdown is cancelled', async () => {
+    await world.start(PERIODS);
+    world.preparing = true;
+    await world.say(true);
+    world.sessions.at(-1)?.close();
+    await world.clock.advance(10_000);
+    expect(world.sessions).toHaveLength(2);
+    expect(world.locks.size).toBe(0);
+    await world.say(false);
+    expect(world.locks.size).toBe(1);
     await world.stop();
   });
 
