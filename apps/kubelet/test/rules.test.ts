@@ -176,11 +176,11 @@ describe('settings', () => {
     extraMaskedPaths: [],
     ips: [],
   };
-  const make = (podLogsDir: string, more: Partial<KubeletConfiguration> = {}) =>
+  const make = (podLogsDir: string, more: Partial<KubeletConfiguration> = {}, gates: Record<string, boolean> = {}) =>
     assemblySettings({
       configuration: { ...defaultConfiguration(), podLogsDir, ...more },
       flags: parseCommandLine(['--root-dir=/r']).flags,
-      featureGates: resolveFeatureGates({ QOSReserved: true, MemoryQoS: true }).gates,
+      featureGates: resolveFeatureGates({ QOSReserved: true, MemoryQoS: true, ...gates }).gates,
       machine,
       identity: { nodeName: 'n', nodeIps: [], invalidNodeIps: [] },
       resources: {
@@ -233,6 +233,23 @@ describe('settings', () => {
       allocatableBytes: 3072n,
     });
     expect(make('/l').cgroups?.qosReserved).toBeUndefined();
+  });
+
+  test('how long a shutdown waits for pods; without its gates it does not, or its times are not kept', () => {
+    const all = [{ priority: 5, shutdownGracePeriodSeconds: 3 }];
+    expect(make('/l').shutdown).toEqual({ gracePeriods: [], keepTimes: true });
+    expect(make('/l', { shutdownGracePeriodByPodPriority: all }).shutdown?.gracePeriods).toEqual(all);
+    const plain = { shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
+    const byPriority = { GracefulNodeShutdownBasedOnPodPriority: false };
+    expect(make('/l', plain, byPriority).shutdown).toEqual({
+      gracePeriods: [
+        { priority: 0, shutdownGracePeriodSeconds: 20 },
+        { priority: 2_000_000_000, shutdownGracePeriodSeconds: 10 },
+      ],
+      keepTimes: false,
+    });
+    const none = { ...byPriority, WindowsGracefulNodeShutdown: false, GracefulNodeShutdown: false };
+    expect(make('/l', {}, none).shutdown).toBeUndefined();
   });
 
   test('a second node on one machine does not write into /var/log/containers', () => {
