@@ -6,5 +6,5 @@ export {
   type DbusConnectionOptions,
 } from './connection.ts';
 export { DbusError, type DbusErrorCode } from './errors.ts';
-export type { DbusMessage } from './message.ts';
+export type { DbusMessage, DbusMessageType } from './message.ts';
 export { type DbusValue, Variant } from './values.ts';

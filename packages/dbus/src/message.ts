@@ -5,11 +5,11 @@ import { type DbusValue, Variant } from './values.ts';
 
 /** What a message is, by the number that it has on the wire. */
 const MESSAGE_TYPES = ['invalid', 'call', 'return', 'error', 'signal'] as const;
-type MessageType = (typeof MESSAGE_TYPES)[number];
+export type DbusMessageType = (typeof MESSAGE_TYPES)[number];
 
 /** One message. Of a kind that is not known here there is a number on the wire only: it is of type `invalid`. */
 export interface DbusMessage {
-  readonly type: MessageType;
+  readonly type: DbusMessageType;
   readonly serial: number;
   readonly path?: string | undefined;
   readonly interface?: string | undefined;
