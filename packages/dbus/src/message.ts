@@ -3,9 +3,10 @@ import { marshal } from './marshal.ts';
 import { Unmarshaller } from './unmarshal.ts';
 import { type DbusValue, Variant } from './values.ts';
 
-/** What a message is, by the number that it has on the wire. */
-const MESSAGE_TYPES = ['invalid', 'call', 'return', 'error', 'signal'] as const;
-export type DbusMessageType = (typeof MESSAGE_TYPES)[number];
+/** What a message is. */
+export type DbusMessageType = 'invalid' | 'call' | 'return' | 'error' | 'signal';
+/** By the number that each has on the wire. */
+const MESSAGE_TYPES: readonly DbusMessageType[] = ['invalid', 'call', 'return', 'error', 'signal'];
 
 /** One message. Of a kind that is not known here there is a number on the wire only: it is of type `invalid`. */
 export interface DbusMessage {
