@@ -28,22 +28,40 @@ export interface ProbeExplanation {
 
 const LINE_LIMIT = 200;
 
-/** The newest records of one probe. */
+/** The newest records of one probe, in a ring: probes come for years, and what each leaves behind has to be collected. */
 export class History {
   readonly #limit: number;
-  readonly #records: ProbeRecord[] = [];
+  readonly #times: Float64Array;
+  readonly #results: ProbeOutcome['result'][] = [];
+  readonly #outputs: string[] = [];
+  /** How many were added. */
+  #count = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
+    this.#times = new Float64Array(2 * limit);
   }
 
   get records(): readonly ProbeRecord[] {
-    return [...this.#records];
+    const kept = Math.min(this.#count, this.#limit);
+    return Array.from({ length: kept }, (_, index): ProbeRecord => {
+      const at = (this.#count - kept + index) % this.#limit;
+      const [atMs = 0, durationMs = 0] = this.#times.subarray(2 * at);
+      return { atMs, durationMs, result: this.#results[at] ?? 'error', output: this.#outputs[at] ?? '' };
+    });
   }
 
   add(atMs: number, durationMs: number, { result, output }: ProbeOutcome): void {
-    this.#records.push({ atMs, durationMs, result, output: firstLine(output) });
-    if (this.#records.length > this.#limit) this.#records.shift();
+    if (this.#limit === 0) return;
+    const at = this.#count % this.#limit;
+    const last = this.#outputs[(this.#count + this.#limit - 1) % this.#limit];
+    const line = firstLine(output);
+    this.#times[2 * at] = atMs;
+    this.#times[2 * at + 1] = durationMs;
+    this.#results[at] = result;
+    // Most say the same again and again: one text of it is enough.
+    this.#outputs[at] = last === line ? last : line;
+    this.#count += 1;
   }
 }
 

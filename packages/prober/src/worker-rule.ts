@@ -17,7 +17,7 @@ import type { ProbeKind, ProbeResult } from './types.ts';
 export interface WorkerState {
   /** The container that results are about, by the runtime's id; '' before there is one. */
   readonly containerId: string;
-  /** What the last probe found, and how many in a row found it; nothing at first. */
+  /** What the last probe found, and how many in a row found it, up to the threshold; nothing at first. */
   readonly last: 'success' | 'failure' | undefined;
   readonly run: number;
   /** The result asks for a new container, or for nothing more: this one is not probed again. */
@@ -123,9 +123,12 @@ export function afterProbe(
   kind: ProbeKind,
   { successThreshold, failureThreshold }: Pick<ProbeTimes, 'successThreshold' | 'failureThreshold'>,
 ): { readonly state: WorkerState; readonly set?: 'success' | 'failure' } {
-  const run = before.last === result ? before.run + 1 : 1;
-  const state: WorkerState = { ...before, last: result, run };
-  if (run < (result === 'success' ? successThreshold : failureThreshold)) return { state };
+  const threshold = result === 'success' ? successThreshold : failureThreshold;
+  // Nothing is counted beyond it: a probe that finds what stands leaves all as it is.
+  const run = before.last === result ? Math.min(before.run + 1, threshold) : 1;
+  const isSame = before.last === result && before.run === run;
+  const state: WorkerState = isSame ? before : { ...before, last: result, run };
+  if (run < threshold) return { state };
   // Not probed until its successor is there: it is stopped now, or it has started and need not be asked again.
   const holds = kind === 'startup' || (kind === 'liveness' && result === 'failure');
   return { state: holds ? { ...state, onHold: true } : state, set: result };

@@ -134,6 +134,18 @@ test.each([
 );
 
 describe('the history of a probe', () => {
+  test('has the newest of any number, in their order, up to its limit', () => {
+    const probed = fc.record({ atMs: fc.nat(), durationMs: fc.nat(), output: fc.constantFrom('a', 'b') });
+    fc.assert(
+      fc.property(fc.array(probed, { maxLength: 12 }), fc.integer({ min: 0, max: 4 }), (all, limit) => {
+        const history = new History(limit);
+        for (const { atMs, durationMs, output } of all) history.add(atMs, durationMs, { result: 'success', output });
+        const newest = limit === 0 ? [] : all.slice(-limit);
+        expect(history.records).toEqual(newest.map((record) => ({ ...record, result: 'success' })));
+      }),
+    );
+  });
+
   test('has of any output the first line of its first 200 characters', () => {
     const output = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '\r', 'x'.repeat(90)), maxLength: 12 });
     fc.assert(

@@ -191,6 +191,17 @@ describe('afterProbe', () => {
     expect([set, state.onHold]).toEqual([result, onHold]);
   });
 
+  test('a probe that finds again what stands leaves nothing new behind', () => {
+    const limits = { successThreshold: 2, failureThreshold: 1 };
+    let { state } = afterProbe(known, 'success', 'readiness', limits);
+    ({ state } = afterProbe(state, 'success', 'readiness', limits));
+    for (let probe = 0; probe < 3; probe++) {
+      expect(afterProbe(state, 'success', 'readiness', limits)).toEqual({ state, set: 'success' });
+      expect(afterProbe(state, 'success', 'readiness', limits).state).toBe(state);
+    }
+    expect(afterProbe(state, 'failure', 'readiness', limits)).toMatchObject({ set: 'failure', state: { run: 1 } });
+  });
+
   test('R2: whatever is found, what stands changes only after as many in a row as the threshold asks for', () => {
     const results = fc.array(fc.constantFrom<'success' | 'failure'>('success', 'failure'), { maxLength: 40 });
     const limits = fc.record({
