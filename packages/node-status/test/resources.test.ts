@@ -248,6 +248,8 @@ test.each([
 ])('the threshold %s is refused: %s', (text, words) => {
   const refused = () => parseThreshold('memory.available', text);
   expect(refused).toThrow(`evictionHard["memory.available"]: ${words}`);
+  expect(refused).toThrow(/^evictionHard/);
+  expect(refused).not.toThrow(/evictionHard.*evictionHard/);
   expect(refused).not.toThrow(/Error/);
 });
 

@@ -12,7 +12,8 @@ export function normalizeTrustAnchors(bundles: readonly string[], salt: string):
   for (const bundle of bundles) {
     for (const [, , body = ''] of bundle.matchAll(PEM_BLOCK)) {
       const base64 = Buffer.from(body, 'base64').toString('base64');
-      ranks.set(base64, createHash('sha256').update(salt).update(base64).digest('hex'));
+      // What has no content is no block for Go either.
+      if (base64 !== '') ranks.set(base64, createHash('sha256').update(salt).update(base64).digest('hex'));
     }
   }
   const ordered = [...ranks].sort(([, a], [, b]) => (a < b ? -1 : 1));

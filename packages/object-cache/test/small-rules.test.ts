@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { isExpired, podTokenQuery, type TokenQuery, tokenKey } from '../src/token-rules.ts';
+import { normalizeTrustAnchors } from '../src/trust-anchors.ts';
 import { mayBePast, objectTtlMs } from '../src/version-rules.ts';
 import { isIdle, maxIdleMsOf } from '../src/watch-rules.ts';
 import { pod } from './fixtures.ts';
@@ -80,4 +81,10 @@ test('a watch is idle when nobody has asked for long, and it has heard of its ob
   expect([1500, 1600, 1601].map((nowMs) => isIdle(watch, nowMs, 600))).toEqual([false, false, true]);
   expect(isIdle({ ...watch, synced: false }, 9000, 600)).toBe(false);
   expect([1000, 12_000, 60_000].map(maxIdleMsOf)).toEqual([60_000, 60_000, 300_000]);
+});
+
+test('certificates of several bundles are there once each, and what has no content is none', () => {
+  const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
+  expect(normalizeTrustAnchors([`before\n${pem('QUJD')}after`, pem('QUJD'), pem('=')], 's')).toBe(pem('QUJD'));
+  expect(normalizeTrustAnchors([pem('=')], 's')).toBe('');
 });

@@ -169,6 +169,7 @@ describe('the resources of a pod', () => {
       { limits: { cpu: '1m' } },
     ],
     ['no quota', undefined, { cpuQuotaUs: 0 }, {}],
+    ['no quota where one is asked for', { limits: { cpu: '20m' } }, { cpuQuotaUs: 0 }, { limits: { cpu: '20m' } }],
     ['memory', undefined, { memoryBytes: 32 * MIB }, { limits: { memory: '32Mi' } }],
     ['a byte of memory', undefined, { memoryBytes: 1 }, { limits: { memory: '1' } }],
     ['no memory', undefined, { memoryBytes: 0 }, {}],
