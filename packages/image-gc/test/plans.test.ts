@@ -231,6 +231,15 @@ it.each([
   expect(formatSize(bytes)).toBe(text);
 });
 
+it('images go from 85 % on, down to 80 %, when they have been there for 2 minutes: upstream’s defaults', () => {
+  expect(defaultPolicy).toEqual({
+    highThresholdPercent: 85,
+    lowThresholdPercent: 80,
+    minAgeMs: 120_000,
+    maxAgeMs: 0,
+  });
+});
+
 it.each([
   [{ highThresholdPercent: 101 }, 'highThresholdPercent 101 must be from 0 to 100'],
   [{ lowThresholdPercent: Number.NaN }, 'lowThresholdPercent NaN must be from 0 to 100'],
