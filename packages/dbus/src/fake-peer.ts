@@ -8,6 +8,9 @@ export type Answer =
   | { readonly error: string; readonly text?: string }
   | 'nothing';
 
+/** What one that answers may do beside. */
+export type AnsweringPeer = Pick<FakePeer, 'sender' | 'signal' | 'send' | 'end'>;
+
 /** The other end of one connection, in memory: greets as a bus does, and answers calls. */
 export class FakePeer implements ByteStream {
   readonly calls: DbusMessage[] = [];
@@ -15,13 +18,13 @@ export class FakePeer implements ByteStream {
   greeting = 'OK 1234deadbeef\r\n';
   lines = '';
   destroyed = false;
-  readonly #answer: (call: DbusMessage, peer: FakePeer) => Answer;
+  readonly #answer: (call: DbusMessage, peer: AnsweringPeer) => Answer;
   readonly #listeners: { event: string; listener: (value: never) => void }[] = [];
   #received: Buffer = Buffer.alloc(0);
   #begun = false;
   #serial = 0;
 
-  constructor(answer: (call: DbusMessage, peer: FakePeer) => Answer, sender = ':1.7') {
+  constructor(answer: (call: DbusMessage, peer: AnsweringPeer) => Answer, sender = ':1.7') {
     this.#answer = answer;
     this.sender = sender;
   }

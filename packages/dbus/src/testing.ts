@@ -1,1 +1,1 @@
-export { type Answer, FakePeer } from './fake-peer.ts';
+export { type Answer, type AnsweringPeer, FakePeer } from './fake-peer.ts';

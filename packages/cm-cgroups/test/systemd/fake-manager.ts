@@ -1,5 +1,5 @@
 import { type DbusMessage, type DbusValue, Variant } from '@node-agent/dbus';
-import { type Answer, FakePeer } from '@node-agent/dbus/testing';
+import { type Answer, type AnsweringPeer, FakePeer } from '@node-agent/dbus/testing';
 
 const NAME = 'org.freedesktop.systemd1';
 const PATH = '/org/freedesktop/systemd1';
@@ -36,7 +36,7 @@ export class FakeManager {
     for (const peer of this.connections) peer.end();
   }
 
-  #answer(call: DbusMessage, peer: FakePeer): Answer {
+  #answer(call: DbusMessage, peer: AnsweringPeer): Answer {
     const member = call.member ?? '';
     if (call.destination === 'org.freedesktop.DBus') return { signature: 's', body: [':1.99'] };
     this.members.push(member);
@@ -86,7 +86,7 @@ export class FakeManager {
     }
   }
 
-  #startJob(peer: FakePeer, name: string, state: string): Answer {
+  #startJob(peer: AnsweringPeer, name: string, state: string): Answer {
     const id = ++this.#job;
     const path = `${PATH}/job/${id}`;
     this.#jobs.add(id);

@@ -9,14 +9,14 @@ import { isOld, mayAsk, placeOf, type Suspicion, suspect } from './hang-rule.ts'
 import { type Held, HelperPool } from './helper-pool.ts';
 import { kernelPath } from './kernel-path.ts';
 import { isKernelServed } from './kernel-served.ts';
-import type { MountTable } from './mount-table.ts';
+import type { Mounts } from './mount-table.ts';
 
 /** What {@link GuardedFiles} works with. */
 export interface GuardedFilesComponents {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly startHelper: () => Helper;
   /** What is mounted where, as far as the machine knows without asking it. */
-  readonly mounts: () => Promise<MountTable>;
+  readonly mounts: () => Promise<Mounts>;
   /** What this process asks file systems that the kernel serves by itself. Default: nothing, a helper process is asked. */
   readonly here?: KernelServedFiles;
 }
@@ -133,7 +133,7 @@ export class GuardedFiles implements ForeignFiles {
   async #guarded<T>(
     path: string,
     signal: AbortSignal | undefined,
-    ask: (place: string, mounts: MountTable) => Promise<T>,
+    ask: (place: string, mounts: Mounts) => Promise<T>,
   ): Promise<T> {
     signal?.throwIfAborted();
     const mounts = await this.#components.mounts();
@@ -144,7 +144,7 @@ export class GuardedFiles implements ForeignFiles {
   }
 
   /** @returns `undefined` where a helper is to be asked */
-  async #statfsHere(path: string, place: string, mounts: MountTable): Promise<FileSystemSize | undefined> {
+  async #statfsHere(path: string, place: string, mounts: Mounts): Promise<FileSystemSize | undefined> {
     const { here } = this.#components;
     if (here === undefined || this.#suspicions.has(place) || !isKernelServed(mounts.of(path)?.type)) return undefined;
     const call = async (): Promise<FileSystemSize | undefined> => {

@@ -74,12 +74,15 @@ export class MountTable {
   }
 }
 
+/** A {@link MountTable}, as far as it is asked. */
+export type Mounts = Pick<MountTable, 'of' | 'points' | 'types'>;
+
 /** Makes the table of a text, and keeps the last: one of thousands takes long to make, and changes seldom. */
 export class NewestMountTable {
-  #newest: { readonly text: string; readonly table: MountTable } | undefined;
+  #newest: { readonly text: string; readonly table: Mounts } | undefined;
 
   /** @returns the same table as before where the text is the same: then the same is mounted at the same places */
-  of(text: string): MountTable {
+  of(text: string): Mounts {
     if (this.#newest?.text !== text) this.#newest = { text, table: new MountTable(parseMounts(text)) };
     return this.#newest.table;
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import { type MountTable, NewestMountTable } from './mount-table.ts';
+import { type Mounts, NewestMountTable } from './mount-table.ts';
 
 /** For so long those who ask share a reading: what is asked of a node's disks comes in bursts. */
 const TOGETHER_MS = 100;
@@ -11,9 +11,9 @@ export function sharedMountTable({
 }: {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly readText: () => string;
-}): () => Promise<MountTable> {
+}): () => Promise<Mounts> {
   const tables = new NewestMountTable();
-  let newest: { readonly table: MountTable; readonly readAtMs: number } | undefined;
+  let newest: { readonly table: Mounts; readonly readAtMs: number } | undefined;
   return async () => {
     const nowMs = clock.monotonic();
     if (newest === undefined || nowMs - newest.readAtMs >= TOGETHER_MS) {
