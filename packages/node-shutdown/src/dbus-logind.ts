@@ -63,7 +63,10 @@ export class DbusLogind implements Logind {
       if (path !== LOGIND_PATH || face !== LOGIND_MANAGER || member !== SIGNAL) return;
       const [isShuttingDown] = message.body;
       if (typeof isShuttingDown === 'boolean') shutdowns.push(SIGNAL, isShuttingDown);
-      else logger.error({}, `Failed obtaining shutdown event, ${SIGNAL} event was not bool type as expected`);
+      else {
+        const problem = message.body.length === 0 ? 'empty' : 'not bool type as expected';
+        logger.error({}, `Failed obtaining shutdown event, ${SIGNAL} event was ${problem}`);
+      }
     };
     const connection = new DbusConnection({ clock, stream: connect(busPath), onSignal }, { userId });
     void connection.closed.then(() => shutdowns.close());

@@ -93,7 +93,7 @@ describe('logind over D-Bus', () => {
     session.close();
     expect(await all(session.shutdowns)).toEqual([]);
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'Failed obtaining shutdown event, PrepareForShutdown event was not bool type as expected',
+      'Failed obtaining shutdown event, PrepareForShutdown event was empty',
       'Failed obtaining shutdown event, PrepareForShutdown event was not bool type as expected',
     ]);
   });
