@@ -134,7 +134,7 @@ export class NodeShutdownManager {
   async #connect(failure: string, signal: AbortSignal): Promise<void> {
     this.#session = undefined;
     try {
-      this.#session = await this.#begin(signal);
+      await this.#begin(signal);
       this.#problem = undefined;
       this.#components.logger.info({}, 'Watching the node for shutdown events');
     } catch (err) {
@@ -151,18 +151,21 @@ export class NodeShutdownManager {
     this.#components.logger.error({ err }, failure);
   }
 
-  async #begin(signal: AbortSignal): Promise<LogindSession> {
+  async #begin(signal: AbortSignal): Promise<void> {
     const { logind } = this.#components;
     const session = await logind.connect(signal);
+    // A lock that is lost from here on closes it.
+    this.#session = session;
     try {
+      // What was said while nobody listened.
+      const isPreparing = await session.isPreparingForShutdown(signal);
+      if (isPreparing !== this.#isShuttingDown) await this.#changed(isPreparing, signal);
       await ensureInhibitDelay(this.#components, session, periodRequestedMs(this.#options.gracePeriods), signal);
-      // That it was cancelled may have been said while nobody listened.
-      if (this.#isShuttingDown && !(await session.isPreparingForShutdown(signal))) await this.#changed(false, signal);
       // logind gives none while it shuts down: the one that there is is held, or was given back when all pods had ended.
       if (!this.#isShuttingDown) await this.#acquire(signal);
-      return session;
     } catch (err) {
       session.close();
+      this.#session = undefined;
       throw err;
     }
   }
@@ -211,7 +214,7 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Ends the pods, and lets the machine go on. Never rejects. */
+  /** Ends the pods, and lets the machine go on, unless it was cancelled. Never rejects. */
   async #shutDown(cancelled: AbortSignal, signal: AbortSignal): Promise<void> {
     const { clock, logger, pods } = this.#components;
     logger.info({}, 'Shutdown manager processing shutdown event');
@@ -225,6 +228,8 @@ export class NodeShutdownManager {
     }
     await begun;
     await this.#times?.set({ startMs, endMs: clock.now() });
+    // The next shutdown may begin before logind gives another lock.
+    if (cancelled.aborted && !signal.aborted) return;
     await this.#release();
     logger.info({}, 'Shutdown manager completed processing shutdown event, node will shutdown shortly');
   }

@@ -309,7 +309,7 @@ describe('a shutdown', () => {
 });
 
 describe('a shutdown that is cancelled', () => {
-  test('leaves alone the pods whose turn had not come, and the lock is taken again', async () => {
+  test('leaves alone the pods whose turn had not come, and the lock stays', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     const manager = await world.start(PERIODS);
     await world.say(true);
@@ -319,9 +319,12 @@ describe('a shutdown that is cancelled', () => {
     expect(manager.shutdownErrors()).toEqual([]);
     expect(world.changes).toBe(2);
     await world.clock.advance(60_000);
-    expect(world.story).toEqual(['0 s: a has 3 s (Terminated)', '1 s: the lock is given back', '3 s: a ended']);
+    expect(world.story).toEqual(['0 s: a has 3 s (Terminated)', '3 s: a ended']);
     expect(world.locks.size).toBe(1);
     expect(world.errors()).toEqual([]);
+    expect(world.log.lines.map(({ message }) => message)).not.toContainEqual(
+      expect.stringContaining('shutdown shortly'),
+    );
     expect(world.recorder.eventsOf(NODE)).toMatchObject([
       { message: 'Shutdown manager detected shutdown event' },
       { reason: 'Shutdown', message: 'Shutdown manager detected shutdown cancellation' },
@@ -330,6 +333,24 @@ describe('a shutdown that is cancelled', () => {
     await world.clock.advance(60_000);
     expect(world.story.at(-1)).toMatch('the lock is given back');
     expect(world.active).toEqual([]);
+    await world.stop();
+  });
+
+  test('N9: and begins again at once, while logind gives no lock, is delayed by the lock that there was', async () => {
+    world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
+    const manager = await world.start(PERIODS);
+    world.lockProblem = 'The operation inhibition has been requested for is already running';
+    world.preparing = true;
+    await world.say(true);
+    await world.clock.advance(1_000);
+    world.sessions.at(-1)?.push(false);
+    await world.say(true);
+    expect(manager.shutdownErrors()).toEqual(['node is shutting down']);
+    expect(world.locks.size).toBe(1);
+    await world.clock.advance(60_000);
+    expect(world.active).toEqual([]);
+    expect(world.story.at(-1)).toMatch('the lock is given back');
+    expect(world.errors()).toEqual([]);
     await world.stop();
   });
 
@@ -411,6 +432,43 @@ describe('where the bus goes', () => {
     expect(world.locks.size).toBe(0);
     await world.clock.advance(1_000);
     expect(world.locks.size).toBe(1);
+    await world.stop();
+  });
+
+  test('a lock that is lost as soon as it was taken is taken again', async () => {
+    world.lostLocks = 1;
+    await world.start(PERIODS);
+    expect(world.locks.size).toBe(0);
+    await world.clock.advance(1_000);
+    expect(world.locks.size).toBe(1);
+    await world.stop();
+  });
+
+  test('N9: a shutdown that began meanwhile is found out', async () => {
+    world.active = [podOf('a', 0, 3)];
+    const manager = await world.start(PERIODS);
+    world.sessions.at(-1)?.close();
+    world.preparing = true;
+    world.lockProblem = 'The operation inhibition has been requested for is already running';
+    await world.clock.advance(10_000);
+    expect(world.story).toEqual(['1 s: a has 3 s (Terminated)', '4 s: a ended', '4 s: the lock is given back']);
+    expect(manager.admit()).toMatchObject({ admit: false });
+    await world.stop();
+  });
+
+  test('N9: a shutdown that had begun before the kubelet did is found out, and that it is cancelled', async () => {
+    world.active = [podOf('a', 0, 3)];
+    world.preparing = true;
+    world.lockProblem = 'The operation inhibition has been requested for is already running';
+    const manager = await world.start(PERIODS);
+    expect(manager.shutdownErrors()).toEqual(['node is shutting down']);
+    expect(world.story).toEqual(['0 s: a has 3 s (Terminated)']);
+    world.preparing = false;
+    world.lockProblem = undefined;
+    await world.say(false);
+    expect(manager.shutdownErrors()).toEqual([]);
+    expect(world.locks.size).toBe(1);
+    expect(world.errors()).toEqual([]);
     await world.stop();
   });
 });

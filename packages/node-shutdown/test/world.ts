@@ -39,6 +39,8 @@ export class World {
   preparing = false;
   logindProblem: string | undefined;
   lockProblem: string | undefined;
+  /** How many of the next locks are gone as soon as they are given. */
+  lostLocks = 0;
   sessions: Channel<boolean>[] = [];
   readonly locks: Set<() => void> = new Set();
   #started: Promise<void> | undefined;
@@ -135,6 +137,7 @@ export class World {
           resolve();
         };
         this.locks.add(end);
+        if (this.lostLocks-- > 0) end();
         return { ended, release: async () => end() };
       },
     };
