@@ -1,7 +1,7 @@
 import { abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import { DbusError } from './errors.ts';
-import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from './message.ts';
+import { type DbusMessage, decodeHeader, encodeMessage, messageLength } from './message.ts';
 import type { DbusValue } from './values.ts';
 
 /** A stream of bytes to a bus or to a peer: what `net.Socket` has of it. */
@@ -102,9 +102,11 @@ export class DbusConnection {
       await this.call({ destination: bus, path: '/org/freedesktop/DBus', interface: bus, member: 'Hello' }, signal);
   }
 
-  /** Calls a method and waits for its answer. @throws DbusError; the signal's reason */
+  /** Calls a method and waits for its answer; once it is open. @throws DbusError; the signal's reason */
   async call(call: DbusCall, signal?: AbortSignal): Promise<DbusMessage> {
+    signal?.throwIfAborted();
     if (this.#ended !== undefined) throw this.#ended;
+    if (!this.#isGreeted) throw new DbusError('Closed', 'the D-Bus connection is not open yet');
     this.#serial = (this.#serial % 0xffff_ffff) + 1;
     const serial = this.#serial;
     const bytes = encodeMessage({ body: [], ...call, type: 'call', serial });
@@ -146,9 +148,17 @@ export class DbusConnection {
       for (;;) {
         const length = messageLength(this.#received);
         if (length === undefined || this.#received.length < length) return;
-        const message = decodeMessage(this.#received.subarray(0, length));
+        const { header, readBody } = decodeHeader(this.#received.subarray(0, length));
         this.#received = this.#received.subarray(length);
-        this.#onMessage(message);
+        let body: readonly DbusValue[];
+        try {
+          body = readBody();
+        } catch (err) {
+          // What follows can be read.
+          this.#waiting.get(header.replySerial ?? 0)?.reject(err as Error);
+          continue;
+        }
+        this.#onMessage({ ...header, body });
       }
     } catch (err) {
       // Where a message ends is not known any more.

@@ -71,6 +71,15 @@ export function messageLength(bytes: Buffer): number | undefined {
 
 /** @param bytes one whole message @throws DbusError `Protocol` */
 export function decodeMessage(bytes: Uint8Array): DbusMessage {
+  const { header, readBody } = decodeHeader(bytes);
+  return { ...header, body: readBody() };
+}
+
+/** Apart from its body, which may be of what is not read here. @param bytes one whole message @throws DbusError `Protocol`; so does `readBody` */
+export function decodeHeader(bytes: Uint8Array): {
+  readonly header: Omit<DbusMessage, 'body'>;
+  readonly readBody: () => readonly DbusValue[];
+} {
   const little = isLittleEndian(bytes);
   const reader = new Unmarshaller(bytes, little);
   const [, number, , version, , serial, fields] = reader.values('yyyyuua(yv)');
@@ -86,8 +95,14 @@ export function decodeMessage(bytes: Uint8Array): DbusMessage {
   }
   reader.align(8);
   const message = known as Omit<DbusMessage, 'type' | 'serial' | 'body'>;
-  const body = reader.values(message.signature ?? '');
-  return { ...message, type: MESSAGE_TYPES[number as number] ?? 'invalid', serial: serial as number, body };
+  const readBody = (): readonly DbusValue[] => {
+    const body = reader.values(message.signature ?? '');
+    if (reader.offset !== bytes.length)
+      throw new DbusError('Protocol', 'a D-Bus body that is longer than its signature');
+    return body;
+  };
+  const header = { ...message, type: MESSAGE_TYPES[number as number] ?? 'invalid', serial: serial as number };
+  return { header, readBody };
 }
 
 function isLittleEndian(bytes: Uint8Array): boolean {

@@ -129,4 +129,49 @@ describe('a connection', () => {
     peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
     expect(signals).toMatchObject([{ type: 'signal', member: 'Changed', body: [4], sender: ':1.7' }]);
   });
+
+  test('a call that nobody wants any more is not made', async () => {
+    await connection.open(false);
+    const ended = AbortSignal.abort(new Error('stop'));
+    await expect(connection.call(CALL, ended)).rejects.toThrow('stop');
+    await clock.settle();
+    expect(peer.calls).toEqual([]);
+  });
+
+  test('before it is open nothing is said that would spoil the greeting', async () => {
+    await expect(connection.call(CALL)).rejects.toMatchObject({ code: 'Closed' });
+    await connection.open(false);
+    expect(peer.lines).toMatch(/^\0AUTH/);
+    await connection.call(CALL);
+  });
+
+  test('a signal with what is not read here ends nothing', async () => {
+    await connection.open(false);
+    const fd = Buffer.from(
+      encodeMessage({
+        type: 'signal',
+        serial: 1,
+        path: '/a',
+        interface: 'a.B',
+        member: 'C',
+        signature: 'u',
+        body: [0],
+      }),
+    );
+    fd[fd.lastIndexOf('u\0')] = 'h'.charCodeAt(0);
+    peer.send(fd);
+    await connection.call(CALL);
+  });
+
+  test('a reply with what is not read here ends its call alone', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const call = connection.call(CALL).catch((err: unknown) => err);
+    await clock.settle();
+    const fd = Buffer.from(encodeMessage({ type: 'return', serial: 1, replySerial: 1, signature: 'u', body: [0] }));
+    fd[fd.lastIndexOf('u\0')] = 'h'.charCodeAt(0);
+    peer.send(fd);
+    expect(await call).toMatchObject({ code: 'Protocol' });
+    expect(connection.isClosed).toBe(false);
+  });
 });

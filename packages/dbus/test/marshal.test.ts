@@ -148,4 +148,17 @@ describe('messages', () => {
     other[16] = 5;
     expect(() => decodeMessage(other)).toThrow(/replySerial of type o/);
   });
+
+  test('a body of more than its signature names is refused', () => {
+    const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, signature: 'uu', body: [1, 2] }));
+    const at = bytes.indexOf('uu\0');
+    // The header ends with its length, the text and its end.
+    bytes[at - 1] = 1;
+    bytes[at + 1] = 0;
+    bytes.writeUInt32LE(bytes.readUInt32LE(12) - 1, 12);
+    expect(() => decodeMessage(bytes)).toThrow(/longer than its signature/);
+    const without = Buffer.concat([encodeMessage({ type: 'signal', serial: 1, body: [] }), Buffer.alloc(4)]);
+    without.writeUInt32LE(4, 4);
+    expect(() => decodeMessage(without)).toThrow(/longer than its signature/);
+  });
 });
