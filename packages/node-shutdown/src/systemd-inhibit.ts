@@ -8,6 +8,8 @@ const WHO = 'kubelet';
 const WHY = 'Kubelet needs time to handle node shutdown';
 const TIMEOUT_MS = 25_000;
 const MAX_STDERR = 4096;
+/** What `cat` echoes; whatever else is said before it is no lock. */
+const HELD = 'the lock is held\n';
 
 /** How a {@link SystemdInhibit} is set. */
 export interface SystemdInhibitOptions {
@@ -64,10 +66,14 @@ class ChildLock implements InhibitorLock {
     stderr?.on('data', (bytes: Buffer) => {
       said = `${said}${bytes}`.slice(0, MAX_STDERR);
     });
-    stdout?.once('data', () => held.resolve());
+    let echoed = '';
+    stdout?.on('data', (bytes: Buffer) => {
+      echoed = `${echoed}${bytes}`.slice(-HELD.length);
+      if (echoed === HELD) held.resolve();
+    });
     // It may be gone before it is spoken to; that it is gone is told by its end.
     stdin?.on('error', () => undefined);
-    stdin?.write('\n');
+    stdin?.write(HELD);
     child.once('error', (err) => {
       held.reject(err);
       ended.resolve();

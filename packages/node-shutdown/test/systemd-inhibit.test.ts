@@ -66,6 +66,30 @@ describe('a lock by a child process', () => {
     while (runs(id)) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
+  test('what it says besides is no lock', async () => {
+    await program('echo "a notice"', 'echo "Failed to inhibit: Access denied" >&2', 'exit 1');
+    await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toThrow('Access denied');
+    await program('echo "a notice"', 'while [ "$1" != cat ]; do shift; done', '"$@"');
+    const lock = await new SystemdInhibit({}, { command }).acquire(never);
+    await lock.release();
+  });
+
+  test('a child that is gone as soon as it holds one, and one that never stops talking, end', async () => {
+    await program('head -n 1', 'exit 0');
+    const gone = await new SystemdInhibit({}, { command }).acquire(never).catch((err: unknown) => err);
+    if (!(gone instanceof Error)) await (gone as { ended: Promise<void> }).ended;
+    const clock = new FakeClock();
+    await program('exec yes >&2');
+    const acquired = new SystemdInhibit({ clock }, { command }).acquire(never);
+    acquired.catch(() => undefined);
+    while (!existsSync(join(directory, 'pid'))) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await clock.advance(25_000);
+    await expect(acquired).rejects.toMatchObject({ code: 'Inhibit' });
+    const id = await pid();
+    while (runs(id)) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
   test('a refusal is told in the words of whoever refused', async () => {
     await program('echo "Failed to inhibit: Access denied" >&2', 'exit 1');
     await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toMatchObject({
