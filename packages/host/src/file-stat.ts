@@ -1,5 +1,6 @@
 import type { Dirent, Stats } from 'node:fs';
-import type { FileKind, FileStat } from './file-system.ts';
+import { textOfBytes } from './byte-names.ts';
+import type { DirectoryEntry, FileKind, FileStat } from './file-system.ts';
 
 export function kindOf(entry: Stats | Dirent<string | Buffer>): FileKind {
   if (entry.isFile()) return 'file';
@@ -8,6 +9,11 @@ export function kindOf(entry: Stats | Dirent<string | Buffer>): FileKind {
   if (entry.isSocket()) return 'socket';
   if (entry.isFIFO()) return 'fifo';
   return entry.isBlockDevice() ? 'blockDevice' : 'charDevice';
+}
+
+/** Of a directory that is read by bytes. */
+export function entryOf(entry: Dirent<Buffer>): DirectoryEntry {
+  return { name: textOfBytes(entry.name), kind: kindOf(entry) };
 }
 
 export function statOf(stats: Stats): FileStat {

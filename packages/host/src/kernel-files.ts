@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { systemPath, textOfBytes } from './byte-names.ts';
-import { kindOf, statOf } from './file-stat.ts';
+import { entryOf, statOf } from './file-stat.ts';
 import type { DirectoryEntry, FileStat } from './file-system.ts';
 import { systemError } from './system-error.ts';
 
@@ -20,11 +20,7 @@ export interface KernelFiles {
 /** Those of the machine. */
 export const nodeKernelFiles: KernelFiles = {
   readFile: readKernelFile,
-  readdir: (path) =>
-    readdirSync(systemPath(path), { withFileTypes: true, encoding: 'buffer' }).map((entry) => ({
-      name: textOfBytes(entry.name),
-      kind: kindOf(entry),
-    })),
+  readdir: (path) => readdirSync(systemPath(path), { withFileTypes: true, encoding: 'buffer' }).map(entryOf),
   readlink: (path) => textOfBytes(readlinkSync(systemPath(path), { encoding: 'buffer' })),
   stat: (path) => statOf(statSync(systemPath(path))),
 };

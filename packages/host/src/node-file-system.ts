@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '@node-agent/async';
 import { writeAtomically } from './atomic-write.ts';
 import { systemPath, textOfBytes } from './byte-names.ts';
-import { kindOf, statOf } from './file-stat.ts';
+import { entryOf, statOf } from './file-stat.ts';
 import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from './file-system.ts';
 import { TreeMeasurer } from './measure-tree.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
@@ -68,9 +68,7 @@ export const nodeFileSystem: FileSystem = {
   },
   async readdir(path) {
     const entries = await fsp.readdir(systemPath(path), { withFileTypes: true, encoding: 'buffer' });
-    return entries
-      .map((entry): DirectoryEntry => ({ name: textOfBytes(entry.name), kind: kindOf(entry) }))
-      .sort(byName);
+    return entries.map(entryOf).sort(byName);
   },
   stat: async (path) => statOf(await fsp.stat(systemPath(path))),
   lstat: async (path) => statOf(await fsp.lstat(systemPath(path))),

@@ -118,12 +118,8 @@ export class PodWorkers implements AsyncDisposable {
     const desired = new Set(desiredPods.map((pod) => pod.metadata.uid));
     const known = new Map<string, PodWorkerSync>();
     for (const [uid, { state: before }] of [...this.#workers]) {
-      this.#apply(uid, { type: 'housekeeping', desired: desired.has(uid) });
-      const state = this.#workers.get(uid)?.state;
-      if (state === undefined) {
-        if (desired.has(uid)) this.#metrics.restartedPods.inc({ static: before.static ? 'true' : '' });
-        continue;
-      }
+      const state = this.#compare(before, desired.has(uid));
+      if (state === undefined) continue;
       const hasConfig = (state.active ?? state.pending)?.pod !== undefined;
       known.set(uid, {
         state: state.phase === 'syncing' ? 'sync' : state.phase === 'terminating' ? 'terminating' : 'terminated',
@@ -144,11 +140,17 @@ export class PodWorkers implements AsyncDisposable {
   forgetReused(wantedPods: readonly Pod[]): readonly string[] {
     return wantedPods.flatMap(({ metadata: { uid } }) => {
       const state = this.#state(uid);
-      if (state?.phase !== 'finished' || !state.restartRequested) return [];
-      this.#apply(uid, { type: 'housekeeping', desired: true });
-      this.#metrics.restartedPods.inc({ static: state.static ? 'true' : '' });
-      return [uid];
+      if (state?.phase !== 'finished') return [];
+      return this.#compare(state, true) === undefined ? [uid] : [];
     });
+  }
+
+  /** Compares one with the configuration. @returns where it stands then; `undefined` where it is forgotten */
+  #compare({ uid, static: isStatic }: Worker['state'], desired: boolean): Worker['state'] | undefined {
+    this.#apply(uid, { type: 'housekeeping', desired });
+    const state = this.#state(uid);
+    if (state === undefined && desired) this.#metrics.restartedPods.inc({ static: isStatic ? 'true' : '' });
+    return state;
   }
 
   /** The terminating step has succeeded: for filters of the desired pods, as admission. False for unknown pods. */
