@@ -11,7 +11,7 @@ import { ClusterKubelet } from './cluster/cluster-kubelet.ts';
 import { ClusterPods, conditionHolds } from './cluster/cluster-pods.ts';
 import type { KubeletCaller } from './kubelet-call.ts';
 import { RuntimeSide } from './runtime-side.ts';
-import { until } from './waiting.ts';
+import { sleep, until } from './waiting.ts';
 
 /** Which node. */
 export interface BenchNodePlan {
@@ -116,15 +116,22 @@ export class BenchNode implements AsyncDisposable {
   /**
    * Resolves when all are Ready, with when each was seen so, in milliseconds.
    * @param specOf as of {@link ClusterPods.create}
+   * @param pace each pod is asked for so long after the one before it; all at once where it is 0
    */
   async addPodsNamed(
     names: readonly string[],
     specOf: (name: string) => PodSpec | undefined,
     signal: AbortSignal,
+    pace: { readonly everyMs: number } = { everyMs: 0 },
   ): Promise<readonly number[]> {
     const ready = Promise.all(names.map((name) => this.pods.ready(name)));
     ready.catch(() => {});
-    await Promise.all(names.map((name) => this.pods.create(name, specOf(name))));
+    await Promise.all(
+      names.map(async (name, index) => {
+        await sleep(index * pace.everyMs, signal);
+        await this.pods.create(name, specOf(name));
+      }),
+    );
     let areReady = false;
     const waiting = ready.then(() => {
       areReady = true;

@@ -17,7 +17,11 @@ function turn(cpuShare: number, more: Partial<ProbesTurn['probing']> = {}): Prob
     ...{ cpuShare, rssBytes: 84 * MB, came: 11_990, wanted: 12_000, periodErrorsMs: [0, 1, 2, 9] },
     ...{ timeWaits: { client: 0, server: 0 }, ...more },
   };
-  return { rest: { cpuShare: 0.05, rssBytes: 80 * MB }, probing, readyAfterServingMs: [10, 40, 90] };
+  return {
+    rest: { cpuShare: 0.05, rssBytes: 80 * MB },
+    probing,
+    readyAfterServing: { atOnceMs: [10, 40, 90], pacedMs: [5, 6, 7] },
+  };
 }
 const missed = (ours: ProbesTurn, go: readonly ProbesTurn[] = [turn(0.25)]) =>
   probesFigures({ ours: [ours], go }).flatMap((figure) => (probesFigureMeets(figure) === false ? [figure.name] : []));
@@ -46,7 +50,14 @@ describe('the figures of probes', () => {
     ['period, off by: 99 of 100', turn(0.1, { periodErrorsMs: [1, 1, 1, 1_000] })],
     ["TIME_WAIT, the kubelet's", turn(0.1, { timeWaits: { client: 1, server: 0 } })],
     ["TIME_WAIT, the server's", turn(0.1, { timeWaits: { client: 0, server: 1 } })],
-    ['serving until Ready: median', { ...turn(0.1), readyAfterServingMs: [120] }],
+    [
+      'serving until Ready, all at once: median',
+      { ...turn(0.1), readyAfterServing: { atOnceMs: [120], pacedMs: [5] } },
+    ],
+    [
+      'serving until Ready, two a second: median',
+      { ...turn(0.1), readyAfterServing: { atOnceMs: [5], pacedMs: [120] } },
+    ],
     ['RSS of the probes', turn(0.1, { rssBytes: 87 * MB })],
   ])('%s: what is not as it must be is a miss', (name, ours) => expect(missed(ours)).toEqual([name]));
 });

@@ -37,12 +37,27 @@ const ROWS: readonly Row[] = [
   ["TIME_WAIT, the kubelet's", '', ({ probing }) => probing.timeWaits.client, { of: 'ours', atMost: 0 }],
   ["TIME_WAIT, the server's", '', ({ probing }) => probing.timeWaits.server, { of: 'ours', atMost: 0 }],
   [
-    'serving until Ready: median',
+    'serving until Ready, all at once: median',
     'ms',
-    ({ readyAfterServingMs }) => median(readyAfterServingMs),
+    ({ readyAfterServing }) => median(readyAfterServing.atOnceMs),
     { of: 'ours', atMost: 100 },
   ],
-  ['serving until Ready: 99 of 100', 'ms', ({ readyAfterServingMs }) => quantile(readyAfterServingMs, 0.99)],
+  [
+    'serving until Ready, all at once: 99 of 100',
+    'ms',
+    ({ readyAfterServing }) => quantile(readyAfterServing.atOnceMs, 0.99),
+  ],
+  [
+    'serving until Ready, two a second: median',
+    'ms',
+    ({ readyAfterServing }) => median(readyAfterServing.pacedMs),
+    { of: 'ours', atMost: 100 },
+  ],
+  [
+    'serving until Ready, two a second: 99 of 100',
+    'ms',
+    ({ readyAfterServing }) => quantile(readyAfterServing.pacedMs, 0.99),
+  ],
   ['RSS without probes', 'MB', ({ rest }) => rest.rssBytes / MB],
   [
     'RSS of the probes',

@@ -29,9 +29,18 @@ export interface ProbesTurn {
     readonly periodErrorsMs: readonly number[];
     readonly timeWaits: TimeWaits;
   };
-  /** From the moment at which a pod's container serves until the API shows the pod Ready. */
-  readonly readyAfterServingMs: readonly number[];
+  readonly readyAfterServing: ReadyAfterServing;
 }
+
+/** From the moment at which a pod's container serves until the API shows the pod Ready, in milliseconds. */
+interface ReadyAfterServing {
+  /** All pods were asked for at once: the machine is full. */
+  readonly atOnceMs: readonly number[];
+  /** One after another, {@link PACE_MS} apart. */
+  readonly pacedMs: readonly number[];
+}
+
+const PACE_MS = 500;
 
 /** So long until a kubelet that was just started has settled. */
 const SETTLE_MS = 15_000;
@@ -75,24 +84,28 @@ export async function takeProbesTurn(
       return { ...usage, came: countOf(arrivals), wanted, periodErrorsMs, timeWaits: waits };
     },
   );
-  tell(`${pods} pods that are Ready once they serve`);
-  const names = named(nodeName, 'serves', pods);
-  const readyAfterServingMs = await withPods(
-    node,
-    names,
-    () => servingPod(),
-    signal,
-    async (readyMs) => {
-      const offsetMs = uptimeOffsetMs();
-      const logs = await Promise.all(names.map((name) => podLog(node.kubelet.podLogsDirectory, 'default', name)));
-      return logs.map((log, index) => {
-        const servesMs = servesAtUptimeMs(log);
-        if (servesMs === undefined) throw new Error(`${names[index]} is Ready, and has not said that it serves`);
-        return (readyMs[index] ?? Number.NaN) - servesMs - offsetMs;
-      });
-    },
-  );
-  return { rest, probing, readyAfterServingMs };
+  const serving = async (prefix: string, everyMs: number): Promise<readonly number[]> => {
+    tell(`${pods} pods that are Ready once they serve, ${everyMs} ms apart`);
+    const names = named(nodeName, prefix, pods);
+    const work = (readyMs: readonly number[]) => readyAfterServing(node, names, readyMs);
+    return withPods(node, names, () => servingPod(), signal, work, { everyMs });
+  };
+  const ready = { atOnceMs: await serving('serves', 0), pacedMs: await serving('paced', PACE_MS) };
+  return { rest, probing, readyAfterServing: ready };
+}
+
+async function readyAfterServing(
+  { kubelet }: BenchNode,
+  names: readonly string[],
+  readyMs: readonly number[],
+): Promise<readonly number[]> {
+  const offsetMs = uptimeOffsetMs();
+  const logs = await Promise.all(names.map((name) => podLog(kubelet.podLogsDirectory, 'default', name)));
+  return logs.map((log, index) => {
+    const servesMs = servesAtUptimeMs(log);
+    if (servesMs === undefined) throw new Error(`${names[index]} is Ready, and has not said that it serves`);
+    return (readyMs[index] ?? Number.NaN) - servesMs - offsetMs;
+  });
 }
 
 function named(nodeName: string, prefix: string, count: number): readonly string[] {
@@ -106,8 +119,9 @@ async function withPods<T>(
   specOf: (name: string) => PodSpec,
   signal: AbortSignal,
   work: (readyMs: readonly number[]) => Promise<T>,
+  pace?: { readonly everyMs: number },
 ): Promise<T> {
-  const result = await work(await node.addPodsNamed(names, specOf, signal));
+  const result = await work(await node.addPodsNamed(names, specOf, signal, pace));
   await Promise.all(names.map((name) => node.pods.delete(name)));
   await Promise.all(names.map((name) => node.pods.gone(name)));
   return result;
