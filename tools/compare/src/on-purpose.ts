@@ -14,7 +14,8 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream forgets how the container ended that asked for the restart of all; here it is kept',
   },
   {
-    pattern: /^(runtime-class-unknown|image-volume-(absent|never)): events\.\S+ Normal Pulled: /,
+    pattern:
+      /^(runtime-class-unknown|own-users(-and-volume)?|image-volume-(absent|never)): events\.\S+ Normal Pulled: /,
     why: 'upstream looks for images when there is a sandbox and all image volumes; here they come while the first sandbox is made',
   },
   {
@@ -24,6 +25,20 @@ export const onPurpose: readonly Purpose[] = [
   {
     pattern: /^(deleted[a-z-]*|sidecar-hooks|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
     why: 'upstream removes the dead containers of a deleted or evicted pod at once; here they go with the next collection, within a minute',
+  },
+  {
+    pattern: /^deleted[a-z-]*: runtime\.[a-z-]+$/,
+    go: /^\{/,
+    why: "a deleted pod's sandbox is removed with the pod here; upstream's goes with a collection, a minute apart",
+  },
+  {
+    pattern:
+      /^(?!\S*-(refused|slow)\b)\S+: events\.\S+ Warning Unhealthy: .*(connection refused|\(Client\.Timeout|timed out after \d+s$)/,
+    why: 'a probe that comes before its server listens, or finds the machine full, is chance: of pods that are about neither',
+  },
+  {
+    pattern: /^resize-crashing: status\.resources\./,
+    why: 'where in its crashing it is resized is chance: upstream shows what its group is held to, which a container that waits to begin again does not change',
   },
   {
     pattern: /^deleted-while-crashing: (events|status\.containerStatuses\.0\.restarts)/,

@@ -4,9 +4,10 @@ import { type Case, one, runs, SERVE, shell } from './case.ts';
 const later = ['delete', '--wait=false', 'pod'];
 const kept = { later, finalizers: ['example.com/compared'] };
 const hooked = (name: string, lifecycle: Lifecycle): Case => one(name, { lifecycle });
+/** Told to end as soon as it begins, it may not have set a trap yet: it sets none. */
 const failed = (name: string, postStart: NonNullable<Lifecycle['postStart']>): Case => ({
   name,
-  spec: { containers: [runs({ lifecycle: { postStart } })], terminationGracePeriodSeconds: 1 },
+  spec: { containers: [shell('sleep infinity', { lifecycle: { postStart } })], terminationGracePeriodSeconds: 1 },
   loops: ['main'],
 });
 const ended = (name: string, preStop: NonNullable<Lifecycle['preStop']>, serves = false): Case => ({
