@@ -24,8 +24,8 @@ export interface ProberOptions {
   /** How many probes of each are remembered for `Prober.explain`; 10 by default. */
   readonly historyLength?: number;
   /**
-   * Whether a container that has just begun is asked for its readiness and its start more often than every period, during its first
-   * one: what fails then does not count. True by default; never for commands.
+   * Whether a container that has begun, and is not ready or started yet, is asked for that more often than every period, during its first
+   * ten: what fails then does not count. True by default; never for commands, nor where there is an initial delay.
    */
   readonly earlyTries?: boolean;
 }

@@ -20,12 +20,13 @@ export function nextDue(
 }
 
 const SHORTEST_MS = 25;
+const SOON_MS = 100;
 
 /**
- * How long after a failed probe a container that has only just begun is looked at again, beside the grid: as long as it has been known,
- * so that the wait at most doubles the time that it took to begin. `undefined` after its first period.
+ * How long after a failed probe a container that has only just begun is looked at again, beside the grid: it is shown 100 ms, or a tenth of the
+ * time that it took to begin, after it serves, whichever is longer. `undefined` from where that is no sooner than its period.
  */
 export function earlyRetryMs(knownForMs: number, periodMs: number): number | undefined {
-  const delayMs = Math.max(SHORTEST_MS, knownForMs);
-  return knownForMs + delayMs < periodMs ? delayMs : undefined;
+  const delayMs = Math.max(SHORTEST_MS, Math.min(knownForMs, Math.max(SOON_MS, knownForMs / 10)));
+  return delayMs < periodMs ? delayMs : undefined;
 }

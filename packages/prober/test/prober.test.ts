@@ -174,13 +174,25 @@ describe('a readiness probe', () => {
     await node.clock.advance(500);
     node.answer = () => OK;
     await node.clock.advance(500);
-    expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 25, 50, 100, 200, 400, 800]);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 25, 50, 100, 200, 300, 400, 500, 600]);
     expect(node.prober.results.readiness('c-1')).toBe('success');
     const [event] = node.recorder.eventsOf({ kind: 'Pod', name: 'pod-1', namespace: 'default', uid: '1' });
     expect(event?.count).toBe(1);
     expect(node.registry.text()).toContain('result="failed"} 1\n');
     await node.clock.advance(10_000);
-    expect(node.asked.map(({ atMs }) => atMs - 60_000).slice(7)).toEqual([10_000]);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000).slice(9)).toEqual([10_000]);
+  });
+
+  test('is asked no more often than its period tells once it has run for ten of them', async () => {
+    await using node = new Node({});
+    await node.start();
+    node.answer = () => BAD;
+    node.add('1', { readinessProbe: httpProbe });
+    await node.clock.advance(15_000);
+    const times = node.asked.map(({ atMs }) => atMs - 60_000);
+    expect(times.filter((atMs) => atMs % 1000 === 0)).toEqual(Array.from({ length: 16 }, (_, index) => index * 1000));
+    expect(Math.max(...times.filter((atMs) => atMs % 1000 !== 0))).toBeLessThan(11_000);
+    expect(node.registry.text()).toContain('result="failed"} 16\n');
   });
 
   test('begins when the initial delay is over, not a period later', async () => {

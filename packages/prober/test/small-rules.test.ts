@@ -122,9 +122,12 @@ describe('nextDue', () => {
 test.each([
   [0, 1000, 25],
   [10, 1000, 25],
+  [60, 1000, 60],
   [100, 1000, 100],
-  [499, 1000, 499],
-  [500, 1000, undefined],
+  [999, 1000, 100],
+  [1001, 1000, 100.1],
+  [9999, 1000, 999.9],
+  [10_000, 1000, undefined],
   [0, 25, undefined],
 ])(
   '%i ms after it was seen, a container with a period of %i ms is looked at again after %s ms',

@@ -34,7 +34,7 @@ describe('the figures of probes', () => {
     expect(named('CPU with probes')?.go).toBeCloseTo(50);
     expect(named('CPU with probes')?.ratio).toBeCloseTo(0.375);
     expect(named('CPU of the probes alone')?.ours).toBeCloseTo(10);
-    expect(named('serving until Ready: median')).toMatchObject({ ours: 40, ratio: undefined });
+    expect(named('serving until Ready, all at once: median')).toMatchObject({ ours: 40, ratio: undefined });
     expect(named('RSS of the probes')).toMatchObject({ ours: 4 });
     expect(probesTable(figures)).toMatch(/CPU with probes \[%\] +50 +15 +0.38 +ratio <= 0.6 +ok/);
   });
