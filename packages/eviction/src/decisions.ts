@@ -23,8 +23,11 @@ export interface EvictionDecision {
   readonly cause: string;
   readonly available?: string;
   readonly capacity?: string;
-  /** `reclaimed`: removing what nobody needs was enough; `unknown`: afterwards there were no figures; `nobody`: no pod may go. */
-  readonly outcome: 'evicted' | 'reclaimed' | 'unknown' | 'nobody';
+  /**
+   * `reclaimed`: removing what nobody needs was enough; `unknown`: afterwards there were no figures; `nobody`: no pod may go; `waiting`: not
+   * all pods are known, so that images stay, and pods too.
+   */
+  readonly outcome: 'evicted' | 'reclaimed' | 'unknown' | 'nobody' | 'waiting';
   /** What was removed first. */
   readonly reclaims: readonly string[];
   /** Who was to go in which order; empty where it did not come to that. */

@@ -14,6 +14,11 @@ export interface EvictionKill {
 export interface EvictionPods {
   /** Those that hold resources of the node. */
   active(): readonly Pod[];
+  /**
+   * Whether all pods of the node are known: until then images that somebody wants may look unused. They stay, and nobody goes for a disk on
+   * which they are. Default: they are known.
+   */
+  areKnown?(): boolean;
   /** Whether the node must not lose it: it is never evicted. */
   isCritical(pod: Pod): boolean;
   /** Resolves when nothing of it runs any more; rejects where that takes too long. The kill goes on then. */

@@ -79,7 +79,8 @@ export class Relief {
     logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
     const text = `Attempting to reclaim ${resource}`;
     recorder.event(this.#options.nodeRef, 'Warning', eventReasons.evictionThresholdMet, text);
-    const reclaims = reclaimsOf(threshold.signal, layout);
+    const all = reclaimsOf(threshold.signal, layout);
+    const reclaims = this.#arePodsKnown() ? all : all.filter((what) => what !== 'images');
     let figures = before;
     if (this.#isToReclaim(threshold, before, reclaims)) {
       const after = await this.#reclaim(threshold, reclaims, signal);
@@ -94,6 +95,12 @@ export class Relief {
         return { outcome: 'reclaimed', after };
       }
       figures = after;
+    }
+    if (reclaims.length < all.length) {
+      // Images go before pods, and who wants them is not known yet.
+      logger.info({ resource }, 'Eviction manager: unused images and pods stay until all sources of pods have spoken');
+      decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
+      return { outcome: 'waiting', after: figures };
     }
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
@@ -173,6 +180,10 @@ export class Relief {
       if (atMs === undefined) continue;
       this.#age.observe({ eviction_signal: signal }, Math.max(0, this.#components.clock.now() - atMs) / 1000);
     }
+  }
+
+  #arePodsKnown(): boolean {
+    return this.#components.pods.areKnown?.() ?? true;
   }
 
   #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {

@@ -518,6 +518,32 @@ describe('a node that runs out of disk', () => {
     expect(manager.pressure().disk).toBe(false);
   });
 
+  test('N4: images stay until all pods are known, and nobody goes for them meanwhile', async () => {
+    world.arePodsKnown = false;
+    const manager = start(world.manager(DISK));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(25_000);
+    expect(new Set(world.log)).toEqual(new Set(['containers']));
+    expect(manager.explain().decisions.at(-1)).toMatchObject({ outcome: 'waiting', reclaims: ['containers'] });
+    expect(manager.pressure().disk).toBe(true);
+
+    world.arePodsKnown = true;
+    world.log.length = 0;
+    await world.clock.advance(10_000);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
+  });
+
+  test('memory is looked after while images wait until all pods are known', async () => {
+    world.arePodsKnown = false;
+    start(world.manager({ evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } }));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(5_000);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(world.log).toContain('gone writer');
+    expect(world.log).not.toContain('images');
+  });
+
   test('with images on a disk of their own, a full nodefs is no reason to remove any', async () => {
     world.layout = { dedicatedImageFs: true, splitContainerFs: false };
     start(world.manager(DISK));

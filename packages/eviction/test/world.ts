@@ -59,6 +59,7 @@ export class World {
   readonly disk: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
   stats: PodStats[] = [];
   layout: DiskLayout = ONE_DISK;
+  arePodsKnown = true;
   /** What happened, in order. */
   readonly log: string[] = [];
   readonly kills: { readonly pod: Pod; readonly how: EvictionKill }[] = [];
@@ -115,6 +116,7 @@ export class World {
         ...{ clock: this.clock, recorder: this.events, metrics: this.metrics },
         pods: {
           active: () => this.pods,
+          areKnown: () => this.arePodsKnown,
           isCritical: isCriticalPod,
           kill: async (pod, how, signal) => {
             this.log.push(`kill ${pod.metadata.name}`);

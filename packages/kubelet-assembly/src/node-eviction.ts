@@ -26,6 +26,9 @@ export interface EvictionParts {
   readonly volumes: EvictionVolumes;
 }
 
+/** For how long images wait until all sources of pods have spoken: as for the first collection (`collectGarbage` of kubelet-core). */
+const SOURCES_PATIENCE_MS = 300_000;
+
 /** The eviction of pods, where there is somebody who measures the node. */
 export function nodeEviction(
   child: (component: string) => PartComponents,
@@ -48,10 +51,15 @@ export function nodeEviction(
     if (places === undefined) throw new Error('it is not known yet which disks there are');
     return places;
   };
+  const components = child('eviction');
+  const { clock } = components;
+  // An API server that is away for hours must not fill the disk.
+  const patientUntilMs = clock.monotonic() + SOURCES_PATIENCE_MS;
+  const areKnown = (): boolean => parts.allSourcesReady() || clock.monotonic() >= patientUntilMs;
   return new EvictionManager(
     {
-      ...child('eviction'),
-      pods: evictionPods(parts),
+      ...components,
+      pods: { ...evictionPods(parts), areKnown },
       stats: statistics,
       disks: {
         async layout(signal) {

@@ -1,5 +1,6 @@
 import type { NodeSummary, PodStats } from '@node-agent/eviction';
 import { parseThresholds } from '@node-agent/eviction';
+import { busyboxImage } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import type { AssemblySettings } from '../src/ports.ts';
@@ -90,6 +91,50 @@ describe('an assembled kubelet that is measured', () => {
     await world.clock.advance(1500);
     expect(failed(kubelet, 'a')).toMatchObject({ reason: 'Evicted' });
     await kubelet.stop();
+  });
+
+  test('N4: a full disk costs no image that a pod of a source may want that has not spoken, for five minutes', async () => {
+    const world = await measuredWorld();
+    world.cri.addImage(busyboxImage('needed'));
+    world.cri.addImage(busyboxImage('unused'));
+    const tags = async (): Promise<string> =>
+      (await world.cri.listImages({})).images.flatMap(({ repoTags }) => repoTags).join();
+    const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 50 * MI, used: new Map() };
+    const thresholds = parseThresholds({ evictionHard: { 'nodefs.available': '100Mi' } });
+    const settings = { thresholds, localStorageCapacityIsolation: false };
+    const before = evicting(world, { ...measured, diskFreeBytes: 900 * MI }, settings);
+    // The images are old enough to go.
+    await world.clock.advance(200_000);
+    await before.stop();
+
+    const kubelet = evicting(world, measured, settings);
+    await world.clock.advance(60_000);
+    expect(await tags()).toMatch(/needed.*unused/);
+    const container = { name: 'main', image: 'needed', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+    const pod = apiPod('a');
+    // Others do not begin while the disk is short.
+    kubelet.setPods([{ ...pod, spec: { ...pod.spec, priority: 2_000_000_000, containers: [container] } }]);
+    const removeImage = world.cri.removeImage.bind(world.cri);
+    Object.assign(world.cri, {
+      // It is enough.
+      removeImage: async (...args: Parameters<typeof removeImage>) => {
+        measured.diskFreeBytes = 900 * MI;
+        return await removeImage(...args);
+      },
+    });
+    await world.clock.advance(20_000);
+    expect(await tags()).not.toContain('unused');
+    expect(await tags()).toContain('needed');
+    await kubelet.stop();
+
+    world.cri.addImage(busyboxImage('unused'));
+    measured.diskFreeBytes = 50 * MI;
+    const alone = evicting(world, measured, settings);
+    await world.clock.advance(280_000);
+    expect(await tags()).toContain('unused');
+    await world.clock.advance(40_000);
+    expect(await tags()).not.toContain('unused');
+    await alone.stop();
   });
 
   test('a resize waits while the node is short of disk, and goes on when it is not', async () => {
