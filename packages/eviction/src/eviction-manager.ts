@@ -2,6 +2,7 @@ import { untilNextMs, withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
+import { Aside } from './aside.ts';
 import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
@@ -13,10 +14,10 @@ import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
 import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
-import { Relief } from './relief.ts';
+import { isOfDisk, Relief } from './relief.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
-import { keepStorageLimits } from './storage-limits.ts';
+import { endOverLimits, overStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
 
 /** What an {@link EvictionManager} works with. */
@@ -49,6 +50,7 @@ export class EvictionManager {
   readonly #evictor: Evictor;
   readonly #watch: HeadroomWatch;
   readonly #decisions = new Decisions();
+  readonly #aside = new Aside((signal) => this.#nextLook(signal));
   readonly #relief: Relief;
   #layout: DiskLayout | undefined;
   #layoutProblem: string | undefined;
@@ -56,6 +58,8 @@ export class EvictionManager {
   #state: PressureState = NO_PRESSURE;
   #conditions: readonly PressureCondition[] = [];
   #observations: Observations = new Map();
+  /** Something went on aside when this round began, or goes on: figures may be of before its end. */
+  #isBusy = false;
   /** Something is to be done, and there were no figures fresh enough to do it by. */
   #isWaitingForFigures = false;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
@@ -74,33 +78,26 @@ export class EvictionManager {
     this.#evictor = new Evictor(components, { goneTimeoutMs: podCleanupTimeoutMs });
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
     const seen = (figures: Figures): void => this.#seeMeanwhile(figures);
-    const parts = { statistics: this.#statistics, evictor: this.#evictor, decisions: this.#decisions, seen };
-    this.#relief = new Relief({ ...components, ...parts }, this.#options);
+    const parts = { statistics: this.#statistics, evictor: this.#evictor, decisions: this.#decisions };
+    this.#relief = new Relief({ ...components, ...parts, aside: this.#aside, seen }, this.#options);
   }
 
   /** Watches the node until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#components;
-    const { thresholds, localStorageCapacityIsolation, monitoringPeriodMs } = this.#options;
+    const { thresholds, localStorageCapacityIsolation } = this.#options;
     if (thresholds.length === 0 && !localStorageCapacityIsolation) return;
     logger.info({ thresholds: thresholds.map(formatThreshold) }, 'Eviction manager: starting control loop');
     this.#staleUntilMs = clock.now();
     try {
       while (!signal.aborted) {
-        const evicted = await this.#round(signal);
-        if (evicted) {
-          this.#staleUntilMs = clock.now();
-          continue;
-        }
-        const soonMs = this.#isWaitingForFigures ? RETRY_MS : Number.POSITIVE_INFINITY;
-        const nextMs = untilNextMs(clock.monotonic(), monitoringPeriodMs);
-        const restMs = Math.min(nextMs, this.#graceEndsInMs(), soonMs);
-        const crossed = await this.#watch.crossed(restMs, signal);
-        if (crossed !== undefined)
-          logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');
+        if (await this.#round(signal)) this.#staleUntilMs = clock.now();
+        else await this.#aside.wait(signal);
       }
     } catch (err) {
       if (!signal.aborted) throw err;
+    } finally {
+      await this.#aside.ended();
     }
   }
 
@@ -142,9 +139,19 @@ export class EvictionManager {
       .filter(({ evicted, ranked }) => evicted === uid || ranked.some((place) => place.uid === uid));
   }
 
+  /** Resolves when there is a reason to look at the node again. */
+  async #nextLook(signal: AbortSignal): Promise<void> {
+    const soonMs = this.#isWaitingForFigures ? RETRY_MS : Number.POSITIVE_INFINITY;
+    const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
+    const crossed = await this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), signal);
+    if (crossed === undefined) return;
+    this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');
+  }
+
   /** One look at the node, and what it leads to. @returns whether a pod was evicted */
   async #round(signal: AbortSignal): Promise<boolean> {
     this.#evictor.look();
+    this.#lookAside();
     const layout = await this.#disks(signal);
     if (this.#looksAtNodeAlone() && !(await this.#isShort(signal))) return false;
     const readings = await this.#watch.read(this.#thresholds, signal);
@@ -152,20 +159,37 @@ export class EvictionManager {
     if (figures === undefined) return false;
     this.#watch.mark(readings, this.#thresholds, figures.observations);
     const actionable = this.#see(figures);
-    if (layout !== undefined && this.#options.localStorageCapacityIsolation) {
-      const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
-      if (await keepStorageLimits(parts, figures, layout, signal)) return true;
-    }
+    if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, signal))) return true;
     let newest = figures;
     for (const threshold of actionable) {
+      if (this.#isBusy && isOfDisk(threshold)) continue;
       // What helped against one may have helped against the other.
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
       const { outcome, after } = await this.#relief.relieve(threshold, actionable, newest, layout ?? ONE_DISK, signal);
+      this.#isBusy ||= outcome === 'under way';
       this.#isWaitingForFigures ||= outcome === 'unknown';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
       newest = after;
     }
     return false;
+  }
+
+  /** N2: what was measured before the end of what went on aside knows nothing of it. */
+  #lookAside(): void {
+    const { isUnderWay } = this.#aside;
+    if (this.#isBusy && !isUnderWay) this.#staleUntilMs = this.#components.clock.now();
+    this.#isBusy = isUnderWay;
+  }
+
+  /** @returns whether pods were evicted, and are gone */
+  async #keepStorageLimits(figures: Figures, layout: DiskLayout, signal: AbortSignal): Promise<boolean> {
+    if (this.#isBusy || !this.#options.localStorageCapacityIsolation) return false;
+    const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
+    const over = overStorageLimits(parts, figures, layout);
+    if (over.length === 0) return false;
+    const hasEnded = await this.#aside.run(() => endOverLimits(parts, over, signal), signal);
+    this.#isBusy = !hasEnded;
+    return hasEnded;
   }
 
   /** Most of the time nobody has to be chosen or measured: then it is not found out what each pod takes. */
@@ -189,7 +213,8 @@ export class EvictionManager {
   }
 
   /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */
-  #see({ observations, askedAtMs }: Figures): readonly Threshold[] {
+  #see(figures: Figures): readonly Threshold[] {
+    const { observations, askedAtMs } = figures;
     const { clock, onPressureChanged, logger } = this.#components;
     // A clock that was set back makes nothing stale for ever.
     this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
@@ -204,6 +229,7 @@ export class EvictionManager {
     this.#state = state;
     this.#conditions = conditions;
     this.#observations = observations;
+    this.#relief.settle(figures);
     this.#isWaitingForFigures = state.pressing.length > actionable.length;
     if (changed) {
       logger.info({ conditions }, 'Eviction manager: the node has other conditions');

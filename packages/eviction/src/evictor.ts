@@ -34,6 +34,8 @@ export class Evictor {
   readonly #evictions: Counter<'eviction_signal'>;
   /** Those that were evicted, and are not gone after all the time that they had. */
   readonly #ending = new Map<string, Pod>();
+  /** Those whose time is not over yet. */
+  readonly #going = new Set<string>();
 
   constructor(components: Components, { goneTimeoutMs }: { readonly goneTimeoutMs: number }) {
     this.#components = components;
@@ -50,6 +52,11 @@ export class Evictor {
     return this.#ending.has(pod.metadata.uid);
   }
 
+  /** Whether a pod was evicted, and has time yet to be gone. */
+  isGoing(pod: Pod): boolean {
+    return this.#going.has(pod.metadata.uid);
+  }
+
   /** Forgets those that are gone by now. */
   look(): void {
     for (const [uid, pod] of this.#ending) if (this.#components.pods.isGone(pod)) this.#ending.delete(uid);
@@ -62,6 +69,7 @@ export class Evictor {
     recorder.event(podReference(pod), 'Warning', eventReasons.evicted, message, cause.annotations);
     this.#evictions.inc({ eviction_signal: cause.signal });
     this.#ending.set(pod.metadata.uid, pod);
+    this.#going.add(pod.metadata.uid);
     const facts = { pod: formatPod(pod), gracePeriodSeconds, signal: cause.signal };
     logger.info({ ...facts, message }, 'Evicting pod');
     const how = { statusFn: evictedStatus(pod, message, isDisruption), gracePeriodSeconds };
@@ -77,6 +85,14 @@ export class Evictor {
 
   /** Waits until pods that were ended are gone, or for so long that the node cannot wait for them any more. @throws the signal's reason */
   async gone(ended: readonly Pod[], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#untilGone(ended, signal);
+    } finally {
+      for (const { metadata } of ended) this.#going.delete(metadata.uid);
+    }
+  }
+
+  async #untilGone(ended: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { pods, logger, clock } = this.#components;
     const endMs = clock.monotonic() + this.#goneTimeoutMs;
     for (;;) {

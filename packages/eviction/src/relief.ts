@@ -1,6 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Histogram, type Logger, type Metrics } from '@node-agent/telemetry';
+import type { Aside } from './aside.ts';
 import { type Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
 import { type DiskLayout, type Reclaim, reclaimsOf } from './disk-layout.ts';
 import type { Evictor } from './evictor.ts';
@@ -25,6 +26,8 @@ interface Components {
   readonly recorder: EventRecorder;
   readonly statistics: Pick<Statistics, 'take'>;
   readonly evictor: Evictor;
+  /** Where everything is done that is done for a disk. */
+  readonly aside: Aside;
   readonly decisions: Decisions;
   /** Told of the figures that are asked for on the way. */
   readonly seen: (figures: Figures) => void;
@@ -37,21 +40,29 @@ type Options = Pick<
 
 /** What came of it, and the newest figures of the node then. */
 export interface Relieved {
-  readonly outcome: EvictionDecision['outcome'];
+  /** `under way`: it goes on aside, or whoever would go is going already; what comes of it is for a later look. */
+  readonly outcome: EvictionDecision['outcome'] | 'under way';
   readonly after: Figures;
+}
+
+/** A removal that is over. */
+interface Reclaimed {
+  /** By the wall clock. */
+  readonly atMs: number;
+  readonly reclaims: readonly Reclaim[];
 }
 
 /**
  * Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod (N2;
- * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`).
+ * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). What is done for a disk is done aside.
  * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class Relief {
   readonly #components: Components;
   readonly #options: Options;
   readonly #age: Histogram<'eviction_signal'>;
-  /** Since which instant of the wall clock what nobody needs is gone, where no figures have told yet what came of that. */
-  readonly #reclaimedAtMs = new Map<Threshold, number>();
+  /** What was removed, where no figures have told yet what came of that. */
+  readonly #reclaimed = new Map<Threshold, Reclaimed>();
 
   constructor(components: Components, options: Options) {
     this.#components = components;
@@ -74,7 +85,7 @@ export class Relief {
     layout: DiskLayout,
     signal: AbortSignal,
   ): Promise<Relieved> {
-    const { recorder, logger, decisions } = this.#components;
+    const { recorder, logger, decisions, aside } = this.#components;
     const resource = resourceOf(threshold.signal);
     logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
     const text = `Attempting to reclaim ${resource}`;
@@ -83,15 +94,16 @@ export class Relief {
     const reclaims = this.#arePodsKnown() ? all : all.filter((what) => what !== 'images');
     let figures = before;
     if (this.#isToReclaim(threshold, before, reclaims)) {
-      const after = await this.#reclaim(threshold, reclaims, signal);
+      const hasEnded = await aside.run(() => this.#reclaim(threshold, reclaims, signal), signal);
+      if (!hasEnded) return { outcome: 'under way', after: before };
+      const after = await this.#look(threshold, signal);
       if (after === undefined) {
         // Nothing is known of what is left: pods stay until it is.
         decisions.add({ ...this.#facts(threshold, reclaims, before), outcome: 'unknown', ranked: [] });
         return { outcome: 'unknown', after: before };
       }
       if (!isMetBy(threshold, after.observations, true)) {
-        logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
-        decisions.add({ ...this.#facts(threshold, reclaims, after), outcome: 'reclaimed', ranked: [] });
+        this.#tellReclaimed(threshold, reclaims, after);
         return { outcome: 'reclaimed', after };
       }
       figures = after;
@@ -103,6 +115,10 @@ export class Relief {
       return { outcome: 'waiting', after: figures };
     }
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
+    const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
+    // For a disk, or for a limit of its own: with it goes what is short here.
+    if (first !== undefined && this.#components.evictor.isGoing(first.pod))
+      return { outcome: 'under way', after: figures };
     const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
     const victim = ranked.find(({ pod }) => this.#whyNot(pod) === undefined);
     const decision = { ...this.#facts(threshold, reclaims, figures), ranked: places };
@@ -112,36 +128,56 @@ export class Relief {
       return { outcome: 'nobody', after: figures };
     }
     this.#observeAges(actionable, figures);
-    await this.#evict(victim, threshold, figures, { ...decision, outcome: 'evicted' }, signal);
+    const evict = (): Promise<void> =>
+      this.#evict(victim, threshold, figures, { ...decision, outcome: 'evicted' }, signal);
+    if (!isOfDisk(threshold)) await evict();
+    else if (!(await aside.run(evict, signal))) return { outcome: 'under way', after: figures };
     return { outcome: 'evicted', after: figures };
   }
 
-  /** Not again where the figures are those that were missing after the last time. */
+  /** Not again where the figures are those that were missing after the last time, and nothing else may be removed by now. */
   #isToReclaim(threshold: Threshold, figures: Figures, reclaims: readonly Reclaim[]): boolean {
-    const isTried = isOfOrAfter(figures, threshold, this.#reclaimedAtMs.get(threshold));
-    this.#reclaimedAtMs.delete(threshold);
+    const last = this.#reclaimed.get(threshold);
+    this.#reclaimed.delete(threshold);
+    const isTried =
+      isOfOrAfter(figures, threshold, last?.atMs) && reclaims.every((what) => last?.reclaims.includes(what));
     const hasVolumes = isOfDisk(threshold) && this.#components.volumes !== undefined;
     return !isTried && (reclaims.length > 0 || hasVolumes);
   }
 
-  /** @returns figures of what is left; `undefined` where there are none yet */
-  async #reclaim(
-    threshold: Threshold,
-    reclaims: readonly Reclaim[],
-    signal: AbortSignal,
-  ): Promise<Figures | undefined> {
-    const { clock, statistics, seen } = this.#components;
+  async #reclaim(threshold: Threshold, reclaims: readonly Reclaim[], signal: AbortSignal): Promise<void> {
     const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
     await Promise.all([
       reclaim(reclaims, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
       isOfDisk(threshold) && measureVolumes({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
     ]);
-    const reclaimedAtMs = clock.now();
+    this.#reclaimed.set(threshold, { atMs: this.#components.clock.now(), reclaims });
+  }
+
+  /** @returns figures of what a removal has left; `undefined` where there are none yet */
+  async #look(threshold: Threshold, signal: AbortSignal): Promise<Figures | undefined> {
+    const { statistics, seen } = this.#components;
     const after = await statistics.take(signal);
     if (after !== undefined) seen(after);
-    if (after !== undefined && isOfOrAfter(after, threshold, reclaimedAtMs)) return after;
-    this.#reclaimedAtMs.set(threshold, reclaimedAtMs);
-    return undefined;
+    if (after === undefined || !isOfOrAfter(after, threshold, this.#reclaimed.get(threshold)?.atMs)) return undefined;
+    this.#reclaimed.delete(threshold);
+    return after;
+  }
+
+  /** Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do. */
+  settle(figures: Figures): void {
+    for (const [threshold, { atMs, reclaims }] of this.#reclaimed) {
+      if (!isOfOrAfter(figures, threshold, atMs) || isMetBy(threshold, figures.observations, true)) continue;
+      this.#reclaimed.delete(threshold);
+      this.#tellReclaimed(threshold, reclaims, figures);
+    }
+  }
+
+  #tellReclaimed(threshold: Threshold, reclaims: readonly Reclaim[], figures: Figures): void {
+    const { logger, decisions } = this.#components;
+    const resource = resourceOf(threshold.signal);
+    logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
+    decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'reclaimed', ranked: [] });
   }
 
   #facts(
@@ -192,7 +228,8 @@ export class Relief {
   }
 }
 
-function isOfDisk({ signal }: Threshold): boolean {
+/** Whether a threshold is about a disk. */
+export function isOfDisk({ signal }: Threshold): boolean {
   return conditionOf(signal) === 'DiskPressure';
 }
 

@@ -5,11 +5,11 @@ import type { Decisions } from './decisions.ts';
 import type { DiskLayout } from './disk-layout.ts';
 import type { Evictor } from './evictor.ts';
 import { IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
-import { storageViolation } from './local-storage.ts';
+import { type StorageViolation, storageViolation } from './local-storage.ts';
 import type { EvictionPods } from './ports.ts';
 import type { Figures } from './statistics.ts';
 
-/** What {@link keepStorageLimits} works with. */
+/** What limits of local storage are kept with. */
 export interface StorageLimitsParts {
   readonly pods: EvictionPods;
   readonly evictor: Evictor;
@@ -18,29 +18,41 @@ export interface StorageLimitsParts {
   readonly logger: Logger;
 }
 
-/** Ends the pods that are over a limit of their own, then waits for all of them together. @returns whether there were any */
-export async function keepStorageLimits(
-  { pods, evictor, decisions, clock, logger }: StorageLimitsParts,
-  { statsOf }: Figures,
+/** A pod that is over a limit of its own. */
+export interface OverLimit extends StorageViolation {
+  readonly pod: Pod;
+}
+
+/** The pods that have to go for limits of their own. */
+export function overStorageLimits(
+  { pods, evictor, logger }: Pick<StorageLimitsParts, 'pods' | 'evictor' | 'logger'>,
+  { statsOf }: Pick<Figures, 'statsOf'>,
   layout: DiskLayout,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const evicted: Pod[] = [];
-  for (const pod of pods.active()) {
+): readonly OverLimit[] {
+  return pods.active().flatMap((pod): readonly OverLimit[] => {
     const stats = statsOf(pod);
     const violation = stats && storageViolation(pod, stats, layout);
-    if (violation === undefined || evictor.isEnding(pod)) continue;
-    if (pods.isCritical(pod)) {
-      logger.warn({ podUid: pod.metadata.uid, ...violation }, 'Eviction manager: cannot evict a critical pod');
-      continue;
-    }
-    const { signal: cause, message } = violation;
+    if (violation === undefined || evictor.isEnding(pod)) return [];
+    if (!pods.isCritical(pod)) return [{ pod, ...violation }];
+    logger.warn({ podUid: pod.metadata.uid, ...violation }, 'Eviction manager: cannot evict a critical pod');
+    return [];
+  });
+}
+
+/** Ends them one after another, then waits for all of them together. @throws the signal's reason */
+export async function endOverLimits(
+  { evictor, decisions, clock }: Pick<StorageLimitsParts, 'evictor' | 'decisions' | 'clock'>,
+  over: readonly OverLimit[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { pod, signal: cause, message } of over) {
     const told = { cause, outcome: 'evicted', reclaims: [], ranked: [], evicted: pod.metadata.uid, message } as const;
     decisions.add({ ...told, atMs: clock.now() });
     const how = { isDisruption: false, gracePeriodSeconds: IMMEDIATE_GRACE_SECONDS };
     await evictor.end(pod, { signal: cause, message, ...how }, signal);
-    evicted.push(pod);
   }
-  await evictor.gone(evicted, signal);
-  return evicted.length > 0;
+  await evictor.gone(
+    over.map(({ pod }) => pod),
+    signal,
+  );
 }

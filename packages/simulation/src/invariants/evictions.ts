@@ -19,6 +19,7 @@ const SHOWN_MS = 45_000;
 /** An eviction, and what came of it. */
 interface Eviction {
   readonly uid: string;
+  readonly of: Scarce | undefined;
   readonly atMs: number;
   /** When the figures were measured that it was for. */
   readonly measuredAtMs: number;
@@ -33,22 +34,27 @@ interface Eviction {
  * lack of disk not before unused images were looked for; critical ones neither for that nor for another pod.
  */
 export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEndedByNode', 'stepEnded'], () => {
-  let last: Eviction | undefined;
+  /** The last one for each. */
+  const last = new Map<Scarce | undefined, Eviction>();
   return (observation, facts) => {
-    if (observation.kind === 'kubeletStarted') last = undefined;
+    if (observation.kind === 'kubeletStarted') last.clear();
     if (observation.kind === 'stepEnded') {
-      if (!observation.ok || observation.uid !== last?.uid) return undefined;
-      if (observation.step === 'syncTerminatingPod') last.stoppedAtMs = observation.atMs;
-      if (observation.step === 'syncTerminatedPod') last.goneAtMs = observation.atMs;
+      const ended = [...last.values()].find(({ uid }) => uid === observation.uid);
+      if (!observation.ok || ended === undefined) return undefined;
+      if (observation.step === 'syncTerminatingPod') ended.stoppedAtMs = observation.atMs;
+      if (observation.step === 'syncTerminatedPod') ended.goneAtMs = observation.atMs;
     }
     if (observation.kind !== 'podEndedByNode') return undefined;
-    const { uid, reason, atMs } = observation;
+    const { uid, of, reason, atMs } = observation;
     if (isCritical(uid, facts)) return { wrong: `${reason}: pod ${uid}, which is critical` };
     if (reason !== 'Evicted') return 'ok';
-    const before = last;
+    // Who goes for a disk may take its time: memory does not wait for that.
+    const before = [...last.values()].filter((each) => each.of !== 'disk' || of !== 'memory');
     const measuredAtMs = facts.resources.figures?.measuredAtMs ?? -1;
-    last = { uid, atMs, measuredAtMs, stoppedAtMs: -1, goneAtMs: -1 };
-    return judged(needless(observation, facts) ?? (before && tooSoon(before, last, facts)));
+    const now: Eviction = { uid, of, atMs, measuredAtMs, stoppedAtMs: -1, goneAtMs: -1 };
+    last.set(of, now);
+    const wrongs = [needless(observation, facts), ...before.map((each) => tooSoon(each, now, facts))];
+    return judged(wrongs.find((wrong) => wrong !== undefined));
   };
 });
 
@@ -102,8 +108,7 @@ export const lackIsMet: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
     if (!facts.sourcesReady || !runtimeUp || observation.atMs - Math.max(sinceMs, runtimeChangedAtMs) < ACTS_MS) {
       return lives.running.some(({ podUid }) => isCritical(podUid, facts)) ? 'ok' : undefined;
     }
-    // What takes disk is sought for minutes, where the runtime does not answer.
-    if (clockJumpedAtMs >= sinceMs || resources.lackOf('disk').lastAtMs >= sinceMs) return undefined;
+    if (clockJumpedAtMs >= sinceMs) return undefined;
     const spared = lives.running.find(({ podUid, startedAtMs }) => {
       const mayGo = pods.wanted.has(podUid) && !isCritical(podUid, facts) && facts.isKnownToKubelet(podUid);
       return mayGo && startedAtMs < sinceMs && !resources.isOver(podUid) && !resources.wasEnded(podUid);

@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { EvictionManager } from '../src/index.ts';
+import { files, MI, makePod, podStats, World } from './world.ts';
+
+const BOTH = { evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' } };
+const SECOND = 1000;
+
+let world: World;
+let stop: () => Promise<void>;
+
+/** Two pods: `writer` takes most of the disk, `hog` most of the memory. */
+beforeEach(() => {
+  world = new World();
+  world.pods = ['writer', 'hog', 'other'].map((name) => makePod(name));
+  world.stats = world.pods.map((pod) => usage(pod, { writer: 100, hog: 400, other: 50 }[pod.metadata.name] ?? 0));
+});
+
+afterEach(() => stop());
+
+function usage(pod: ReturnType<typeof makePod>, memoryMi: number) {
+  const memory = { time: '2020-01-01T00:00:00Z', workingSetBytes: memoryMi * MI };
+  const rootfs = files(pod.metadata.name === 'writer' ? 300 * MI : 10 * MI);
+  return podStats(pod, { memory, containers: [{ name: 'main', memory, rootfs }] });
+}
+
+function start(manager: EvictionManager): EvictionManager {
+  const controller = new AbortController();
+  const ended = manager.start(controller.signal);
+  stop = async () => {
+    controller.abort();
+    await world.clock.advance(0);
+    await ended;
+  };
+  return manager;
+}
+
+const never = (): Promise<never> => new Promise(() => {});
+
+/** The runtime answers no removal of images until {@link answer} is called. */
+function slowImages() {
+  const { promise, resolve: answer } = Promise.withResolvers<void>();
+  const reclaim = {
+    deleteUnusedContainers: async () => {},
+    deleteUnusedImages: async () => {
+      world.log.push('images');
+      await promise;
+    },
+  };
+  return { reclaim, answer };
+}
+
+describe('a removal for the disk that hangs', () => {
+  test('keeps nobody from going for memory, and the disk from nothing but pods of its own', async () => {
+    const { reclaim } = slowImages();
+    const manager = start(world.manager(BOTH, { reclaimTimeoutMs: 120 * SECOND }, { reclaim }));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(14 * SECOND);
+    expect(world.log).toEqual(['images']);
+    world.memory.available = 50 * MI;
+    await world.clock.advance(10 * SECOND);
+    expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
+    expect(manager.pressure()).toEqual({ memory: true, disk: true, pid: false });
+    await world.clock.advance(80 * SECOND);
+    expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
+    // It is given up, and was not enough.
+    await world.clock.advance(30 * SECOND);
+    expect(world.log.slice(3, 5)).toEqual(['kill writer', 'gone writer']);
+  });
+
+  test('keeps a lack of memory no tenth of a second from being noticed, where a gauge tells it', async () => {
+    const { reclaim } = slowImages();
+    const gauge = { perSecond: 2 ** 31, available: async () => world.memory.available };
+    start(world.manager(BOTH, {}, { reclaim, gauges: [{ ...gauge, signal: 'memory.available' }] }));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(10 * SECOND);
+    world.memory.available = 150 * MI;
+    await world.clock.advance(1 * SECOND);
+    world.memory.available = 50 * MI;
+    await world.clock.advance(200);
+    expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
+  });
+
+  test('N2: is enough where it ends after all: nobody goes, and that is told', async () => {
+    const { reclaim, answer } = slowImages();
+    const manager = start(world.manager(BOTH, {}, { reclaim }));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(34 * SECOND);
+    world.disk.available = 500 * MI;
+    answer();
+    await world.clock.advance(2 * SECOND);
+    expect(manager.explain().decisions).toMatchObject([{ outcome: 'reclaimed', available: '500Mi' }]);
+    await world.clock.advance(60 * SECOND);
+    expect(world.log).toEqual(['images']);
+  });
+
+  test('N2: that ends, and was not enough, is followed by a pod, at once, for figures of after it', async () => {
+    const { reclaim, answer } = slowImages();
+    start(world.manager(BOTH, {}, { reclaim }));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(34 * SECOND);
+    expect(world.log).toEqual(['images']);
+    answer();
+    await world.clock.advance(2 * SECOND);
+    expect(world.log.slice(0, 3)).toEqual(['images', 'kill writer', 'gone writer']);
+  });
+
+  test('is ended with the manager', async () => {
+    const { reclaim } = slowImages();
+    start(world.manager(BOTH, {}, { reclaim }));
+    world.disk.available = 50 * MI;
+    await world.clock.advance(15 * SECOND);
+    await stop();
+    expect(world.log).toEqual(['images']);
+  });
+});
+
+test('N2: what was removed once is removed anew when the disk is short again, though no figures told what came of it', async () => {
+  start(world.manager(BOTH));
+  await world.clock.advance(1 * SECOND);
+  world.disk.available = 50 * MI;
+  world.onReclaim = (what) => {
+    if (what !== 'images' || world.summary !== undefined) return;
+    world.disk.available = 500 * MI;
+    // The first figures after it are lost.
+    world.summary = async () => {
+      world.summary = undefined;
+      throw new Error('away');
+    };
+  };
+  await world.clock.advance(600 * SECOND);
+  expect(world.log).toEqual(['containers', 'images']);
+  world.onReclaim = () => {};
+  world.disk.available = 50 * MI;
+  await world.clock.advance(10 * SECOND);
+  expect(world.log.slice(2, 5)).toEqual(['containers', 'images', 'kill writer']);
+});
+
+test('N2: images that waited for pods to be known go before pods, though dead containers were removed already', async () => {
+  world.arePodsKnown = false;
+  start(world.manager(BOTH));
+  await world.clock.advance(1 * SECOND);
+  world.disk.available = 50 * MI;
+  world.onReclaim = () => {
+    if (world.arePodsKnown) return;
+    world.arePodsKnown = true;
+    // The first figures after it are lost.
+    world.summary = async () => {
+      world.summary = undefined;
+      throw new Error('away');
+    };
+  };
+  await world.clock.advance(20 * SECOND);
+  expect(world.log.slice(0, 4)).toEqual(['containers', 'containers', 'images', 'kill writer']);
+});
+
+describe('a pod that goes for the disk and does not end', () => {
+  beforeEach(() => {
+    world.kill = (pod) => (pod.metadata.name === 'writer' ? never() : Promise.resolve(world.gone(pod)));
+  });
+
+  test('N2: keeps others from going for the disk, and nobody from going for memory', async () => {
+    const manager = start(world.manager(BOTH));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(14 * SECOND);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer']);
+    world.memory.available = 50 * MI;
+    await world.clock.advance(10 * SECOND);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer', 'kill hog', 'gone hog']);
+    expect(manager.pressure().memory).toBe(true);
+    // Its end may take a minute, what it held half a minute more.
+    await world.clock.advance(60 * SECOND);
+    expect(world.log.slice(5)).toEqual([]);
+    await world.clock.advance(30 * SECOND);
+    expect(world.log.slice(5, 9)).toEqual(['containers', 'images', 'kill other', 'gone other']);
+  });
+
+  test('N2: keeps others from going for memory where it would be the one that goes', async () => {
+    world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(makePod('writer'), 600) : stats));
+    start(world.manager(BOTH));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(14 * SECOND);
+    world.memory.available = 50 * MI;
+    await world.clock.advance(60 * SECOND);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer']);
+    await world.clock.advance(45 * SECOND);
+    expect(world.log.slice(3, 5)).toEqual(['kill hog', 'gone hog']);
+  });
+});
+
+test('a pod that is over its own limit, and does not end, keeps nobody from going for memory', async () => {
+  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
+  world.pods = [...world.pods, over];
+  world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
+  world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
+  start(world.manager(BOTH));
+  await world.clock.advance(5 * SECOND);
+  expect(world.log).toEqual(['kill over']);
+  world.memory.available = 50 * MI;
+  await world.clock.advance(15 * SECOND);
+  expect(world.log).toEqual(['kill over', 'kill hog', 'gone hog']);
+});
