@@ -1,7 +1,8 @@
 import { abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
-import { errorText } from '@node-agent/telemetry';
+import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
 import { DbusError } from './errors.ts';
-import { type DbusMessage, decodeHeader, encodeMessage, messageLength } from './message.ts';
+import { type DbusMessage, decodeHeader, encodeMessage, lengthsOf, MAX_MESSAGE_BYTES } from './message.ts';
+import { ReceiveBuffer } from './receive-buffer.ts';
 import type { DbusValue } from './values.ts';
 
 /** A stream of bytes to a bus or to a peer: what `net.Socket` has of it. */
@@ -28,8 +29,10 @@ export interface DbusConnectionComponents {
   readonly clock?: Pick<Clock, 'setTimer'>;
   /** Connected already, or about to be: what is written to it meanwhile waits. */
   readonly stream: ByteStream;
-  /** Told of each signal that arrives. */
+  /** Told of each signal that arrives. What it throws is logged, and ends nothing. */
   readonly onSignal?: (signal: DbusMessage) => void;
+  /** Silent by default. */
+  readonly logger?: Logger;
 }
 
 export interface DbusConnectionOptions {
@@ -61,17 +64,21 @@ export class DbusConnection {
   readonly #greeted = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<void>();
   #isGreeted = false;
-  #received: Buffer = Buffer.alloc(0);
+  readonly #logger: Logger;
+  readonly #received = new ReceiveBuffer();
+  /** How much is to come yet of a message that is not taken in. */
+  #toSkip = 0;
   #serial = 0;
   #ended: DbusError | undefined;
 
   constructor(
-    { clock = systemClock, stream, onSignal = () => undefined }: DbusConnectionComponents,
+    { clock = systemClock, stream, onSignal = () => undefined, logger = silentLogger }: DbusConnectionComponents,
     options: DbusConnectionOptions,
   ) {
     this.#clock = clock;
     this.#stream = stream;
     this.#onSignal = onSignal;
+    this.#logger = logger;
     this.#options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
     this.#greeted.promise.catch(() => undefined);
     stream.on('data', (bytes) => this.#onData(bytes));
@@ -142,40 +149,66 @@ export class DbusConnection {
 
   #onData(bytes: Uint8Array): void {
     if (this.#ended !== undefined) return;
-    this.#received = Buffer.concat([this.#received, bytes]);
+    const skipped = Math.min(this.#toSkip, bytes.length);
+    this.#toSkip -= skipped;
+    this.#received.add(bytes.subarray(skipped));
     try {
       if (!this.#isGreeted && !this.#readGreeting()) return;
-      for (;;) {
-        const length = messageLength(this.#received);
-        if (length === undefined || this.#received.length < length) return;
-        const { header, readBody } = decodeHeader(this.#received.subarray(0, length));
-        this.#received = this.#received.subarray(length);
-        let body: readonly DbusValue[];
-        try {
-          body = readBody();
-        } catch (err) {
-          // What follows can be read.
-          this.#waiting.get(header.replySerial ?? 0)?.reject(err as Error);
-          continue;
-        }
-        this.#onMessage({ ...header, body });
-      }
+      let isMore = true;
+      while (isMore) isMore = this.#readMessage();
     } catch (err) {
       // Where a message ends is not known any more.
       this.#end(DbusError.is(err) ? err : new DbusError('Protocol', errorText(err), { cause: err }));
     }
   }
 
+  /** @returns whether another may follow in what has arrived */
+  #readMessage(): boolean {
+    const lengths = lengthsOf(this.#received.peek());
+    if (lengths === undefined) return false;
+    const { header: headerLength, message: length } = lengths;
+    const isTooLong = length > MAX_MESSAGE_BYTES;
+    const needed = isTooLong ? Math.min(headerLength, MAX_MESSAGE_BYTES) : length;
+    if (this.#received.length < needed) return false;
+    if (isTooLong) return this.#passOver(headerLength, length);
+    // A copy: what is read of it may be a part of these bytes.
+    const { header, readBody } = decodeHeader(Buffer.from(this.#received.peek(length)));
+    this.#received.drop(length);
+    try {
+      this.#onMessage({ ...header, body: readBody() });
+    } catch (err) {
+      // What follows can be read.
+      this.#waiting.get(header.replySerial ?? 0)?.reject(err as Error);
+    }
+    return true;
+  }
+
+  /** Anybody on a bus may send anything: what is too long is nobody's but the call's that it answers. */
+  #passOver(headerLength: number, length: number): true {
+    if (headerLength <= MAX_MESSAGE_BYTES) {
+      const { header } = decodeHeader(Buffer.from(this.#received.peek(headerLength)));
+      const reason = new DbusError('Protocol', `a D-Bus message of ${length} bytes`);
+      this.#waiting.get(header.replySerial ?? 0)?.reject(reason);
+      this.#logger.warn(
+        { length, sender: header.sender, type: header.type },
+        'A D-Bus message is too long: passed over',
+      );
+    }
+    this.#toSkip = length - Math.min(length, this.#received.length);
+    this.#received.drop(length);
+    return true;
+  }
+
   /** @returns whether messages may follow */
   #readGreeting(): boolean {
-    const end = this.#received.indexOf('\r\n');
+    const received = this.#received.peek();
+    const end = received.indexOf('\r\n');
     if (end === -1) {
-      if (this.#received.length > MAX_GREETING_BYTES)
-        throw new DbusError('Protocol', 'a D-Bus greeting without an end');
+      if (received.length > MAX_GREETING_BYTES) throw new DbusError('Protocol', 'a D-Bus greeting without an end');
       return false;
     }
-    const line = this.#received.toString('latin1', 0, end);
-    this.#received = this.#received.subarray(end + 2);
+    const line = received.toString('latin1', 0, end);
+    this.#received.drop(end + 2);
     if (!/^OK(?: |$)/.test(line)) {
       throw new DbusError('Protocol', `D-Bus refused the user ${this.#options.userId}: ${line.slice(0, 80)}`);
     }
@@ -187,7 +220,12 @@ export class DbusConnection {
 
   #onMessage(message: DbusMessage): void {
     if (message.type === 'signal') {
-      this.#onSignal(message);
+      try {
+        this.#onSignal(message);
+      } catch (err) {
+        const { interface: face, member } = message;
+        this.#logger.error({ err, interface: face, member }, 'A D-Bus signal could not be dealt with');
+      }
       return;
     }
     const waiting = this.#waiting.get(message.replySerial ?? 0);
@@ -201,7 +239,7 @@ export class DbusConnection {
   #end(reason: DbusError): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
-    this.#received = Buffer.alloc(0);
+    this.#received.drop(this.#received.length);
     this.#greeted.reject(reason);
     for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();

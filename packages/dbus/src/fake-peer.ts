@@ -1,5 +1,5 @@
 import type { ByteStream } from './connection.ts';
-import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from './message.ts';
+import { type DbusMessage, decodeMessage, encodeMessage, lengthsOf } from './message.ts';
 import type { DbusValue } from './values.ts';
 
 /** What a peer answers to a call; nothing where it hangs. */
@@ -76,7 +76,7 @@ export class FakePeer implements ByteStream {
       else if (this.greeting !== '') this.send(Buffer.from(this.greeting));
     }
     for (;;) {
-      const length = messageLength(this.#received);
+      const length = lengthsOf(this.#received)?.message;
       if (length === undefined || length > this.#received.length) return;
       const call = decodeMessage(this.#received.subarray(0, length));
       this.#received = this.#received.subarray(length);

@@ -39,8 +39,10 @@ const VERSION = 1;
 const FIXED_BYTES = 16;
 const LITTLE_ENDIAN = 0x6c;
 const BIG_ENDIAN = 0x42;
-/** The standard allows 128 MiB; nothing that is asked here is near to 8. */
-const MAX_MESSAGE_BYTES = 1 << 23;
+/** What is taken in: nothing that is asked here is near to it. */
+export const MAX_MESSAGE_BYTES: number = 1 << 23;
+/** What the standard allows: whoever announces more is no D-Bus. */
+const MAX_STANDARD_BYTES = 1 << 27;
 
 /** @throws DbusError `Protocol` */
 export function encodeMessage(message: DbusMessage): Uint8Array {
@@ -56,17 +58,18 @@ export function encodeMessage(message: DbusMessage): Uint8Array {
 }
 
 /**
- * How long the message is that these bytes begin with; `undefined` where there are too few of them to tell.
+ * How long the message is that these bytes begin with, and its header alone; `undefined` where there are too few of them to tell.
  * @throws DbusError `Protocol`
  */
-export function messageLength(bytes: Buffer): number | undefined {
+export function lengthsOf(bytes: Buffer): { readonly header: number; readonly message: number } | undefined {
   if (bytes.length < FIXED_BYTES) return undefined;
   const little = isLittleEndian(bytes);
   const read = (at: number): number => (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at));
   const header = FIXED_BYTES + read(12);
-  const length = header + (-header & 7) + read(4);
-  if (length > MAX_MESSAGE_BYTES) throw new DbusError('Protocol', `a D-Bus message of ${length} bytes`);
-  return length;
+  const padded = header + (-header & 7);
+  const message = padded + read(4);
+  if (message > MAX_STANDARD_BYTES) throw new DbusError('Protocol', `a D-Bus message of ${message} bytes`);
+  return { header: padded, message };
 }
 
 /** @param bytes one whole message @throws DbusError `Protocol` */

@@ -1,4 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { DbusConnection } from '../src/connection.ts';
 import { type Answer, FakePeer } from '../src/fake-peer.ts';
@@ -12,10 +13,12 @@ describe('a connection', () => {
   let answer: (call: DbusMessage) => Answer;
   let peer: FakePeer;
   let connection: DbusConnection;
+  let onSignal: (signal: DbusMessage) => void;
+  const log = captureLogger();
   const connect = (): void => {
     peer = new FakePeer((call) => answer(call));
     connection = new DbusConnection(
-      { clock, stream: peer, onSignal: (signal) => signals.push(signal) },
+      { clock, stream: peer, onSignal: (signal) => onSignal(signal), logger: log.logger },
       { userId: 1000, timeoutMs: 5000 },
     );
   };
@@ -23,6 +26,8 @@ describe('a connection', () => {
   beforeEach(() => {
     clock = new FakeClock();
     signals = [];
+    onSignal = (signal) => signals.push(signal);
+    log.lines.length = 0;
     answer = () => ({ signature: 's', body: ['yes'] });
     connect();
   });
@@ -173,5 +178,70 @@ describe('a connection', () => {
     peer.send(fd);
     expect(await call).toMatchObject({ code: 'Protocol' });
     expect(connection.isClosed).toBe(false);
+  });
+
+  /** In pieces, as a socket has it. */
+  const sendInPieces = (bytes: Uint8Array, size: number): void => {
+    for (let at = 0; at < bytes.length; at += size) peer.send(bytes.subarray(at, at + size));
+  };
+  const tooLong = new Uint8Array(9 * 2 ** 20);
+
+  test.each([
+    ['at once', 2 ** 30],
+    ['in pieces', 64 * 1024],
+  ])('a signal that is too long is passed over %s, and what follows it is not', async (_how, size) => {
+    await connection.open(false);
+    const long = encodeMessage({
+      type: 'signal',
+      serial: 1,
+      path: '/a',
+      member: 'Long',
+      signature: 'ay',
+      body: [tooLong],
+    });
+    const short = encodeMessage({ type: 'signal', serial: 2, path: '/a', member: 'Short', body: [] });
+    sendInPieces(Buffer.concat([short, long, short]), size);
+    expect(signals.map(({ member }) => member)).toEqual(['Short', 'Short']);
+    expect(log.lines.map(({ message }) => message)).toEqual(['A D-Bus message is too long: passed over']);
+    await connection.call(CALL);
+  });
+
+  test('an answer that is too long ends its call alone', async () => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const [one, other] = [connection.call(CALL).catch((err: unknown) => err), connection.call(CALL)];
+    await clock.settle();
+    const reply = { type: 'return', serial: 1, signature: 'ay' } as const;
+    peer.send(encodeMessage({ ...reply, replySerial: 1, body: [tooLong] }));
+    expect(await one).toMatchObject({ code: 'Protocol', message: expect.stringMatching(/of 9437\d+ bytes/) });
+    peer.send(encodeMessage({ ...reply, replySerial: 2, body: [Uint8Array.of(1)] }));
+    expect((await other).body).toEqual([Uint8Array.of(1)]);
+  });
+
+  test('a header that is too long is passed over, too', async () => {
+    await connection.open(false);
+    const long = encodeMessage({ type: 'signal', serial: 1, path: `/${'a'.repeat(2 ** 23)}`, member: 'm', body: [] });
+    sendInPieces(long, 2 ** 20);
+    peer.signal('/a', 'a.B', 'Short', '', []);
+    expect(signals.map(({ member }) => member)).toEqual(['Short']);
+  });
+
+  test('a message in tiny pieces costs no more than its length', async () => {
+    await connection.open(false);
+    const body = [new Uint8Array(7 * 2 ** 20)];
+    const long = encodeMessage({ type: 'signal', serial: 1, path: '/a', member: 'Long', signature: 'ay', body });
+    sendInPieces(long, 64);
+    expect(signals).toHaveLength(1);
+  });
+
+  test('a listener that throws ends nothing', async () => {
+    await connection.open(false);
+    onSignal = () => {
+      throw new Error('not today');
+    };
+    peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
+    expect(connection.isClosed).toBe(false);
+    expect(log.lines).toMatchObject([{ level: 'error', message: 'A D-Bus signal could not be dealt with' }]);
+    await connection.call(CALL);
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DbusError } from '../src/errors.ts';
 import { marshal } from '../src/marshal.ts';
-import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from '../src/message.ts';
+import { type DbusMessage, decodeMessage, encodeMessage, lengthsOf } from '../src/message.ts';
 import { Unmarshaller } from '../src/unmarshal.ts';
 import { type DbusValue, Variant } from '../src/values.ts';
 import { typed } from './arbitrary.ts';
@@ -98,7 +98,7 @@ describe('bytes of others', () => {
         const bytes = Buffer.from(whole);
         bytes[at] = byte;
         try {
-          const length = messageLength(bytes);
+          const length = lengthsOf(bytes)?.message;
           if (length !== undefined && length <= bytes.length) decodeMessage(bytes.subarray(0, length));
         } catch (err) {
           if (!DbusError.is(err)) throw err;
@@ -128,15 +128,15 @@ describe('messages', () => {
 
   test('a message is the same when it is read', () => {
     const bytes = Buffer.from(encodeMessage(message));
-    expect(messageLength(bytes)).toBe(bytes.length);
+    expect(lengthsOf(bytes)?.message).toBe(bytes.length);
     expect(decodeMessage(bytes)).toEqual(message);
-    expect(messageLength(bytes.subarray(0, 15))).toBeUndefined();
+    expect(lengthsOf(bytes.subarray(0, 15))).toBeUndefined();
   });
 
   test('one that is said to be endless is refused before it is waited for', () => {
     const bytes = Buffer.from(encodeMessage(message));
     bytes.writeUInt32LE(0xffff_fff0, 4);
-    expect(() => messageLength(bytes)).toThrow(/bytes/);
+    expect(() => lengthsOf(bytes)).toThrow(/bytes/);
   });
 
   test('header fields that nobody knows are passed over; those of another type are refused', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DbusError } from '../src/errors.ts';
-import { decodeMessage, encodeMessage, messageLength } from '../src/message.ts';
+import { decodeMessage, encodeMessage, lengthsOf } from '../src/message.ts';
 import { alignmentOf, parseSignature, parseSingleType } from '../src/signature.ts';
 
 describe('signatures', () => {
@@ -48,9 +48,9 @@ describe('messages of others', () => {
 
   test('are read in their byte order, and refused in one that there is not', () => {
     expect(decodeMessage(foreign(0x42, 1))).toMatchObject({ type: 'call', serial: 7, body: [] });
-    expect(messageLength(foreign(0x42, 1))).toBe(16);
+    expect(lengthsOf(foreign(0x42, 1))).toEqual({ header: 16, message: 16 });
     expect(decodeMessage(encodeMessage({ type: 'call', serial: 7, body: [] })).serial).toBe(7);
-    for (const read of [decodeMessage, messageLength]) expect(() => read(foreign(0x41, 1))).toThrow('byte order 65');
+    for (const read of [decodeMessage, lengthsOf]) expect(() => read(foreign(0x41, 1))).toThrow('byte order 65');
   });
 
   test('of a kind that is not known are of none', () => {
