@@ -31,7 +31,7 @@ export class StateFile {
     await this.#fs.writeFileAtomic(this.#path, JSON.stringify(state), { mode: 0o644 });
   }
 
-  /** No times where nothing was stored. @throws what the file system does; SyntaxError, naming the file, for what is no such state */
+  /** No times where nothing was stored, or `null` was, as Go reads it. @throws what the file system does; SyntaxError, naming the file, for what is no such state */
   async load(): Promise<ShutdownTimes> {
     let text: string;
     try {
@@ -47,7 +47,8 @@ export class StateFile {
   #parse(text: string): { readonly startTime?: unknown; readonly endTime?: unknown } {
     try {
       const state: unknown = JSON.parse(text);
-      if (typeof state === 'object' && state !== null && !Array.isArray(state)) return state;
+      if (state === null) return {};
+      if (typeof state === 'object' && !Array.isArray(state)) return state;
     } catch (cause) {
       throw new SyntaxError(`${this.#path} is no JSON`, { cause });
     }
@@ -55,7 +56,7 @@ export class StateFile {
   }
 
   #msOf(time: unknown): number | undefined {
-    if (time === undefined || time === NO_TIME) return undefined;
+    if (time === undefined || time === null || time === NO_TIME) return undefined;
     const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
     if (Number.isNaN(ms)) throw new SyntaxError(`${this.#path} has a time that is none: ${String(time).slice(0, 40)}`);
     return ms;

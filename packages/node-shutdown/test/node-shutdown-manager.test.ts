@@ -263,6 +263,18 @@ describe('a shutdown', () => {
     },
   );
 
+  test.each(['null', '{}', '{"startTime": null, "endTime": "0001-01-01T00:00:00Z"}'])(
+    'a state file that says %j has no times, as Go reads it',
+    async (text) => {
+      await world.fs.mkdir('/var/lib/kubelet');
+      await world.fs.writeFile(STATE, text);
+      await world.start(PERIODS);
+      expect(world.errors()).toEqual([]);
+      expect(world.metrics.text()).toContain('kubelet_graceful_shutdown_start_time_seconds 0');
+      await world.stop();
+    },
+  );
+
   test('a disk that does not answer delays neither the pods nor, for long, the machine', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
