@@ -68,7 +68,7 @@ export class DbusLogind implements Logind {
         logger.error({}, `Failed obtaining shutdown event, ${SIGNAL} event was ${problem}`);
       }
     };
-    const connection = new DbusConnection({ clock, stream: connect(busPath), onSignal }, { userId });
+    const connection = new DbusConnection({ clock, logger, stream: connect(busPath), onSignal }, { userId });
     void connection.closed.then(() => shutdowns.close());
     try {
       await connection.open(true, signal);

@@ -73,6 +73,8 @@ export class NodeShutdownManager {
   readonly #times: ShutdownTimesRecord | undefined;
   #session: LogindSession | undefined;
   #lock: InhibitorLock | undefined;
+  /** A lock is asked for, beside what logind says. */
+  #taking: UnderWay | undefined;
   #isShuttingDown = false;
   #underWay: UnderWay | undefined;
   #problem: string | undefined;
@@ -162,7 +164,9 @@ export class NodeShutdownManager {
       if (isPreparing !== this.#isShuttingDown) await this.#changed(isPreparing, signal);
       await ensureInhibitDelay(this.#components, session, periodRequestedMs(this.#options.gracePeriods), signal);
       // logind gives none while it shuts down: the one that there is is held, or was given back when all pods had ended.
-      if (!this.#isShuttingDown) await this.#acquire(signal);
+      if (this.#isShuttingDown) return;
+      if (this.#lock === undefined) await this.#acquire(signal);
+      else this.#takeLock(session, signal);
     } catch (err) {
       session.close();
       this.#session = undefined;
@@ -179,18 +183,44 @@ export class NodeShutdownManager {
     try {
       for await (const isShuttingDown of session.shutdowns) {
         if (signal.aborted) break;
+        if (isShuttingDown) this.#taking?.abort(new Error('the machine shuts down'));
         await this.#changed(isShuttingDown, signal);
-        if (isShuttingDown || this.#lock !== undefined) continue;
-        await this.#acquire(signal);
+        if (!isShuttingDown && this.#lock === undefined) this.#takeLock(session, signal);
       }
       if (!signal.aborted) logger.error({}, 'Ended to watching the node for shutdown events');
     } catch (err) {
-      // Without a lock the session is of no use.
       if (!signal.aborted) this.#failed('Unable to watch the node for shutdown events', err);
       close();
     } finally {
       signal.removeEventListener('abort', close);
+      const taking = this.#taking;
+      taking?.abort(new Error('the session has ended'));
+      await taking?.done;
     }
+  }
+
+  /** Asks for a lock, and goes on meanwhile: who gives it may hang, and a shutdown that begins then is not to wait for that. */
+  #takeLock(session: LogindSession, signal: AbortSignal): void {
+    if (this.#taking !== undefined) return;
+    const link = linkAbort(signal);
+    const taking: UnderWay = {
+      abort: (reason) => {
+        link.abort(reason);
+        if (this.#taking === taking) this.#taking = undefined;
+      },
+      done: this.#acquire(link.signal)
+        .catch((err: unknown) => {
+          if (link.signal.aborted) return;
+          // Without a lock the session is of no use.
+          this.#failed('Unable to watch the node for shutdown events', err);
+          session.close();
+        })
+        .finally(() => {
+          link[Symbol.dispose]();
+          if (this.#taking === taking) this.#taking = undefined;
+        }),
+    };
+    this.#taking = taking;
   }
 
   async #changed(isShuttingDown: boolean, signal: AbortSignal): Promise<void> {
@@ -237,6 +267,10 @@ export class NodeShutdownManager {
   async #acquire(signal: AbortSignal): Promise<void> {
     const before = this.#lock;
     const lock = await this.#components.inhibitor.acquire(signal);
+    if (signal.aborted) {
+      await lock.release();
+      signal.throwIfAborted();
+    }
     this.#lock = lock;
     await before?.release();
     void lock.ended.then(() => {

@@ -366,6 +366,25 @@ describe('a shutdown that is cancelled', () => {
     await world.stop();
   });
 
+  test('N9: and begins again while a lock is waited for, is told to pods at once', async () => {
+    await world.start(PERIODS);
+    await world.say(true);
+    world.lockHangs = true;
+    world.active = [podOf('a', 0, 3)];
+    await world.say(false);
+    expect(world.locks.size).toBe(0);
+    await world.clock.advance(1_000);
+    await world.say(true);
+    expect(world.story.at(-1)).toBe('1 s: a has 3 s (Terminated)');
+    world.lockHangs = false;
+    await world.clock.advance(10_000);
+    expect(world.locks.size).toBe(0);
+    await world.say(false);
+    expect(world.locks.size).toBe(1);
+    expect(world.errors()).toEqual([]);
+    await world.stop();
+  });
+
   test('after all pods have ended, makes the node ready again', async () => {
     const manager = await world.start(PERIODS);
     await world.say(true);
@@ -406,6 +425,21 @@ describe('where the bus goes', () => {
     await world.say(true);
     expect(world.story.at(-1)).toMatch('a has 3 s');
     await world.stop();
+  });
+
+  test('N9: a shutdown is told to pods at once though no lock is given anew: the old one delays it', async () => {
+    world.active = [podOf('a', 0, 3)];
+    await world.start(PERIODS);
+    world.lockHangs = true;
+    world.sessions.at(-1)?.close();
+    await world.clock.advance(2_000);
+    expect(world.locks.size).toBe(1);
+    await world.say(true);
+    expect(world.story).toEqual(['2 s: a has 3 s (Terminated)']);
+    await world.clock.advance(3_000);
+    expect(world.story.slice(1)).toEqual(['5 s: a ended', '5 s: the lock is given back']);
+    await world.stop();
+    expect(world.clock.pendingTimers).toBe(0);
   });
 
   test('in a shutdown, that goes on, and no second lock is asked for', async () => {

@@ -1,4 +1,4 @@
-import { Channel, sleep } from '@node-agent/async';
+import { abortable, Channel, sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod } from '@node-agent/pod-spec';
@@ -39,6 +39,8 @@ export class World {
   preparing = false;
   logindProblem: string | undefined;
   lockProblem: string | undefined;
+  /** Whether whoever gives locks does not answer. */
+  lockHangs = false;
   /** How many of the next locks are gone as soon as they are given. */
   lostLocks = 0;
   sessions: Channel<boolean>[] = [];
@@ -129,7 +131,8 @@ export class World {
 
   #inhibitor(): Inhibitor {
     return {
-      acquire: async (): Promise<InhibitorLock> => {
+      acquire: async (signal): Promise<InhibitorLock> => {
+        if (this.lockHangs) await abortable(new Promise(() => {}), signal);
         if (this.lockProblem !== undefined) throw new NodeShutdownError('Inhibit', this.lockProblem);
         const { promise: ended, resolve } = Promise.withResolvers<void>();
         const end = (): void => {
