@@ -1,17 +1,16 @@
-import { isHugePageResource, parseQuantity, type ResourceList } from '@node-agent/pod-spec';
+import { hugePageSize, type ResourceList } from '@node-agent/pod-spec';
 
-const RESOURCE_PREFIX = 'hugepages-';
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
 /** Limits in bytes by page size, in the kernel's words: `2MB`, `1GB`. */
 export type HugePageLimits = ReadonlyMap<string, bigint>;
 
-/** The limits that a list of resources has; those of a size that no unit measures are left out. */
+/** The limits that a list of resources has; those of a size that nobody can read, or no unit measures, are left out. */
 export function hugePageLimits(resources: ResourceList): HugePageLimits {
   const limits = new Map<string, bigint>();
   for (const [name, amount] of resources) {
-    if (!isHugePageResource(name)) continue;
-    const size = pageSizeName(parseQuantity(name.slice(RESOURCE_PREFIX.length)).value());
+    const bytes = hugePageSize(name);
+    const size = bytes === undefined ? undefined : pageSizeName(bytes);
     if (size !== undefined) limits.set(size, (limits.get(size) ?? 0n) + amount.value());
   }
   return limits;

@@ -115,9 +115,9 @@ describe('huge pages', () => {
     expect(pageSizeName(bytes)).toBe(name);
   });
 
-  test('names of one size count together, and a size that has no name is left out', () => {
+  test('names of one size count together; a size that has no name, and one that nobody can read, are left out', () => {
     const list = parseResourceList({
-      ...{ 'hugepages-2Mi': '4Mi', 'hugepages-2048Ki': '2Mi' },
+      ...{ 'hugepages-2Mi': '4Mi', 'hugepages-2048Ki': '2Mi', 'hugepages-2MB': '2Mi' },
       ...{ 'hugepages-3000': '3000', memory: '1Gi' },
     });
     expect([...hugePageLimits(list)]).toEqual([['2MB', 6n * 2n ** 20n]]);

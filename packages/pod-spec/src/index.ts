@@ -84,6 +84,7 @@ export { containerResourceValue, type ResourceSelector } from './resource-field.
 export {
   addResources,
   formatResourceList,
+  hugePageSize,
   isExtendedResource,
   isHugePageResource,
   isNativeResource,

@@ -8,6 +8,8 @@ export type ResourceList = ReadonlyMap<string, Quantity>;
 /** A resource list as the API has it on the wire. */
 export type ResourceListJson = Readonly<Record<string, string>>;
 
+const HUGE_PAGES = 'hugepages-';
+
 /** @throws PodSpecError `InvalidQuantity`, naming the resource */
 export function parseResourceList(list: ResourceListJson | undefined): ResourceList {
   return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseNamed(name, text)]));
@@ -54,7 +56,22 @@ export function isPodLevelResource(name: string): boolean {
 }
 
 export function isHugePageResource(name: string): boolean {
-  return name.startsWith('hugepages-');
+  return name.startsWith(HUGE_PAGES);
+}
+
+/**
+ * The bytes of a page of such a resource, as 2,097,152 of `hugepages-2Mi`; `undefined` where the name has no size that could be one:
+ * `hugepages-2MB` (`HugePageSizeFromResourceName` and `IsHugePageResourceValueDivisible` of `pkg/apis/core/helper`).
+ */
+export function hugePageSize(name: string): bigint | undefined {
+  if (!isHugePageResource(name)) return undefined;
+  try {
+    const size = parseQuantity(name.slice(HUGE_PAGES.length));
+    return size.nanos > 0n && size.milliValue() % 1000n === 0n ? size.value() : undefined;
+  } catch (error) {
+    if (PodSpecError.is(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Whether the resource is Kubernetes' own: not one of a device plugin, `example.com/gpu`. */

@@ -4,7 +4,7 @@ import { validateContainers } from './validation/containers.ts';
 import { validateMetadata } from './validation/metadata.ts';
 import { validatePlacement } from './validation/placement.ts';
 import { validateHostNetworkPorts } from './validation/ports.ts';
-import { validateList, validatePodLevelConsistency, validateResources } from './validation/resources.ts';
+import { validatePodLevelConsistency, validateResources } from './validation/resources.ts';
 import { inRange, oneOf, type Problems, requiredOneOf } from './validation/rules.ts';
 import { validatePodSecurity } from './validation/security.ts';
 import { validateVolumes } from './validation/volumes.ts';
@@ -30,7 +30,7 @@ function* validateSpec(spec: PodSpec, path: string): Problems {
     yield* validateResources(spec.resources, `${path}.resources`, 'pod', []);
     yield* validatePodLevelConsistency(spec, `${path}.resources`);
   }
-  if (spec.overhead) yield* validateList(spec.overhead, `${path}.overhead.limits`, 'container');
+  if (spec.overhead) yield* validateResources({ limits: spec.overhead }, `${path}.overhead`, 'container', []);
   yield* validatePodSecurity(spec, path);
   yield* validatePlacement(spec, path);
   if (spec.os) yield* oneOf(`${path}.os`, spec.os.name, ['linux', 'windows']);

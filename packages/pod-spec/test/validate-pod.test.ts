@@ -330,6 +330,20 @@ describe('validatePod', () => {
         `${c0}.resources: Forbidden: HugePages require cpu or memory`,
       ],
     ],
+    [
+      { resources: { limits: { cpu: '1', 'hugepages-2MB': '2Mi' }, requests: { cpu: '1' } } },
+      [
+        `${c0}.resources.limits[hugepages-2MB]: Invalid value: "2Mi": 2Mi is not positive integer multiple of hugepages-2MB`,
+        `${c0}.resources.requests[hugepages-2MB]: Invalid value: "2Mi": 2Mi is not positive integer multiple of hugepages-2MB`,
+      ],
+    ],
+    [
+      { resources: { limits: { cpu: '1', 'hugepages-500m': '1' }, requests: { cpu: '1' } } },
+      [
+        `${c0}.resources.limits[hugepages-500m]: Invalid value: "1": 1 is not positive integer multiple of hugepages-500m`,
+        `${c0}.resources.requests[hugepages-500m]: Invalid value: "1": 1 is not positive integer multiple of hugepages-500m`,
+      ],
+    ],
     [{ resources: { claims: [{ name: 'gpu' }] } }, [`${c0}.resources.claims[0]: Not found: "gpu"`]],
     // Restarts and resizes
     [
@@ -805,6 +819,13 @@ describe('validatePod', () => {
     [
       { overhead: { cpu: '-1' } },
       ['spec.overhead.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0'],
+    ],
+    [
+      { overhead: { 'hugepages-2MB': '2Mi' } },
+      [
+        'spec.overhead.limits[hugepages-2MB]: Invalid value: "2Mi": 2Mi is not positive integer multiple of hugepages-2MB',
+        'spec.overhead: Forbidden: HugePages require cpu or memory',
+      ],
     ],
   ])('spec %j', (spec, expected) => {
     expect(ofSpec(spec)).toEqual(expected);

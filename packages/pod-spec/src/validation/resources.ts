@@ -5,6 +5,7 @@ import { qualifiedNameProblem } from '../names.ts';
 import { containersTotal } from '../pod-resources.ts';
 import { parseQuantity, type Quantity } from '../quantity.ts';
 import {
+  hugePageSize,
   isExtendedResource,
   isHugePageResource,
   isNativeResource,
@@ -39,7 +40,7 @@ export function* validateResources(
 }
 
 /** The rules of one list of amounts. */
-export function* validateList(list: ResourceListJson, path: string, level: Level): Problems {
+function* validateList(list: ResourceListJson, path: string, level: Level): Problems {
   for (const [name, text] of Object.entries(list)) {
     const at = `${path}[${name}]`;
     yield* validateName(name, at, level);
@@ -73,8 +74,8 @@ function* validateAmount(name: string, quantity: Quantity, path: string): Proble
 }
 
 function isMultipleOfPage(name: string, quantity: Quantity): boolean {
-  const page = quantityOrProblem(name.slice('hugepages-'.length)).quantity;
-  return page !== undefined && page.nanos > 0n && quantity.nanos >= 0n && quantity.nanos % page.nanos === 0n;
+  const pageBytes = hugePageSize(name);
+  return pageBytes !== undefined && quantity.value() % pageBytes === 0n;
 }
 
 function* validateRequest(name: string, request: string, limit: string | undefined, path: string): Problems {

@@ -1,12 +1,11 @@
 import type { HugepageLimit, Init } from '@node-agent/cri-client';
-import { type Container, type Pod, parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
+import { type Container, hugePageSize, type Pod, parseQuantity, type ResourceListJson } from '@node-agent/pod-spec';
 
-const RESOURCE_PREFIX = 'hugepages-';
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
 /**
- * A limit for every size of huge pages that the machine has: the container's, else the pod's, else 0
- * (`GetHugepageLimitsFromResources` upstream).
+ * A limit for every size of huge pages that the machine has: the container's, else the pod's, else 0; names whose size nobody can read
+ * are passed over (`GetHugepageLimitsFromResources` upstream).
  */
 export function hugePageLimits(
   pod: Pod,
@@ -20,8 +19,8 @@ export function hugePageLimits(
 
 function readLimits(list: ResourceListJson, limits: Map<string, number>): void {
   for (const [resource, amount] of Object.entries(list)) {
-    if (!resource.startsWith(RESOURCE_PREFIX)) continue;
-    const pageSize = cgroupPageSize(parseQuantity(resource.slice(RESOURCE_PREFIX.length)).value());
+    const bytes = hugePageSize(resource);
+    const pageSize = bytes === undefined ? undefined : cgroupPageSize(bytes);
     if (pageSize !== undefined) limits.set(pageSize, Number(parseQuantity(amount).value()));
   }
 }

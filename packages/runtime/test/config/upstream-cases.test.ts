@@ -99,6 +99,7 @@ describe('upstream’s cases', () => {
     ['2 MiB', { 'hugepages-2Mi': '2Mi' }, {}, 2 ** 21, 0],
     ['1 GiB', { 'hugepages-1Gi': '2Gi' }, {}, 0, 2 ** 31],
     ['both', { 'hugepages-2Mi': '2Mi', 'hugepages-1Gi': '2Gi' }, {}, 2 ** 21, 2 ** 31],
+    ['a size that nobody can read', { 'hugepages-2MB': '2Mi', 'hugepages-1Gi': '2Gi' }, {}, 0, 2 ** 31],
     ['2 MiB of the pod', {}, { 'hugepages-2Mi': '2Mi' }, 2 ** 21, 0],
     ['both of the pod', {}, { 'hugepages-2Mi': '2Mi', 'hugepages-1Gi': '2Gi' }, 2 ** 21, 2 ** 31],
     [
