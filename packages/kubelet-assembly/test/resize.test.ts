@@ -90,6 +90,45 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
+  test('its sandbox is told what its group is to be held to, the overhead apart, and no limit that not all containers have', async () => {
+    const { world, node } = await makeNode();
+    const told: unknown[] = [];
+    const update = world.cri.updatePodSandboxResources.bind(world.cri);
+    Object.assign(world.cri, {
+      updatePodSandboxResources: async (...args: Parameters<typeof update>) => {
+        const [{ resources, overhead }] = args;
+        told.push({ resources, overhead });
+        return await update(...args);
+      },
+    });
+    const make = (name: string, resources: ResourceRequirements, more: readonly Container[]): Pod => {
+      const pod = sized(name, resources);
+      const containers = [...pod.spec.containers, ...more];
+      return { ...pod, spec: { ...pod.spec, containers, overhead: { cpu: '250m', memory: '10Mi' } } };
+    };
+    const free = { name: 'free', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+    const whole = make('whole', exactly('250m', '100Mi'), []);
+    const part = make('part', exactly('250m', '100Mi'), [free]);
+    node.setPods([whole, part]);
+    await world.clock.advance(5000);
+    const grown = (pod: Pod): Pod => {
+      const [main, ...others] = pod.spec.containers;
+      const containers = [{ ...main, resources: exactly('500m', '200Mi') } as Container, ...others];
+      return { ...pod, metadata: { ...pod.metadata, generation: 2 }, spec: { ...pod.spec, containers } };
+    };
+    node.setPods([grown(whole), part]);
+    await world.clock.advance(3000);
+    const oom = { unified: { 'memory.oom.group': '1' } };
+    const overhead = { cpuShares: 256, cpuQuota: 25_000, cpuPeriod: 100_000, memoryLimitInBytes: 10 * 2 ** 20, ...oom };
+    const resources = { cpuShares: 512, cpuQuota: 50_000, cpuPeriod: 100_000, memoryLimitInBytes: 200 * 2 ** 20 };
+    expect(told).toEqual([{ resources, overhead }]);
+
+    node.setPods([grown(whole), grown(part)]);
+    await world.clock.advance(3000);
+    expect(told.slice(1)).toEqual([{ resources: { ...resources, cpuQuota: -1, memoryLimitInBytes: -1 }, overhead }]);
+    await node.stop();
+  });
+
   test('down: the container first, then its group', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('1', '200Mi'));

@@ -11,13 +11,13 @@ import {
 } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { type AppliedResources, adoptedResources, withCpuMemory } from './applied-resources.ts';
-import { containerResources, sandboxResources } from './config/container-resources.ts';
+import { containerResources, resizedSandboxResources } from './config/container-resources.ts';
 import type { ResourceSettings } from './config/resource-settings.ts';
 import { shrinkingContainers, shrinkProblem } from './memory-shrink.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions } from './pod-actions.ts';
 import type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-actions.ts';
-import { type GroupResources, memoryShrinks, type ResizeStep, resizeSteps } from './resize-steps.ts';
+import { type GroupResources, heldAfter, memoryShrinks, type ResizeStep, resizeSteps } from './resize-steps.ts';
 import type { SyncFailure } from './sync-result.ts';
 
 /** The group of a pod, as far as it is resized: package `cm-cgroups`. */
@@ -123,8 +123,8 @@ export class PodResizer {
     if (shrinks && !actions.createSandbox) await this.#checkUsage(pod, actions.sandboxId, shrinking, signal);
     const plan = { updates, updatePodResources, updatePodLevelResources, ...(group && { group }) };
     const steps = resizeSteps(plan);
-    if (steps.some(({ kind }) => kind === 'group') && !actions.createSandbox) {
-      await this.#tellSandbox(pod, actions.sandboxId, signal);
+    if (group && steps.some(({ kind }) => kind === 'group') && !actions.createSandbox) {
+      await this.#tellSandbox(pod, actions.sandboxId, heldAfter(group.held, steps), signal);
     }
     const done = new Map<string, CpuMemory>();
     for (const step of steps) {
@@ -198,13 +198,14 @@ export class PodResizer {
 
   /**
    * The runtime may have a say in what the pod as a whole gets (KEP-1287, UpdatePodSandboxResources): it is told before anything is
-   * changed, of what is to be. Upstream tells it of each step.
+   * changed, of what is to be. Upstream tells it of each step, of what is by then.
    */
-  async #tellSandbox(pod: Pod, sandboxId: string, signal: AbortSignal): Promise<void> {
+  async #tellSandbox(pod: Pod, sandboxId: string, group: GroupResources, signal: AbortSignal): Promise<void> {
     const { cri, settings, logger } = this.#components;
     if (!this.#tellsSandbox) return;
     try {
-      await cri.updatePodSandboxResources({ podSandboxId: sandboxId, ...sandboxResources(pod, settings) }, signal);
+      const told = resizedSandboxResources(pod, group, settings);
+      await cri.updatePodSandboxResources({ podSandboxId: sandboxId, ...told }, signal);
     } catch (err) {
       const error = CriError.from(err);
       // containerd 2.2 says UNKNOWN, "not implemented yet" (containerd#13023).

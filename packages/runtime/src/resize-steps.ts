@@ -47,6 +47,11 @@ export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
   });
 }
 
+/** What the group is held to when all is done: what is not changed stays as it is. */
+export function heldAfter(held: GroupResources, steps: readonly ResizeStep[]): GroupResources {
+  return steps.reduce((all, step) => (step.kind === 'group' ? { ...all, ...step.set } : all), held);
+}
+
 interface GroupChange {
   readonly grows: boolean;
   readonly set: GroupResources;

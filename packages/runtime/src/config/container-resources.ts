@@ -8,8 +8,9 @@ import {
   podRequests,
   Quantity,
 } from '@node-agent/pod-spec';
+import type { GroupResources } from '../resize-steps.ts';
 import { hugePageLimits } from './hugepages.ts';
-import { linuxResources } from './linux-resources.ts';
+import { cpuMilliOf, cpuQuotaUs, cpuShares, linuxResources } from './linux-resources.ts';
 import { memoryQosFiles } from './memory-qos.ts';
 import { oomScoreAdjust } from './oom-score.ts';
 import type { ResourceSettings } from './resource-settings.ts';
@@ -58,7 +59,7 @@ export function containerResources(
   };
 }
 
-/** The cgroup values of a pod as its sandbox is told them: what its containers sum up to, and the overhead apart. */
+/** The cgroup values of a pod as its sandbox is made with them: what its containers sum up to, and the overhead apart. */
 export function sandboxResources(
   pod: Pod,
   settings: ResourceSettings,
@@ -75,15 +76,40 @@ export function sandboxResources(
     },
     settings,
   );
-  if (!pod.spec.overhead) return { resources, overhead: {} };
+  return { resources, overhead: overheadResources(pod, settings) };
+}
+
+/**
+ * The same while a pod is resized: what its group is to be held to, where that is less the overhead, which is told apart
+ * (`generateUpdatePodSandboxResourcesRequest` upstream, whose "no limit" is less by the overhead, too). A group has a limit only where
+ * each container has one, and nothing besides CPU and memory is told.
+ */
+export function resizedSandboxResources(
+  pod: Pod,
+  { cpuShares: shares, cpuQuotaUs: quotaUs = 0, cpuPeriodUs = 0, memoryBytes = 0 }: GroupResources,
+  settings: ResourceSettings,
+): { readonly resources: Init<LinuxContainerResources>; readonly overhead: Init<LinuxContainerResources> } {
   const overhead = parseResourceList(pod.spec.overhead);
   const cpuMilli = milli(overhead.get('cpu')) ?? 0;
-  const amounts = {
-    cpuRequestMilli: cpuMilli,
-    cpuLimitMilli: cpuMilli,
-    memoryLimitBytes: bytes(overhead.get('memory')),
+  const less = (limit: number, part: number): number => (limit > 0 ? limit - part : limit);
+  return {
+    resources: {
+      cpuPeriod: cpuPeriodUs,
+      cpuQuota: less(quotaUs, cpuQuotaUs(cpuMilli, cpuPeriodUs)),
+      ...(shares !== undefined && { cpuShares: cpuMilli === 0 ? shares : cpuShares(cpuMilliOf(shares) - cpuMilli) }),
+      memoryLimitInBytes: less(memoryBytes, bytes(overhead.get('memory'))),
+    },
+    overhead: overheadResources(pod, settings),
   };
-  return { resources, overhead: linuxResources(amounts, settings) };
+}
+
+/** What the sandbox itself takes: as much as it is given. */
+function overheadResources({ spec }: Pod, settings: ResourceSettings): Init<LinuxContainerResources> {
+  if (!spec.overhead) return {};
+  const overhead = parseResourceList(spec.overhead);
+  const cpuMilli = milli(overhead.get('cpu')) ?? 0;
+  const memoryLimitBytes = bytes(overhead.get('memory'));
+  return linuxResources({ cpuRequestMilli: cpuMilli, cpuLimitMilli: cpuMilli, memoryLimitBytes }, settings);
 }
 
 function milli(quantity: Quantity | undefined): number | undefined {

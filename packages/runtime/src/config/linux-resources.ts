@@ -10,6 +10,11 @@ export function cpuShares(cpuMilli: number): number {
   return Math.min(Math.max(Math.floor((cpuMilli * 1024) / 1000), MIN_SHARES), MAX_SHARES);
 }
 
+/** The CPU time that is meant by such a number: no less than it is made of (`SharesToMilliCPU`). */
+export function cpuMilliOf(shares: number): number {
+  return shares < MIN_SHARES ? 0 : Math.ceil((shares * 1000) / 1024);
+}
+
 /** CPU time per period, in microseconds, at least 1 ms; 0, which means no limit, for a limit of 0. */
 export function cpuQuotaUs(cpuMilli: number, periodUs: number): number {
   return cpuMilli === 0 ? 0 : Math.max(Math.floor((cpuMilli * periodUs) / 1000), MIN_QUOTA_US);
