@@ -194,7 +194,7 @@ function otherEndpoints(
       ? pprofEndpoints({ clock, profiler, tasks: () => underWay(kubelet), commandLine: process.argv })
       : disabledEndpoints(['pprof'])),
     ...(configuration.enableSystemLogHandler
-      ? hostLogEndpoints(fs, { clock, ...(configuration.enableSystemLogQuery && { journal: journalctl() }) })
+      ? hostLogEndpoints({ files: fs, clock, ...(configuration.enableSystemLogQuery && { journal: journalctl() }) })
       : disabledEndpoints(['logs'])),
   };
 }

@@ -26,13 +26,18 @@ export interface HostLogFiles {
   realpath(path: string): Promise<string>;
 }
 
-export interface HostLogOptions {
-  /** `/var/log` by default. */
-  readonly directory?: string;
+/** What {@link hostLogEndpoints} are made with. */
+export interface HostLogComponents {
+  readonly files: HostLogFiles;
   /** `enableSystemLogQuery`: where the logs of services are asked for. Without, queries are not looked at. */
   readonly journal?: NodeJournal;
-  /** The machine's own where absent. */
   readonly clock?: Clock;
+}
+
+/** How {@link hostLogEndpoints} are set. */
+export interface HostLogOptions {
+  /** Where the logs are; `/var/log` by default. */
+  readonly directory?: string;
 }
 
 const CHUNK_BYTES = 64 * 1024;
@@ -43,8 +48,11 @@ const NUL = '\0';
 const PLAIN = { 'X-Content-Type-Options': 'nosniff' };
 
 /** `/logs/` of a {@link SecuredServer}: the host's own logs, file by file, as `http.FileServer` shows them upstream, and by query (W3). */
-export function hostLogEndpoints(files: HostLogFiles, given: HostLogOptions = {}): Endpoints {
-  const { directory = '/var/log', journal, clock } = withDefaults(given);
+export function hostLogEndpoints(
+  components: HostLogComponents,
+  { directory = '/var/log' }: HostLogOptions = {},
+): Endpoints {
+  const { files, journal, clock } = withDefaults(components);
   return {
     async logs(call) {
       const { rest } = call.params;

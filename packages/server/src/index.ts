@@ -22,7 +22,13 @@ export type { Answer, Exchange, StreamedReply, UpgradeRequest } from './exchange
 export { HealthcheckSlis } from './healthcheck-slis.ts';
 export { answerHealthz, type HealthCheck, type HealthzQuery } from './healthz.ts';
 export { HealthzServer, type HealthzServerComponents, type HealthzServerOptions } from './healthz-server.ts';
-export { type HostLogFile, type HostLogFiles, type HostLogOptions, hostLogEndpoints } from './host-log-endpoint.ts';
+export {
+  type HostLogComponents,
+  type HostLogFile,
+  type HostLogFiles,
+  type HostLogOptions,
+  hostLogEndpoints,
+} from './host-log-endpoint.ts';
 export type { ListenAddress } from './http-listener.ts';
 export { type LogComponents, type LogEndpointOptions, logEndpoints } from './log-endpoint.ts';
 export type { ContainerLogOptions } from './log-query.ts';

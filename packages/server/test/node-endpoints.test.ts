@@ -420,7 +420,7 @@ describe('/logs/', () => {
       realpath: async (path) => path,
       ...over,
     };
-    return { logs: hostLogEndpoints(files).logs, open };
+    return { logs: hostLogEndpoints({ files }).logs, open };
   };
 
   it('shows a file as far as it was written when it was opened, and closes it', async () => {

@@ -191,11 +191,10 @@ describe('/logs/', () => {
     call: Call,
     journal: NodeJournal | undefined = fakeJournal(''),
   ): Promise<{ status: number; body: string; type: string | undefined }> {
-    const { logs } = hostLogEndpoints(nodeFileSystem, {
-      directory,
-      clock: new FakeClock(),
-      ...(journal && { journal }),
-    });
+    const { logs } = hostLogEndpoints(
+      { files: nodeFileSystem, clock: new FakeClock(), ...(journal && { journal }) },
+      { directory },
+    );
     const answer = await logs?.(call);
     if (answer === undefined) throw new Error('there is no such endpoint');
     const type = answer.headers['Content-Type'];
@@ -224,7 +223,7 @@ describe('/logs/', () => {
     for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
       const journal = fakeJournal('kubelet.service');
       const call = { ...callOf('query=kubelet', [], headers), method: 'HEAD' };
-      const answer = await hostLogEndpoints(nodeFileSystem, { directory, journal }).logs?.(call);
+      const answer = await hostLogEndpoints({ files: nodeFileSystem, journal }, { directory }).logs?.(call);
       await new Promise((resolve) => setImmediate(resolve));
       expect([answer?.status, journal.asked]).toEqual([200, []]);
     }
@@ -284,7 +283,7 @@ describe('/logs/', () => {
   it('does without a journal, and looks at no query where queries are off', async () => {
     const none = fakeJournal('', Object.assign(new Error('spawn journalctl ENOENT'), { code: 'ENOENT' }));
     expect((await ask(callOf('query=plain'), none)).body).toBe('plain\n');
-    const { logs } = hostLogEndpoints(nodeFileSystem, { directory });
+    const { logs } = hostLogEndpoints({ files: nodeFileSystem }, { directory });
     expect(await logs?.(callOf('query=plain'))).toMatchObject({ body: expect.stringContaining('<pre>') });
   });
 
@@ -303,7 +302,7 @@ describe('/logs/', () => {
         return 0;
       },
     };
-    const answer = await hostLogEndpoints(nodeFileSystem, { directory, clock, journal }).logs?.(
+    const answer = await hostLogEndpoints({ files: nodeFileSystem, clock, journal }, { directory }).logs?.(
       callOf('query=kubelet'),
     );
     if (answer === undefined || !('stream' in answer)) throw new Error('there is no stream');
