@@ -1,7 +1,10 @@
 import type { Clock } from '@node-agent/async';
 import { type Mounts, NewestMountTable } from './mount-table.ts';
 
-/** For so long those who ask share a reading: what is asked of a node's disks comes in bursts. */
+/**
+ * For so long those who ask share a reading: what is asked of a node's disks comes in bursts. It tells who is to be asked about a place, and
+ * no more: nothing is unmounted or removed for it, and a call that hangs for it holds one thread ({@link GuardedFiles}).
+ */
 const TOGETHER_MS = 100;
 
 /** @param readText the mount table as it is now */
