@@ -230,14 +230,9 @@ export class SyncHandler {
     status.removeOrphanedStatuses(new Set(uids));
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
-    // A UID that is used again is another pod: that its first life is finished must not be said of the second (P3, S5).
-    const again = new Set(plan.restart.map((pod) => pod.metadata.uid));
-    if (again.size > 0) status.removeOrphanedStatuses(new Set(uids.filter((uid) => !again.has(uid))));
-
-    for (const uid of again) this.#deps.allocation.forget(uid);
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
     for (const uid of this.#remembered) {
-      if (present.has(uid) && !again.has(uid)) continue;
+      if (present.has(uid)) continue;
       this.#forget(uid);
       this.#remembered.delete(uid);
     }
@@ -249,9 +244,7 @@ export class SyncHandler {
     // Known is what there was at the last housekeeping, and what came since.
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
-    for (const uid of again) this.#deps.journal.known(uid);
-    // What its first life was admitted with is gone, its devices too (N1, N8). Upstream starts it without asking.
-    this.#admissions.askAll(plan.restart, signal);
+    this.#beginAgain(plan.restart, uids, signal);
     for (const pod of plan.finish) workers.updatePod({ updateType: 'kill', pod });
     for (const runningPod of plan.killOrphans) this.#killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
@@ -263,23 +256,32 @@ export class SyncHandler {
    * as it may be what the others wait for: the API server, whose manifest was changed and changed back (F4).
    */
   beginReused(signal: AbortSignal): void {
-    const { podManager, podConfig, workers, status, allocation, journal } = this.#deps;
+    const { podManager, podConfig, workers } = this.#deps;
     const { mirrorPods } = podManager.getPodsAndMirrorPods();
     const pods = podManager.getPods();
     const wanted = pods.filter((pod) => isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
-    const again = new Set(workers.forgetReused(wanted));
-    if (again.size === 0) return;
+    const reused = new Set(workers.forgetReused(wanted));
+    const again = wanted.filter(({ metadata }) => reused.has(metadata.uid));
     const known = [...this.#remembered, ...[...pods, ...mirrorPods].map(({ metadata }) => metadata.uid)];
+    this.#beginAgain(again, known, signal);
+  }
+
+  /**
+   * A UID that is used again is another pod: nothing of its first life is said of the second (P3, S5). What that was admitted with is gone,
+   * its devices too, so that it is asked for anew (N1, N8); upstream starts it without asking.
+   * @param known the UIDs whose statuses stay, these or not
+   */
+  #beginAgain(pods: readonly Pod[], known: readonly string[], signal: AbortSignal): void {
+    if (pods.length === 0) return;
+    const { status, allocation, journal } = this.#deps;
+    const again = new Set(pods.map(({ metadata }) => metadata.uid));
     status.removeOrphanedStatuses(new Set(known.filter((uid) => !again.has(uid))));
     for (const uid of again) {
       allocation.forget(uid);
       this.#forget(uid);
       journal.known(uid);
     }
-    this.#admissions.askAll(
-      wanted.filter(({ metadata }) => again.has(metadata.uid)),
-      signal,
-    );
+    this.#admissions.askAll(pods, signal);
   }
 
   /** What the pod's first life has left. */
