@@ -153,11 +153,8 @@ export class EvictionManager {
     this.#evictor.look();
     this.#lookAside();
     const layout = await this.#disks(signal);
-    if (this.#looksAtNodeAlone() && !(await this.#isShort(signal))) return false;
-    const readings = await this.#watch.read(this.#thresholds, signal);
-    const figures = await this.#statistics.take(signal);
+    const figures = await this.#measure(signal);
     if (figures === undefined) return false;
-    this.#watch.mark(readings, this.#thresholds, figures.observations);
     const actionable = this.#see(figures);
     if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, signal))) return true;
     let newest = figures;
@@ -198,18 +195,24 @@ export class EvictionManager {
     return !this.#options.localStorageCapacityIsolation || !this.#components.pods.active().some(hasStorageLimit);
   }
 
-  /** Whether pods are to be looked at, by the node's own figures. */
-  async #isShort(signal: AbortSignal): Promise<boolean> {
+  /** The node, with its pods where one may have to be chosen at once. */
+  async #measure(
+    signal: AbortSignal,
+    of: 'node' | 'pods' = this.#looksAtNodeAlone() ? 'node' : 'pods',
+  ): Promise<Figures | undefined> {
     const readings = await this.#watch.read(this.#thresholds, signal);
-    const figures = await this.#statistics.take(signal, 'node');
-    if (figures === undefined) return false;
-    const { observations } = figures;
-    const isAnyMet = this.#thresholds.some((threshold) => isMetBy(threshold, observations, false));
+    const figures = await this.#statistics.take(signal, of);
+    if (figures === undefined) return undefined;
     // Those that count are the figures by which pods are chosen: these would make them old news.
-    if (this.#state.pressing.length > 0 || isAnyMet) return true;
-    this.#watch.mark(readings, this.#thresholds, observations);
-    this.#see(figures);
-    return false;
+    if (!figures.ofPods && this.#mayChoose(figures)) return await this.#measure(signal, 'pods');
+    this.#watch.mark(readings, this.#thresholds, figures.observations);
+    return figures;
+  }
+
+  /** For a disk something is removed first, and pods are measured after that. */
+  #mayChoose({ observations }: Figures): boolean {
+    const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
+    return [...met, ...this.#state.pressing].some((threshold) => !isOfDisk(threshold));
   }
 
   /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */

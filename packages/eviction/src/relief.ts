@@ -76,6 +76,7 @@ export class Relief {
 
   /**
    * @param actionable all thresholds for which something is to be done, this one among them
+   * @param before by which that is so; pods are measured anew where they were not, or something was removed
    * @throws the signal's reason
    */
   async relieve(
@@ -113,6 +114,12 @@ export class Relief {
       logger.info({ resource }, 'Eviction manager: unused images and pods stay until all sources of pods have spoken');
       decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
       return { outcome: 'waiting', after: figures };
+    }
+    if (!figures.ofPods) {
+      const whole = await this.#take(signal);
+      if (whole === undefined) return { outcome: 'unknown', after: figures };
+      if (!isMetBy(threshold, whole.observations, true)) return { outcome: 'reclaimed', after: whole };
+      figures = whole;
     }
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
@@ -156,12 +163,16 @@ export class Relief {
 
   /** @returns figures of what a removal has left; `undefined` where there are none yet */
   async #look(threshold: Threshold, signal: AbortSignal): Promise<Figures | undefined> {
-    const { statistics, seen } = this.#components;
-    const after = await statistics.take(signal);
-    if (after !== undefined) seen(after);
+    const after = await this.#take(signal);
     if (after === undefined || !isOfOrAfter(after, threshold, this.#reclaimed.get(threshold)?.atMs)) return undefined;
     this.#reclaimed.delete(threshold);
     return after;
+  }
+
+  async #take(signal: AbortSignal): Promise<Figures | undefined> {
+    const figures = await this.#components.statistics.take(signal);
+    if (figures !== undefined) this.#components.seen(figures);
+    return figures;
   }
 
   /** Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do. */

@@ -9,6 +9,8 @@ import type { NodeSummary } from './summary.ts';
 export interface Figures {
   readonly observations: Observations;
   readonly statsOf: StatsOf;
+  /** Whether pods were measured, too. */
+  readonly ofPods: boolean;
   /** The wall clock, before they were asked for. */
   readonly askedAtMs: number;
 }
@@ -49,12 +51,11 @@ export class Statistics {
   async take(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<Figures | undefined> {
     const askedAtMs = this.#clock.now();
     try {
+      const { nodeSummary } = this.#stats;
+      const ofPods = of === 'pods' || nodeSummary === undefined;
       const ask = (limit: AbortSignal): Promise<NodeSummary> => {
-        const { nodeSummary } = this.#stats;
         const wanted = { fresh: true } as const;
-        return of === 'node' && nodeSummary !== undefined
-          ? nodeSummary.call(this.#stats, wanted, limit)
-          : this.#stats.summary(wanted, limit);
+        return ofPods ? this.#stats.summary(wanted, limit) : nodeSummary.call(this.#stats, wanted, limit);
       };
       const summary = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
       const { observations, faults } = observe(summary);
@@ -68,7 +69,7 @@ export class Statistics {
       }
       this.#newestMs = newestMs ?? this.#newestMs;
       this.#tell(faults.length > 0 ? `figures that cannot be: ${faults.join('; ')}` : undefined);
-      return { observations, statsOf: statsByUid(summary), askedAtMs };
+      return { observations, statsOf: statsByUid(summary), ofPods, askedAtMs };
     } catch (err) {
       signal.throwIfAborted();
       this.#tell(`no statistics: ${err instanceof Error ? err.message : String(err)}`);

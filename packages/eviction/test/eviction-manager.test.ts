@@ -78,6 +78,42 @@ describe('a node that is short of nothing', () => {
     expect(world.log).toEqual(['kill a', 'gone a', 'kill b', 'gone b']);
   });
 
+  test('of disk is measured with its pods once, after what nobody needs was removed', async () => {
+    const { asked, stats } = nodeAlone();
+    world.pods = [makePod('writer')];
+    world.stats = world.pods.map((pod) => podStats(pod, { containers: [{ name: 'main', rootfs: files(50 * MI) }] }));
+    world.onReclaim = (what) => asked.push(what);
+    start(world.manager(DISK, {}, { stats }));
+    await world.clock.advance(5_000);
+    world.disk.available = 90 * MI;
+    world.kill = async (pod) => {
+      world.gone(pod);
+      world.disk.available = 900 * MI;
+    };
+    await world.clock.advance(10_000);
+    expect(asked.slice(0, 5)).toEqual(['node', 'node', 'containers', 'images', 'pods']);
+    expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
+  });
+
+  test('of disk where there is nothing to be removed is measured with its pods before one is chosen', async () => {
+    const { asked, stats } = nodeAlone();
+    world.layout = { dedicatedImageFs: true, splitContainerFs: false };
+    world.pods = ['quiet', 'writer'].map((name) => makePod(name));
+    world.stats = world.pods.map((pod, index) =>
+      podStats(pod, { containers: [{ name: 'main', logs: files((1 + index) * MI) }] }),
+    );
+    world.kill = async (pod) => {
+      world.gone(pod);
+      world.disk.available = 900 * MI;
+    };
+    start(world.manager(DISK, {}, { stats }));
+    await world.clock.advance(5_000);
+    world.disk.available = 90 * MI;
+    await world.clock.advance(10_000);
+    expect(asked.slice(0, 3)).toEqual(['node', 'node', 'pods']);
+    expect(world.log).toEqual(['kill writer', 'gone writer']);
+  });
+
   test('is measured with its pods where one of them has a limit of local storage', async () => {
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
