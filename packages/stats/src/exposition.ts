@@ -29,9 +29,9 @@ export function expositionText(families: Iterable<MetricFamily>): string {
 }
 
 function labelText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.keys(labels)
-    .sort()
-    .map((name) => `${name}="${escaped(labels[name] ?? '')}"`);
+  const pairs = Object.entries(labels)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => `${name}="${escaped(value)}"`);
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
@@ -44,5 +44,5 @@ function escaped(text: string): string {
 function numberText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (Number.isFinite(value)) return String(value);
-  return value > 0 ? '+Inf' : '-Inf';
+  return value === Number.POSITIVE_INFINITY ? '+Inf' : '-Inf';
 }

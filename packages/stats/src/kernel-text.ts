@@ -1,14 +1,18 @@
 import type { PsiData, PsiStats } from './summary.ts';
 
+function linesOf(text: string | undefined): readonly string[] {
+  return text?.split('\n') ?? [];
+}
+
 /** A count as the kernel writes it; `undefined` where it is none, so that nothing is made of nonsense. */
 export function count(text: string | undefined): number | undefined {
-  const trimmed = text?.trim() ?? '';
-  return /^\d+$/.test(trimmed) ? Number(trimmed) : undefined;
+  const digits = text?.trim();
+  return digits !== undefined && /^\d+$/.test(digits) ? Number(digits) : undefined;
 }
 
 /** A limit: `Infinity` for `max`, for -1, and for what cgroup v1 writes where there is none. */
 export function limit(text: string | undefined): number | undefined {
-  const trimmed = text?.trim() ?? '';
+  const trimmed = text?.trim();
   if (trimmed === 'max' || trimmed === '-1') return Number.POSITIVE_INFINITY;
   const value = count(trimmed);
   // The kernel rounds the largest number to pages (`isMemoryUnlimited`, `pkg/kubelet/stats/helper.go`).
@@ -18,7 +22,7 @@ export function limit(text: string | undefined): number | undefined {
 /** Lines of a name and a count: `cpu.stat`, `memory.stat`, `memory.events`. */
 export function keyedCounts(text: string | undefined): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const line of (text ?? '').split('\n')) {
+  for (const line of linesOf(text)) {
     const space = line.indexOf(' ');
     const value = space > 0 ? count(line.slice(space + 1)) : undefined;
     if (value !== undefined) counts.set(line.slice(0, space), value);
@@ -29,7 +33,7 @@ export function keyedCounts(text: string | undefined): ReadonlyMap<string, numbe
 /** Of `cpu.pressure` and its like; `undefined` where the kernel has none, or does not tell all of `some`. */
 export function pressure(text: string | undefined): PsiStats | undefined {
   const lines = new Map<string, PsiData>();
-  for (const line of (text ?? '').split('\n')) {
+  for (const line of linesOf(text)) {
     const match = /^(some|full) avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/.exec(line);
     if (match === null) continue;
     const [, kind = '', ...figures] = match;
@@ -54,10 +58,10 @@ export interface DeviceIo {
 
 /** Of cgroup v2's `io.stat`: a line per device. */
 export function ioStat(text: string | undefined): readonly DeviceIo[] {
-  return (text ?? '').split('\n').flatMap((line) => {
-    const [, major, minor, rest = ''] = /^(\d+):(\d+)((?: \S+)*)$/.exec(line) ?? [];
-    if (major === undefined) return [];
-    const values = new Map(rest.split(' ').map((pair) => pair.split('=', 2) as [string, string | undefined]));
+  return linesOf(text).flatMap((line) => {
+    const [, major, minor, rest] = /^(\d+):(\d+)((?: \S+)*)$/.exec(line) ?? [];
+    if (rest === undefined) return [];
+    const values = new Map(rest.split(' ').map((pair) => pair.split('=') as [string, string | undefined]));
     const of = (name: string): number => count(values.get(name)) ?? 0;
     const io = { readBytes: of('rbytes'), writeBytes: of('wbytes'), reads: of('rios'), writes: of('wios') };
     return [{ major: Number(major), minor: Number(minor), ...io }];
@@ -68,7 +72,7 @@ export function ioStat(text: string | undefined): readonly DeviceIo[] {
 export function blkioStat(bytes: string | undefined, requests: string | undefined): readonly DeviceIo[] {
   const devices = new Map<string, { -readonly [K in keyof DeviceIo]: DeviceIo[K] }>();
   const add = (text: string | undefined, read: 'readBytes' | 'reads', write: 'writeBytes' | 'writes'): void => {
-    for (const line of (text ?? '').split('\n')) {
+    for (const line of linesOf(text)) {
       const [, major, minor, operation, value] = /^(\d+):(\d+) (Read|Write) (\d+)$/.exec(line) ?? [];
       if (major === undefined) continue;
       const key = `${major}:${minor}`;
@@ -104,7 +108,7 @@ export function netDev(text: string | undefined): readonly InterfaceFigures[] | 
   if (text === undefined) return undefined;
   const interfaces: InterfaceFigures[] = [];
   for (const line of text.split('\n').slice(2)) {
-    if (line.trim() === '') continue;
+    if (line === '') continue;
     const colon = line.lastIndexOf(':');
     const name = line.slice(0, colon).trim();
     const values = line
@@ -128,14 +132,14 @@ export function taskCount(loadavg: string | undefined): number | undefined {
 
 /** When the machine was booted, of `/proc/stat`, in ms since the Unix epoch. */
 export function bootTimeMs(stat: string | undefined): number | undefined {
-  const seconds = count(/^btime (\d+)$/m.exec(stat ?? '')?.[1]);
+  const seconds = count(stat?.match(/^btime (\d+)$/m)?.[1]);
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
 /** The group that a process is in, where CPU and memory agree on it (`getContainer`, `pkg/kubelet/cm`), of `/proc/<pid>/cgroup`. */
 export function groupOfProcess(text: string | undefined, version: 1 | 2): string | undefined {
   const groups = new Map<string, string>();
-  for (const line of (text ?? '').split('\n')) {
+  for (const line of linesOf(text)) {
     const [, controllers = '', path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
     if (path !== undefined) for (const controller of controllers.split(',')) groups.set(controller, path);
   }

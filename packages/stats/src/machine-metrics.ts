@@ -23,7 +23,7 @@ export function machineMetrics(machine: MachineFigures): readonly MetricFamily[]
       name: 'machine_scrape_error',
       type: 'gauge',
       help: '1 if there was an error while getting machine metrics, 0 otherwise.',
-      samples: [{ labels: {}, value: machine.memoryBytes > 0 && machine.cpus > 0 ? 0 : 1 }],
+      samples: [{ labels: {}, value: machine.memoryBytes === 0 || machine.cpus === 0 ? 1 : 0 }],
     },
     {
       name: 'cadvisor_version_info',

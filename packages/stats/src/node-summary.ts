@@ -103,8 +103,7 @@ function systemContainers(
   all: boolean,
 ): { readonly systemContainers?: readonly ContainerStats[] } {
   const stats = system.flatMap(({ name, path }): ContainerStats[] => {
-    const figures = path === '/' ? undefined : groups.get(path);
-    const shown = figures ?? (path === '/' ? groups.get('/') : undefined);
+    const shown = groups.get(path);
     if (shown === undefined) return [];
     const io = all ? ioOfGroup(shown) : undefined;
     const startTime = apiTime(name === 'kubelet' ? startedAtMs : shown.createdAtMs);

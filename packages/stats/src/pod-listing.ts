@@ -30,7 +30,7 @@ export function listPods(sandboxes: readonly PodSandbox[], containers: readonly 
   const counting = [...byName.values()].flatMap((group) => {
     const ready = group.filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
     const newest = group.reduce((a, b) => (b.createdAt > a.createdAt ? b : a));
-    return ready.length > 0 || group.length === 1 ? (ready.length > 0 ? ready : group) : [newest];
+    return ready.length > 0 ? ready : [newest];
   });
   const running = containers.filter(({ state }) => state === ContainerState.CONTAINER_RUNNING);
   const bySandbox = Map.groupBy(running, ({ podSandboxId }) => podSandboxId);

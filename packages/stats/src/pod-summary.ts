@@ -82,8 +82,8 @@ function ofPod(
   }
   const group = podGroups.pods.get(ref.uid);
   const figures = group && groups.get(group.path);
-  const sandbox = groups.get(group?.containers.get(sandboxId) ?? '');
-  const counts = listed.flatMap(({ id }) => groups.get(group?.containers.get(id) ?? '')?.processes?.processes ?? []);
+  const sandbox = lookUp(groups, group?.containers.get(sandboxId));
+  const counts = listed.flatMap(({ id }) => lookUp(groups, group?.containers.get(id))?.processes?.processes ?? []);
   return {
     ...(figures ? partsOfGroup(figures, rates.get(figures.path)) : sumOfParts(containers)),
     io: figures && ioOfGroup(figures),
@@ -101,7 +101,7 @@ function containerStats(
 ): ContainerStats {
   const told = containers.get(id);
   const path = sandboxes === undefined ? podGroups.pods.get(ref.uid)?.containers.get(id) : undefined;
-  const group = path === undefined ? undefined : groups.get(path);
+  const group = lookUp(groups, path);
   const io = group ? ioOfGroup(group) : told && ioOfRuntime(told.io);
   return {
     name,
@@ -117,9 +117,9 @@ function containerStats(
 }
 
 function rootfsStats({ writableLayer }: CriContainerStats, { disks }: StorageCollection): FsStats {
-  const disk = disks.get(writableLayer?.fsId?.mountpoint ?? '');
+  const disk = lookUp(disks, writableLayer?.fsId?.mountpoint);
   return {
-    time: apiTime((writableLayer?.timestamp ?? 0) / 1e6),
+    time: apiTime(writableLayer ? writableLayer.timestamp / 1e6 : undefined),
     ...(disk && sizeOf(disk)),
     ...(writableLayer?.usedBytes && { usedBytes: writableLayer.usedBytes.value }),
     ...(writableLayer?.inodesUsed && { inodesUsed: writableLayer.inodesUsed.value }),
@@ -158,6 +158,10 @@ function volumeStats({ name, observedAtMs, claim, abnormal, isLowerBound, ...fig
     ...(abnormal !== undefined && { volumeHealthStats: { abnormal } }),
     ...(isLowerBound && { isLowerBound }),
   };
+}
+
+function lookUp<T>(map: ReadonlyMap<string, T>, key: string | undefined): T | undefined {
+  return key === undefined ? undefined : map.get(key);
 }
 
 function sizeOf({ availableBytes, totalBytes, freeInodes, inodes }: Disk) {

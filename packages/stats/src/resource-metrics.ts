@@ -1,8 +1,5 @@
 import type { MetricFamily, Sample } from './exposition.ts';
-import type { CpuStats, MemoryStats, NodeSummary, SwapStats } from './summary.ts';
-
-/** What is told of times: the summary's own are whole seconds, as its JSON is. */
-type At = (time: string | null) => number | undefined;
+import type { ApiTime, CpuStats, MemoryStats, NodeSummary, SwapStats } from './summary.ts';
 
 interface Told {
   readonly cpu?: CpuStats;
@@ -18,15 +15,9 @@ const NS_PER_SECOND = 1e9;
  */
 export function resourceMetrics(summary: NodeSummary | undefined): readonly MetricFamily[] {
   const samples = new Map<string, Sample[]>();
-  const add = (
-    name: string,
-    labels: Sample['labels'],
-    value: number | undefined,
-    time: string | null | undefined,
-  ): void => {
+  const add = (name: string, labels: Sample['labels'], value: number | undefined, time?: ApiTime): void => {
     if (value === undefined) return;
-    const atMs = time === undefined ? undefined : at(time);
-    const sample = { labels, value, ...(atMs !== undefined && { atMs }) };
+    const sample = { labels, value, ...(time && { atMs: Date.parse(time) }) };
     const known = samples.get(name);
     if (known === undefined) samples.set(name, [sample]);
     else known.push(sample);
@@ -42,7 +33,7 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
       const ofPod = { pod: podRef.name, namespace: podRef.namespace };
       for (const { name, startTime, ...container } of containers) {
         const labels = { container: name, ...ofPod };
-        if (startTime !== null) add('container_start_time_seconds', labels, Date.parse(startTime) / 1000, undefined);
+        if (startTime !== null) add('container_start_time_seconds', labels, Date.parse(startTime) / 1000);
         addAll('container', labels, container);
         const { swap } = container;
         if (swap?.swapAvailableBytes === undefined) continue;
@@ -51,11 +42,9 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
       addAll('pod', ofPod, pod);
     }
   }
-  add('resource_scrape_error', {}, summary === undefined ? 1 : 0, undefined);
+  add('resource_scrape_error', {}, summary === undefined ? 1 : 0);
   return FAMILIES.map(([name, type, help]) => ({ name, type, help, samples: samples.get(name) ?? [] }));
 }
-
-const at: At = (time) => (time === null ? undefined : Date.parse(time));
 
 function seconds(ns: number | undefined): number | undefined {
   return ns === undefined ? undefined : ns / NS_PER_SECOND;

@@ -13,25 +13,27 @@ export function runtimeMetrics(
   pods: readonly PodSandboxMetrics[],
 ): readonly MetricFamily[] {
   const known = new Map(descriptors.filter(isReadable).map((descriptor) => [descriptor.name, descriptor]));
-  const families = new Map<string, { readonly type: MetricFamily['type']; readonly samples: Map<string, Sample> }>();
+  const families = new Map<
+    string,
+    { readonly help: string; readonly type: MetricFamily['type']; readonly samples: Map<string, Sample> }
+  >();
   const all = pods.flatMap(({ metrics, containerMetrics }) => [
     ...metrics,
     ...containerMetrics.flatMap((container) => container.metrics),
   ]);
   for (const metric of all) {
     const descriptor = known.get(metric.name);
-    const sample = descriptor && sampleOf(metric, descriptor);
+    if (descriptor === undefined) continue;
+    const sample = sampleOf(metric, descriptor);
     if (sample === undefined) continue;
+    const { help } = descriptor;
     const type = metric.metricType === MetricType.COUNTER ? 'counter' : 'gauge';
-    const family = families.get(metric.name) ?? { type, samples: new Map<string, Sample>() };
+    const family = families.get(metric.name) ?? { help, type, samples: new Map<string, Sample>() };
     // The same series twice is an error to a scraper, too.
     if (family.type === type) family.samples.set(metric.labelValues.join('\0'), sample);
     families.set(metric.name, family);
   }
-  return [...families].map(([name, { type, samples }]) => ({
-    ...{ name, type, samples: [...samples.values()] },
-    help: known.get(name)?.help ?? '',
-  }));
+  return [...families].map(([name, { help, type, samples }]) => ({ name, help, type, samples: [...samples.values()] }));
 }
 
 function isReadable({ name, labelKeys }: MetricDescriptor): boolean {

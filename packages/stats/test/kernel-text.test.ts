@@ -36,13 +36,15 @@ describe('numbers of the kernel', () => {
     ['9223372036854771712', Number.POSITIVE_INFINITY],
     ['18446744073709551615', Number.POSITIVE_INFINITY],
     ['4096', 4096],
+    ['4611686018427387904', 2 ** 62],
+    [undefined, undefined],
     ['none', undefined],
   ])('limit %j', (text, expected) => {
     expect(limit(text)).toBe(expected);
   });
 
   it('lines that are none are left out', () => {
-    expect([...keyedCounts('a 1\nb -2\nc\n\nd 3 4\ne 5\n')]).toEqual([
+    expect([...keyedCounts('a 1\nb -2\nc\n\nd 3 4\n67\n 8\ne 5\n')]).toEqual([
       ['a', 1],
       ['e', 5],
     ]);
@@ -76,6 +78,9 @@ describe('numbers of the kernel', () => {
     expect(netDev(`${text}eth1: 1 2 3\n`)).toBeUndefined();
     expect(netDev(text.replace(' 5 3 6', ' -5 3 6'))).toBeUndefined();
     expect(netDev(undefined)).toBeUndefined();
+    // A long number has nothing before it, and a line without a name is none.
+    expect(netDev(text.replace('eth0: 1', 'eth0:1'))?.[0]?.rxBytes).toBe(1);
+    expect(netDev(text.replace('eth0:', ':'))).toBeUndefined();
   });
 
   it('any text is read, and makes no number that is none', () => {
@@ -94,7 +99,10 @@ describe('numbers of the kernel', () => {
   it('of the machine', () => {
     expect(taskCount('1.36 3.49 4.53 2/3518 3715089\n')).toBe(3518);
     expect(taskCount('1.36')).toBeUndefined();
+    expect(taskCount(undefined)).toBeUndefined();
     expect(bootTimeMs('cpu 1\nbtime 1700000000\nprocesses 5\n')).toBe(1_700_000_000_000);
+    expect(bootTimeMs('cpu 1\n')).toBeUndefined();
+    expect(bootTimeMs(undefined)).toBeUndefined();
   });
 });
 

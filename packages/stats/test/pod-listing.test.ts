@@ -1,24 +1,32 @@
-import { type Container, ContainerState, type PodSandbox, PodSandboxState } from '@node-agent/cri-client';
+import {
+  type Container,
+  ContainerState,
+  type Init,
+  messages,
+  type PodSandbox,
+  PodSandboxState,
+} from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
 import { listPods } from '../src/pod-listing.ts';
 
-const sandbox = (name: string, createdAt: number, ready: boolean, id: string = name): PodSandbox =>
-  ({
-    id,
-    createdAt,
-    state: ready ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
-    metadata: { name, namespace: 'default', uid: `uid-${name}`, attempt: 0 },
-  }) as PodSandbox;
+const sandbox = (
+  name: string,
+  createdAt: number,
+  ready: boolean,
+  id: string = name,
+  namespace = 'default',
+): PodSandbox =>
+  messages.PodSandbox.create({
+    ...{ id, createdAt, state: ready ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY },
+    metadata: { name, namespace, uid: `uid-${name}`, attempt: 0 },
+  });
 
-const container = (podSandboxId: string, running: boolean): Container =>
-  ({
-    id: `${podSandboxId}-${running}`,
-    podSandboxId,
-    createdAt: 1,
+const container = (podSandboxId: string, running: boolean, more: Init<Container> = {}): Container =>
+  messages.Container.create({
+    ...{ id: `${podSandboxId}-${running}`, podSandboxId, createdAt: 1, metadata: { name: 'main' } },
     state: running ? ContainerState.CONTAINER_RUNNING : ContainerState.CONTAINER_EXITED,
-    labels: {},
-    metadata: { name: 'main' },
-  }) as unknown as Container;
+    ...more,
+  });
 
 test('a pod that has ended is left out; one whose containers are still to start, or are down for now, is not', () => {
   const sandboxes = [
@@ -42,10 +50,76 @@ test('a pod that has ended is left out; one whose containers are still to start,
   ]);
 });
 
-test('of the sandboxes of one name the ready ones count, else the newest', () => {
-  const sandboxes = [sandbox('web', 1, false, 'old'), sandbox('web', 2, true, 'new')];
-  expect(listPods(sandboxes, []).map(({ sandboxId }) => sandboxId)).toEqual(['new']);
-  const down = [sandbox('web', 1, false, 'old'), sandbox('web', 2, false, 'new')];
-  const both = [container('old', true), container('new', true)];
-  expect(listPods(down, both).map(({ sandboxId }) => sandboxId)).toEqual(['new']);
+test.each<[string, readonly (readonly [id: string, createdAt: number, ready: boolean])[], readonly string[]]>([
+  [
+    'the newest is ready',
+    [
+      ['old', 1, false],
+      ['new', 2, true],
+    ],
+    ['new'],
+  ],
+  [
+    'the newest is not ready yet',
+    [
+      ['old', 1, true],
+      ['new', 2, false],
+    ],
+    ['old'],
+  ],
+  [
+    'both are ready: both are told, the oldest first',
+    [
+      ['new', 2, true],
+      ['old', 1, true],
+    ],
+    ['old', 'new'],
+  ],
+  [
+    'none is ready: the newest',
+    [
+      ['old', 1, false],
+      ['new', 3, false],
+      ['middle', 2, false],
+    ],
+    ['new'],
+  ],
+])('of the sandboxes of one name, where %s', (_what, told, expected) => {
+  const sandboxes = told.map(([id, createdAt, ready]) => sandbox('web', createdAt, ready, id));
+  const containers = told.map(([id]) => container(id, true));
+  expect(listPods(sandboxes, containers).map(({ sandboxId }) => sandboxId)).toEqual(expected);
+});
+
+test('pods of one name in two namespaces are two', () => {
+  const sandboxes = [sandbox('web', 2, true, 'b', 'other'), sandbox('web', 1, true, 'a')];
+  expect(listPods(sandboxes, []).map(({ ref, sandboxId }) => [ref.namespace, sandboxId])).toEqual([
+    ['default', 'a'],
+    ['other', 'b'],
+  ]);
+});
+
+test('a pod is told with its times in ms, and with its containers', () => {
+  const label = { 'io.kubernetes.container.name': 'by-label' };
+  const image = { image: 'registry/web@sha256:1', userSpecifiedImage: 'web:1' };
+  const containers = [
+    container('web', true, { id: 'c1', createdAt: 7_000_000, labels: label, image, imageId: 'i1', imageRef: 'r1' }),
+    container('web', true, { id: 'c2', image: { image: 'web:2' }, imageRef: 'r2' }),
+    container('web', true, { id: 'c3', metadata: null }),
+  ];
+  const own = { createdAtMs: 1e-6, image: '', imageId: '' };
+  expect(listPods([sandbox('web', 3_000_000, true)], containers)).toEqual([
+    {
+      ...{ ref: { name: 'web', namespace: 'default', uid: 'uid-web' }, sandboxId: 'web', createdAtMs: 3 },
+      containers: [
+        { id: 'c1', name: 'by-label', createdAtMs: 7, image: 'web:1', imageId: 'i1' },
+        { ...own, id: 'c2', name: 'main', image: 'web:2', imageId: 'r2' },
+        { ...own, id: 'c3', name: '' },
+      ],
+    },
+  ]);
+});
+
+test('a sandbox of which the runtime does not tell what it is for has no name', () => {
+  const nameless = messages.PodSandbox.create({ id: 's', state: PodSandboxState.SANDBOX_READY });
+  expect(listPods([nameless], [])[0]?.ref).toEqual({ name: '', namespace: '', uid: '' });
 });
