@@ -5,8 +5,6 @@ import { WhyError } from './errors.ts';
 interface ApiStatus {
   readonly kind: 'Status';
   readonly message?: string;
-  readonly reason?: string;
-  readonly details?: { readonly kind?: string };
 }
 
 /** What is known of a node whose answer was no explanation. */
@@ -82,9 +80,8 @@ function general(answer: Answer, status: ApiStatus | undefined): WhyError {
 
 function statusOf({ body }: Answer): ApiStatus | undefined {
   try {
-    const value: unknown = JSON.parse(body);
-    const isStatus = typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Status';
-    return isStatus ? (value as ApiStatus) : undefined;
+    const value = JSON.parse(body) as Partial<ApiStatus> | null;
+    return value?.kind === 'Status' ? (value as ApiStatus) : undefined;
   } catch {
     return undefined;
   }

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../src/api-server.ts';
+import { WhyError } from '../src/errors.ts';
+import { type NodeFacts, nodeRefusal, podRefusal } from '../src/refusal.ts';
+import { apiStatus } from './api.ts';
+
+const answer = (status: number, body: string | object): Answer => ({
+  ...{ status, contentType: 'text/plain', body: typeof body === 'string' ? body : JSON.stringify(body) },
+});
+const forbidden = apiStatus(403, 'Forbidden', 'User "jane" cannot');
+const long = 'x'.repeat(501);
+
+describe('why the API server gives no pod', () => {
+  it.each<[string, Answer, string]>([
+    ['it is not there', answer(404, forbidden), 'there is no pod web in the namespace shop'],
+    [
+      'it may not be got',
+      answer(403, forbidden),
+      [
+        'User "jane" cannot',
+        'It takes a role, in the namespace shop, with this rule:',
+        '  - apiGroups: [""]',
+        '    resources: ["pods"]',
+        '    verbs: ["get"]',
+      ].join('\n'),
+    ],
+    [
+      'it may not be got, says somebody else',
+      answer(403, 'a proxy says no'),
+      'forbidden\nIt takes a role, in the namespace shop, with this rule:\n' +
+        '  - apiGroups: [""]\n    resources: ["pods"]\n    verbs: ["get"]',
+    ],
+    [
+      'nobody is known',
+      answer(401, apiStatus(401, 'Unauthorized', 'Unauthorized')),
+      'the API server does not know you: the credentials of the kubeconfig are not valid',
+    ],
+    ['it is overloaded', answer(429, apiStatus(429, 'TooManyRequests', 'later')), 'the API server answered 429: later'],
+    ['it answers text', answer(500, ' no\n'), 'the API server answered 500: no'],
+    ['it answers much', answer(500, long), `the API server answered 500: ${long.slice(1)}`],
+    // A `Status` alone speaks for the API server, and only what it says of itself.
+    ['it answers null', answer(500, 'null'), 'the API server answered 500: null'],
+    ['it answers a number', answer(500, '7'), 'the API server answered 500: 7'],
+    [
+      'it answers something else',
+      answer(500, { kind: 'Pod', message: 'm' }),
+      'the API server answered 500: {"kind":"Pod","message":"m"}',
+    ],
+    [
+      'it answers a Status of no words',
+      answer(500, { kind: 'Status' }),
+      'the API server answered 500: {"kind":"Status"}',
+    ],
+  ])('%s', (_what, told, message) => {
+    const refusal = podRefusal(told, 'shop', 'web');
+    expect(refusal).toBeInstanceOf(WhyError);
+    expect(refusal.message).toBe(message);
+  });
+});
+
+describe('why a node explains nothing', () => {
+  const rule = ['  - apiGroups: [""]', '    resources: ["nodes/proxy"]', '    verbs: ["get"]'].join('\n');
+  const letsNobodyIn =
+    'the kubelet of the node n1 does not let the API server in: no\n' +
+    'The user of its client certificate needs the cluster role system:kubelet-api-admin.';
+
+  const ofGo = { kubeletVersion: 'v1.36.3' };
+  const own = { kubeletVersion: 'v1.36.3+node-agent.0.1.0' };
+  const noPath = answer(404, '404 page not found');
+
+  it.each<[string, Answer, string, Partial<NodeFacts>?]>([
+    [
+      'the API server lets nobody through',
+      answer(403, forbidden),
+      `User "jane" cannot\nIt takes a role, in the whole cluster, with this rule:\n${rule}`,
+    ],
+    ['the node does not let the API server in', answer(403, 'no\n'), letsNobodyIn],
+    [
+      'the node does not know the API server',
+      answer(401, 'Unauthorized'),
+      "the kubelet of the node n1 does not know who the API server is: its clientCAFile has to hold the authority of the API server's client certificate",
+    ],
+    [
+      'the API server knows nobody',
+      answer(401, apiStatus(401, 'Unauthorized', 'Unauthorized')),
+      'the API server does not know you: the credentials of the kubeconfig are not valid',
+    ],
+    [
+      'there is no node',
+      answer(404, apiStatus(404, 'NotFound', 'nodes "n1" not found')),
+      'there is no node n1: nodes "n1" not found',
+    ],
+    [
+      'the pod is not known there',
+      answer(404, 'pod shop/web is not known here\n'),
+      'the node n1 does not know the pod shop/web: it has not heard of it yet, or has forgotten it already',
+    ],
+    [
+      'a kubelet of whatever kind has no such path',
+      noPath,
+      "the kubelet of the node n1 is not node-agent's: it has no /debug/explain",
+    ],
+    [
+      'a Go kubelet has no such path',
+      noPath,
+      "the kubelet of the node n1 (v1.36.3) is not node-agent's: it has no /debug/explain",
+      ofGo,
+    ],
+    [
+      'this kubelet has the path switched off',
+      noPath,
+      'the kubelet of the node n1 (v1.36.3+node-agent.0.1.0) explains nothing: enableDebuggingHandlers is false in its configuration',
+      own,
+    ],
+    [
+      'the node is away, says somebody at length',
+      answer(503, ` ${long}`),
+      `the API server does not reach the node n1: ${long.slice(1)}`,
+    ],
+    ['anything else', answer(500, 'internal'), 'the API server answered 500: internal'],
+  ])('%s', (_what, told, message, facts = {}) => {
+    expect(nodeRefusal(told, { node: 'n1', ...facts }, 'shop/web').message).toBe(message);
+  });
+
+  it.each([502, 503, 504])('the node is away: %d', (status) => {
+    const told = answer(status, apiStatus(status, 'x', 'dial tcp: refused'));
+    expect(nodeRefusal(told, { node: 'n1' }).message).toBe(
+      'the API server does not reach the node n1: dial tcp: refused',
+    );
+  });
+
+  it('no pod is unknown where none was asked for', () => {
+    const told = answer(404, 'it is not known here');
+    expect(nodeRefusal(told, { node: 'n1' }).message).toContain('it has no /debug/explain');
+  });
+});

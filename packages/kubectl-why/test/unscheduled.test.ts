@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { printable, printableJson } from '../src/printable.ts';
+import { type ApiPod, explainUnscheduled, unscheduledText } from '../src/unscheduled.ts';
+
+const CREATED = '2026-01-01T00:00:00Z';
+const TURNED = '2026-01-01T00:10:00Z';
+const NOW_MS = Date.parse('2026-01-01T01:00:00Z');
+type Status = NonNullable<ApiPod['status']>;
+type Condition = NonNullable<Status['conditions']>[number];
+
+const podOf = (more: Partial<Omit<ApiPod, 'metadata'>> & { readonly metadata?: object } = {}): ApiPod => ({
+  ...{ spec: {}, ...more },
+  metadata: { name: 'web', namespace: 'shop', uid: 'u', creationTimestamp: CREATED, ...more.metadata },
+});
+const unscheduled = (condition: Partial<Condition>): Status => ({
+  phase: 'Pending',
+  conditions: [
+    { type: 'Ready', status: 'False', reason: 'other', lastTransitionTime: '2026-01-01T00:30:00Z' },
+    { type: 'PodScheduled', status: 'False', ...condition },
+  ],
+});
+
+describe('a pod without a node', () => {
+  const sinceMs = Date.parse(TURNED);
+
+  it.each<[string, ApiPod, readonly { readonly what: string; readonly sinceMs?: number }[]]>([
+    [
+      'waits for a scheduler that has not looked at it, since it was made',
+      podOf(),
+      [
+        {
+          what: 'scheduling: the scheduler default-scheduler has not looked at it yet',
+          sinceMs: Date.parse(CREATED),
+        },
+      ],
+    ],
+    [
+      'waits for the scheduler that it names',
+      podOf({ spec: { schedulerName: 'mine' }, metadata: { creationTimestamp: undefined } }),
+      [{ what: 'scheduling: the scheduler mine has not looked at it yet' }],
+    ],
+    [
+      'waits for what the scheduler says, since it says so',
+      podOf({ status: unscheduled({ reason: 'Unschedulable', message: 'no room', lastTransitionTime: TURNED }) }),
+      [{ what: 'scheduling: Unschedulable: no room', sinceMs }],
+    ],
+    [
+      'waits for a reason without a message',
+      podOf({ status: unscheduled({ reason: 'SchedulingGated', message: '', lastTransitionTime: TURNED }) }),
+      [{ what: 'scheduling: SchedulingGated', sinceMs }],
+    ],
+    [
+      'waits for what nobody says, since a time that is none',
+      podOf({ status: unscheduled({ lastTransitionTime: 'yesterday' }) }),
+      [{ what: 'scheduling: it is not bound to a node' }],
+    ],
+    [
+      'waits for whoever has set a gate, too',
+      podOf({
+        spec: { schedulingGates: [{ name: 'quota' }, { name: 'licence' }] },
+        status: unscheduled({ reason: 'SchedulingGated', lastTransitionTime: TURNED }),
+      }),
+      [
+        { what: 'scheduling: SchedulingGated', sinceMs },
+        { what: 'scheduling gate quota: whoever set it has to remove it' },
+        { what: 'scheduling gate licence: whoever set it has to remove it' },
+      ],
+    ],
+  ])('%s', (_what, pod, waitingFor) => {
+    expect(explainUnscheduled(pod, NOW_MS)).toStrictEqual({
+      ...{ pod: { namespace: 'shop', name: 'web', uid: 'u' }, atMs: NOW_MS, phase: pod.status?.phase, node: null },
+      waitingFor,
+    });
+  });
+
+  it('has no UID where the API server tells none', () => {
+    expect(explainUnscheduled(podOf({ metadata: { uid: undefined } }), NOW_MS).pod.uid).toBe('');
+  });
+
+  it('is shown with how long each wait has lasted, a line for each', () => {
+    const message = '0/3 nodes are available:\n  3 Insufficient\tcpu.';
+    const status = unscheduled({ reason: 'Unschedulable', message, lastTransitionTime: TURNED });
+    const pod = podOf({ status, spec: { schedulingGates: [{ name: 'quota' }] } });
+    expect(unscheduledText(explainUnscheduled(pod, NOW_MS))).toBe(
+      [
+        'Pod shop/web is Pending, and not scheduled to a node yet',
+        '',
+        'Waits for:',
+        '  - scheduling: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu. (for 3000 s, since 2026-01-01T00:10:00.000Z)',
+        '  - scheduling gate quota: whoever set it has to remove it',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('is shown as Pending where no phase is told, and as waiting for 0 s where clocks differ', () => {
+    const text = unscheduledText(explainUnscheduled(podOf(), Date.parse(CREATED) - 5000));
+    expect(text.split('\n')[0]).toBe('Pod shop/web is Pending, and not scheduled to a node yet');
+    expect(text).toContain('(for 0 s, since 2026-01-01T00:00:00.000Z)');
+    const failed = podOf({ status: { phase: 'Failed' } });
+    expect(unscheduledText(explainUnscheduled(failed, NOW_MS))).toContain('Pod shop/web is Failed, and');
+  });
+});
+
+describe('what draws on a terminal', () => {
+  it.each([
+    ['a\nb', 'a\nb', 'a\nb'],
+    ['a\tb\r', 'a\uFFFDb\uFFFD', 'a\tb\r'],
+    ['\x1b[2J', '\uFFFD[2J', '\\u001b[2J'],
+    ['\x7f\u009b', '\uFFFD\uFFFD', '\\u007f\\u009b'],
+    ['\u202E', '\uFFFD', '\\u202e'],
+    // One that takes two units.
+    ['\u{E0041}', '\uFFFD', '\\udb40\\udc41'],
+    ['é 漢 😀', 'é 漢 😀', 'é 漢 😀'],
+  ])('%j is %j as text, and %j in JSON', (text, shown, inJson) => {
+    expect(printable(text)).toBe(shown);
+    expect(printableJson(text)).toBe(inJson);
+  });
+});
