@@ -31,29 +31,33 @@ interface Data {
   readonly RegisteredDevices: Readonly<Record<string, readonly string[] | null>> | null;
 }
 
+/** What is written here: nothing of an entry is nil. */
+interface WrittenEntry extends Entry {
+  readonly DeviceIDs: Readonly<Record<string, readonly string[]>>;
+  readonly AllocResp: string;
+}
+
 /**
  * Upstream's file `kubelet_internal_checkpoint`, so that a machine may change between that kubelet and this one
  * (`pkg/kubelet/cm/devicemanager/checkpoint`). The same content is the same bytes: entries and names are in order here.
  */
 export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): string {
-  const data: Data = {
-    // An empty list is nil there.
-    PodDeviceEntries: entries.length === 0 ? null : entries.map(encodeEntry),
-    RegisteredDevices: Object.fromEntries(registered),
-  };
-  const list = (ids: readonly string[] | null): string => (ids === null ? 'null' : `[${ids.map(goString).join()}]`);
+  // An empty list is nil there.
+  const written = entries.length === 0 ? null : entries.map(encodeEntry);
+  const lists = Object.fromEntries(registered);
   // Written by hand, as JavaScript has names that are numbers in an order of its own.
-  const map = (of: Readonly<Record<string, readonly string[] | null>>): string =>
-    `{${inByteOrder(Object.keys(of))
-      .map((key) => `${goString(key)}:${list(of[key] ?? null)}`)
+  const map = (of: WrittenEntry['DeviceIDs']): string =>
+    `{${Object.entries(of)
+      .sort(byBytes)
+      .map(([key, ids]) => `${goString(key)}:[${ids.map(goString).join()}]`)
       .join()}}`;
-  const entry = (one: Entry): string => {
+  const entry = (one: WrittenEntry): string => {
     const names = `"PodUID":${goString(one.PodUID)},"ContainerName":${goString(one.ContainerName)},"ResourceName":${goString(one.ResourceName)}`;
-    return `{${names},"DeviceIDs":${map(one.DeviceIDs ?? {})},"AllocResp":"${one.AllocResp ?? ''}"}`;
+    return `{${names},"DeviceIDs":${map(one.DeviceIDs)},"AllocResp":"${one.AllocResp}"}`;
   };
-  const all = data.PodDeviceEntries === null ? 'null' : `[${data.PodDeviceEntries.map(entry).join()}]`;
-  const content = `{"PodDeviceEntries":${all},"RegisteredDevices":${map(data.RegisteredDevices ?? {})}}`;
-  return `{"Data":${content},"Checksum":${dataChecksum(data)}}`;
+  const all = written === null ? 'null' : `[${written.map(entry).join()}]`;
+  const content = `{"PodDeviceEntries":${all},"RegisteredDevices":${map(lists)}}`;
+  return `{"Data":${content},"Checksum":${dataChecksum({ PodDeviceEntries: written, RegisteredDevices: lists })}}`;
 }
 
 /** @throws Error that says what is wrong with the text */
@@ -68,7 +72,7 @@ export function decodeCheckpoint(text: string): DeviceCheckpoint {
   };
 }
 
-function encodeEntry({ podUid, container, resource, devices, response }: CheckpointEntry): Entry {
+function encodeEntry({ podUid, container, resource, devices, response }: CheckpointEntry): WrittenEntry {
   return {
     PodUID: podUid,
     ContainerName: container,
@@ -138,20 +142,20 @@ function readLists(value: unknown, where: string): Data['RegisteredDevices'] {
  */
 function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
   const list = (ids: readonly string[] | null): string => (ids === null ? '<nil>' : `[${ids.join(' ')}]`);
-  const map = (of: Data['RegisteredDevices'], keys: (names: string[]) => readonly string[]): string =>
+  const map = (of: Data['RegisteredDevices'], order: (a: Named, b: Named) => number): string =>
     of === null
       ? '<nil>'
-      : `map[${keys(Object.keys(of))
-          .map((key) => `${key}:${list(of[key] ?? null)}`)
+      : `map[${Object.entries(of)
+          .sort(order)
+          .map(([key, ids]) => `${key}:${list(ids)}`)
           .join(' ')}]`;
-  const byNumber = (names: string[]): readonly string[] => names.sort((a, b) => Number(a) - Number(b));
   const entry = (one: Entry): string => {
     const names = `PodUID:(string)${one.PodUID} ContainerName:(string)${one.ContainerName} ResourceName:(string)${one.ResourceName}`;
     const bytes = one.AllocResp === null ? '<nil>' : `[${[...Buffer.from(one.AllocResp, 'base64')].join(' ')}]`;
     return `{${names} DeviceIDs:(checkpoint.DevicesPerNUMA)${map(one.DeviceIDs, byNumber)} AllocResp:([]uint8)${bytes}}`;
   };
   const entries = PodDeviceEntries === null ? '<nil>' : `[${PodDeviceEntries.map(entry).join(' ')}]`;
-  const registered = map(RegisteredDevices, inByteOrder);
+  const registered = map(RegisteredDevices, byBytes);
   return fnv1a(
     `(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)${entries} RegisteredDevices:(map[string][]string)${registered}}`,
   );
@@ -171,8 +175,14 @@ function goString(text: string): string {
   );
 }
 
-function inByteOrder(names: readonly string[]): readonly string[] {
-  return names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+type Named = readonly [name: string, ids: unknown];
+
+function byBytes([a]: Named, [b]: Named): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+function byNumber([a]: Named, [b]: Named): number {
+  return Number(a) - Number(b);
 }
 
 function asObject(value: unknown, where: string): Readonly<Record<string, unknown>> {

@@ -7,7 +7,43 @@ const EMPTY = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksu
 const FULL =
   '{"Data":{"PodDeviceEntries":[{"PodUID":"0a1b","ContainerName":"c\\u003c1\\u003e","ResourceName":"example.com/gpu","DeviceIDs":{"-1":["d9"],"0":["a","b\\u0026é"],"10":["y"],"2":["x"]},"AllocResp":"ChT/"},{"PodUID":"0a1b","ContainerName":"c2","ResourceName":"example.com/gpu","DeviceIDs":{"-1":["d10"]},"AllocResp":""}],"RegisteredDevices":{"example.com/10":[],"example.com/9":["é\\u2028"],"example.com/gpu":["a","b\\u0026é","d10"]}},"Checksum":235611181}';
 
+/** The same, with all that Go may have as nil: what is not there is read like it. */
+const NILS: readonly string[] = [
+  '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":null},"Checksum":1944006890}',
+  '{"Data":{},"Checksum":1944006890}',
+  '{"Data":{"PodDeviceEntries":[{"PodUID":"","ContainerName":"","ResourceName":"","DeviceIDs":null,"AllocResp":null}],"RegisteredDevices":null},"Checksum":3345961093}',
+  '{"Data":{"PodDeviceEntries":[{}]},"Checksum":3345961093}',
+  '{"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"","ResourceName":"","DeviceIDs":null,"AllocResp":null},{"PodUID":"v","ContainerName":"c","ResourceName":"r","DeviceIDs":{"-1":[],"0":null},"AllocResp":""}],"RegisteredDevices":{"a":[],"b":null}},"Checksum":2111913293}',
+];
+
 describe('the checkpoint', () => {
+  it('K1: is read with all that Go writes where it has nil', () => {
+    const none = { podUid: '', container: '', resource: '', devices: new Map(), response: Buffer.alloc(0) };
+    const contents = NILS.map(decodeCheckpoint);
+    expect(contents).toEqual([
+      { entries: [], registered: new Map() },
+      { entries: [], registered: new Map() },
+      { entries: [none], registered: new Map() },
+      { entries: [none], registered: new Map() },
+      {
+        entries: [
+          { ...none, podUid: 'u' },
+          {
+            ...{ podUid: 'v', container: 'c', resource: 'r', response: Buffer.alloc(0) },
+            devices: new Map([
+              [-1, []],
+              [0, []],
+            ]),
+          },
+        ],
+        registered: new Map([
+          ['a', []],
+          ['b', []],
+        ]),
+      },
+    ]);
+  });
+
   it.each([EMPTY, FULL])('K1: is what Go writes, byte for byte: %s', (text) => {
     expect(encodeCheckpoint(decodeCheckpoint(text))).toBe(text);
   });
@@ -36,7 +72,13 @@ describe('the checkpoint', () => {
     [FULL.replace('"d9"', '"d8"'), /its checksum is/],
     [FULL.replace('"d9"', '9'), /DeviceIDs\["-1"\] is no list of texts/],
     [FULL.replace('"-1":["d9"]', '"x":["d9"]'), /"x", which is no NUMA node/],
+    ['{"Data":{"PodDeviceEntries":{}}}', /Data.PodDeviceEntries is no list/],
+    ['{"Data":{"PodDeviceEntries":[7]}}', /Data.PodDeviceEntries\[0\] is no object/],
+    ['{"Data":{"RegisteredDevices":{"a":"b"}}}', /Data.RegisteredDevices\["a"\] is no list of texts/],
     [FULL.replace('"0a1b"', '7'), /PodDeviceEntries\[0\].PodUID is no text/],
+    [FULL.replace('"c2"', '7'), /PodDeviceEntries\[1\].ContainerName is no text/],
+    [FULL.replace('"ResourceName":"example.com/gpu"', '"ResourceName":[]'), /\[0\].ResourceName is no text/],
+    [FULL.replace('"AllocResp":""', '"AllocResp":0'), /\[1\].AllocResp is no text/],
   ])('W3: what no kubelet wrote is refused: %s', (text, message) => {
     expect(() => decodeCheckpoint(text)).toThrow(message);
   });

@@ -23,6 +23,11 @@ describe('chooseDevices', () => {
       'previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/gpu',
     ],
     [
+      'granted devices of which one is unhealthy',
+      { required: 2, granted: set('a', 'z') },
+      'previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/gpu',
+    ],
+    [
       'another number than was granted',
       { granted: set('a', 'b') },
       'pod "u" container "c" changed request for resource "example.com/gpu" from 2 to 1',
@@ -53,6 +58,15 @@ describe('chooseDevices', () => {
   it('takes what it can take over first', () => {
     const choice = chooseDevices(demand({ required: 2, inUse: set('b'), reusable: set('b') }));
     expect(choice).toEqual({ kind: 'open', taken: ['b'], needed: 1, available: ['a'] });
+  });
+
+  it('takes over no more than it needs, those that come first', () => {
+    const choice = chooseDevices(demand({ inUse: set('a', 'b'), reusable: set('b', 'a') }));
+    expect(choice).toEqual({ kind: 'open', taken: ['a'], needed: 0, available: [] });
+  });
+
+  it('offers what is free in order, in whatever order it was told', () => {
+    expect(chooseDevices(demand({ healthy: set('c', 'a', 'b') }))).toMatchObject({ available: ['a', 'b', 'c'] });
   });
 
   it('N1: gives no device twice, and none that is unhealthy or held, whatever the plugin prefers', () => {
