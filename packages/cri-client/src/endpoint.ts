@@ -42,7 +42,7 @@ function unixEndpoint(endpoint: string, rest: string): Endpoint {
 
 function tcpEndpoint(endpoint: string): Endpoint {
   const [, host, port] = /^tcp:\/\/(\[[0-9a-f:.%]+\]|[^/:@?#[\]]+):(\d{1,5})\/?$/i.exec(endpoint) ?? [];
-  if (host === undefined || port === undefined || Number(port) < 1 || Number(port) > 65_535) {
+  if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
     throw refuse(endpoint, 'a tcp endpoint is tcp://host:port');
   }
   return { url: `tcp://${host}:${Number(port)}`, target: `dns:${host}:${Number(port)}` };

@@ -32,6 +32,13 @@ describe('a list of ids and states', () => {
     );
   });
 
+  it('is found among fields that a newer runtime has', () => {
+    const list = messages.ListContainersResponse.encode({ containers: [{ id: 'c', state: 1 }] });
+    const unknown = [0x78, 0x05, 0x82, 0x01, 0x02, 0x0a, 0x00];
+    const bytes = Uint8Array.from([...unknown, ...list, ...unknown]);
+    expect(briefLists.plain.response.decode(bytes)).toEqual({ containers: [{ id: 'c', state: 1 }] });
+  });
+
   it('W3: refuses bytes that are no list, and never reads past their end', () => {
     const bytes = messages.ListContainersResponse.encode({ containers: [{ id: 'c'.repeat(40), labels: { a: 'b' } }] });
     for (let length = 1; length < bytes.length; length++) {

@@ -5,6 +5,7 @@ import { operationType } from '../src/operations.ts';
 import * as checks from '../src/response-checks.ts';
 import { callTimeoutMs } from '../src/timeouts.ts';
 import { traceMetadata } from '../src/trace-context.ts';
+import { unsupportedRuntime } from '../src/version.ts';
 
 describe('parseEndpoint', () => {
   it.each([
@@ -16,6 +17,9 @@ describe('parseEndpoint', () => {
     ['unix:/run/crio/crio.sock', 'unix:///run/crio/crio.sock', 'unix:/run/crio/crio.sock'],
     ['tcp://127.0.0.1:3735', 'tcp://127.0.0.1:3735', 'dns:127.0.0.1:3735'],
     ['tcp://runtime.example:80/', 'tcp://runtime.example:80', 'dns:runtime.example:80'],
+    ['tcp://x:1', 'tcp://x:1', 'dns:x:1'],
+    ['tcp://x:65535', 'tcp://x:65535', 'dns:x:65535'],
+    ['tcp://x:00080', 'tcp://x:80', 'dns:x:80'],
     ['tcp://[::1]:3735', 'tcp://[::1]:3735', 'dns:[::1]:3735'],
   ])('%s', (endpoint, url, target) => {
     expect(parseEndpoint(endpoint)).toEqual({ url, target });
@@ -41,7 +45,9 @@ describe('parseEndpoint', () => {
     ['tcp://user@host:1/path', /tcp:\/\/host:port/],
   ])('refuses %j', (endpoint, message) => {
     expect(() => parseEndpoint(endpoint)).toThrow(message);
-    expect(() => parseEndpoint(endpoint)).toThrow(CriError);
+    expect(() => parseEndpoint(endpoint)).toThrow(
+      expect.toSatisfy((err) => CriError.is(err) && err.code === 'INVALID_ARGUMENT' && err.rpc === ''),
+    );
   });
 
   it('takes the longest path that a socket can have', () => {
@@ -66,6 +72,8 @@ describe('callTimeoutMs', () => {
     ['ListImages', {}, 120_000],
     ['StreamContainers', {}, 120_000],
     ['ListContainers', undefined, 120_000],
+    ['StopContainer', null, 120_000],
+    ['StopContainer', { timeout: '30' }, 120_000],
   ])('%s %j', (rpc, request, expected) => {
     expect(callTimeoutMs(rpc, request, 120_000)).toBe(expected);
   });
@@ -166,6 +174,8 @@ describe('the checks of answers', () => {
     ['status.id is not set', { ...sandbox, id: '' }],
     ['status.metadata is not set', { ...sandbox, metadata: null }],
     ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { name: 'n', namespace: 'ns' } }],
+    ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { name: 'n', uid: 'u' } }],
+    ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { namespace: 'ns', uid: 'u' } }],
     ['status.createdAt is not set', { ...sandbox, createdAt: 0 }],
     [undefined, undefined],
   ])('PodSandboxStatus: %s', (lack, status) => {
@@ -178,9 +188,54 @@ describe('the checks of answers', () => {
     expect(checks.checkImageStatus(ImageStatusResponse.create({ image: { id: 'x' } }))).toContain('size');
     expect(checks.checkStatus(StatusResponse.create({ status: { conditions: [{}, {}] } }))).toBeUndefined();
     expect(checks.checkStatus(StatusResponse.create({}))).toContain('NetworkReady');
+    expect(checks.checkImageStatus(ImageStatusResponse.create({ image: { size: 1 } }))).toContain('id');
+    expect(checks.checkStatus(StatusResponse.create({ status: { conditions: [{}] } }))).toContain('NetworkReady');
+    const version = { version: '1', runtimeName: 'x', runtimeApiVersion: 'v1', runtimeVersion: '2' };
+    expect(checks.checkVersion(VersionResponse.create(version))).toBeUndefined();
+    for (const field of Object.keys(version)) {
+      expect(checks.checkVersion(VersionResponse.create({ ...version, [field]: '' }))).toBe(
+        `not all fields are set: ${field} missing`,
+      );
+    }
     expect(checks.checkVersion(VersionResponse.create({ version: '1', runtimeName: 'x' }))).toBe(
       'not all fields are set: runtimeApiVersion, runtimeVersion missing',
     );
+  });
+
+  it('what has been made or got has a name', () => {
+    const { RunPodSandboxResponse, CreateContainerResponse, PullImageResponse } = messages;
+    const lacks = (check: (name: string) => string | undefined): readonly unknown[] => [check(''), check('x')];
+    expect(lacks((podSandboxId) => checks.checkRunPodSandbox(RunPodSandboxResponse.create({ podSandboxId })))).toEqual([
+      'podSandboxId is not set',
+      undefined,
+    ]);
+    expect(
+      lacks((containerId) => checks.checkCreateContainer(CreateContainerResponse.create({ containerId }))),
+    ).toEqual(['containerId is not set', undefined]);
+    expect(lacks((imageRef) => checks.checkPullImage(PullImageResponse.create({ imageRef })))).toEqual([
+      'imageRef is not set',
+      undefined,
+    ]);
+    expect(lacks((url) => checks.checkStreamingUrl({ url }))).toEqual(['url is not set', undefined]);
+  });
+});
+
+describe('a runtime without CRI v1', () => {
+  it.each([
+    [
+      undefined,
+      'what listens at unix:///x serves no CRI v1: it is no container runtime, or its CRI plugin is disabled',
+    ],
+    [
+      { runtimeName: 'containerd', runtimeVersion: '1.5.0' },
+      'containerd 1.5.0 at unix:///x serves CRI v1alpha2 only and CRI v1 is needed: use containerd 1.6, CRI-O 1.23 or newer',
+    ],
+  ])('%j: it is said what it has, and what would do', (version, details) => {
+    const v1alpha2 = version && messages.VersionResponse.create(version);
+    const cause = new Error('unknown service');
+    expect(unsupportedRuntime('unix:///x', v1alpha2, cause)).toMatchObject({
+      ...{ rpc: 'Version', code: 'UNIMPLEMENTED', details, cause },
+    });
   });
 });
 
