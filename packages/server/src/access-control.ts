@@ -1,5 +1,5 @@
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import type { Authentication, ShownCredentials } from './authentication.ts';
+import type { Authenticator, Identity, ShownCredentials } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
 import { type Reply, text } from './reply.ts';
 import { requestAttributes } from './request-attributes.ts';
@@ -7,7 +7,9 @@ import type { UserInfo } from './user.ts';
 
 /** What {@link AccessControl} works with. */
 export interface AccessControlComponents {
-  readonly authentication: Pick<Authentication, 'identify'>;
+  /** Who asks: `Authentication`, by client certificate and bearer token, or an object of your own. */
+  readonly authentication: Authenticator;
+  /** Who may what: `alwaysAllow`, `WebhookAuthorization`, or an object of your own. */
   readonly authorization: Authorization;
   readonly logger?: Logger;
 }
@@ -29,7 +31,15 @@ export class AccessControl {
   /** @param path decoded. @throws the signal's reason alone */
   async admit(shown: ShownCredentials, method: string, path: string, signal: AbortSignal): Promise<Admission> {
     const { authentication, authorization, logger } = this.#components;
-    const identity = await authentication.identify(shown, signal);
+    let identity: Identity;
+    try {
+      identity = await authentication.identify(shown, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      // What it says is not for strangers.
+      logger.error({ err, method }, 'Unable to authenticate the request due to an error');
+      return { refusal: text(401, 'Unauthorized') };
+    }
     if (identity.user === undefined) {
       // Whoever may not do anything may not fill the log either.
       logger.debug({ problem: identity.problem, method }, 'Unable to authenticate the request');

@@ -35,12 +35,21 @@ export interface ShownCredentials {
 /** Who asks, or why that is not known. */
 export type Identity = { readonly user: UserInfo } | { readonly user?: undefined; readonly problem: string };
 
+/** Finds out who asks: {@link Authentication}, or a program's own. */
+export interface Authenticator {
+  /**
+   * Whoever it does not know is answered with 401, and only the log tells why. So is everybody while it throws, which is logged as an error.
+   * @throws the signal's reason
+   */
+  identify(shown: ShownCredentials, signal: AbortSignal): Promise<Identity>;
+}
+
 /**
  * Finds out who asks, as upstream's delegating authenticator (`k8s.io/apiserver/pkg/authentication/authenticatorfactory`): by
  * client certificate, else by bearer token; any that is good is enough. Whoever shows something that is not good is refused,
  * and is not anonymous.
  */
-export class Authentication {
+export class Authentication implements Authenticator {
   readonly #components: WithDefaults<AuthenticationComponents>;
   readonly #anonymous: boolean;
   readonly #reviews: ReviewCache<TokenReviewStatus>;

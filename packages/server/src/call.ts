@@ -13,12 +13,12 @@ export interface Call extends Pick<Exchange, 'method' | 'headers' | 'remoteAddre
 /** A call by a connection that its client asks to upgrade. */
 export interface UpgradeCall extends Call, Pick<UpgradeRequest, 'connection' | 'rest' | 'rawHeaders'> {}
 
-/** What answers at an endpoint. */
+/** What answers at an endpoint. What it throws is logged, and is a 500 with the error's message. */
 export type Endpoint = (call: Call) => Answer | Promise<Answer>;
 
 /** What takes upgraded connections at an endpoint: done when it is done with them, or it says what to answer instead. */
 export type UpgradeEndpoint = (call: UpgradeCall) => Promise<Reply | undefined>;
 
-/** What answers where; at what is missing, nothing is there. */
+/** What answers where, by the name of the endpoint, whose paths are a kubelet's: there are no others. At what is missing, nothing is there. */
 export type Endpoints = Partial<Record<SecuredEndpoint, Endpoint>>;
 export type UpgradeEndpoints = Partial<Record<SecuredEndpoint, UpgradeEndpoint>>;

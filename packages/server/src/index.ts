@@ -3,6 +3,7 @@ export {
   Authentication,
   type AuthenticationComponents,
   type AuthenticationOptions,
+  type Authenticator,
   type Identity,
   type ShownCredentials,
 } from './authentication.ts';

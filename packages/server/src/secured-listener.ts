@@ -6,9 +6,9 @@ import {
   type Http2ServerRequest,
   type Http2ServerResponse,
 } from 'node:http2';
-import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { type Clock, type LinkedAbort, linkAbort } from '@node-agent/async';
-import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ClientAuthorities } from './client-ca-file.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
 import { ServerError } from './errors.ts';
@@ -92,7 +92,7 @@ export class SecuredListener {
 
   /**
    * Listens until `signal` is aborted, and is done when all connections are closed.
-   * @throws ServerError `ListenFailed`
+   * @throws ServerError `ListenFailed`, `InvalidOptions`
    */
   async run(
     listen: ListenAddress,
@@ -131,6 +131,7 @@ export class SecuredListener {
 
   #server(): Http2SecureServer {
     const { maxConnections, maxHeaderBytes, receiveMs } = this.#limits;
+    expectUsable(this.#components.certificate);
     const http1 = {
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: receiveMs,
@@ -287,6 +288,19 @@ export class SecuredListener {
       trust: () => this.#ledger.trusted(key),
       ...own,
     };
+  }
+}
+
+/** @throws ServerError `InvalidOptions`: what TLS says of a certificate does not say that it is one */
+function expectUsable({ current }: ServingCertificate): void {
+  try {
+    createSecureContext({ ...current });
+  } catch (err) {
+    throw new ServerError(
+      'InvalidOptions',
+      `the serving certificate cannot be used with its key: ${errorText(err)}`,
+      err,
+    );
   }
 }
 

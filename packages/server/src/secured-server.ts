@@ -22,7 +22,7 @@ import { type TlsSettings, tlsOptions } from './tls-settings.ts';
 /** What {@link SecuredServer} works with. */
 export interface SecuredServerComponents extends SecuredListenerComponents, AccessControlComponents {
   readonly metrics?: Metrics;
-  /** What is served: made by `stateEndpoints`, `logEndpoints`, `streamEndpoints` and the like, or by the program itself. */
+  /** What is served, by the endpoint's name: made by `stateEndpoints`, `logEndpoints`, `streamEndpoints` and the like, or functions of your own. */
   readonly endpoints: Endpoints;
   /** What takes connections over: made by `streamEndpoints`. */
   readonly upgrades?: UpgradeEndpoints;
@@ -67,7 +67,10 @@ export class SecuredServer {
     this.#listener = new SecuredListener(components, tlsOptions(options.tls ?? {}), options.limits);
   }
 
-  /** Serves until `signal` is aborted, and all that it does has ended. @throws ServerError `ListenFailed` */
+  /**
+   * Serves until `signal` is aborted, and all that it does has ended.
+   * @throws ServerError `ListenFailed`; `InvalidOptions` where there is a certificate at first, and it cannot be used
+   */
   async start(signal: AbortSignal): Promise<void> {
     const { address = '0.0.0.0', port = 10250, onListening = () => {} } = this.#options;
     const handlers = {

@@ -2,13 +2,15 @@ import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate } from 'node:tls';
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { AccessControl } from '../src/access-control.ts';
 import { bearerToken, protocolsWithoutToken } from '../src/bearer-token.ts';
 import { type ClientCertificate, clientCertificate, judgeCertificate } from '../src/client-certificate.ts';
 import { ConnectionLedger } from '../src/connection-ledger.ts';
 import { InFlightLimit } from '../src/in-flight.ts';
-import { Authentication, WebhookAuthorization } from '../src/index.ts';
+import { Authentication, alwaysAllow, WebhookAuthorization } from '../src/index.ts';
 import { isSubpath, requestAttributes } from '../src/request-attributes.ts';
 import { parseRequestPath } from '../src/request-path.ts';
 import { ReviewCache } from '../src/review-cache.ts';
@@ -417,6 +419,23 @@ describe('Authentication and authorisation', () => {
     expect(await authentication.identify({ ...shown, headers: {} }, never)).toEqual({
       problem: 'client certificate: bad',
     });
+  });
+
+  it('W1: an authentication that fails lets nobody in, and tells the log alone what it was', async () => {
+    const { logger, lines } = captureLogger();
+    const identify = async (): Promise<never> => {
+      throw new Error('no route to the token store 10.0.0.7');
+    };
+    const access = new AccessControl({ authentication: { identify }, authorization: alwaysAllow, logger });
+    const { refusal } = (await access.admit({ certificate: undefined, headers: {} }, 'GET', '/pods', never)) as {
+      refusal: { status: number; body: string };
+    };
+    expect([refusal.status, refusal.body]).toEqual([401, 'Unauthorized']);
+    expect(lines).toMatchObject([{ level: 'error', message: 'Unable to authenticate the request due to an error' }]);
+
+    const gone = AbortSignal.abort(new Error('the client has gone'));
+    const admitting = access.admit({ certificate: undefined, headers: {} }, 'GET', '/pods', gone);
+    await expect(admitting).rejects.toThrow('the client has gone');
   });
 
   it('is not made where nobody could be let in', () => {

@@ -77,6 +77,14 @@ describe('SecuredServer: TLS', () => {
     expect((await ask(port, '/pods')).status).toBe(200);
   });
 
+  it('does not begin with a certificate that cannot be served, and says that it is the certificate', async () => {
+    const garbage = start({ ...open, certificate: new Changing<KeyPair | undefined>({ cert: 'none', key: 'none' }) });
+    const told = { code: 'InvalidOptions', message: expect.stringMatching(/^the serving certificate cannot be used/) };
+    await expect(garbage).rejects.toMatchObject(told);
+    const mixed = { cert: serving.cert, key: client.key };
+    await expect(start({ ...open, certificate: new Changing<KeyPair | undefined>(mixed) })).rejects.toMatchObject(told);
+  });
+
   it('has no certificate at first, and serves once there is one', async () => {
     const certificate = new Changing<KeyPair | undefined>(undefined);
     const port = await start({ ...open, certificate });
