@@ -1,7 +1,7 @@
 import type { CgroupName } from './names.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
-/** Groups on this machine, whichever version of cgroups it has. */
+/** Groups on this machine, whichever version of cgroups it has. A name that no group may have is a CgroupError `InvalidName` in all of them. */
 export interface CgroupManager {
   readonly version: 1 | 2;
   /** The group's path as runtimes want it: that of their `cgroup_parent`. */
@@ -21,12 +21,12 @@ export interface CgroupManager {
    * @throws CgroupError `Refused`, `Busy` or `MissingController` where it is made, and a limit could not be set
    */
   create(name: CgroupName, config: ResourceConfig): Promise<void>;
-  /** @throws CgroupError `Refused`, `Busy`, `MissingController` */
+  /** @throws CgroupError `Refused`, `Busy`, `MissingController`; `Io` where the group is not there */
   update(name: CgroupName, config: ResourceConfig): Promise<void>;
   /** What a group is held to by the kernel at this moment. @throws CgroupError `Io` where it is not there */
   read(name: CgroupName): Promise<GroupLimits>;
   /**
-   * Kills what is in a group and all below it, and removes them; resolves when they are gone, or were not there.
+   * Kills what is in a group and all below it, and removes them; resolves when they are gone, or were not there. Never the root (`InvalidName`).
    * @throws CgroupError `NotRemoved`: what is left is named, and to be tried again later
    */
   destroy(name: CgroupName, signal: AbortSignal): Promise<void>;

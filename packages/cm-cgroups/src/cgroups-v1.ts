@@ -16,6 +16,7 @@ import {
   type CgroupName,
   childPart,
   driverPath,
+  expectBelowRoot,
   parseCgroupfsPath,
   parseDriverPath,
 } from './names.ts';
@@ -109,11 +110,13 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
+    expectBelowRoot(name);
     const directories = this.directories(name);
     await removeGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
   }
 
   async empty(name: CgroupName, signal: AbortSignal): Promise<void> {
+    expectBelowRoot(name);
     const directories = this.directories(name);
     await emptyGroup(this.#components, directories, () => this.#kill(name, directories, signal), signal);
   }

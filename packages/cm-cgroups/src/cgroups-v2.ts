@@ -15,6 +15,7 @@ import {
   type CgroupName,
   childPart,
   driverPath,
+  expectBelowRoot,
   parseCgroupfsPath,
   parseDriverPath,
 } from './names.ts';
@@ -117,6 +118,7 @@ export class CgroupsV2 implements CgroupGroups {
   }
 
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
+    expectBelowRoot(name);
     const directory = this.#directory(name);
     await removeGroup(this.#components, [directory], () => this.#kill(directory), signal);
   }
@@ -126,6 +128,7 @@ export class CgroupsV2 implements CgroupGroups {
   }
 
   async empty(name: CgroupName, signal: AbortSignal): Promise<void> {
+    expectBelowRoot(name);
     const directory = this.#directory(name);
     await emptyGroup(this.#components, [directory], () => this.#kill(directory), signal);
   }

@@ -6,7 +6,7 @@ import { CgroupError, type CgroupErrorCode } from './errors.ts';
 /**
  * Writes values into the files of one group: all that can be set is set before the first error is thrown.
  * @param directoryOf where the group is in the hierarchy of a controller; `undefined` where this machine has not got it
- * @throws CgroupError `Refused`, `MissingController`, or `Busy` where it is nothing else; the message names all of them
+ * @throws CgroupError `Refused`, `MissingController`, `Io` where the group is not there, or `Busy` where it is nothing else; the message names all of them
  */
 export async function writeControls(
   fs: Pick<FileSystem, 'writeFile' | 'exists'>,
@@ -51,6 +51,8 @@ async function writeOne(
   try {
     await fs.writeFile(path, value);
   } catch (err) {
+    if (!(await fs.exists(directory)))
+      throw new CgroupError('Io', `cannot set ${file} to ${value}: there is no cgroup ${directory}`, err);
     // Where there is no such file the kernel forbids that it is made.
     const missing = ['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(err) ?? '') && !(await fs.exists(path));
     throw new CgroupError(

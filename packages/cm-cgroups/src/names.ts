@@ -14,16 +14,30 @@ const SLICE = '.slice';
  * @throws CgroupError `InvalidName`
  */
 export function childName(base: CgroupName, ...parts: readonly string[]): CgroupName {
-  for (const part of parts) {
-    if (part === '' || part === '.' || part === '..' || /[/_\0\n]/.test(part)) {
-      throw new CgroupError('InvalidName', `invalid part ${JSON.stringify(part)} of a cgroup name`);
-    }
-  }
+  const told = parts.find((part) => part.includes('_'));
+  if (told !== undefined) throw invalid(told);
+  expectParts(parts);
   return [...base, ...parts];
 }
 
-/** `/kubepods/burstable/pod1234`. */
+/** Each part is one directory below the last: no name leads anywhere else. */
+function expectParts(name: CgroupName): void {
+  const bad = name.find((part) => part === '' || part === '.' || part === '..' || /[/\0\n]/.test(part));
+  if (bad !== undefined) throw invalid(bad);
+}
+
+/** @throws CgroupError `InvalidName` for the root: all that runs on the machine is in it, and would be killed */
+export function expectBelowRoot(name: CgroupName): void {
+  if (name.length === 0) throw new CgroupError('InvalidName', 'the root cgroup is neither emptied nor removed');
+}
+
+function invalid(part: string): CgroupError {
+  return new CgroupError('InvalidName', `invalid part ${JSON.stringify(part)} of a cgroup name`);
+}
+
+/** `/kubepods/burstable/pod1234`. @throws CgroupError `InvalidName` for a part that is none: empty, `.`, `..`, or with a `/` */
 export function cgroupfsPath(name: CgroupName): string {
+  expectParts(name);
   return `/${name.join('/')}`;
 }
 
@@ -35,8 +49,10 @@ export function parseCgroupfsPath(path: string): CgroupName {
 /**
  * `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice`: every `-` in a part becomes `_`, as it
  * separates the slices (systemd.slice(5)).
+ * @throws CgroupError `InvalidName`, as {@link cgroupfsPath}
  */
 export function systemdPath(name: CgroupName): string {
+  expectParts(name);
   const escaped = name.map((part) => part.replaceAll('-', '_'));
   return `/${escaped.map((_part, index) => `${escaped.slice(0, index + 1).join('-')}${SLICE}`).join('/')}`;
 }

@@ -21,7 +21,7 @@ export async function openCgroups(
   const groups = await openGroups(components, driver);
   if (driver === 'cgroupfs') return groups;
   const { fs, systemd } = components;
-  if (systemd === undefined) throw unsupported('there is no way to ask it');
+  if (systemd === undefined) throw unsupported('the component systemd is missing (DbusSystemd is one)');
   if (!(await fs.exists(SYSTEMD_RUNS))) throw unsupported('systemd not running on this host');
   return new CgroupsSystemd({ systemd, groups });
 }

@@ -179,6 +179,9 @@ describe('a machine', () => {
       code: 'UnsupportedDriver',
       message: expect.stringContaining('systemd not running on this host'),
     });
-    await expect(openCgroups(ports, 'systemd')).rejects.toMatchObject({ code: 'UnsupportedDriver' });
+    await expect(openCgroups(ports, 'systemd')).rejects.toMatchObject({
+      code: 'UnsupportedDriver',
+      message: expect.stringContaining('the component systemd is missing'),
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type CgroupManager, openCgroups, readHierarchy } from '../src/index.ts';
+import { type CgroupManager, openCgroups, openGroups, readHierarchy } from '../src/index.ts';
 import { FakeKernel } from './kernel.ts';
 
 const POD = ['kubepods', 'burstable', 'pod1'];
@@ -53,6 +53,30 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     await cgroups.create(POD, {});
     await kernel.memory.remove(`/sys/fs/cgroup${at('pids', PATH)}/pids.max`);
     await expect(cgroups.update(POD, { pidsLimit: 3 })).rejects.toMatchObject({ code: 'MissingController' });
+  });
+
+  test('a group that is not there is no missing controller', async () => {
+    const told = { code: 'Io', message: expect.stringMatching(/there is no cgroup .*\/none/) };
+    await expect(cgroups.update(['none'], { memoryBytes: 1 })).rejects.toMatchObject(told);
+  });
+
+  test('W3: a name that would lead out of the groups makes and removes nothing', async () => {
+    const before = kernel.memory.paths();
+    for (const bad of [['..', 'x'], ['kubepods', '../../x'], ['']]) {
+      await expect(cgroups.create(bad, {})).rejects.toMatchObject({ code: 'InvalidName' });
+      await expect(cgroups.destroy(bad, signal)).rejects.toMatchObject({ code: 'InvalidName' });
+    }
+    expect(kernel.memory.paths()).toEqual(before);
+  });
+
+  test('W3: the root is neither emptied nor removed', async () => {
+    await cgroups.create(['other'], {});
+    await kernel.enter(at('memory', '/other'), 41);
+    const groups = await openGroups(kernel);
+    await expect(cgroups.destroy([], signal)).rejects.toMatchObject({ code: 'InvalidName' });
+    await expect(groups.empty([], signal)).rejects.toMatchObject({ code: 'InvalidName' });
+    expect(kernel.killed).toEqual([]);
+    expect(await cgroups.exists(['other'])).toBe(true);
   });
 
   test('a group with groups and processes in it is killed and removed, whole', async () => {

@@ -48,6 +48,14 @@ describe('names of groups', () => {
     expect(() => childName([], bad)).toThrowError(CgroupError);
   });
 
+  test.each(['', '.', '..', 'a/b', '../../b', 'a\n', 'a\0'])('W3: a name with the part %j has no path', (bad) => {
+    for (const path of [cgroupfsPath, systemdPath]) {
+      expect(() => path(['kubepods', bad])).toThrowError(expect.objectContaining({ code: 'InvalidName' }));
+      expect(() => path([bad, 'kubepods'])).toThrowError(CgroupError);
+    }
+    expect(cgroupfsPath(['with_one'])).toBe('/with_one');
+  });
+
   test("a pod's group is below that of its class, and is known by its last part", () => {
     const qos = qosNames(kubepodsName(['root']));
     expect(Object.values(qos).map((parent) => cgroupfsPath(podName(parent, '12-34')))).toEqual([
