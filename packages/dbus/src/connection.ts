@@ -1,5 +1,6 @@
 import { abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
 import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
+import { checkCall } from './check-call.ts';
 import { DbusError } from './errors.ts';
 import { type DbusMessage, decodeHeader, encodeMessage, lengthsOf, MAX_MESSAGE_BYTES } from './message.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
@@ -114,6 +115,7 @@ export class DbusConnection {
     signal?.throwIfAborted();
     if (this.#ended !== undefined) throw this.#ended;
     if (!this.#isGreeted) throw new DbusError('Closed', 'the D-Bus connection is not open yet');
+    checkCall(call);
     this.#serial = (this.#serial % 0xffff_ffff) + 1;
     const serial = this.#serial;
     const bytes = encodeMessage({ body: [], ...call, type: 'call', serial });

@@ -5,7 +5,10 @@ import { type DbusValue, MAX_ARRAY_BYTES, MAX_VARIANT_DEPTH, Variant } from './v
 /** The bytes of values, little-endian. @throws DbusError `Protocol` for a value that does not fit its type */
 export function marshal(signature: string, values: readonly DbusValue[]): Uint8Array {
   const types = parseSignature(signature);
-  if (types.length !== values.length) throw unfit(`${values.length} values`, signature);
+  if (types.length !== values.length) {
+    const wanted = `${types.length} by the signature ${JSON.stringify(signature)}`;
+    throw new DbusError('Protocol', `a D-Bus body of ${values.length} values, and ${wanted}`);
+  }
   const writer = new Writer();
   for (const [index, type] of types.entries()) writer.write(type, values[index], 0);
   return writer.bytes();

@@ -60,6 +60,26 @@ describe('a connection', () => {
     expect((await Promise.all(calls)).map(({ body }) => body[0])).toEqual(['a!', 'b!', 'c!']);
   });
 
+  test.each([
+    [{ path: '' }, /^path "" of a D-Bus call is invalid$/],
+    [{ path: '/a/' }, /^path "\/a\/" /],
+    [{ path: 'a' }, /^path /],
+    [{ member: 'has space' }, /^member "has space" /],
+    [{ member: '1st' }, /^member /],
+    [{ interface: 'alone' }, /^interface "alone" /],
+    [{ interface: `a.${'b'.repeat(254)}` }, /^interface /],
+    [{ destination: 'org..x' }, /^destination "org..x" /],
+    [{ body: ['x'] }, /^a D-Bus body of 1 values, and 0 by the signature ""$/],
+    [{ signature: 'su', body: ['x'] }, /^a D-Bus body of 1 values, and 2 by the signature "su"$/],
+  ])('W3: a call that a bus would end the connection for is not sent, and says why: %j', async (wrong, message) => {
+    await connection.open(false);
+    await expect(connection.call({ ...CALL, ...wrong })).rejects.toMatchObject({ code: 'Protocol', message });
+    expect(peer.calls).toEqual([]);
+    for (const destination of ['', ':1.42', 'org.freedesktop.login1', 'org.x-y._z']) {
+      expect((await connection.call({ ...CALL, destination })).body).toEqual(['yes']);
+    }
+  });
+
   test('an error has its name and its text', async () => {
     answer = () => ({ error: 'org.x.No', text: 'never' });
     await connection.open(false);
