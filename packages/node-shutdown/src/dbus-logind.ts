@@ -25,7 +25,7 @@ export interface DbusLogindComponents {
 export interface DbusLogindOptions {
   /** As whom it speaks: the process's own user id. */
   readonly userId: number;
-  /** The socket of the system bus; `/run/dbus/system_bus_socket` by default. */
+  /** The socket of the system bus; `/run/dbus/system_bus_socket` by default. `SystemdInhibit` goes by DBUS_SYSTEM_BUS_ADDRESS. */
   readonly busPath?: string;
 }
 

@@ -9,7 +9,7 @@ export interface PriorityGracePeriod {
 export interface ShutdownSettings {
   /** For all pods together; 0: the shutdown is not delayed. */
   readonly shutdownGracePeriodMs: number;
-  /** The part of it that is left to critical pods. */
+  /** The part of it that is left to critical pods: not more than the whole. */
   readonly shutdownGracePeriodCriticalPodsMs: number;
   /** In place of the two others, where it is not empty. */
   readonly shutdownGracePeriodByPodPriority: readonly PriorityGracePeriod[];
@@ -24,7 +24,8 @@ const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 
 /**
  * The grace periods by priority that settings mean, from the lowest priority up; none where the shutdown is not delayed
- * (`newPodManager` of `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`).
+ * (`newPodManager` of `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`): where the part of critical pods is more than the whole, too, as upstream, whose
+ * configuration is checked before.
  */
 export function gracePeriodsOf(settings: ShutdownSettings): readonly PriorityGracePeriod[] {
   const { shutdownGracePeriodMs, shutdownGracePeriodCriticalPodsMs, shutdownGracePeriodByPodPriority } = settings;

@@ -34,7 +34,7 @@ export interface NodeShutdownComponents
 export interface NodeShutdownOptions {
   /** What events about the machine refer to. */
   readonly nodeRef: ObjectReference;
-  /** Of `gracePeriodsOf`; where there are none, nothing is watched, and the shutdown not delayed. */
+  /** Of `gracePeriodsOf`, or of one's own, in any order; where there are none, nothing is watched, and the shutdown not delayed. */
   readonly gracePeriods: readonly PriorityGracePeriod[];
   /** Where the times of the last shutdown are kept: the kubelet's own directory. They are neither kept nor shown where absent. */
   readonly stateDirectory?: string;

@@ -26,7 +26,7 @@ export class PodTerminator {
 
   constructor(components: Components, periods: readonly PriorityGracePeriod[]) {
     this.#components = components;
-    this.#periods = periods;
+    this.#periods = periods.toSorted((a, b) => a.priority - b.priority);
   }
 
   /**

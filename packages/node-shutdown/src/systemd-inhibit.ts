@@ -4,8 +4,6 @@ import { errorText } from '@node-agent/telemetry';
 import { NodeShutdownError } from './errors.ts';
 import type { Inhibitor, InhibitorLock } from './logind.ts';
 
-const WHO = 'kubelet';
-const WHY = 'Kubelet needs time to handle node shutdown';
 const TIMEOUT_MS = 25_000;
 const MAX_STDERR = 4096;
 /** What `cat` echoes; whatever else is said before it is no lock. */
@@ -15,6 +13,10 @@ const HELD = 'the lock is held\n';
 export interface SystemdInhibitOptions {
   /** The program, looked for on PATH where it is no path; `systemd-inhibit` by default. */
   readonly command?: string;
+  /** Who holds the lock, for people who ask logind (`systemd-inhibit --list`); `kubelet` by default. */
+  readonly who?: string;
+  /** What for; `Kubelet needs time to handle node shutdown` by default. */
+  readonly why?: string;
 }
 
 /**
@@ -25,18 +27,23 @@ export interface SystemdInhibitOptions {
 export class SystemdInhibit implements Inhibitor {
   readonly #clock: Clock;
   readonly #command: string;
+  readonly #args: readonly string[];
 
   constructor(
     { clock = systemClock }: { readonly clock?: Clock } = {},
-    { command = 'systemd-inhibit' }: SystemdInhibitOptions = {},
+    {
+      command = 'systemd-inhibit',
+      who = 'kubelet',
+      why = 'Kubelet needs time to handle node shutdown',
+    }: SystemdInhibitOptions = {},
   ) {
     this.#clock = clock;
     this.#command = command;
+    this.#args = ['--what=shutdown', `--who=${who}`, `--why=${why}`, '--mode=delay', 'cat'];
   }
 
   async acquire(signal: AbortSignal): Promise<InhibitorLock> {
-    const args = ['--what=shutdown', `--who=${WHO}`, `--why=${WHY}`, '--mode=delay', 'cat'];
-    const child = spawn(this.#command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(this.#command, this.#args, { stdio: ['pipe', 'pipe', 'pipe'] });
     const lock = new ChildLock(child);
     try {
       await withTimeout(this.#clock, TIMEOUT_MS, () => lock.held, signal);

@@ -128,6 +128,19 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
+  test('N9: periods that are given in another order end pods by their priorities all the same', async () => {
+    world.active = [podOf('late', 1000, 5), podOf('a', 0, 3)];
+    await world.start(PERIODS.toReversed());
+    await world.say(true);
+    await world.clock.advance(60_000);
+    expect(world.story.slice(0, 3)).toEqual([
+      '0 s: a has 3 s (Terminated)',
+      '3 s: a ended',
+      '3 s: late has 5 s (Terminated)',
+    ]);
+    await world.stop();
+  });
+
   test('N9: whatever pods do, no group is told to end before the one below it has ended or used up its time', async () => {
     const anyPod = fc.record({
       priority: fc.constantFrom(-3, 0, 7, 1000, 5000, 2_000_000_000),

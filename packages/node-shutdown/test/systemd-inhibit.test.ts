@@ -47,6 +47,14 @@ describe('a lock by a child process', () => {
     await lock.release();
   });
 
+  test('has the name and the reason of another agent', async () => {
+    await program('exec cat');
+    const inhibitor = new SystemdInhibit({}, { command, who: 'batch-agent', why: 'Jobs of this machine end' });
+    await (await inhibitor.acquire(never)).release();
+    const args = (await readFile(join(directory, 'args'), 'utf8')).trim().split('\n');
+    expect(args.slice(1, 3)).toEqual(['--who=batch-agent', '--why=Jobs of this machine end']);
+  });
+
   test('that its child has ended is told', async () => {
     await program('exec cat');
     const lock = await new SystemdInhibit({}, { command }).acquire(never);
