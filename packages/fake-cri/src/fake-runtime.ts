@@ -206,6 +206,24 @@ export class FakeRuntime extends DispatchedService {
     this.#dispatcher.recover();
   }
 
+  /**
+   * The machine loses its power: nothing that runs survives it, and the runtime is away until {@link recover}. It finds its sandboxes
+   * not ready then, and its containers ended with exit code 255.
+   * @returns the sandboxes that were ready
+   */
+  powerOff(): readonly string[] {
+    if (!this.down) this.crash();
+    for (const container of this.#state.containers.values()) {
+      container.taskLeaked = false;
+      if (containerState(container) !== ContainerState.CONTAINER_RUNNING) continue;
+      markExited(this.#state, container, 255, 'Unknown');
+      container.process?.end(255);
+    }
+    const ready = [...this.#state.sandboxes.values()].filter((sandbox) => sandbox.ready);
+    for (const sandbox of ready) sandboxStopped(this.#state, sandbox);
+    return ready.map(({ id }) => id);
+  }
+
   /** Sets a condition of Status, `RuntimeReady` or `NetworkReady`; without a network, only host-network pods start. */
   setCondition(type: string, status: boolean, reason: string = '', message: string = ''): void {
     this.#state.conditions.set(type, { status, reason, message });

@@ -236,6 +236,22 @@ describe('a crash of the runtime', () => {
   });
 });
 
+test('a machine without power loses all that runs, and says so when it is back', async () => {
+  const it = await world();
+  const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);
+  expect(it.runtime.powerOff()).toEqual([podSandboxId]);
+  expect(it.runtime.down).toBe(true);
+  expect(it.runtime.liveContainers()).toEqual([]);
+  expect(it.runtime.powerOff()).toEqual([]);
+  it.runtime.recover();
+  expect((await it.runtime.podSandboxStatus({ podSandboxId })).status?.state).toBe(1);
+  expect((await it.runtime.containerStatus({ containerId })).status).toMatchObject({
+    state: ContainerState.CONTAINER_EXITED,
+    exitCode: 255,
+    reason: 'Unknown',
+  });
+});
+
 test('a killed container, a killed sandbox and a missing network show as such', async () => {
   const it = await world();
   const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);

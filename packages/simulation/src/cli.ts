@@ -4,7 +4,7 @@ import { Totals } from './report.ts';
 import { runInWorkers } from './seed-pool.ts';
 import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--workers N] [--no-shrink] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--shutdown] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    how many seeds to run; 1000 by default
   --from S     the first of them; 1 by default
@@ -13,6 +13,7 @@ const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--e
   --cluster    the node is one of a cluster, with an API server and its faults
   --scarce     every node has little to give, not three of ten: resizes, pressure, preemption, ephemeral containers
   --devices    every node has device plugins, not one of ten
+  --shutdown   the machine of every node shuts down or loses its power, not of one in eight
   --workers N  how many seeds run at a time, each on a core; as many as there are cores by default
   --no-shrink  tells what is wrong with a seed that fails, and does not look for its shortest trace
   --verbose    all that happens, line by line, one seed at a time
@@ -37,6 +38,7 @@ async function main(args: readonly string[]): Promise<number> {
       cluster: { type: 'boolean', default: false },
       scarce: { type: 'boolean', default: false },
       devices: { type: 'boolean', default: false },
+      shutdown: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -49,8 +51,8 @@ async function main(args: readonly string[]): Promise<number> {
   const events = wholeNumber('--events', values.events) ?? 12;
   const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
   if (workers < 1) throw new TypeError('--workers needs one at least');
-  const { cluster, scarce, devices } = values;
-  const options = { events, cluster, scarce, devices, shrink: !values['no-shrink'] };
+  const { cluster, scarce, devices, shutdown } = values;
+  const options = { events, cluster, scarce, devices, shutdown, shrink: !values['no-shrink'] };
   const totals = new Totals();
   const exitCode = (): number => (totals.failed === 0 ? 0 : 1);
   // Whoever reads may have read enough (`| head`): nobody is left to tell the rest to.

@@ -43,7 +43,7 @@ function body(observation: Observation): string | undefined {
     case 'probed':
       return `${name(observation.probed.life)} answers ${observation.probed.answer} to its ${observation.probed.kind} probe`;
     case 'stepBegan':
-      return `${observation.step} ${observation.uid} begins`;
+      return `${observation.step} ${observation.uid} begins${observation.reason ? `: ${observation.reason}` : ''}`;
     case 'stepEnded':
       return `${observation.step} ${observation.uid} ends ${observation.ok ? 'well' : 'with an error'}${observation.isTerminal ? ', terminal' : ''}`;
     case 'status': {
@@ -60,6 +60,14 @@ function body(observation: Observation): string | undefined {
       return `pod ${observation.uid}: ${observation.reason} ${observation.of ?? ''}`;
     case 'podRefused':
       return `pod ${observation.uid} is refused: ${observation.reason}`;
+    case 'shutdownSaid':
+      return `the machine ${observation.isShuttingDown ? 'shuts down' : 'does not shut down'}`;
+    case 'shutdownHeard':
+      return `the kubelet hears that the machine ${observation.isShuttingDown ? 'shuts down' : 'does not shut down'}`;
+    case 'bus':
+      return `the bus ${observation.up ? 'comes' : 'goes'}`;
+    case 'lock':
+      return `a lock is ${observation.how}: ${observation.held} held`;
     case 'groupRemoved':
       return `the group of pod ${observation.uid} goes`;
     case 'pressure':

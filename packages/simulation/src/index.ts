@@ -4,6 +4,7 @@ export type { Facts } from './facts/facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';
+export type { ShutdownFacts } from './facts/shutdown-facts.ts';
 export type { WantedPods } from './facts/wanted-pods.ts';
 export { allInvariants } from './invariants/all.ts';
 export {
@@ -17,6 +18,7 @@ export {
 export type { PortCall, PortKind } from './node/lease.ts';
 export type { ResourceChanges, Summary } from './node/node-resources.ts';
 export type { ProbeHttp } from './node/probe-port.ts';
+export type { ShutdownChanges, ShutdownPorts } from './node/shutdown-ports.ts';
 export type { ApiRequester, Decorations } from './node/simulated-node.ts';
 export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from './observation.ts';
 export { failureLines, Totals } from './report.ts';
@@ -35,11 +37,13 @@ export type {
   RestartRulePlan,
   RunPlan,
 } from './scenario/plans.ts';
+export type { ShutdownPlan } from './scenario/shutdown-plans.ts';
 export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
 export type { ApiRequest, ClusterApi, ShownPod } from './world/cluster-api.ts';
 export type { DevicePlugins } from './world/device-plugins.ts';
 export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
+export type { LockEvent, LoginListener, LoginManager, MachineLock, MachineSession } from './world/login-manager.ts';
 export type { MemoryCgroups } from './world/memory-cgroups.ts';
 export type { MemoryMounter } from './world/memory-mounter.ts';
 export type { MountedObject } from './world/mounted-objects.ts';

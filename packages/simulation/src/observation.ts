@@ -4,6 +4,7 @@ import type { Action } from './scenario/actions.ts';
 import type { CpuPlan, ObjectPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
+import type { LockEvent } from './world/login-manager.ts';
 import type { MountedObject } from './world/mounted-objects.ts';
 import type { Figures, Scarce } from './world/pressure.ts';
 import type { Probed } from './world/probe-targets.ts';
@@ -32,7 +33,13 @@ export type Happening =
   | { readonly kind: 'call'; readonly call: PortCall }
   /** A probe has reached its container, and this is what comes of it. */
   | { readonly kind: 'probed'; readonly probed: Probed }
-  | { readonly kind: 'stepBegan'; readonly step: WorkerStep; readonly uid: string }
+  | {
+      readonly kind: 'stepBegan';
+      readonly step: WorkerStep;
+      readonly uid: string;
+      /** Why the pod is ended, as its status is to say, where somebody says why. */
+      readonly reason?: string | undefined;
+    }
   | {
       readonly kind: 'stepEnded';
       readonly step: WorkerStep;
@@ -76,6 +83,14 @@ export type Happening =
     }
   /** The kubelet says that it does not let a pod begin. `Evicted`: for the condition of the node. */
   | { readonly kind: 'podRefused'; readonly uid: string; readonly reason: string }
+  /** The machine says that it shuts down, or that it does not. */
+  | { readonly kind: 'shutdownSaid'; readonly isShuttingDown: boolean }
+  /** The kubelet takes that in; it may ask, too, and be told what it knows. */
+  | { readonly kind: 'shutdownHeard'; readonly isShuttingDown: boolean }
+  /** The bus goes or comes by which that is told. */
+  | { readonly kind: 'bus'; readonly up: boolean }
+  /** A lock that delays the shutdown came or went; so many are held from now on. */
+  | { readonly kind: 'lock'; readonly how: LockEvent; readonly held: number }
   /** The group of a pod is about to be gone. `volumes`: of the pod, on the disk. */
   | { readonly kind: 'groupRemoved'; readonly uid: string; readonly volumes: readonly string[] }
   /** The API server can be reached again, or requests fail no more. */
@@ -105,6 +120,8 @@ export interface ClusterLook {
   readonly registered: boolean;
   /** Its condition, where it has one. */
   readonly memoryPressure: boolean | undefined;
+  /** What its condition Ready says, where it has one. */
+  readonly ready: string | undefined;
   readonly mounted: readonly MountedObject[];
   readonly shown: readonly ShownPod[];
   readonly said: readonly { readonly uid: string; readonly phase: string | undefined; readonly containers: string }[];

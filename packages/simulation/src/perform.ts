@@ -1,5 +1,6 @@
 import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
+import { powerFails, powerOn, shutDown } from './power.ts';
 import type { Action } from './scenario/actions.ts';
 import { FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scenario/manifest.ts';
 import { writeHostile } from './world/hostile-writer.ts';
@@ -137,6 +138,16 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       world.devicePlugins?.misbehave(action.resource, action.fault);
       clock.setTimer(action.forMs, () => world.devicePlugins?.misbehave(action.resource, undefined));
       return;
+    case 'shutdown':
+      return shutDown(stage, action);
+    case 'powerFailure':
+      return powerFails(stage, action.downMs);
+    case 'busAway':
+      world.login?.busGoes();
+      clock.setTimer(action.forMs, () => world.login?.busComes());
+      return;
+    case 'loseLock':
+      return world.login?.loseLocks();
     case 'jumpClock':
       return clock.jumpWallClock(action.ms);
   }
@@ -152,6 +163,9 @@ export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
   world.leaksOver = true;
   world.pressure?.end();
+  world.login?.busComes();
+  world.login?.cancel();
+  powerOn({ world, node, tell });
   void world.devicePlugins?.cure();
   world.runtime.setCondition('NetworkReady', true);
   if (!world.runtime.down && world.runtime.hasLeakedTasks) {
@@ -186,7 +200,7 @@ function crashRuntime({ world, tell }: Stage, { downMs, lost }: Extract<Action, 
   world.runtime.crash();
   tell({ kind: 'runtimeDown' });
   world.clock.setTimer(downMs, () => {
-    if (!world.runtime.down) return;
+    if (!world.runtime.down || world.off) return;
     let n = 0;
     world.runtime.recover({
       died: ({ id }) => {

@@ -12,6 +12,7 @@ export interface SeedOptions {
   /** Whether every node has little to give. */
   readonly scarce: boolean;
   readonly devices: boolean;
+  readonly shutdown: boolean;
   /** Whether the shortest trace of a failure is looked for: that takes up to 300 runs. */
   readonly shrink: boolean;
 }
@@ -33,9 +34,9 @@ export interface SeedListener {
 /** Runs one seed. The same seed gives the same report, whoever runs it. */
 export async function runSeed(seed: number, options: SeedOptions, listener: SeedListener): Promise<SeedReport> {
   const { onFailure, onObservation } = listener;
-  const { events, cluster, scarce, devices } = options;
+  const { events, cluster, scarce, devices, shutdown } = options;
   const result = await simulate(
-    generateScenario(seed, { events, cluster, scarce, devices }),
+    generateScenario(seed, { events, cluster, scarce, devices, shutdown }),
     onObservation && { onObservation },
   );
   const { faults, checks, elapsedMs, violation } = result;

@@ -115,6 +115,11 @@ class Run {
         tell({ kind: 'apiRequest', request, shown, paths, groups: this.#world.cgroups?.podUids ?? [] });
       },
       (uid) => tell({ kind: 'groupRemoved', uid, volumes: volumesOf(uid, this.#world.fs.paths()) }),
+      {
+        said: (isShuttingDown) => tell({ kind: 'shutdownSaid', isShuttingDown }),
+        bus: (up) => tell({ kind: 'bus', up }),
+        lock: (how, held) => tell({ kind: 'lock', how, held }),
+      },
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));
@@ -215,7 +220,8 @@ class Run {
       containers: containersText(status),
     }));
     const mounted = await mountedObjects(fs);
-    return { registered: api.registered, memoryPressure: api.memoryPressure, shown: api.pods(), said, mounted };
+    const { registered, memoryPressure, ready } = api;
+    return { registered, memoryPressure, ready, shown: api.pods(), said, mounted };
   }
 
   async #isQuiet(): Promise<boolean> {

@@ -1,11 +1,12 @@
 import type { Observation } from '../observation.ts';
-import type { Action, NodePlan } from '../scenario/actions.ts';
+import { type Action, durationMs, type NodePlan } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
 import { DeviceFacts } from './device-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
+import { groupOf, periodsOf, ShutdownFacts } from './shutdown-facts.ts';
 import { WantedPods } from './wanted-pods.ts';
 
 /** What is done to the node that is no fault. */
@@ -27,6 +28,9 @@ const HARMLESS = new Set([
   'deviceIll',
   'restartPlugin',
   'pluginFault',
+  'shutdown',
+  'busAway',
+  'loseLock',
 ]);
 
 /**
@@ -41,6 +45,7 @@ export class Facts {
   readonly objects: ObjectFacts = new ObjectFacts();
   readonly resources: ResourceFacts = new ResourceFacts();
   readonly devices: DeviceFacts = new DeviceFacts();
+  readonly shutdown: ShutdownFacts = new ShutdownFacts();
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
@@ -83,6 +88,19 @@ export class Facts {
   constructor(node: NodePlan) {
     this.node = node;
     this.pods = new WantedPods(node);
+  }
+
+  /** Whether the node has refused or ended the pod for what it lacks, or for its shutdown: nobody can say that it is to run. */
+  wasEnded(uid: string): boolean {
+    return this.resources.wasEnded(uid) || this.shutdown.wasEnded(uid);
+  }
+
+  /** What the pod's group has in a shutdown, where it was ended for one; infinite where not. */
+  shutdownGraceSeconds(uid: string): number {
+    const { shutdown } = this.node;
+    if (shutdown === undefined || !this.shutdown.wasTold(uid)) return Number.POSITIVE_INFINITY;
+    const periods = periodsOf(shutdown);
+    return periods[groupOf(periods, this.pods.planOf(uid))]?.graceSeconds ?? Number.POSITIVE_INFINITY;
   }
 
   /** When a kubelet first asked for a container to be stopped. */
@@ -163,6 +181,7 @@ export class Facts {
     this.objects.observe(observation);
     this.resources.observe(observation);
     if (this.node.devices !== undefined) this.devices.observe(observation);
+    if (this.node.shutdown !== undefined) this.shutdown.observe(observation, this);
     switch (observation.kind) {
       case 'action': {
         const { action } = observation;
@@ -180,7 +199,7 @@ export class Facts {
         if (!action.do.startsWith('api')) {
           this.ownFaultsOverAtMs = Math.max(this.ownFaultsOverAtMs, this.nowMs + durationMs(action));
         }
-        if (!HARMLESS.has(action.do)) this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
+        if (!isHarmless(action)) this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
         return;
       }
       case 'kubeletStarted':
@@ -258,10 +277,8 @@ interface CreateRequest {
   readonly sandboxConfig?: { readonly metadata?: { readonly uid?: string } };
 }
 
-/** How long an action's own fault lasts. */
-function durationMs(action: Action): number {
-  if ('forMs' in action) return action.forMs;
-  return 'downMs' in action ? action.downMs : 0;
+function isHarmless(action: Action): boolean {
+  return HARMLESS.has(action.do) && !(action.do === 'shutdown' && action.downMs !== undefined);
 }
 
 function setOnce(times: Map<string, number>, key: string, atMs: number): void {

@@ -3,6 +3,7 @@ import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import { millisOf } from '../world/millis.ts';
 import { type Figures, SCARCE, type Scarce } from '../world/pressure.ts';
 import { SEEN_MS } from './manifest-facts.ts';
+import { REFUSAL_REASON } from './shutdown-facts.ts';
 
 /** The file in which the kubelet keeps what it has granted. */
 const GRANTS_FILE = '/allocated_pods_state';
@@ -100,7 +101,7 @@ export class ResourceFacts {
         this.#ended.add(observation.uid);
         return;
       case 'podRefused':
-        this.#ended.add(observation.uid);
+        if (observation.reason !== REFUSAL_REASON) this.#ended.add(observation.uid);
         this.#refusedAtMs.set(observation.uid, observation.atMs);
         return;
       case 'action': {

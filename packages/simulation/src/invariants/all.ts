@@ -19,6 +19,17 @@ import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } f
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
 import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
 import { ephemeralRunsOnce, grantsFit, refusedForLack, runningIsAdmitted } from './resources.ts';
+import {
+  endedInWords,
+  graceIsTheLesser,
+  groupsTakeTurns,
+  locksAreHeld,
+  newsIsHeard,
+  noneBegins,
+  notReadyIsShown,
+  refusedWhileItLasts,
+  waitsNoLonger,
+} from './shutdowns.ts';
 import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
 import {
   lastGood,
@@ -92,5 +103,14 @@ export const allInvariants: readonly Invariant[] = [
   refusedInWords,
   refusedForLackOfDevices,
   pluginsHangAlone,
+  noneBegins,
+  refusedWhileItLasts,
+  groupsTakeTurns,
+  graceIsTheLesser,
+  endedInWords,
+  locksAreHeld,
+  waitsNoLonger,
+  newsIsHeard,
+  notReadyIsShown,
   convergence,
 ];

@@ -111,7 +111,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    if (facts.resources.wasEnded(pod.uid)) continue;
+    if (facts.wasEnded(pod.uid)) continue;
     for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
       if (last === undefined) continue;
@@ -154,12 +154,18 @@ export function clusterFault(facts: Facts, look: ClusterLook): string | undefine
   return mirrorFault(facts, look) ?? shownFault(facts, look, () => true) ?? mountedFault(facts, look);
 }
 
-function mirrorFault(facts: Facts, { shown }: ClusterLook): string | undefined {
+function mirrorFault(facts: Facts, { shown, said }: ClusterLook): string | undefined {
   const mirrored = new Set(shown.filter(({ mirror }) => mirror).map(({ name }) => name));
   const statics = [...facts.pods.wanted.values()].filter(({ uid }) => !facts.pods.isApiPod(uid));
   for (const { name, uid } of statics) {
+    const object = shown.find((one) => one.mirror && one.name === `${name}-${NODE_NAME}`);
+    const own = said.find((one) => one.uid === uid);
+    const isOnly = statics.filter((pod) => pod.name === name).length === 1 && !facts.pods.isUnsure(uid);
+    if (isOnly && object && own && object.phase !== own.phase) {
+      return `the mirror pod of ${name} is ${object.phase}, and the kubelet says that it is ${own.phase}`;
+    }
     // One that the node has refused may have none: no worker has ever had it.
-    if (facts.pods.isUnsure(uid) || facts.resources.wasEnded(uid)) continue;
+    if (facts.pods.isUnsure(uid) || facts.wasEnded(uid)) continue;
     if (!mirrored.delete(`${name}-${NODE_NAME}`) && statics.filter((pod) => pod.name === name).length === 1) {
       return `static pod ${name} has no mirror pod`;
     }

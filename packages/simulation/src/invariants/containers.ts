@@ -1,5 +1,13 @@
 import type { Facts } from '../facts/facts.ts';
-import { findPlan, hasFailed, isSidecar, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
+import {
+  type ContainerPlan,
+  findPlan,
+  hasFailed,
+  isSidecar,
+  mayRestart,
+  type PodPlan,
+  restartPolicyOf,
+} from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -140,7 +148,9 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   // When the grace period is over, counted from the first that was to be told to stop, what is left ends together.
   const asked = facts.lives.inSandbox(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
   const sinceMs = facts.nowMs - Math.min(...asked);
-  const inGrace = !isHurried(facts, life) && sinceMs < leastGraceSeconds(facts, life.podUid) * 1000 - TOLERANCE_MS;
+  // The first call comes after its container's hook.
+  const graceMs = leastGraceSeconds(facts, life.podUid) * 1000 - Math.max(...pod.containers.map(hookMs));
+  const inGrace = !isHurried(facts, life) && sinceMs < graceMs - TOLERANCE_MS;
   const needy = facts.lives
     .runningOf(life.podUid)
     .find(
@@ -162,7 +172,8 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const pod = facts.pods.planOf(life.podUid);
   const short =
     pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || isHurried(facts, life);
-  const graceMs = short ? LEAST_GRACE_MS : leastGraceSeconds(facts, life.podUid) * 1000;
+  const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - hookMs(life.plan);
+  const graceMs = short ? LEAST_GRACE_MS : Math.max(LEAST_GRACE_MS, ownMs);
   // A runtime that is slow to send the signal has no part in how long the kubelet waits.
   const hadMs = facts.nowMs - Math.min(life.termAtMs, facts.stopAskedAtMs(life.id) ?? life.termAtMs);
   return judged(
@@ -175,8 +186,13 @@ function isHurried(facts: Facts, { podUid }: Life): boolean {
   return facts.resources.wasEnded(podUid);
 }
 
+/** By any of its versions; where it was ended for a shutdown, no more than its group has. */
 function leastGraceSeconds(facts: Facts, uid: string): number {
-  return Math.min(...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
+  return Math.min(facts.shutdownGraceSeconds(uid), ...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
+}
+
+function hookMs({ preStopSeconds = 0 }: ContainerPlan): number {
+  return preStopSeconds * 1000;
 }
 
 /** C6: restart rules and policies decide whether what has ended runs again. */
@@ -207,7 +223,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
 function isForgotten({ id, podUid, endedAtMs = 0 }: Life, facts: Facts): boolean {
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
   const { resources } = facts;
-  return facts.wasRemovalAsked(id) && (resources.wasEnded(podUid) || resources.diskWasShort);
+  return facts.wasRemovalAsked(id) && (facts.wasEnded(podUid) || resources.diskWasShort);
 }
 
 function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {

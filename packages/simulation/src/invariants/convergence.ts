@@ -53,7 +53,7 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
   const names = new Map<string, PodPlan[]>();
   for (const pod of facts.pods.wanted.values()) {
     if (!isMeant(pod)) continue;
-    if (facts.objects.isHeldBack(pod) || facts.resources.wasEnded(pod.uid)) continue;
+    if (facts.objects.isHeldBack(pod) || facts.wasEnded(pod.uid)) continue;
     if (facts.devices.wasLetInBlindly(pod)) continue;
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   }

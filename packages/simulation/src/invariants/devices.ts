@@ -4,6 +4,7 @@ import { devicesVariable } from '../world/device-plugins.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { startsPromptly } from './node.ts';
+import { isForLack } from './resources.ts';
 
 /** A plugin and a kubelet need so long to find each other and to tell what there is. */
 const TOLD_MS = 5000;
@@ -109,7 +110,7 @@ export const refusedInWords: Invariant = invariant('N8', ['status'], () => (obse
 /** N8: no pod is refused for a lack of devices that its plugin has for it, and nobody else may hold. */
 export const refusedForLackOfDevices: Invariant = invariant('N8', ['podRefused'], () => (observation, facts) => {
   const { devices: plugins } = facts.node;
-  if (observation.kind !== 'podRefused' || observation.reason === 'Evicted' || plugins === undefined) return undefined;
+  if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || plugins === undefined) return undefined;
   const { uid } = observation;
   const plan = facts.pods.planOf(uid);
   if (plan?.devices === undefined) return { wrong: `pod ${uid} asks for no devices, and is refused` };

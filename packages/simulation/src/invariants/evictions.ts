@@ -111,7 +111,7 @@ export const lackIsMet: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
     if (clockJumpedAtMs >= sinceMs) return undefined;
     const spared = lives.running.find(({ podUid, startedAtMs }) => {
       const mayGo = pods.wanted.has(podUid) && !isCritical(podUid, facts) && facts.isKnownToKubelet(podUid);
-      return mayGo && startedAtMs < sinceMs && !resources.isOver(podUid) && !resources.wasEnded(podUid);
+      return mayGo && startedAtMs < sinceMs && !resources.isOver(podUid) && !facts.wasEnded(podUid);
     });
     const forMs = observation.atMs - sinceMs;
     return judged(spared && `memory is short for ${forMs} ms, and pod ${spared.podUid} is not evicted`);

@@ -18,7 +18,7 @@ export const groupsGoLast: Invariant = invariant('N5', ['groupRemoved'], () => (
 /** Whether nobody has had a reason to end a pod since it was last synced. */
 function isToRun(uid: string, facts: Facts): boolean {
   if (facts.pods.isUnsure(uid)) return false;
-  if (facts.resources.isOver(uid) || facts.resources.wasEnded(uid) || facts.api.hasEnded(uid)) return false;
+  if (facts.resources.isOver(uid) || facts.wasEnded(uid) || facts.api.hasEnded(uid)) return false;
   const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || isOver(pod, facts) || facts.pods.hiddenUntilMs >= facts.pods.lastUnwantedAtMs(uid))
     return false;

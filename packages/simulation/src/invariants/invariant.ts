@@ -39,6 +39,7 @@ export type InvariantId =
   | 'N5'
   | 'N6'
   | 'N8'
+  | 'N9'
   | 'R1'
   | 'R2'
   | 'R3'

@@ -69,6 +69,7 @@ export function startsPromptly(
         pod.objects !== undefined ||
         pod.devices !== undefined ||
         judgedPods.has(uid) ||
+        facts.wasEnded(uid) ||
         // Broken before anybody can be sure to have seen it whole.
         (facts.pods.isBroken(uid) && facts.pods.isUnsure(uid)) ||
         observation.atMs - sinceMs < PROMPT_MS

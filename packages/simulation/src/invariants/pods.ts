@@ -1,4 +1,5 @@
 import { SEEN_MS } from '../facts/manifest-facts.ts';
+import { SHUTDOWN_REASON } from '../facts/shutdown-facts.ts';
 import type { WorkerStep } from '../observation.ts';
 import { calledFor } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -18,10 +19,13 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
   const phases = new Map<string, Phase>();
   /** Pods that were ended once more while their end was under way: it is done again, for its status to say why (P2). */
   const endedAgain = new Set<string>();
+  /** The last step that ends each pod: when it began, and why. */
+  const lastEnds = new Map<string, { readonly atMs: number; readonly reason: string | undefined }>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
       phases.clear();
       endedAgain.clear();
+      lastEnds.clear();
     }
     if (observation.kind === 'podEndedByNode' && phases.get(observation.uid) === 'terminating') {
       endedAgain.add(observation.uid);
@@ -36,7 +40,12 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
       return 'ok';
     }
     const next = PHASE_OF[step];
-    const isRepeat = endedAgain.delete(uid) && next === 'terminating';
+    const last = lastEnds.get(uid);
+    const { reason, atMs } = observation;
+    const forShutdown =
+      reason === SHUTDOWN_REASON && (last?.reason !== reason || last.atMs <= facts.shutdown.heardAtMs);
+    const isRepeat = (endedAgain.delete(uid) || forShutdown) && next === 'terminating';
+    if (next === 'terminating') lastEnds.set(uid, { atMs, reason });
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);
     // A kubelet that starts when the API shows a pod as ended, and finds nothing of it running, has only to clean up.

@@ -41,7 +41,7 @@ export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiR
     const unseen = facts.runtimeUp && wasReadyAtMs - facts.runtimeChangedAtMs < LATE_MS;
     const sinceMs = unseen ? Math.min(facts.runtimeDownAtMs, wasReadyAtMs) : wasReadyAtMs;
     const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
-    const cause = ended || facts.resources.wasEnded(uid) || !facts.pods.wanted.has(uid);
+    const cause = ended || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
     return judged(!cause && `pod ${uid} was shown as ready and is not any more, and nothing has happened to it`);
   };
 });
@@ -65,7 +65,7 @@ export const readyIsAllReady: Invariant = invariant('S7', ['apiRequest', 'health
 /** Whether a pod has run long enough to be shown as ready, and is not. */
 function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
   const pod = facts.pods.wanted.get(uid);
-  if (pod === undefined || mirror || conditions.Ready === 'True' || facts.resources.wasEnded(uid)) return false;
+  if (pod === undefined || mirror || conditions.Ready === 'True' || facts.wasEnded(uid)) return false;
   if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
   // That its gate is open is told by a watch, which may hang since the API server was in trouble; all else it knows by itself.
   const unseen = pod.gate === true && facts.nowMs - facts.api.troubleAtMs < watchSilenceMs(facts);

@@ -1,5 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import { SEEN_MS } from '../facts/manifest-facts.ts';
+import { REFUSAL_REASON } from '../facts/shutdown-facts.ts';
 import type { LastLook } from '../observation.ts';
 import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
@@ -71,8 +72,7 @@ const HELD_UP_MS = SEEN_MS + 45_000;
 /** N1: no pod is refused for a lack of CPU where it fits beside all that may hold any: what has ended holds nothing. */
 export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   const { resources } = facts.node;
-  if (observation.kind !== 'podRefused' || observation.reason === 'Evicted' || resources === undefined)
-    return undefined;
+  if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || resources === undefined) return undefined;
   const { uid, reason } = observation;
   // What a list of old says is there, is there for the kubelet.
   if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
@@ -96,6 +96,11 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
       `pod ${uid} asks for ${asked}m and is refused (${reason}), and ${sum}m of ${most}m are held: ${text}`,
   );
 });
+
+/** Whether a refusal says that the node has not enough of what a pod asks for. */
+export function isForLack(reason: string): boolean {
+  return reason !== 'Evicted' && reason !== REFUSAL_REASON;
+}
 
 /** Whether a pod may still count on the node, for all that is known of its end. */
 function mayHold(uid: string, facts: Facts): boolean {
@@ -145,8 +150,7 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   const all = [...held.values()].reduce((sum, millis) => sum + millis, 0);
   for (const [uid, pod] of facts.pods.wanted) {
     if (pod.cpu === undefined || facts.pods.isUnsure(uid)) continue;
-    if (facts.resources.isOver(uid) || facts.resources.wasEnded(uid) || facts.lives.runningOf(uid).length === 0)
-      continue;
+    if (facts.resources.isOver(uid) || facts.wasEnded(uid) || facts.lives.runningOf(uid).length === 0) continue;
     const room = most - all + (held.get(uid) ?? 0);
     const shown = look.cluster?.shown.find((one) => one.uid === uid && !one.mirror);
     const fault = shown ? shownResizeFault(shown, room, most, facts, look) : staticResizeFault(pod, room, facts, look);

@@ -1,7 +1,7 @@
 import { type Clock, linkAbort, type Timer } from '@node-agent/async';
 
 /** Which kind of port a call went through. */
-export type PortKind = 'cri' | 'fs' | 'mount' | 'http' | 'api' | 'stats' | 'cgroup' | 'plugin';
+export type PortKind = 'cri' | 'fs' | 'mount' | 'http' | 'api' | 'stats' | 'cgroup' | 'plugin' | 'logind';
 
 /** One call of a kubelet to the outside. */
 export interface PortCall {

@@ -24,6 +24,7 @@ import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMou
 import { Lease } from './lease.ts';
 import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder } from './node-resources.ts';
 import { type ProbeHttp, probePort } from './probe-port.ts';
+import { type ShutdownChanges, shutdownPorts, shutdownSettings } from './shutdown-ports.ts';
 
 /** What a machine has where nobody counts. */
 const CPU_COUNT = 8;
@@ -45,6 +46,8 @@ export interface Decorations {
   readonly resources?: ResourceChanges;
   /** The way between the kubelet and its device plugins. */
   readonly devices?: (transport: GrpcTransport) => GrpcTransport;
+  /** What tells of the machine's shutdown, and how long that is delayed. */
+  readonly shutdown?: ShutdownChanges;
   /** The steps that pod workers take. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }
@@ -95,9 +98,9 @@ export class SimulatedNode {
     return this.#process?.lease.pendingTimers ?? 0;
   }
 
-  /** Starts a kubelet that knows nothing; does nothing where one runs. */
+  /** Starts a kubelet that knows nothing; does nothing where one runs, or the machine is off. */
   start(): void {
-    if (this.#process !== undefined) return;
+    if (this.#process !== undefined || this.#components.world.off) return;
     const { world, logger, tell, decorations } = this.#components;
     this.#lives++;
     const lease = new Lease(world.clock, (call) => {
@@ -116,8 +119,9 @@ export class SimulatedNode {
         random: seededRandom(this.#seed * 31 + this.#lives),
         logger,
         metrics: noMetrics,
-        recorder: this.#plan.resources || this.#plan.devices ? tellingRecorder(lease, tell) : noEvents,
+        recorder: this.#tells ? tellingRecorder(lease, tell) : noEvents,
         ...devicePorts(lease, world, decorations.devices),
+        ...shutdownPorts(lease, world, tell, decorations.shutdown ?? {}),
         ...resourcePorts(lease, world, tell, decorations.resources ?? {}),
         cri: guardedCri(lease, runtime),
         fs,
@@ -173,6 +177,12 @@ export class SimulatedNode {
   /** Tells the kubelet to end, as SIGTERM does; it is gone when it has ended, or at the latest when it is killed. */
   stop(): void {
     this.#process?.stop.abort(new DOMException('SIGTERM', 'AbortError'));
+  }
+
+  /** Whether events say what nobody else does. */
+  get #tells(): boolean {
+    const { resources, devices, shutdown } = this.#plan;
+    return resources !== undefined || devices !== undefined || shutdown !== undefined;
   }
 
   /** What the kubelet takes the machine to have. */
@@ -242,6 +252,7 @@ export class SimulatedNode {
     }
     return {
       ...deviceSettings(this.#plan),
+      ...shutdownSettings(this.#plan, this.#components.decorations.shutdown ?? {}),
       ...resourceSettings(this.#plan, this.#components.decorations.resources ?? {}),
       configuration: undefined,
       servers: {},
@@ -281,8 +292,8 @@ export class SimulatedNode {
 
 /** Tells of each step's begin and end. */
 function observedSyncer(inner: PodSyncer, lease: Lease, tell: (happening: Happening) => void): PodSyncer {
-  const watch = async <T>(step: WorkerStep, uid: string, work: () => Promise<T>): Promise<T> => {
-    if (!lease.dead) tell({ kind: 'stepBegan', step, uid });
+  const watch = async <T>(step: WorkerStep, uid: string, work: () => Promise<T>, reason?: string): Promise<T> => {
+    if (!lease.dead) tell({ kind: 'stepBegan', step, uid, ...(reason && { reason }) });
     let ok = false;
     let isTerminal = false;
     try {
@@ -297,8 +308,13 @@ function observedSyncer(inner: PodSyncer, lease: Lease, tell: (happening: Happen
   };
   return {
     syncPod: (type, pod, ...rest) => watch('syncPod', pod.metadata.uid, () => inner.syncPod(type, pod, ...rest)),
-    syncTerminatingPod: (pod, ...rest) =>
-      watch('syncTerminatingPod', pod.metadata.uid, () => inner.syncTerminatingPod(pod, ...rest)),
+    syncTerminatingPod: (pod, runtimeStatus, graceSeconds, statusFn, signal) =>
+      watch(
+        'syncTerminatingPod',
+        pod.metadata.uid,
+        () => inner.syncTerminatingPod(pod, runtimeStatus, graceSeconds, statusFn, signal),
+        statusFn?.({ phase: 'Running' }).reason,
+      ),
     syncTerminatingRuntimePod: (pod, signal) =>
       watch('syncTerminatingRuntimePod', pod.uid, () => inner.syncTerminatingRuntimePod(pod, signal)),
     syncTerminatedPod: (pod, ...rest) =>

@@ -4,6 +4,7 @@ import type { Scarce } from '../world/pressure.ts';
 import type { DevicePluginPlan, PluginFaultKind } from './device-plans.ts';
 import type { HostileKind } from './hostile-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
+import type { ShutdownPlan } from './shutdown-plans.ts';
 
 /** What is done to the machine at an instant; all of it is data, so that a trace can be kept, replayed and cut down. */
 export type Action = { readonly atMs: number } & (
@@ -68,6 +69,17 @@ export type Action = { readonly atMs: number } & (
       readonly fault: PluginFaultKind;
       readonly forMs: number;
     }
+  /**
+   * The machine says that it shuts down. Where it is for so long off then (`downMs`), it loses its power when nobody delays that any more, or
+   * when `forMs` are over; where not, the shutdown is cancelled after `forMs`.
+   */
+  | { readonly do: 'shutdown'; readonly forMs: number; readonly downMs?: number }
+  /** The machine loses its power for so long, without a word. */
+  | { readonly do: 'powerFailure'; readonly downMs: number }
+  /** The bus is gone by which the machine tells of its shutdown. */
+  | { readonly do: 'busAway'; readonly forMs: number }
+  /** Whoever holds the kubelet's inhibitor lock dies. */
+  | { readonly do: 'loseLock' }
   | { readonly do: 'jumpClock'; readonly ms: number }
   /** A pod is bound to the node in the API, or asked to be deleted there, or taken out of it at once (`force`). */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
@@ -97,6 +109,12 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'pressure'; readonly of: Scarce; readonly unused: boolean; readonly forMs: number }
 );
 
+/** How long an action's own fault lasts. */
+export function durationMs(action: Action): number {
+  const forMs = 'forMs' in action ? action.forMs : 0;
+  return forMs + ('downMs' in action ? (action.downMs ?? 0) : 0);
+}
+
 /** What does not change during a run. */
 export interface NodePlan {
   /** What the first delay of a crashing container is, and the longest. */
@@ -113,6 +131,8 @@ export interface NodePlan {
   readonly cluster?: boolean;
   /** Who offers devices; nobody where absent. */
   readonly devices?: readonly DevicePluginPlan[];
+  /** How the machine's shutdown is delayed for pods; it is not where absent. */
+  readonly shutdown?: ShutdownPlan;
   /** What the node has to give, where that is counted. */
   readonly resources?: {
     readonly cpuCount: number;

@@ -1,5 +1,5 @@
 import { seededRandom } from '@node-agent/async';
-import type { Action, NodePlan, Scenario } from './actions.ts';
+import { type Action, durationMs, type NodePlan, type Scenario } from './actions.ts';
 import { ApiUser } from './api-user.ts';
 import { withDevices } from './device-plans.ts';
 import { Dice } from './dice.ts';
@@ -9,6 +9,7 @@ import { withHostility } from './hostile-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
 import { withProbes } from './probe-plans.ts';
 import { withResources } from './resource-plans.ts';
+import { withShutdowns } from './shutdown-plans.ts';
 
 /** How large a scenario is. */
 export interface ScenarioSize {
@@ -20,6 +21,8 @@ export interface ScenarioSize {
   readonly scarce?: boolean;
   /** Whether every node that has enough to give has device plugins; one of ten by default. */
   readonly devices?: boolean;
+  /** Whether the machine of every node shuts down, or loses its power; one of eight by default. */
+  readonly shutdown?: boolean;
 }
 
 const LAST_ACTION_MS = 60_000;
@@ -32,15 +35,15 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const plain = size.cluster ? { ...alone, cluster: true } : alone;
   const drawn = withHostility(seed, withProbes(seed, generateActions(new Draft(dice, plain), size.events ?? 12)));
   const counted = withResources(seed, plain, drawn, size.scarce ?? false);
-  const { node, actions } = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
+  const offered = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
+  const { node, actions } = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }
 
 /** When an action's own fault is over. */
 function endOf(action: Action): number {
-  if ('forMs' in action) return action.atMs + action.forMs;
-  return 'downMs' in action ? action.atMs + action.downMs : action.atMs;
+  return action.atMs + durationMs(action);
 }
 
 function generateNode(dice: Dice): NodePlan {

@@ -17,7 +17,7 @@ const SCRATCH_MOUNTS = [
 export const SLOW_IMAGE = 'registry.example/slow';
 
 /** That of `system-node-critical`. */
-const CRITICAL_PRIORITY = 2_000_001_000;
+export const CRITICAL_PRIORITY = 2_000_001_000;
 
 /** A directory on a file system of another machine, which may hang: some pods mount it. */
 export const FOREIGN_DIRECTORY = '/mnt/foreign/data';
@@ -74,6 +74,7 @@ export function podObject(pod: PodPlan): {
     ...resourcesOf(pod, plan.name),
     ...(volumeMounts.length > 0 && { volumeMounts }),
     ...probesOf(pod, plan),
+    ...(plan.preStopSeconds !== undefined && { lifecycle: { preStop: { sleep: { seconds: plan.preStopSeconds } } } }),
   });
   return {
     apiVersion: 'v1',
@@ -83,6 +84,7 @@ export function podObject(pod: PodPlan): {
       restartPolicy: pod.restartPolicy,
       terminationGracePeriodSeconds: pod.graceSeconds,
       ...(pod.hostNetwork && { hostNetwork: true }),
+      ...(pod.priority !== undefined && { priority: pod.priority }),
       ...(pod.critical && { priority: CRITICAL_PRIORITY, priorityClassName: 'system-node-critical' }),
       ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),
       ...(volumes.length > 0 && { volumes }),

@@ -42,6 +42,8 @@ export interface ContainerPlan {
   /** Exit codes for which it is restarted whatever the policy. */
   readonly restartRule?: RestartRulePlan;
   readonly probes?: ProbePlans;
+  /** Its `preStop` hook sleeps for so long. */
+  readonly preStopSeconds?: number;
   /** Its image is slow to pull. */
   readonly slowImage?: boolean;
   /** Changing it changes the container's spec, and nothing else. */
@@ -77,6 +79,8 @@ export interface PodPlan {
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** The node must not lose it; for pods of the API: those of manifests always are. */
   readonly critical?: boolean;
+  /** 0 where absent, and it is not critical. */
+  readonly priority?: number;
   readonly init: readonly ContainerPlan[];
   readonly containers: readonly ContainerPlan[];
 }

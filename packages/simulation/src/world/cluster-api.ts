@@ -153,9 +153,19 @@ export class ClusterApi {
 
   /** Whether the node is said to be short of memory. */
   get memoryPressure(): boolean | undefined {
-    const [node] = this.server.objects('nodes') as unknown as readonly StoredPod[];
-    const condition = node?.status?.conditions?.find(({ type }) => type === 'MemoryPressure');
+    const condition = this.#nodeCondition('MemoryPressure');
     return condition && condition.status === 'True';
+  }
+
+  /** What the node says of whether it is ready. */
+  get ready(): string | undefined {
+    const condition = this.#nodeCondition('Ready');
+    return condition && `${condition.status}: ${condition.message ?? ''}`;
+  }
+
+  #nodeCondition(of: string): ConditionLike | undefined {
+    const [node] = this.server.objects('nodes') as unknown as readonly StoredPod[];
+    return node?.status?.conditions?.find(({ type }) => type === of);
   }
 
   /** Requests of the kubelet fail by chance, until {@link cure}. */
@@ -274,6 +284,7 @@ interface ConditionLike {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;
+  readonly message?: string;
 }
 
 interface ContainerStatusLike extends Asking {

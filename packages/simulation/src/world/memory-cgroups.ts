@@ -26,6 +26,12 @@ export class MemoryCgroups implements CgroupManager {
     return [...this.#groups.keys()].flatMap((path) => podUidOfPath(path) ?? []);
   }
 
+  /** The machine was off: there are none. */
+  reboot(): void {
+    this.#groups.clear();
+    this.#groups.set('/', {});
+  }
+
   path(name: readonly string[]): string {
     return `/${name.join('/')}`;
   }

@@ -24,6 +24,12 @@ export class MemoryMounter implements Mounter {
     this.#points.set(target, 'bound');
   }
 
+  /** The machine was off. */
+  reboot(): void {
+    for (const target of [...this.#points.keys()].toReversed()) this.#fs.unmount(target);
+    this.#points.clear();
+  }
+
   async unmount(target: string): Promise<void> {
     this.#fs.unmount(target);
     this.#points.delete(target);

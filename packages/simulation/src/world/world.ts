@@ -9,6 +9,7 @@ import { FOREIGN_DIRECTORY, manifestOfAll, SLOW_IMAGE } from '../scenario/manife
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { DevicePlugins } from './device-plugins.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
+import { type LoginListener, LoginManager } from './login-manager.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { MemoryMounter } from './memory-mounter.ts';
 import { Pressure, type Scarce } from './pressure.ts';
@@ -58,6 +59,10 @@ export class World {
   readonly cgroups: MemoryCgroups | undefined;
   /** Who offers devices, where anybody does. */
   readonly devicePlugins: DevicePlugins | undefined;
+  /** Who tells of the machine's shutdown, where that waits for pods. */
+  readonly login: LoginManager | undefined;
+  /** Whether the machine has no power. */
+  off = false;
   /** The API server, where the node is one of a cluster. */
   readonly api: ClusterApi | undefined;
   /** What the manifest URL answers while it is in order; `undefined` where nobody listens. */
@@ -70,6 +75,7 @@ export class World {
   /**
    * @param tell told of each start, signal and end of a container
    * @param tellGroup told of a pod whose group is about to be gone
+   * @param tellLogin told of the machine's shutdown
    */
   constructor(
     seed: number,
@@ -77,11 +83,13 @@ export class World {
     tell: (kind: LifeEvent, life: Life) => void,
     tellRequest: (request: ApiRequest) => void,
     tellGroup: (podUid: string) => void,
+    tellLogin: LoginListener,
   ) {
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
-    const { resources, devices } = plan;
+    const { resources, devices, shutdown } = plan;
+    this.login = shutdown && new LoginManager(this.clock, this.fs, shutdown, tellLogin);
     this.devicePlugins = devices && new DevicePlugins(this.clock, devices);
     this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs);
     this.cgroups = resources && new MemoryCgroups(tellGroup);

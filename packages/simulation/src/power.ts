@@ -1,0 +1,53 @@
+import type { SimulatedNode } from './node/simulated-node.ts';
+import type { Happening } from './observation.ts';
+import type { World } from './world/world.ts';
+
+interface Stage {
+  readonly world: World;
+  readonly node: SimulatedNode;
+  readonly tell: (happening: Happening) => void;
+}
+
+/** What the machine needs to go down, when nobody delays that any more. */
+const GOES_DOWN_MS = 200;
+
+/** The machine shuts down: for so long, or until it has no power, which it is without for `downMs`. */
+export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: number; readonly downMs?: number }): void {
+  const { world } = stage;
+  const { login, clock } = world;
+  if (login === undefined || login.preparing || world.off) return;
+  const number = login.shutdowns + 1;
+  const ifStill = (then: () => void): void => {
+    if (login.preparing && login.shutdowns === number) then();
+  };
+  const goDown = (): void => ifStill(() => powerFails(stage, downMs ?? 0));
+  login.begin(() => {
+    if (downMs !== undefined) clock.setTimer(GOES_DOWN_MS, goDown);
+  });
+  clock.setTimer(forMs, downMs === undefined ? () => ifStill(() => login.cancel()) : goDown);
+}
+
+/** All that runs is gone at once, and what the kernel had; the disk stays. */
+export function powerFails(stage: Stage, downMs: number): void {
+  const { world, node, tell } = stage;
+  const { runtime, ledger, mounter, cgroups, login, clock } = world;
+  if (world.off) return;
+  world.off = true;
+  node.kill('cancelled');
+  for (const { id } of ledger.live) ledger.markLost(id, 255);
+  if (!runtime.down) tell({ kind: 'runtimeDown' });
+  for (const id of runtime.powerOff()) tell({ kind: 'sandboxLost', id });
+  mounter.reboot();
+  cgroups?.reboot();
+  void login?.reboot();
+  clock.setTimer(downMs, () => powerOn(stage));
+}
+
+/** The machine is there again, where it was off. */
+export function powerOn({ world, node, tell }: Stage): void {
+  if (!world.off) return;
+  world.off = false;
+  world.runtime.recover();
+  tell({ kind: 'runtimeUp' });
+  node.start();
+}

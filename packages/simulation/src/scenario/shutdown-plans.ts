@@ -1,0 +1,151 @@
+import { seededRandom } from '@node-agent/async';
+import type { Action, NodePlan } from './actions.ts';
+import { Dice } from './dice.ts';
+import { killKubelet } from './faults.ts';
+import { generatePod } from './generate-pod.ts';
+import { hashOf } from './hash.ts';
+import type { ContainerPlan, PodPlan } from './plans.ts';
+
+/** How long pods may delay the shutdown of a simulated machine: one of the two ways to configure a kubelet. */
+export interface ShutdownPlan {
+  /** `shutdownGracePeriod`, and the part of it that is left to critical pods, in s. */
+  readonly total?: { readonly graceSeconds: number; readonly criticalSeconds: number };
+  /** `shutdownGracePeriodByPodPriority`, in the order in which it is written. */
+  readonly byPriority?: readonly { readonly priority: number; readonly graceSeconds: number }[];
+  /** For how long logind lets a shutdown be delayed before anybody asks for more. */
+  readonly inhibitDelaySeconds: number;
+}
+
+/** How many nodes are on a machine that shuts down. */
+const NODES_THAT_SHUT_DOWN = 0.125;
+const PRIORITIES = [0, 500, 1000, 2_000_000_000] as const;
+/** Nothing more is done to the node then. */
+const LAST_MS = 60_000;
+
+/**
+ * Nodes on machines that shut down or lose their power, pods of several priorities there, and what goes wrong with it. As probes are, all of
+ * it is drawn by chance of its own: the rest of a scenario does not depend on it.
+ * @param all every node is on such a machine
+ */
+export function withShutdowns(
+  seed: number,
+  node: NodePlan,
+  actions: readonly Action[],
+  all: boolean,
+): { readonly node: NodePlan; readonly actions: readonly Action[] } {
+  const dice = diceOf(seed, 'node');
+  if (!dice.chance(NODES_THAT_SHUT_DOWN) && !all) return { node, actions };
+  const shutdown = drawPlan(dice);
+  const draw = (pod: PodPlan): PodPlan => prioritized(seed, pod);
+  const drawn = actions.map((action): Action => {
+    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
+    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
+  });
+  return {
+    node: { ...node, shutdown },
+    actions: [...drawn, ...drawEnds(dice, shutdown, (name, atMs) => newPod(seed, node, name, atMs))],
+  };
+}
+
+function drawPlan(dice: Dice): ShutdownPlan {
+  const inhibitDelaySeconds = dice.pick([5, 5, 60] as const);
+  if (dice.chance(0.4)) {
+    const graceSeconds = dice.pick([2, 6, 12, 30] as const);
+    return {
+      total: { graceSeconds, criticalSeconds: dice.pick([0, 1, 2, 6]) % (graceSeconds + 1) },
+      inhibitDelaySeconds,
+    };
+  }
+  const some = PRIORITIES.filter((priority) => priority === 0 || dice.chance(0.6));
+  const byPriority = some.map((priority) => ({ priority, graceSeconds: dice.pick([0, 1, 3, 5, 10, 25] as const) }));
+  // Whoever writes it may begin with the highest.
+  return { byPriority: dice.chance(0.5) ? byPriority : byPriority.toReversed(), inhibitDelaySeconds };
+}
+
+/** Every version of a pod has the same priority and hooks. */
+function prioritized(seed: number, pod: PodPlan): PodPlan {
+  const dice = diceOf(seed, pod.uid);
+  const more = dice.weighted<Partial<PodPlan>>([
+    [3, {}],
+    [1, { priority: -5 }],
+    [1, { priority: 700 }],
+    [2, { priority: 1000 }],
+    [2, { critical: true }],
+  ]);
+  const containers = pod.containers.map((container): ContainerPlan => {
+    return dice.chance(0.25) ? { ...container, preStopSeconds: dice.between(1, 6) } : container;
+  });
+  return { ...pod, ...more, containers };
+}
+
+/** How the machine ends, once or twice, and what happens around that. */
+function drawEnds(
+  dice: Dice,
+  plan: ShutdownPlan,
+  newPod: (name: string, atMs: number) => readonly Action[],
+): readonly Action[] {
+  const actions: Action[] = [];
+  const ends = dice.between(1, 3);
+  let atMs = 0;
+  for (let n = 1; n <= ends; n++) {
+    atMs += dice.between(2000, 25_000);
+    const [end, endsMs] = drawEnd(dice, plan, atMs);
+    actions.push(end);
+    const during = (): number => dice.between(atMs, endsMs);
+    if (dice.chance(0.4)) actions.push(...newPod(`s${2 * n}`, during()));
+    if (dice.chance(0.4)) actions.push(...newPod(`s${2 * n + 1}`, endsMs + dice.between(0, 3000)));
+    if (dice.chance(0.25)) actions.push(killKubelet(dice, during()));
+    if (dice.chance(0.25)) {
+      const goesMs = dice.between(Math.max(0, atMs - 3000), endsMs);
+      actions.push({
+        atMs: goesMs,
+        do: 'busAway',
+        forMs: dice.chance(0.5) ? dice.between(1, 5000) : dice.between(1, 60_000),
+      });
+    }
+    if (dice.chance(0.15)) actions.push({ atMs: dice.between(Math.max(0, atMs - 3000), endsMs), do: 'loseLock' });
+    atMs = endsMs;
+  }
+  return actions;
+}
+
+/** @returns what is done, and when it is over */
+function drawEnd(dice: Dice, plan: ShutdownPlan, atMs: number): readonly [Action, number] {
+  const downMs = dice.between(500, 10_000);
+  const cancelled = dice.weighted([
+    [2, dice.between(1, 1500)],
+    [4, dice.between(1500, 40_000)],
+    [2, dice.between(30_000, 90_000)],
+  ]);
+  // Longer than all have time together, and than it takes to see that they have ended.
+  const forMs = secondsOf(plan) * 1000 + dice.between(4000, 12_000);
+  return dice.weighted<readonly [Action, number]>([
+    [5, [{ atMs, do: 'shutdown', forMs: cancelled }, atMs + cancelled]],
+    [4, [{ atMs, do: 'shutdown', forMs, downMs }, atMs + forMs]],
+    [1, [{ atMs, do: 'powerFailure', downMs }, atMs + downMs]],
+  ]);
+}
+
+function secondsOf({ total, byPriority = [] }: ShutdownPlan): number {
+  return total?.graceSeconds ?? byPriority.reduce((sum, { graceSeconds }) => sum + graceSeconds, 0);
+}
+
+/** A pod that comes then, as a manifest or from the API, and may go again. */
+function newPod(seed: number, node: NodePlan, name: string, atMs: number): readonly Action[] {
+  const dice = diceOf(seed, name);
+  const inApi = node.cluster === true && dice.chance(0.6);
+  const pod = prioritized(seed, generatePod(dice, name, `${name}-u`));
+  const goesMs = Math.max(LAST_MS, atMs + 1000);
+  const goes = dice.chance(0.5);
+  if (inApi) {
+    const gone: Action = { atMs: goesMs, do: 'apiDelete', name, uid: pod.uid, force: false };
+    return [{ atMs, do: 'apiCreate', pod }, ...(goes ? [gone] : [])];
+  }
+  const file = `${name}.yaml`;
+  const gone: Action = { atMs: goesMs, do: 'removeManifest', file };
+  return [{ atMs, do: 'writeManifest', file, pod }, ...(goes ? [gone] : [])];
+}
+
+function diceOf(seed: number, of: string): Dice {
+  return new Dice(seededRandom(hashOf(`${seed} ${of} shutdown`)));
+}
