@@ -213,7 +213,9 @@ export class KubeletPodSyncer implements PodSyncer {
         `detected running containers after a successful KillPod, CRI violation: ${ids}`,
       );
     }
-    status.setPodStatus(pod, this.#generate(pod, stopped, true));
+    // Once more: what came of it first was not shown where it did not follow from what was shown before (P2).
+    const after = this.#generate(pod, stopped, true);
+    status.setPodStatus(pod, podStatusFn ? podStatusFn(after) : after);
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void> {

@@ -302,8 +302,13 @@ export class PodWorkers implements AsyncDisposable {
       worker.scheduled = false;
       const { state } = worker;
       if (this.#lifecycle !== 'started' || this.#workers.get(state.uid) !== worker) return;
-      const turn = !state.static || this.#takesFullName(worker);
-      this.#apply(state.uid, { type: 'begin', turn, nowMs: this.#components.clock.now() });
+      const { clock, podCache } = this.#components;
+      const { uid, name, namespace } = state;
+      // What ends without having begun here claims no name.
+      const claims = state.static && (state.phase === 'syncing' || state.startedAtMs !== undefined);
+      const turn = !claims || this.#takesFullName(worker);
+      const runs = podCache.runningPods(name, namespace)?.includes(uid) ?? false;
+      this.#apply(uid, { type: 'begin', turn, runs, nowMs: clock.now() });
     });
   }
 

@@ -62,7 +62,13 @@ export type PodWorkerEvent =
   /** Look again, with the newest that is known. */
   | { readonly type: 'wake' }
   /** The worker is free to do what is pending. `turn`: a static pod may have its full name now; true for others. */
-  | { readonly type: 'begin'; readonly turn: boolean; readonly nowMs: number }
+  | {
+      readonly type: 'begin';
+      readonly turn: boolean;
+      /** The pod cache shows that something of the pod runs: an earlier kubelet has started it. */
+      readonly runs?: boolean;
+      readonly nowMs: number;
+    }
   /** The step that ran has ended. */
   | { readonly type: 'ended'; readonly outcome: PodStepOutcome }
   /** Housekeeping compares with the configuration. */

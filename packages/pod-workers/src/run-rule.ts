@@ -26,7 +26,8 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   const first = state.startedAtMs === undefined;
   if (first && state.phase === 'syncing' && !event.turn) return { state, effects: [{ kind: 'wait' }] };
   // A static pod that never had its turn has no containers of ours, and a step of it could disturb its namesake (P4).
-  if (first && state.phase !== 'syncing' && state.static && !state.observedRuntime) return finish(state);
+  const observedRuntime = state.observedRuntime || event.runs === true;
+  if (first && state.phase !== 'syncing' && state.static && !observedRuntime) return finish(state);
 
   const step = stepOf(state, pending);
   const ours = !state.static && pending.pod !== undefined;
@@ -39,6 +40,7 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
       // What ends without having had its turn, or is known by its containers alone, was never started by us.
       startedAtMs: state.startedAtMs ?? (step === 'syncPod' || ours ? event.nowMs : undefined),
       terminationStarted: state.terminationStarted || state.phase !== 'syncing',
+      observedRuntime,
       podStatusFnIsLate: false,
     },
     effects: [{ kind: 'run', step, update: pending, first }],

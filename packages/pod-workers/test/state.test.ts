@@ -289,6 +289,16 @@ describe('what a record keeps', () => {
     expect(stateAfter(create(), kill())?.deleted).toBe(false);
   });
 
+  it('C5: a static pod that an earlier kubelet has started is ended, though it is killed before its first step here', () => {
+    const rows = [create({ static: true }), kill({}, { static: true })];
+    const begun = (runs: boolean) => stateAfter(...rows, { type: 'begin', turn: true, runs, nowMs: 1 });
+    expect(begun(false)?.phase).toBe('finished');
+    expect(begun(true)).toMatchObject({ phase: 'terminating', running: 'syncTerminatingPod' });
+    // Nor is it forgotten when it leaves the configuration meanwhile.
+    const left = begun(true) && nextPodWorkerState(begun(true), housekeeping(false)).state;
+    expect(left).toMatchObject({ phase: 'terminating', deleted: true });
+  });
+
   it('P6: the runtime-only kill of a pod with a known spec goes by the spec, and is not lost', () => {
     const state = stateAfter(create(), runtimeKill);
     expect(state?.pending?.pod?.metadata.name).toBe('web');

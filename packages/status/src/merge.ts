@@ -1,5 +1,6 @@
 import {
   type ContainerStatus,
+  isMirrorPod,
   isTerminalPhase,
   type Pod,
   type PodCondition,
@@ -36,7 +37,7 @@ const SHARED_CONDITION = 'DisruptionTarget';
 /**
  * The status that the API should show: what the kubelet says, within what others wrote (`mergePodStatus` in
  * `pkg/kubelet/status/status_manager.go`). A terminal phase of the API stays (S1), though upstream writes over one that
- * somebody else set; a new one waits until nothing can run any more (S2).
+ * somebody else set, but that of a mirror pod, whose static pod may begin anew; a new one waits until nothing can run any more (S2).
  * @param pod as the API has it
  * @param next as the kubelet made it
  */
@@ -47,7 +48,7 @@ export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext)
   const merged = compact({
     ...api,
     ...own,
-    ...mergedPhase(api, next, context),
+    ...mergedPhase(pod, next, context),
     conditions: mergedConditions(api, next, context),
     ...withRestartCounts(api, next),
     ...(observedGeneration > 0 && { observedGeneration }),
@@ -62,9 +63,10 @@ function compact(draft: Draft): PodStatus {
   return Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined)) as PodStatus;
 }
 
-function mergedPhase(api: PodStatus, next: PodStatus, context: MergeContext): Draft {
+function mergedPhase(pod: Pod, next: PodStatus, context: MergeContext): Draft {
+  const api = pod.status ?? {};
   const wanted = next.phase ?? api.phase;
-  const settled = isTerminalPhase(api.phase) && wanted !== api.phase;
+  const settled = isTerminalPhase(api.phase) && wanted !== api.phase && !isMirrorPod(pod);
   const tooEarly = !isTerminalPhase(api.phase) && isTerminalPhase(wanted) && context.couldHaveRunningContainers;
   const { phase, reason, message } = settled || tooEarly ? api : { ...next, phase: wanted };
   return { phase, reason, message };

@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@node-agent/async';
-import type { ContainerStatus, Pod, PodStatus, RestartFeatures } from '@node-agent/pod-spec';
+import {
+  type ContainerStatus,
+  isTerminalPhase,
+  type Pod,
+  type PodStatus,
+  type RestartFeatures,
+} from '@node-agent/pod-spec';
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
 import { illegalTransition, nextStatus, phaseProblem, terminatedStatus } from './transition.ts';
@@ -122,12 +128,13 @@ export class StatusManager {
 
   /**
    * What the API shows of this version of a static pod; what it shows of an older one is another pod's. How its init containers
-   * have ended is for the runtime to say: where that has forgotten it, upstream, which knows nothing else, says so in their message.
+   * have ended is for the runtime to say: where that has forgotten it, upstream, which knows nothing else, says so in their message. So it is
+   * with the end of all of it: a static pod that was ended for a shutdown of the machine begins anew after it.
    */
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);
     if (mirrorPod?.status === undefined || writeTarget(pod, mirrorPod) === undefined) return undefined;
-    const { initContainerStatuses, ...status } = mirrorPod.status;
+    const { initContainerStatuses, ...status } = withoutEnd(mirrorPod.status);
     if (initContainerStatuses == null) return status;
     return { ...status, initContainerStatuses: initContainerStatuses.filter(({ state }) => state?.terminated == null) };
   }
@@ -188,4 +195,11 @@ function wasTerminated(statuses: readonly ContainerStatus[], name: string): bool
 
 function isReady(status: PodStatus | undefined): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+}
+
+/** A status that does not say that its pod has ended, or why. */
+function withoutEnd(status: PodStatus): PodStatus {
+  if (!isTerminalPhase(status.phase)) return status;
+  const { phase: _phase, reason: _reason, message: _message, ...rest } = status;
+  return rest;
 }

@@ -50,6 +50,24 @@ describe('phases', () => {
   });
 });
 
+test('F4: a mirror pod shows that its static pod begins anew, ended or not before', () => {
+  const annotations = { 'kubernetes.io/config.mirror': 'hash' };
+  const shown = {
+    phase: 'Failed',
+    reason: 'Terminated',
+    message: 'Pod was terminated in response to imminent node shutdown.',
+  };
+  const mirror = {
+    metadata: { name: 'web-n1', namespace: 'kube-system', uid: 'm', annotations },
+    spec: { containers: [] },
+    status: shown,
+  };
+  const merged = mergePodStatus(mirror, { phase: 'Running' }, { couldHaveRunningContainers: true, nowMs: 0 });
+  expect(merged).toMatchObject({ phase: 'Running' });
+  expect(merged).not.toHaveProperty('reason');
+  expect(merged).not.toHaveProperty('message');
+});
+
 describe('what others wrote', () => {
   const gate = condition('example.com/ready', 'True');
   test('S4: their conditions are the API’s, not those that the kubelet remembers', () => {

@@ -204,25 +204,42 @@ test('termination messages together stay within 12 KiB', () => {
   expect(lengths).toEqual([6144, 6144]);
 });
 
-test('S1: a static pod takes over the status of its own mirror pod, not of that of an older manifest', () => {
+test('S6: a static pod takes over the status of its own mirror pod, not of that of an older manifest', () => {
   const withHash = (kind: 'hash' | 'mirror', hash: string): Readonly<Record<string, string>> => ({
     'kubernetes.io/config.source': 'file',
     [`kubernetes.io/config.${kind}`]: hash,
   });
   const base = makeStaticPod();
   const pod = { ...base, metadata: { ...base.metadata, annotations: withHash('hash', 'new') } };
-  const phaseBeside = (hash: string): string | undefined => {
+  const startTime = '2025-12-31T00:00:00Z';
+  const startBeside = (hash: string): string | undefined => {
     const mirror = { ...base, metadata: { ...base.metadata, annotations: withHash('mirror', hash) } };
     const manager = new StatusManager({
       ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
-      getMirrorPodByPod: () => ({ ...mirror, status: { phase: 'Failed' } }),
+      getMirrorPodByPod: () => ({ ...mirror, status: { phase: 'Running', startTime } }),
     });
     manager.setPodStatus(pod, { phase: 'Pending' });
-    return manager.getPodStatus(pod.metadata.uid)?.phase;
+    return manager.getPodStatus(pod.metadata.uid)?.startTime;
   };
-  expect(phaseBeside('old')).toBe('Pending');
-  expect(phaseBeside('new')).toBe('Failed');
+  expect(startBeside('old')).not.toBe(startTime);
+  expect(startBeside('new')).toBe(startTime);
 });
+
+test.each(['Failed', 'Succeeded'])(
+  'F4: a static pod whose mirror pod shows it as %s since before begins anew',
+  (phase) => {
+    const pod = makeStaticPod();
+    const message = 'Pod was terminated in response to imminent node shutdown.';
+    const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
+    const manager = new StatusManager({
+      ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
+      getMirrorPodByPod: () => makePod({}, { status: shown }),
+    });
+    expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
+    manager.setPodStatus(pod, { phase: 'Pending' });
+    expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
+  },
+);
 
 describe('what a probe finds', () => {
   const container = (name: string, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({

@@ -127,8 +127,18 @@ export class ShutdownFacts {
     this.heardAtMs = atMs;
     this.everHeard ||= isShuttingDown;
     const running = new Set(facts.lives.running.map(({ podUid }) => podUid));
+    if (isShuttingDown) for (const uid of inLine(facts)) this.#ended.add(uid);
     this.due = isShuttingDown ? [...running].filter((uid) => isDue(uid, facts)) : [];
   }
+}
+
+/** Pods of manifests that wait for another one of their name: they are ended without having had their turn. */
+function inLine(facts: Facts): readonly string[] {
+  const { pods } = facts;
+  return [...pods.wanted.values()].flatMap(({ uid, name }) => {
+    const waits = !pods.isApiPod(uid) && !facts.isKnownToKubelet(uid);
+    return waits && pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === name) ? [uid] : [];
+  });
 }
 
 /** Whether a kubelet that hears of a shutdown now must know that the pod is to run. */

@@ -172,7 +172,7 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const pod = facts.pods.planOf(life.podUid);
   const short =
     pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || isHurried(facts, life);
-  const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - hookMs(life.plan);
+  const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - spentOnHookMs(life, facts);
   const graceMs = short ? LEAST_GRACE_MS : Math.max(LEAST_GRACE_MS, ownMs);
   // A runtime that is slow to send the signal has no part in how long the kubelet waits.
   const hadMs = facts.nowMs - Math.min(life.termAtMs, facts.stopAskedAtMs(life.id) ?? life.termAtMs);
@@ -189,6 +189,23 @@ function isHurried(facts: Facts, { podUid }: Life): boolean {
 /** By any of its versions; where it was ended for a shutdown, no more than its group has. */
 function leastGraceSeconds(facts: Facts, uid: string): number {
   return Math.min(facts.shutdownGraceSeconds(uid), ...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
+}
+
+/**
+ * How much of its grace period may be gone before a container is told to stop that has a hook: the hook may be begun by one kill, and the
+ * container told by the next.
+ */
+function spentOnHookMs(life: Life, facts: Facts): number {
+  if (life.plan.preStopSeconds === undefined) return 0;
+  // Nobody sees when that began.
+  if (life.plan.probes?.liveness !== undefined) return Number.POSITIVE_INFINITY;
+  const toldAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
+  const others = facts.lives
+    .inSandbox(life.podUid, life.sandboxId)
+    .map(({ id }) => facts.stopAskedAtMs(id) ?? toldAtMs);
+  const lostAtMs = facts.lives.sandboxLostAtMs(life.sandboxId) ?? toldAtMs;
+  const beganAtMs = Math.min(facts.endAskedAtMs(life), lostAtMs, ...others);
+  return Math.max(hookMs(life.plan), toldAtMs - beganAtMs);
 }
 
 function hookMs({ preStopSeconds = 0 }: ContainerPlan): number {

@@ -46,7 +46,8 @@ export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
     }
     if (observation.kind !== 'podEndedByNode') return undefined;
     const { uid, of, reason, atMs } = observation;
-    if (isCritical(uid, facts)) return { wrong: `${reason}: pod ${uid}, which is critical` };
+    const yields = reason === 'Preempting' && hasLowPriority(uid, facts);
+    if (isCritical(uid, facts) && !yields) return { wrong: `${reason}: pod ${uid}, which is critical` };
     if (reason !== 'Evicted') return 'ok';
     // Who goes for a disk may take its time: memory does not wait for that.
     const before = [...last.values()].filter((each) => each.of !== 'disk' || of !== 'memory');
@@ -90,6 +91,12 @@ function tooSoon(before: Eviction, { uid, atMs, measuredAtMs }: Eviction, facts:
   const jumped = facts.clockJumpedAtMs >= before.measuredAtMs;
   const stale = jumped ? measuredAtMs <= before.measuredAtMs : measuredAtMs < Math.max(before.atMs, before.goneAtMs);
   return stale ? `pod ${uid} is evicted for figures of before the end of pod ${before.uid}` : undefined;
+}
+
+/** Whether its manifest itself says that others come before it. */
+function hasLowPriority(uid: string, { pods }: Facts): boolean {
+  const plan = pods.planOf(uid);
+  return plan?.priority !== undefined && !plan.critical;
 }
 
 function isCritical(uid: string, { pods }: Facts): boolean {

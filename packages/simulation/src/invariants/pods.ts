@@ -19,13 +19,13 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
   const phases = new Map<string, Phase>();
   /** Pods that were ended once more while their end was under way: it is done again, for its status to say why (P2). */
   const endedAgain = new Set<string>();
-  /** The last step that ends each pod: when it began, and why. */
-  const lastEnds = new Map<string, { readonly atMs: number; readonly reason: string | undefined }>();
+  /** Of which shutdown that was so: it, too, says why, once. */
+  const endedForShutdown = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
       phases.clear();
       endedAgain.clear();
-      lastEnds.clear();
+      endedForShutdown.clear();
     }
     if (observation.kind === 'podEndedByNode' && phases.get(observation.uid) === 'terminating') {
       endedAgain.add(observation.uid);
@@ -40,12 +40,11 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
       return 'ok';
     }
     const next = PHASE_OF[step];
-    const last = lastEnds.get(uid);
-    const { reason, atMs } = observation;
-    const forShutdown =
-      reason === SHUTDOWN_REASON && (last?.reason !== reason || last.atMs <= facts.shutdown.heardAtMs);
-    const isRepeat = (endedAgain.delete(uid) || forShutdown) && next === 'terminating';
-    if (next === 'terminating') lastEnds.set(uid, { atMs, reason });
+    const { heardAtMs } = facts.shutdown;
+    const isLate =
+      phase === 'terminated' && observation.reason === SHUTDOWN_REASON && endedForShutdown.get(uid) !== heardAtMs;
+    if (isLate) endedForShutdown.set(uid, heardAtMs);
+    const isRepeat = (endedAgain.delete(uid) || isLate) && next === 'terminating';
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);
     // A kubelet that starts when the API shows a pod as ended, and finds nothing of it running, has only to clean up.

@@ -1,6 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import { groupOf, type Period, periodsOf, REFUSAL_REASON, SHUTDOWN_REASON } from '../facts/shutdown-facts.ts';
-import { stoppedBy } from './called-for.ts';
+import { calledFor, stoppedBy } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** What virtual time may be off by. */
@@ -25,17 +25,18 @@ const REFUSED = 'Pod was rejected: Pod was rejected as the node is shutting down
 const NOT_READY = 'node is shutting down';
 
 /** N9: while the kubelet knows that the machine shuts down no pod begins that came since, nor one that it has not let in before. */
-export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBegan'], () => {
-  const known = new Set<string>();
+export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBegan', 'call'], () => {
+  const firstStepAtMs = new Map<string, number>();
   return (observation, facts) => {
     const { shutdown, pods } = facts;
-    if (observation.kind === 'kubeletStarted') known.clear();
-    if (observation.kind !== 'stepBegan') return undefined;
-    const { uid, step } = observation;
-    const isNew = !known.has(uid);
-    known.add(uid);
-    if (!isNew || step !== 'syncPod' || !shutdown.isHeard) return undefined;
-    const agoMs = observation.atMs - shutdown.heardAtMs;
+    if (observation.kind === 'kubeletStarted') firstStepAtMs.clear();
+    if (observation.kind === 'stepBegan' && !firstStepAtMs.has(observation.uid)) {
+      firstStepAtMs.set(observation.uid, observation.atMs);
+    }
+    if (observation.kind !== 'call' || observation.call.name !== 'runPodSandbox' || !shutdown.isHeard) return undefined;
+    const uid = calledFor(observation.call, facts) ?? '';
+    const agoMs = (firstStepAtMs.get(uid) ?? observation.atMs) - shutdown.heardAtMs;
+    if (agoMs < 0) return 'ok';
     const cameSince = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs;
     // Whoever was let in before begins soon after that, where nothing is in the way.
     const namesake = pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === pods.planOf(uid)?.name);
@@ -96,7 +97,8 @@ function stillDue(periods: readonly Period[], below: number, facts: Facts): stri
     for (const uid of shutdown.due) {
       if (groupOf(periods, facts.pods.planOf(uid)) !== group || !facts.pods.wanted.has(uid)) continue;
       const life = facts.lives.runningOf(uid).find((one) => !facts.wasStarting(one));
-      const untilMs = life ? fromMs + waitMs(uid, graceSeconds, facts) : Math.min(nowMs, shutdown.stoppedAtMs(uid));
+      const endedMs = Math.min(shutdown.stoppedAtMs(uid), fromMs + graceSeconds * 1000);
+      const untilMs = life ? fromMs + waitMs(uid, graceSeconds, facts) : endedMs;
       if (life && nowMs < untilMs - TOLERANCE_MS) {
         return `container ${life.name} of pod ${uid} runs, of a priority whose time is over in ${untilMs - nowMs} ms`;
       }
@@ -119,7 +121,8 @@ export const graceIsTheLesser: Invariant = invariant('N9', ['call'], () => (obse
   if (observation.kind !== 'call' || observation.call.name !== 'stopContainer') return undefined;
   const { shutdown, pods } = facts;
   const [life] = stoppedBy(observation.call, facts);
-  if (life === undefined || shutdown.toldAtMs(life.podUid) === undefined) return undefined;
+  const toldAtMs = life && shutdown.toldAtMs(life.podUid);
+  if (life === undefined || toldAtMs === undefined || pods.lastUnwantedAtMs(life.podUid) > toldAtMs) return undefined;
   const { timeout = 0 } = observation.call.args[0] as { readonly timeout?: number };
   const own = Math.max(...pods.plansOf(life.podUid).map(({ graceSeconds }) => graceSeconds));
   const most = Math.max(LEAST_GRACE_SECONDS, Math.min(own, facts.shutdownGraceSeconds(life.podUid)));
@@ -129,13 +132,15 @@ export const graceIsTheLesser: Invariant = invariant('N9', ['call'], () => (obse
 /** N9: how a pod has ended that was ended for a shutdown is said in upstream's words. */
 export const endedInWords: Invariant = invariant('N9', ['kubeletStarted', 'podEndedByNode', 'status'], () => {
   const otherwise = new Set<string>();
-  return (observation, { shutdown }) => {
+  return (observation, { shutdown, pods }) => {
     if (observation.kind === 'kubeletStarted') otherwise.clear();
     if (observation.kind === 'podEndedByNode') otherwise.add(observation.uid);
     if (observation.kind !== 'status' || !observation.status.finished) return undefined;
     const { pod, status } = observation.status;
     const { uid } = pod.metadata;
-    if (shutdown.toldAtMs(uid) === undefined || otherwise.has(uid)) return undefined;
+    const toldAtMs = shutdown.toldAtMs(uid);
+    // A UID that came again is another pod.
+    if (toldAtMs === undefined || otherwise.has(uid) || pods.lastUnwantedAtMs(uid) > toldAtMs) return undefined;
     const { phase, reason, message, conditions = [] } = status;
     if (phase !== 'Failed' && phase !== 'Succeeded')
       return { wrong: `pod ${uid} was ended for a shutdown, and is ${phase}` };
@@ -181,7 +186,7 @@ export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (obse
   const { shutdown, node, pods } = facts;
   if (node.shutdown === undefined || !shutdown.isHeard || shutdown.locks === 0 || !facts.kubeletUp) return undefined;
   const periods = periodsOf(node.shutdown);
-  const known = pods.knownUids.filter((uid) => facts.isKnownToKubelet(uid));
+  const known = pods.knownUids.filter((uid) => facts.isKnownToKubelet(uid) || pods.wanted.has(uid));
   const groups = new Set(known.map((uid) => groupOf(periods, pods.planOf(uid))));
   const most = periods.reduce((sum, { graceSeconds }, index) => sum + (groups.has(index) ? graceSeconds : 0), 0);
   const heldMs = observation.atMs - shutdown.heardAtMs;

@@ -73,7 +73,9 @@ function prioritized(seed: number, pod: PodPlan): PodPlan {
     [2, { critical: true }],
   ]);
   const containers = pod.containers.map((container): ContainerPlan => {
-    return dice.chance(0.25) ? { ...container, preStopSeconds: dice.between(1, 6) } : container;
+    return dice.chance(0.25)
+      ? { ...container, preStopSeconds: dice.between(1, Math.min(6, pod.graceSeconds)) }
+      : container;
   });
   return { ...pod, ...more, containers };
 }
