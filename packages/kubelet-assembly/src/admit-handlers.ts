@@ -56,6 +56,8 @@ export function nodeAdmitHandlers(
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
     podFeaturesHandler(admission?.features ?? {}),
     ...admitHandlers,
+    // Last, too: a device plugin, or the end of those that make room, may be waited for, and the machine shut down meanwhile (N9).
+    ...(shutdown ? [{ admit: () => shutdown.admit() }] : []),
   ];
 }
 

@@ -1,7 +1,10 @@
 import { Channel } from '@node-agent/async';
+import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
+import { MemorySockets } from '@node-agent/grpc/testing';
 import { resources } from '@node-agent/kube-client';
 import { describe, expect, it } from 'vitest';
 import { boundPod, type ClusterWorld, makeCluster, seconds } from './cluster-world.ts';
+import { makePod, makeWorld, startKubelet } from './node.ts';
 
 /** logind as far as a kubelet asks it. */
 function makeLogind() {
@@ -97,5 +100,41 @@ describe('a node that shuts down', () => {
     expect(await phaseOf(world, 'next')).toBe('Running');
     await kubelet.stop();
     expect(logind.state.locks).toBe(0);
+  });
+
+  it('N9: refuses a pod that was being admitted when that began', async () => {
+    const world = await makeWorld();
+    const { clock } = world;
+    const logind = makeLogind();
+    const transport = new MemorySockets();
+    const directory = '/root/device-plugins';
+    const node = startKubelet(
+      world,
+      [],
+      undefined,
+      [],
+      { deviceTransport: transport, shutdown: logind.ports },
+      { devices: { directory }, shutdown: { gracePeriods: GRACE_PERIODS } },
+    );
+    await clock.advance(1000);
+    const { promise: answered, resolve } = Promise.withResolvers<object>();
+    const resource = 'example.com/gpu';
+    const plugin = new FakeDevicePlugin({ resource, directory, transport, clock, allocate: () => answered }, [
+      { ID: 'a', health: 'Healthy' },
+    ]);
+    await plugin.start();
+    await plugin.register();
+    await clock.advance(1000);
+    const main = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+    node.setPods([makePod('slow', { containers: [{ ...main, resources: { limits: { [resource]: '1' } } }] })]);
+    await clock.advance(2000);
+    logind.shutdowns.push(true);
+    await clock.advance(1000);
+    resolve({});
+    await clock.advance(2000);
+    expect(node.kubelet.getPods()[0]?.status).toMatchObject({ phase: 'Failed', reason: 'NodeShutdown' });
+    expect((await world.cri.listPodSandbox({})).items).toEqual([]);
+    expect(logind.state.locks).toBe(0);
+    await node.stop();
   });
 });

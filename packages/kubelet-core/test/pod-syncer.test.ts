@@ -308,6 +308,20 @@ describe('syncTerminatingPod', () => {
     expect(status.history[0]).toEqual({ phase: 'Failed', reason: 'Evicted' });
   });
 
+  test('P2: the reason of a kill is in the status after it, too, where the one before was not taken', async () => {
+    const { syncer, pod, status } = setUp();
+    const ended = (given: PodStatus): PodStatus => ({ ...given, phase: 'Failed', reason: 'Terminated' });
+    const taken = status.setPodStatus.bind(status);
+    let before: PodStatus | undefined;
+    status.setPodStatus = (of, given) => {
+      if (before === undefined) before = given;
+      else taken(of, given);
+    };
+    await syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, ended, signal);
+    expect(before).toEqual({ phase: 'Failed', reason: 'Terminated' });
+    expect(status.history).toEqual([{ phase: 'Failed', reason: 'Terminated' }]);
+  });
+
   test('a kill that fails is an event; one that was replaced by a faster one is not', async () => {
     const { syncer, pod, behaviour, events } = setUp();
     behaviour.kill = () => Promise.reject(new Error('shim is gone'));

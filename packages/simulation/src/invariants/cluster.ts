@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import type { ClusterLook } from '../observation.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
-import { mayRestart } from '../scenario/plans.ts';
+import { mayRestart, restartPolicyOf } from '../scenario/plans.ts';
 import { MAX_REQUEST_DELAY_MS } from '../world/cluster-api.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -158,14 +158,14 @@ function mirrorFault(facts: Facts, { shown, said }: ClusterLook): string | undef
   const mirrored = new Set(shown.filter(({ mirror }) => mirror).map(({ name }) => name));
   const statics = [...facts.pods.wanted.values()].filter(({ uid }) => !facts.pods.isApiPod(uid));
   for (const { name, uid } of statics) {
-    const object = shown.find((one) => one.mirror && one.name === `${name}-${NODE_NAME}`);
-    const own = said.find((one) => one.uid === uid);
-    const isOnly = statics.filter((pod) => pod.name === name).length === 1 && !facts.pods.isUnsure(uid);
-    if (isOnly && object && own && object.phase !== own.phase) {
-      return `the mirror pod of ${name} is ${object.phase}, and the kubelet says that it is ${own.phase}`;
-    }
     // One that the node has refused may have none: no worker has ever had it.
     if (facts.pods.isUnsure(uid) || facts.wasEnded(uid)) continue;
+    const object = shown.find((one) => one.mirror && one.name === `${name}-${NODE_NAME}`);
+    const own = said.find((one) => one.uid === uid);
+    const isOnly = statics.filter((pod) => pod.name === name).length === 1;
+    if (isOnly && !endedForGood(uid, facts) && object && own && object.phase !== own.phase) {
+      return `the mirror pod of ${name} is ${object.phase}, and the kubelet says that it is ${own.phase}`;
+    }
     if (!mirrored.delete(`${name}-${NODE_NAME}`) && statics.filter((pod) => pod.name === name).length === 1) {
       return `static pod ${name} has no mirror pod`;
     }
@@ -173,6 +173,13 @@ function mirrorFault(facts: Facts, { shown, said }: ClusterLook): string | undef
   const [left] = mirrored;
   const gone = left !== undefined && statics.every(({ name }) => left !== `${name}-${NODE_NAME}`);
   return gone ? `mirror pod ${left} is left, and its static pod is gone` : undefined;
+}
+
+/** Whether an API server that shows how its containers ended for a shutdown refuses to show that they run again. */
+function endedForGood(uid: string, { pods, shutdown }: Facts): boolean {
+  const pod = pods.planOf(uid);
+  if (pod === undefined || !shutdown.wasTold(uid)) return false;
+  return [...pod.init, ...pod.containers].some((container) => restartPolicyOf(pod, container) !== 'Always');
 }
 
 function shownFault(
