@@ -1,4 +1,5 @@
 import type { Pod, PodStatus } from '@node-agent/pod-spec';
+import { timeOf } from './api-time.ts';
 import type { PodFailure } from './ports.ts';
 
 /** What a pod fails with when it has outlived `spec.activeDeadlineSeconds` (`pkg/kubelet/active_deadline.go`). */
@@ -13,8 +14,6 @@ export const DEADLINE_EXCEEDED: PodFailure = {
  */
 export function pastActiveDeadline(pod: Pod, status: PodStatus | undefined, nowMs: number): boolean {
   const seconds = pod.spec.activeDeadlineSeconds;
-  const startTime = (status ?? pod.status)?.startTime;
-  if (seconds === undefined || startTime === undefined) return false;
-  const startMs = Date.parse(startTime);
-  return Number.isFinite(startMs) && nowMs - startMs >= seconds * 1000;
+  // Without a start time there is no number to compare with.
+  return seconds !== undefined && nowMs - timeOf((status ?? pod.status)?.startTime) >= seconds * 1000;
 }

@@ -2,6 +2,7 @@ import type { PodExplanation } from './explain.ts';
 import type { NodeExplanation } from './explain-node.ts';
 import type { PodStep } from './pod-journal.ts';
 import type { PodWait } from './pod-waits.ts';
+import type { PodWorkerView } from './ports.ts';
 
 /** An event about a pod, as much of it as is told. */
 export interface ToldEvent {
@@ -10,6 +11,27 @@ export interface ToldEvent {
   readonly message: string;
   readonly count: number;
   readonly lastAtMs: number;
+}
+
+/** What a probe says of itself, as much of it as is told (`ProbeExplanation` of `@node-agent/prober`). */
+interface ToldProbe {
+  readonly kind: string;
+  readonly container: string;
+  readonly result?: string;
+  readonly waitsFor?: string;
+  readonly dueInMs?: number;
+  readonly last: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
+}
+
+/** What eviction says of itself, as much of it as is told (`EvictionExplanation` of `@node-agent/eviction`). */
+interface ToldEviction {
+  readonly thresholds: readonly {
+    readonly threshold: string;
+    readonly available?: string;
+    readonly capacity?: string;
+    readonly met: boolean;
+  }[];
+  readonly [other: string]: unknown;
 }
 
 /** So many steps to come are told: the others follow from these. */
@@ -28,12 +50,10 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     steps,
     worker,
     probes,
-    evictions,
+    evictions = [],
     events = [],
   } = explanation;
-  const why = [reason, message]
-    .filter((text) => text !== undefined && text !== '')
-    .map((text) => oneLine(String(text)));
+  const why = [reason, message].flatMap((text) => (text ? oneLine(text) : []));
   const lines = [
     `Pod ${pod.namespace}/${pod.name} is ${phase ?? 'without a status yet'}${why.length > 0 ? ` (${why.join(': ')})` : ''}`,
     `uid ${pod.uid}, at ${time(atMs)}`,
@@ -41,15 +61,15 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     ...section('Waits for', waits(waitingFor, atMs), 'nothing'),
     ...section('Next', nextLines(next, worker), 'nothing: it is as wanted'),
     ...section('Steps', stepLines(steps, atMs), 'none is known'),
-    ...(probes.length === 0 ? [] : section('Probes', probes.map(probeLine), '')),
-    ...(evictions === undefined
-      ? []
-      : section(
-          'Evictions',
-          evictions.map((one) => oneLine(JSON.stringify(one))),
-          '',
-        )),
-    ...(events.length === 0 ? [] : section('Events', events.map(eventLine), '')),
+    ...section(
+      'Probes',
+      probes.map((probe) => probeLine(probe as ToldProbe)),
+    ),
+    ...section(
+      'Evictions',
+      evictions.map((one) => oneLine(JSON.stringify(one))),
+    ),
+    ...section('Events', events.map(eventLine)),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
 }
@@ -68,28 +88,28 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
       ]),
       'none',
     ),
-    ...(eviction === undefined ? [] : section('Eviction', evictionLines(eviction), 'nothing is known yet')),
+    ...(eviction === undefined
+      ? []
+      : section('Eviction', evictionLines(eviction as ToldEviction), 'nothing is known yet')),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
 /** What the node has of what pods are evicted for; anything else of it in JSON. */
-function evictionLines(eviction: unknown): readonly string[] {
-  const { thresholds, ...rest } = (eviction ?? {}) as { readonly thresholds?: unknown };
-  const lines = (Array.isArray(thresholds) ? thresholds : []).map((one: Partial<Record<string, unknown>> | null) => {
-    const { threshold, available = 'not known', capacity, met } = one ?? {};
-    const of = capacity === undefined ? '' : ` of ${String(capacity)}`;
-    return oneLine(
-      `${String(threshold)}: ${String(available)}${of} available${met === true ? ', which is too little' : ''}`,
-    );
+function evictionLines({ thresholds, ...rest }: ToldEviction): readonly string[] {
+  const lines = thresholds.map(({ threshold, available = 'not known', capacity, met }) => {
+    const of = capacity === undefined ? '' : ` of ${capacity}`;
+    return oneLine(`${threshold}: ${available}${of} available${met ? ', which is too little' : ''}`);
   });
   const isEmpty = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.length === 0);
   const others = Object.entries(rest).filter(([, value]) => !isEmpty(value));
   return [...lines, ...others.map(([name, value]) => oneLine(`${name}: ${JSON.stringify(value)}`))];
 }
 
-function section(title: string, lines: readonly string[], none: string): readonly string[] {
-  return lines.length === 0 ? [`${title}: ${none}`, ''] : [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
+/** @param none what stands there where there are no lines; without it the section is left out then */
+function section(title: string, lines: readonly string[], none?: string): readonly string[] {
+  if (lines.length > 0) return [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
+  return none === undefined ? [] : [`${title}: ${none}`, ''];
 }
 
 function waits(waitingFor: readonly PodWait[], atMs: number): readonly string[] {
@@ -109,47 +129,42 @@ function nextLines(next: PodExplanation['next'], worker: unknown): readonly stri
     .slice(0, MAX_NEXT)
     .map(({ step, target }) => `- ${target === undefined ? step : `${step} ${target}`}`);
   if (next.length > MAX_NEXT) lines.push(`- and ${next.length - MAX_NEXT} more`);
-  const activity = (worker as { activity?: { kind?: string; untilMs?: number } } | undefined)?.activity;
-  const isDue = activity?.kind === 'backingOff' && activity.untilMs !== undefined;
-  return isDue ? [...lines, `the next try is due at ${time(activity.untilMs ?? 0)}`] : lines;
+  const activity = (worker as PodWorkerView | undefined)?.activity;
+  if (activity?.kind !== 'backingOff' || activity.untilMs === undefined) return lines;
+  return [...lines, `the next try is due at ${time(activity.untilMs)}`];
 }
 
 function stepLines(steps: readonly PodStep[], atMs: number): readonly string[] {
-  const rows = steps.map(({ step, target, startedAtMs, endedAtMs, outcome, message, times }) => {
+  const rows = steps.map(({ step, target = '', startedAtMs, endedAtMs, outcome, message, times }) => {
     const took = endedAtMs === undefined ? `${duration(atMs - startedAtMs)}...` : duration(endedAtMs - startedAtMs);
-    const how = endedAtMs === undefined ? 'goes on' : outcome === 'done' ? '' : (outcome ?? '');
+    const how = endedAtMs === undefined ? 'goes on' : outcome;
     const detail = [
-      how,
-      message === undefined ? '' : oneLine(message),
-      times === undefined ? '' : `begun ${times} times`,
+      ...(how === undefined || how === 'done' ? [] : [how]),
+      ...(message === undefined ? [] : [oneLine(message)]),
+      ...(times === undefined ? [] : [`begun ${times} times`]),
     ];
-    return [
-      time(startedAtMs),
-      endedAtMs === startedAtMs ? '' : took,
-      step,
-      target ?? '',
-      detail.filter((text) => text !== '').join('; '),
-    ];
+    return {
+      at: time(startedAtMs),
+      took: endedAtMs === startedAtMs ? '' : took,
+      ...{ step, target, detail: detail.join('; ') },
+    };
   });
-  const widths = [0, 1, 2, 3].map((column) => Math.max(0, ...rows.map((row) => (row[column] ?? '').length)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  const widthOf = (column: 'at' | 'took' | 'step' | 'target'): number =>
+    Math.max(...rows.map((row) => row[column].length));
+  const widths = { at: widthOf('at'), took: widthOf('took'), step: widthOf('step'), target: widthOf('target') };
+  return rows.map(({ at, took, step, target, detail }) => {
+    const before = [at.padEnd(widths.at), took.padEnd(widths.took), step.padEnd(widths.step)];
+    return [...before, target.padEnd(widths.target), detail].join('  ').trimEnd();
+  });
 }
 
-function probeLine(probe: unknown): string {
-  const { kind, container, result, waitsFor, dueInMs, last } = (probe ?? {}) as Partial<Record<string, unknown>>;
-  const newest = Array.isArray(last) ? (last.at(-1) as { atMs?: number; result?: string; output?: string }) : undefined;
+function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ToldProbe): string {
+  const newest = last.at(-1);
   const facts = [
     `${kind} of ${container}: ${result ?? 'no result yet'}`,
-    ...(newest === undefined
-      ? []
-      : [`last ${newest.result} at ${time(newest.atMs ?? 0)}: ${oneLine(newest.output ?? '')}`]),
-    ...(typeof waitsFor === 'string' ? [`waits for ${waitsFor}`] : []),
-    ...(typeof dueInMs === 'number' ? [`due in ${duration(dueInMs)}`] : []),
+    ...(newest === undefined ? [] : [`last ${newest.result} at ${time(newest.atMs)}: ${oneLine(newest.output)}`]),
+    ...(waitsFor === undefined ? [] : [`waits for ${waitsFor}`]),
+    ...(dueInMs === undefined ? [] : [`due in ${duration(dueInMs)}`]),
   ];
   return facts.join('; ');
 }

@@ -1,4 +1,5 @@
 import { isTerminalPhase, type Pod, type PodStatus, type RuntimePodStatus } from '@node-agent/pod-spec';
+import { timeOf } from './api-time.ts';
 import type { PodJournal, PodStep, PodStepName } from './pod-journal.ts';
 
 /** A step that is still to come. */
@@ -36,7 +37,8 @@ export function podSteps(
   const has = (step: PodStepName, target?: string): boolean =>
     noted.some((one) => one.step === step && one.target === target);
   const at = (step: PodStepName, atMs: number, more: Partial<PodStep> = {}): void => {
-    if (atMs > 0) steps.push({ step, startedAtMs: atMs, endedAtMs: atMs, outcome: 'done', ...more });
+    // Neither is 0 a time, nor what is none.
+    if (atMs) steps.push({ step, startedAtMs: atMs, endedAtMs: atMs, outcome: 'done', ...more });
   };
   at('Created', timeOf(pod.metadata.creationTimestamp));
   for (const { type, status, lastTransitionTime } of pod.status?.conditions ?? []) {
@@ -78,13 +80,14 @@ export function nextSteps(
     const known = latest(step, target);
     if (known === undefined) return true;
     if (known.endedAtMs === undefined) return false;
+    if (known.outcome !== 'done' || step === 'Condition') return true;
     // What was done for a container that has ended since is to be done again for the next.
-    const endedAtMs = target === undefined ? 0 : (latest('ContainerEnded', target)?.startedAtMs ?? 0);
-    return known.outcome !== 'done' || endedAtMs >= known.startedAtMs || step === 'Condition';
+    const ended = latest('ContainerEnded', target);
+    return ended !== undefined && ended.startedAtMs >= known.startedAtMs;
   };
   if (isEnding) return [{ step: 'Stop' as const }, { step: 'CleanUp' as const }].filter(isToDo);
   if (isTerminalPhase(pod.status?.phase)) return [];
-  const hasSandbox = runtime?.sandboxes.some(({ state }) => state === 'ready') ?? false;
+  const hasSandbox = runtime?.sandboxes.some(({ state }) => state === 'ready');
   const before = (['Admission', 'Cgroup', 'Volumes', 'Sandbox'] as const).map((step): PlannedStep => ({ step }));
   return [...(hasSandbox ? [] : before), ...containerSteps(pod)].filter(isToDo);
 }
@@ -110,11 +113,6 @@ function containerSteps(pod: Pod): readonly PlannedStep[] {
     if (state?.running || state?.terminated) continue;
     steps.push(...start(name, lifecycle?.postStart != null));
   }
-  const isReady = status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
+  const isReady = status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True');
   return isReady ? steps : [...steps, { step: 'Condition', target: 'Ready' }];
-}
-
-function timeOf(text: string | undefined): number {
-  const ms = Date.parse(text ?? '');
-  return Number.isNaN(ms) ? 0 : ms;
 }

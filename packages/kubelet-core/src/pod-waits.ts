@@ -1,4 +1,5 @@
-import { type ContainerStatus, type Pod, type PodCondition, podFullName } from '@node-agent/pod-spec';
+import { type ContainerStatus, type Pod, podFullName } from '@node-agent/pod-spec';
+import { timeOf } from './api-time.ts';
 import type { PodStep } from './pod-journal.ts';
 import type { PodWorkerView } from './ports.ts';
 
@@ -89,7 +90,7 @@ function resizes({ status }: Pod): readonly PodWait[] {
     const known = { PodResizePending: 'it waits', PodResizeInProgress: 'it is being carried out' }[condition.type];
     if (known === undefined || condition.status === 'False') return [];
     const detail = condition.message ? `: ${condition.message}` : '';
-    return [{ what: `resize: ${condition.reason ?? known}${detail}`, ...transition(condition) }];
+    return [{ what: `resize: ${condition.reason ?? known}${detail}`, ...since(timeOf(condition.lastTransitionTime)) }];
   });
 }
 
@@ -105,7 +106,7 @@ function containers(
     const waiting = container.state?.waiting;
     if (waiting === undefined) return [];
     const detail = waiting.message ? `: ${waiting.message}` : '';
-    const isBackingOff = waiting.reason?.endsWith('BackOff') ?? false;
+    const isBackingOff = waiting.reason?.endsWith('BackOff');
     return [
       {
         what: `container ${container.name}: ${waiting.reason ?? 'waiting'}${detail}`,
@@ -119,8 +120,7 @@ function containers(
     .map(({ name, state, started }) => {
       const what = started === false ? 'its startup probe has not succeeded yet' : 'it is not ready';
       const failed = steps.findLast((step) => step.step === 'Probe' && step.target?.endsWith(` of ${name}`));
-      const startedAtMs = Date.parse(state?.running?.startedAt ?? '');
-      const sinceMs = failed?.startedAtMs ?? (Number.isNaN(startedAtMs) ? undefined : startedAtMs);
+      const sinceMs = failed?.startedAtMs ?? timeOf(state?.running?.startedAt);
       return { what: `container ${name}: ${what}`, ...since(sinceMs) };
     });
   return [...notStarted, ...notReady];
@@ -128,31 +128,27 @@ function containers(
 
 /** Since it ended, where it ran before; else since the last that was tried for it ended. */
 function waitingSinceMs({ name, lastState }: ContainerStatus, steps: readonly PodStep[]): number | undefined {
-  const finishedAtMs = Date.parse(lastState?.terminated?.finishedAt ?? '');
+  const finishedAtMs = timeOf(lastState?.terminated?.finishedAt);
   if (!Number.isNaN(finishedAtMs)) return finishedAtMs;
   const tried = steps.findLast((step) => step.target === name && step.endedAtMs !== undefined);
   return tried?.endedAtMs ?? steps.find(({ step }) => step === 'Seen')?.startedAtMs;
 }
 
-function transition({ lastTransitionTime }: PodCondition): Pick<PodWait, 'sinceMs'> {
-  const ms = Date.parse(lastTransitionTime ?? '');
-  return Number.isNaN(ms) ? {} : { sinceMs: ms };
-}
-
 function since(ms: number | undefined): Pick<PodWait, 'sinceMs'> {
-  return ms === undefined ? {} : { sinceMs: ms };
+  return ms === undefined || Number.isNaN(ms) ? {} : { sinceMs: ms };
 }
 
 function openStepName({ step, target }: PodStep): string {
-  const of = target === undefined ? '' : ` of ${target}`;
+  const name = target === undefined ? '' : ` ${target}`;
+  const of = name && ` of${name}`;
   const names: Readonly<Record<string, string>> = {
     Devices: `devices${of}: they are waited for`,
     Cgroup: 'cgroup: it is being made',
     Volumes: 'volumes: they are being mounted',
     Sandbox: 'sandbox: it and its network are being made',
     Image: `image${of}: it is looked for, or pulled`,
-    CreateContainer: `container${target === undefined ? '' : ` ${target}`}: it is being created`,
-    StartContainer: `container${target === undefined ? '' : ` ${target}`}: it is being started`,
+    CreateContainer: `container${name}: it is being created`,
+    StartContainer: `container${name}: it is being started`,
     PostStart: `hook postStart${of}: it runs`,
     PreStop: `hook preStop${of}: it runs`,
     Stop: 'stop: its containers are being stopped',

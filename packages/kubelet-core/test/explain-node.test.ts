@@ -1,5 +1,17 @@
+import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
 import { explainNode } from '../src/explain-node.ts';
+
+test('a pod without a namespace is asked for without one', () => {
+  const asked: string[] = [];
+  explainNode({
+    getPods: () => [{ metadata: { name: 'a', uid: 'u' }, spec: { containers: [] } } as unknown as Pod],
+    health: () => ({ syncloop: undefined, pleg: undefined, runtime: undefined }),
+    explainEviction: () => undefined,
+    explain: (namespace, name) => void asked.push(`${namespace}/${name}`),
+  });
+  expect(asked).toEqual(['/a']);
+});
 
 test('a node explains which of its pods wait, and what is wrong with itself', () => {
   const pods = ['waits', 'runs'].map((name) => ({

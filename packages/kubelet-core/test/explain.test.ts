@@ -233,6 +233,16 @@ describe('what a pod waits for', () => {
   });
 });
 
+describe('an explanation', () => {
+  it('has what probes and eviction say, where they say something', () => {
+    expect(explained(makePod('a'), { evictions: [] })).toMatchObject({ probes: [] });
+    expect(explained(makePod('a'), { evictions: [] })).not.toHaveProperty('evictions');
+    expect(explained(makePod('a'), { evictions: ['e'], probes: ['p'] })).toMatchObject({
+      ...{ evictions: ['e'], probes: ['p'] },
+    });
+  });
+});
+
 describe('noteConditions', () => {
   it('notes a condition once each time that it comes true', () => {
     const noted: PodStep[] = [];

@@ -45,4 +45,11 @@ describe('planHousekeeping', () => {
     expect(running.finish).toEqual([]);
     expect(running.killOrphans).toHaveLength(1);
   });
+
+  test.each([
+    ['deleted alone', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: { phase: 'Running' } }],
+    ['terminal alone', { status: { phase: 'Failed' } }],
+  ])('a pod that is %s is not finished', (_what, overrides) => {
+    expect(planHousekeeping(view({ pods: [makePod('a', overrides)], isActive: () => false })).finish).toEqual([]);
+  });
 });

@@ -61,6 +61,22 @@ describe('admission', () => {
     expect(unsupportedFeatureHandler(all).admit(pod)).toEqual({ admit: true });
   });
 
+  test.each([
+    ['livenessProbe', { livenessProbe: {} }],
+    ['readinessProbe', { readinessProbe: {} }],
+    ['startupProbe', { startupProbe: {} }],
+    ['lifecycle.postStart', { lifecycle: { postStart: {} } }],
+    ['lifecycle.preStop', { lifecycle: { preStop: {} } }],
+  ])('a container, or an init container, with %s is refused', (field, more) => {
+    const refused = (spec: object): unknown =>
+      unsupportedFeatureHandler(features).admit(makePod('a', { spec: { containers: [{ name: 'a' }], ...spec } }));
+    const message = (group: string): object => ({
+      ...{ admit: false, message: `this kubelet does not support spec.${group}[0].${field}` },
+    });
+    expect(refused({ containers: [{ name: 'a', ...more }] })).toMatchObject(message('containers'));
+    expect(refused({ initContainers: [{ name: 'i', ...more }] })).toMatchObject(message('initContainers'));
+  });
+
   test('pods that want devices by claims are refused', () => {
     const claims = [{ name: 'gpu', request: 'one' }];
     const pod = makePod('a', {
@@ -142,4 +158,5 @@ test.each([
   expect(syncLoopFault(thresholdMs + 1, syncFrequencyMs)).toBe(
     `sync Loop took longer than expected: last entered ${thresholdMs / 1000} s ago`,
   );
+  expect(syncLoopFault(1_000_400, syncFrequencyMs)).toContain('last entered 1000 s ago');
 });

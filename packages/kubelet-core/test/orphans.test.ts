@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { cleanUpOrphans, type OrphanComponents } from '../src/orphans.ts';
+
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function parts(work: () => Promise<void>, withUserNamespaces = true) {
+  const asked: string[] = [];
+  const logged: unknown[] = [];
+  const note = (what: string) => (isKnown: (uid: string) => boolean) => {
+    asked.push(`${what} ${isKnown('known')} ${isKnown('gone')}`);
+    return work();
+  };
+  const components = {
+    volumes: { cleanupOrphanedPodDirs: note('volumes') },
+    groups: { removeOrphans: note('groups') },
+    ...(withUserNamespaces && { userNamespaces: { releaseOrphans: note('user namespaces') } }),
+    logger: { error: ({ err }: { err: Error }, message: string) => logged.push([err.message, message]) },
+  } as unknown as OrphanComponents;
+  return { components, asked, logged };
+}
+
+test('what pods leave that nobody knows is taken away by all who have it', async () => {
+  const { components, asked, logged } = parts(async () => {});
+  cleanUpOrphans(components, (uid) => uid === 'known', new AbortController().signal);
+  await tick();
+  expect(asked).toEqual(['volumes true false', 'groups true false', 'user namespaces true false']);
+  expect(logged).toEqual([]);
+});
+
+test('what fails is told, and keeps nobody else from theirs; it is told no more once the kubelet ends', async () => {
+  const ending = new AbortController();
+  for (const expected of [
+    [
+      ['busy', 'Failed cleaning up orphaned pod directories'],
+      ['busy', 'Failed cleaning up orphaned pods user namespaces'],
+    ],
+    [],
+  ]) {
+    let calls = 0;
+    // Groups tell of their failures themselves.
+    const { components, logged } = parts(async () => {
+      calls += 1;
+      if (calls !== 2) throw new Error('busy');
+    });
+    cleanUpOrphans(components, () => true, ending.signal);
+    await tick();
+    expect(calls).toBe(3);
+    expect(logged).toEqual(expected);
+    ending.abort();
+  }
+});
+
+test('a kubelet without user namespaces has none to take away', async () => {
+  const { components, asked } = parts(async () => {}, false);
+  cleanUpOrphans(components, () => false, new AbortController().signal);
+  expect(asked).toEqual(['volumes false false', 'groups false false']);
+});

@@ -1,0 +1,86 @@
+import type { Pod, PodCondition, RuntimePodStatus } from '@node-agent/pod-spec';
+import { describe, expect, it, test } from 'vitest';
+import { oldestFirst } from '../src/oldest-first.ts';
+import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from '../src/running-pod.ts';
+import { withSandboxReady } from '../src/sandbox-ready.ts';
+import { emptyStatus, makePod } from './fakes.ts';
+
+type Container = RuntimePodStatus['containers'][number];
+const container = (id: string, state: Container['state'], createdAtMs = 5): Container => ({
+  ...{ id, name: `name-${id}`, state, createdAtMs, startedAtMs: 0, finishedAtMs: 0, exitCode: 0, image: `image-${id}` },
+  ...{ imageId: '', hash: '', restartCount: 0, reason: '', message: '', sandboxId: 's' },
+});
+const sandbox = (createdAtMs: number): RuntimePodStatus['sandboxes'][number] => ({
+  ...{ id: 's', state: 'ready', attempt: 0, createdAtMs, ips: [], hostNetwork: false, runtimeHandler: '' },
+});
+
+describe('what may still run of a pod', () => {
+  const all = (['created', 'running', 'exited', 'unknown'] as const).map((state) => container(state, state));
+
+  it('is what runs, and that of which nobody knows; it is as old as its oldest part', () => {
+    const status = emptyStatus(makePod('a'), { sandboxes: [sandbox(3)], containers: all });
+    expect(toRunningPod(makePod('a'), status)).toEqual({
+      ...{ uid: 'uid-a', name: 'a', namespace: 'default', createdAtMs: 3 },
+      ...{ containers: [all[1], all[3]], sandboxes: [sandbox(3)] },
+    });
+    const older = emptyStatus(makePod('a'), { sandboxes: [sandbox(30)], containers: all });
+    expect(toRunningPod(makePod('a'), older).createdAtMs).toBe(5);
+    expect(toRunningPod(makePod('a'), emptyStatus(makePod('a'))).createdAtMs).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('has a pod for events to refer to', () => {
+    const status = emptyStatus(makePod('a'), { containers: all });
+    expect(toApiPod(toRunningPod(makePod('a'), status))).toEqual({
+      metadata: { uid: 'uid-a', name: 'a', namespace: 'default' },
+      spec: {
+        containers: [
+          { name: 'name-running', image: 'image-running' },
+          { name: 'name-unknown', image: 'image-unknown' },
+        ],
+      },
+    });
+  });
+
+  it('after it was killed is what runs for sure', () => {
+    expect(stillRunning(emptyStatus(makePod('a'), { containers: all }))).toEqual([all[1]]);
+  });
+
+  it.each([
+    [[], ['10.0.0.1'], ['10.0.0.1']],
+    [['10.0.0.2'], ['10.0.0.1'], ['10.0.0.2']],
+    [[], [], []],
+  ])('has the addresses %j, of before it was stopped %j: %j', (ips, before, expected) => {
+    const stopped = emptyStatus(makePod('a'), { ips, containers: all });
+    const told = withDataFromBeforeStopping(stopped, emptyStatus(makePod('a'), { ips: before }));
+    expect(told).toEqual({ ...stopped, ips: expected });
+  });
+});
+
+describe('a status that says that the sandbox is ready', () => {
+  const other: PodCondition = { type: 'Ready', status: 'False' };
+  const old: PodCondition = { type: 'PodReadyToStartContainers', status: 'False' };
+  const ready: PodCondition = { type: 'PodReadyToStartContainers', status: 'True' };
+
+  it.each<[string, readonly PodCondition[] | undefined, readonly PodCondition[]]>([
+    ['where it had no condition', undefined, [ready]],
+    ['where it had others, which come behind it', [other], [ready, other]],
+    ['where it said otherwise, at the same place', [other, old], [other, ready]],
+  ])('says it %s', (_what, before, conditions) => {
+    const status = { phase: 'Pending', ...(before && { conditions: [...before] }) };
+    expect(withSandboxReady(makePod('a'), status)).toEqual({ phase: 'Pending', conditions });
+  });
+
+  it('says of which generation', () => {
+    const pod = makePod('a', { metadata: { generation: 3 } });
+    expect(withSandboxReady(pod, {}).conditions).toEqual([{ ...ready, observedGeneration: 3 }]);
+  });
+});
+
+test('pods are told in the order in which they were made, those of one time as they are, and those of none first', () => {
+  const made = (name: string, second?: number): Pod =>
+    makePod(name, {
+      metadata: { creationTimestamp: second === undefined ? undefined : `2026-01-01T00:00:0${second}Z` },
+    });
+  const pods = [made('d', 3), made('b', 1), made('c', 1), made('e', 4), made('a')];
+  expect(oldestFirst(pods).map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
