@@ -9,6 +9,7 @@ export interface CommonPorts {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Told of the events that users see. */
   readonly recorder: EventRecorder;
 }
 

@@ -106,13 +106,14 @@ function givenOf(declaration: ts.InterfaceDeclaration, checker: ts.TypeChecker):
     .getTypeAtLocation(declaration)
     .getProperties()
     .flatMap((property) => {
-      const node = property.valueDeclaration;
+      // What comes by `Partial<Pick<...>>` has no value's declaration, and need not be optional where it was declared.
+      const node = property.valueDeclaration ?? property.declarations?.[0];
       if (!node || !(ts.isPropertySignature(node) || ts.isMethodSignature(node))) return [];
       const type = ts.isPropertySignature(node) ? node.type?.getText() : node.getText().slice(property.name.length);
       const doc = ts.displayPartsToString(property.getDocumentationComment(checker));
       return {
         name: property.name,
-        optional: node.questionToken !== undefined,
+        optional: (property.flags & ts.SymbolFlags.Optional) !== 0,
         type: oneLine(type ?? ''),
         doc: oneLine(doc),
       };

@@ -42,7 +42,9 @@ function installing({ name, version, exports = {} }: Manifest, packed: readonly 
       ? `Not on npm yet. In a checkout, \`npm run pack -- ${packed.join(' ')}\` packs ${what} of this repository, and prints the\nline that installs the tarballs.`
       : `\`npm install ${name}\``;
   const types =
-    exports['.'] === undefined ? '' : ', with types for TypeScript 5.9 or newer (`module: nodenext`, `@types/node`)';
+    exports['.'] === undefined
+      ? ''
+      : ', with types for TypeScript 5.9 or newer (`module: nodenext`, `@types/node`).\nA program in TypeScript runs as it is: `node program.ts`';
   return `## Installing\n\n${how} Node.js 22.18 or newer, ES modules${types}.`;
 }
 

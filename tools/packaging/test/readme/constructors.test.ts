@@ -19,7 +19,11 @@ describe('readConstructors', () => {
              * on two lines. */
             readonly name: string;
         }
-        export interface Components extends Base {
+        interface Usual {
+            readonly clock: object;
+            readonly random: object;
+        }
+        export interface Components extends Base, Partial<Pick<Usual, 'clock'>> {
             readonly port: Port;
             readonly periodMs?: number;
         }
@@ -43,8 +47,10 @@ describe('readConstructors', () => {
         { name: 'name', optional: false, type: 'string', doc: 'The name, on two lines.' },
         { name: 'port', optional: false, type: 'Port', doc: '' },
         { name: 'periodMs', optional: true, type: 'number', doc: '' },
+        { name: 'clock', optional: true, type: 'object', doc: '' },
       ]),
     );
+    expect(found?.bags[0]?.properties.map(({ name }) => name)).not.toContain('random');
     expect(found?.ports).toEqual([expect.stringMatching(/^interface Port \{\s+read\(\): Promise<string>;\s+\}$/)]);
   });
 
