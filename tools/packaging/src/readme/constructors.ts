@@ -20,7 +20,7 @@ export interface Bag {
 /** What a package's classes, and what its functions make, are made with. */
 export interface Constructors {
   readonly bags: readonly Bag[];
-  /** The interfaces of this package that its components have to be, as they are declared. */
+  /** The interfaces of this package that its components have to be, as they are declared, and the types of this package that these name. */
   readonly ports: readonly string[];
 }
 
@@ -58,18 +58,25 @@ function constructorsOf(module: ts.Symbol, checker: ts.TypeChecker): Constructor
       if (bag && exported.has(bag.symbol)) bags.set(bag.symbol.name, bag.declaration);
     }
   }
-  const ports = new Map<string, string>();
+  const ports = new Map<string, ts.Node>();
   for (const bag of bags.values()) {
     for (const { type } of bag.members.filter(ts.isPropertySignature)) {
       const port = type && interfaceOf(type, checker);
       if (port && exported.has(port.symbol) && port.declaration.members.some(ts.isMethodSignature)) {
-        ports.set(port.symbol.name, port.declaration.getText().replace(/^export (?:declare )?/, ''));
+        ports.set(port.symbol.name, port.declaration);
       }
+    }
+  }
+  for (const port of [...ports.values()]) {
+    for (const { symbol, declaration } of namedIn(port, checker)) {
+      if (exported.has(symbol) && !bags.has(symbol.name)) ports.set(symbol.name, declaration);
     }
   }
   return {
     bags: [...bags].map(([name, declaration]) => ({ name, properties: givenOf(declaration, checker) })),
-    ports: [...ports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text),
+    ports: [...ports]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, declaration]) => declaration.getText().replace(/^export (?:declare )?/, '')),
   };
 }
 
@@ -98,6 +105,23 @@ function interfaceOf(type: ts.TypeNode, checker: ts.TypeChecker) {
   const symbol = named && targetOf(named, checker);
   const declaration = symbol?.declarations?.find(ts.isInterfaceDeclaration);
   return symbol && declaration ? { symbol, declaration } : undefined;
+}
+
+/** The interfaces and the other types, classes apart, that a declaration names. */
+function namedIn(node: ts.Node, checker: ts.TypeChecker): readonly { symbol: ts.Symbol; declaration: ts.Node }[] {
+  const found: { symbol: ts.Symbol; declaration: ts.Node }[] = [];
+  const visit = (child: ts.Node): void => {
+    if (ts.isTypeReferenceNode(child)) {
+      const named = checker.getSymbolAtLocation(child.typeName);
+      const symbol = named && targetOf(named, checker);
+      const isType = (each: ts.Node): boolean => ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each);
+      const declaration = symbol?.declarations?.find(isType);
+      if (symbol && declaration) found.push({ symbol, declaration });
+    }
+    ts.forEachChild(child, visit);
+  };
+  visit(node);
+  return found;
 }
 
 /** The properties of an interface, those that it inherits too. */

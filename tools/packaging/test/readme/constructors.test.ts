@@ -12,7 +12,7 @@ describe('readConstructors', () => {
   it('finds what classes are given, what that inherits, and the ports among it', { timeout: 60_000 }, () => {
     const { root, packages } = sampleCheckout({
       'packages/sample/dist/index.d.ts':
-        "export { Sample, SampleError, type Components, type Port } from './sample.js';\n",
+        "export { Sample, SampleError, type Components, type Part, type Port, type Whole } from './sample.js';\n",
       'packages/sample/dist/sample.d.ts': `
         interface Base {
             /** The name,
@@ -28,8 +28,10 @@ describe('readConstructors', () => {
             readonly periodMs?: number;
         }
         export interface Port {
-            read(): Promise<string>;
+            read(): Promise<readonly Part[]>;
         }
+        export interface Part { readonly whole: Whole }
+        export type Whole = string;
         export declare class Sample {
             constructor(components: Components, plain: string);
         }
@@ -51,7 +53,10 @@ describe('readConstructors', () => {
       ]),
     );
     expect(found?.bags[0]?.properties.map(({ name }) => name)).not.toContain('random');
-    expect(found?.ports).toEqual([expect.stringMatching(/^interface Port \{\s+read\(\): Promise<string>;\s+\}$/)]);
+    expect(found?.ports).toEqual([
+      'interface Part { readonly whole: Whole }',
+      expect.stringMatching(/^interface Port \{\s+read\(\): Promise<readonly Part\[\]>;\s+\}$/),
+    ]);
   });
 
   it('finds what functions are given that make something, with their options, and not what others are', {
