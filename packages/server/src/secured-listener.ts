@@ -131,7 +131,7 @@ export class SecuredListener {
 
   #server(): Http2SecureServer {
     const { maxConnections, maxHeaderBytes, receiveMs } = this.#limits;
-    expectUsable(this.#components.certificate);
+    expectUsable(this.#components.certificate, this.#tls);
     const http1 = {
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: receiveMs,
@@ -292,9 +292,9 @@ export class SecuredListener {
 }
 
 /** @throws ServerError `InvalidOptions`: what TLS says of a certificate does not say that it is one */
-function expectUsable({ current }: ServingCertificate): void {
+function expectUsable({ current }: ServingCertificate, settings: SecureContextOptions): void {
   try {
-    createSecureContext({ ...current });
+    createSecureContext({ ...settings, ...current });
   } catch (err) {
     throw new ServerError(
       'InvalidOptions',
