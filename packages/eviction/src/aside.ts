@@ -8,7 +8,6 @@ export class Aside {
   readonly #nextLook: (signal: AbortSignal) => Promise<void>;
   #underWay: Promise<void> | undefined;
   #failure: { readonly cause: unknown } | undefined;
-  /** A look was due while {@link run} waited. */
   #isLookDue = false;
 
   /** @param nextLook resolves when the loop has to look at the node again, whatever is under way */
@@ -18,6 +17,11 @@ export class Aside {
 
   get isUnderWay(): boolean {
     return this.#underWay !== undefined;
+  }
+
+  /** {@link run} has waited for the next look at the node, which is due: what was measured before is old by now. */
+  get isLookDue(): boolean {
+    return this.#isLookDue;
   }
 
   /**

@@ -159,6 +159,8 @@ export class EvictionManager {
     if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, signal))) return true;
     let newest = figures;
     for (const threshold of actionable) {
+      // N2: figures of before the wait would be old ones.
+      if (this.#aside.isLookDue) return false;
       if (this.#isBusy && isOfDisk(threshold)) continue;
       // What helped against one may have helped against the other.
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;

@@ -205,3 +205,43 @@ test('a pod that is over its own limit, and does not end, keeps nobody from goin
   await world.clock.advance(15 * SECOND);
   expect(world.log).toEqual(['kill over', 'kill hog', 'gone hog']);
 });
+
+describe('N2: nobody goes for figures of before a wait', () => {
+  test('for memory, where a pod that is over its own limit does not end', async () => {
+    const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
+    world.pods = [...world.pods, over];
+    world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
+    start(world.manager(BOTH));
+    await world.clock.advance(5 * SECOND);
+    world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
+    world.memory.available = 50 * MI;
+    await world.clock.advance(8 * SECOND);
+    expect(world.log).toEqual(['kill over']);
+    world.memory.available = 800 * MI;
+    await world.clock.advance(15 * SECOND);
+    expect(world.log).toEqual(['kill over']);
+  });
+
+  test('for process ids, where a removal for a disk before them hangs', async () => {
+    const { reclaim } = slowImages();
+    let curproc = 100;
+    world.summary = async () => {
+      const truth = world.truth();
+      const time = new Date(world.clock.now()).toISOString();
+      return { ...truth, node: { ...truth.node, rlimit: { time, maxpid: 32_768, curproc } } };
+    };
+    const hard = { 'nodefs.available': '10%', 'pid.available': '10%' };
+    start(world.manager({ evictionHard: hard }, {}, { reclaim }));
+    await world.clock.advance(1 * SECOND);
+    world.disk.available = 50 * MI;
+    curproc = 32_700;
+    await world.clock.advance(12 * SECOND);
+    expect(world.log).toEqual(['images']);
+    curproc = 100;
+    await world.clock.advance(15 * SECOND);
+    expect(world.log).toEqual(['images']);
+    curproc = 32_700;
+    await world.clock.advance(10 * SECOND);
+    expect(world.log.slice(0, 2)).toEqual(['images', 'kill hog']);
+  });
+});
