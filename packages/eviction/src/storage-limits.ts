@@ -39,20 +39,23 @@ export function overStorageLimits(
   });
 }
 
-/** Ends them one after another, then waits for all of them together. @throws the signal's reason */
+/**
+ * Ends them one after another, then waits for all of them together. One that was evicted for the node's sake while those before it were
+ * ended is not ended twice. @throws the signal's reason
+ */
 export async function endOverLimits(
-  { evictor, decisions, clock }: Pick<StorageLimitsParts, 'evictor' | 'decisions' | 'clock'>,
+  { pods, evictor, decisions, clock }: Pick<StorageLimitsParts, 'pods' | 'evictor' | 'decisions' | 'clock'>,
   over: readonly OverLimit[],
   signal: AbortSignal,
 ): Promise<void> {
+  const ended: Pod[] = [];
   for (const { pod, signal: cause, message } of over) {
+    if (evictor.isEnding(pod) || pods.isGone(pod)) continue;
+    ended.push(pod);
     const told = { cause, outcome: 'evicted', reclaims: [], ranked: [], evicted: pod.metadata.uid, message } as const;
     decisions.add({ ...told, atMs: clock.now() });
     const how = { isDisruption: false, gracePeriodSeconds: IMMEDIATE_GRACE_SECONDS };
     await evictor.end(pod, { signal: cause, message, ...how }, signal);
   }
-  await evictor.gone(
-    over.map(({ pod }) => pod),
-    signal,
-  );
+  await evictor.gone(ended, signal);
 }

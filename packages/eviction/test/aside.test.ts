@@ -245,3 +245,20 @@ describe('N2: nobody goes for figures of before a wait', () => {
     expect(world.log.slice(0, 2)).toEqual(['images', 'kill hog']);
   });
 });
+
+test('N2: a pod that is over its own limit, and went for memory while the one before it did not end, is not ended again', async () => {
+  const [one, two] = ['one', 'two'].map((name) =>
+    makePod(name, { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] }),
+  );
+  world.pods = [one, two].flatMap((pod) => pod ?? []);
+  const volume = [{ name: 'cache', ...files(20 * MI) }];
+  world.stats = world.pods.map((pod) => ({ ...usage(pod, pod === two ? 500 : 1), volume }));
+  world.kill = (pod) => (pod === one ? never() : Promise.resolve(world.gone(pod)));
+  start(world.manager(BOTH));
+  await world.clock.advance(5 * SECOND);
+  world.memory.available = 50 * MI;
+  await world.clock.advance(20 * SECOND);
+  expect(world.log).toEqual(['kill one', 'kill two', 'gone two']);
+  await world.clock.advance(120 * SECOND);
+  expect(world.log.filter((what) => what === 'kill two')).toHaveLength(1);
+});
