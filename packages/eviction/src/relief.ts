@@ -94,6 +94,7 @@ export class Relief {
     const all = reclaimsOf(threshold.signal, layout);
     const reclaims = this.#arePodsKnown() ? all : all.filter((what) => what !== 'images');
     let figures = before;
+    const last = this.#reclaimed.get(threshold);
     if (this.#isToReclaim(threshold, before, reclaims)) {
       const hasEnded = await aside.run(() => this.#reclaim(threshold, reclaims, signal), signal);
       if (!hasEnded) return { outcome: 'under way', after: before };
@@ -117,7 +118,11 @@ export class Relief {
     }
     if (!figures.ofPods) {
       const whole = await this.#take(signal);
-      if (whole === undefined) return { outcome: 'unknown', after: figures };
+      if (whole === undefined) {
+        // What was removed is not removed again for each time that pods cannot be measured.
+        if (last !== undefined) this.#reclaimed.set(threshold, last);
+        return { outcome: 'unknown', after: figures };
+      }
       if (!isMetBy(threshold, whole.observations, true)) return { outcome: 'reclaimed', after: whole };
       figures = whole;
     }
