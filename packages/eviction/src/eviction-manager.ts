@@ -60,7 +60,7 @@ export class EvictionManager {
   #observations: Observations = new Map();
   /** Something went on aside when this round began, or goes on: figures may be of before its end. */
   #isBusy = false;
-  /** Something is to be done, and there were no figures fresh enough to do it by. */
+  /** Something is or may be to be done, and there were no figures fresh enough to do it by. */
   #isWaitingForFigures = false;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
   #staleUntilMs = 0;
@@ -145,6 +145,7 @@ export class EvictionManager {
     const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
     const crossed = await this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), signal);
     if (crossed === undefined) return;
+    this.#isWaitingForFigures = true;
     this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');
   }
 

@@ -32,7 +32,8 @@ export class HeadroomWatch {
   readonly #logger: Logger;
   readonly #maxMs: number;
   readonly #failed = new Set<Gauge>();
-  #marks: ReadonlyMap<Gauge, Mark> = new Map();
+  /** Those whose crossing was noticed have none, until there are newer figures. */
+  #marks = new Map<Gauge, Mark>();
   /** By which the speed of what comes next is told. */
   readonly #last = new Map<Gauge, Reading>();
 
@@ -102,7 +103,9 @@ export class HeadroomWatch {
       if (newest === undefined) continue;
       speed = this.#speedAt(gauge, newest);
       left = mark.headroom - (mark.reading.value - newest.value);
-      if (left < 0) return gauge.signal;
+      if (left >= 0) continue;
+      this.#marks.delete(gauge);
+      return gauge.signal;
     }
   }
 

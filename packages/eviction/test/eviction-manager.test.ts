@@ -758,6 +758,29 @@ describe('gauges', () => {
     available: async () => world.memory.available + 7 * MI,
   });
 
+  test('that notice a crossing while there are no statistics have them asked for once a second, and not all the time', async () => {
+    let reads = 0;
+    const available = async (): Promise<number> => {
+      reads += 1;
+      // So that a loop without an end fails, and does not hang.
+      if (reads > 1000) await new Promise(() => {});
+      return world.memory.available;
+    };
+    start(world.manager(HARD, {}, { gauges: [{ ...gauge(), available }] }));
+    await world.clock.advance(1000);
+    world.memory.available = 150 * MI;
+    await world.clock.advance(10_000);
+    world.memory.available = 50 * MI;
+    let asked = 0;
+    world.summary = () => {
+      asked += 1;
+      return Promise.reject(new Error('away'));
+    };
+    await world.clock.advance(5000);
+    expect(asked).toBeGreaterThan(2);
+    expect(asked).toBeLessThan(8);
+  });
+
   test('have a threshold noticed within a tenth of a second of its crossing', async () => {
     threePods();
     start(world.manager(HARD, {}, { gauges: [gauge()] }));
