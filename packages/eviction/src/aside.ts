@@ -1,12 +1,22 @@
 import { linkAbort } from '@node-agent/async';
+import { conditionOf, type Signal } from './signals.ts';
+
+/** What is done for disks, limits of local storage among it, and what is done for all else, which does not wait for that. */
+export type Lane = 'disk' | 'node';
+
+export const LANES: readonly Lane[] = ['disk', 'node'];
+
+export function laneOf(signal: Signal): Lane {
+  return conditionOf(signal) === 'DiskPressure' ? 'disk' : 'node';
+}
 
 /**
- * One long piece of work beside the loop that begins it. What is done for a disk may hang for minutes (an image that the runtime does
- * not remove, a pod that does not end), and who is short of memory has seconds.
+ * Long pieces of work beside the loop that begins them, one at a time in each lane. They may hang for minutes (an image that the runtime
+ * does not remove, a pod that takes its time to end), and who is short of memory has seconds.
  */
 export class Aside {
   readonly #nextLook: (signal: AbortSignal) => Promise<void>;
-  #underWay: Promise<void> | undefined;
+  readonly #underWay = new Map<Lane, Promise<void>>();
   #failure: { readonly cause: unknown } | undefined;
   #isLookDue = false;
 
@@ -15,8 +25,8 @@ export class Aside {
     this.#nextLook = nextLook;
   }
 
-  get isUnderWay(): boolean {
-    return this.#underWay !== undefined;
+  isUnderWay(lane: Lane): boolean {
+    return this.#underWay.has(lane);
   }
 
   /** {@link run} has waited for the next look at the node, which is due: what was measured before is old by now. */
@@ -25,24 +35,22 @@ export class Aside {
   }
 
   /**
-   * Begins a piece of work, while none is under way, and waits as {@link wait} does.
+   * Begins a piece of work, while none is under way in its lane, and waits as {@link wait} does.
    * @returns whether it has ended; where not it goes on
    * @throws what the work does
    */
-  async run(work: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
-    const done = work().finally(() => {
-      this.#underWay = undefined;
-    });
+  async run(lane: Lane, work: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const done = work().finally(() => this.#underWay.delete(lane));
     done.catch((cause: unknown) => {
       this.#failure = { cause };
     });
-    this.#underWay = done;
+    this.#underWay.set(lane, done);
     await this.#endOrLook(signal);
-    this.#isLookDue = this.#underWay === done;
+    this.#isLookDue = this.#underWay.get(lane) === done;
     return !this.#isLookDue;
   }
 
-  /** Waits until the next look at the node is due, or what is under way has ended. @throws the signal's reason, and what the work did */
+  /** Waits until the next look at the node is due, or something that is under way has ended. @throws the signal's reason, and what work did */
   async wait(signal: AbortSignal): Promise<void> {
     if (!this.#isLookDue) await this.#endOrLook(signal);
     this.#isLookDue = false;
@@ -54,7 +62,7 @@ export class Aside {
     const look = this.#nextLook(link.signal);
     look.catch(() => undefined);
     try {
-      await Promise.race(this.#underWay === undefined ? [look] : [this.#underWay, look]);
+      await Promise.race([...this.#underWay.values(), look]);
     } finally {
       link.abort();
     }
@@ -62,6 +70,6 @@ export class Aside {
 
   /** Waits for what is under way, however it ends. */
   async ended(): Promise<void> {
-    await this.#underWay?.catch(() => undefined);
+    await Promise.allSettled(this.#underWay.values());
   }
 }

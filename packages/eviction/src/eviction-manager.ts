@@ -2,7 +2,7 @@ import { untilNextMs, withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
-import { Aside } from './aside.ts';
+import { Aside, LANES, type Lane, laneOf } from './aside.ts';
 import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
@@ -14,7 +14,7 @@ import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
 import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
-import { isOfDisk, Relief } from './relief.ts';
+import { Relief } from './relief.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
 import { endOverLimits, overStorageLimits } from './storage-limits.ts';
@@ -58,8 +58,8 @@ export class EvictionManager {
   #state: PressureState = NO_PRESSURE;
   #conditions: readonly PressureCondition[] = [];
   #observations: Observations = new Map();
-  /** Something went on aside when this round began, or goes on: figures may be of before its end. */
-  #isBusy = false;
+  /** Where something went on when this round began, or goes on: figures may be of before its end. */
+  #busy: ReadonlySet<Lane> = new Set();
   /** Something is or may be to be done, and there were no figures fresh enough to do it by. */
   #isWaitingForFigures = false;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
@@ -162,11 +162,15 @@ export class EvictionManager {
     for (const threshold of actionable) {
       // N2: figures of before the wait would be old ones.
       if (this.#aside.isLookDue) return false;
-      if (this.#isBusy && isOfDisk(threshold)) continue;
+      const lane = laneOf(threshold.signal);
+      if (this.#busy.has(lane)) {
+        this.#relief.hurry(threshold, signal);
+        continue;
+      }
       // What helped against one may have helped against the other.
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
       const { outcome, after } = await this.#relief.relieve(threshold, actionable, newest, layout ?? ONE_DISK, signal);
-      this.#isBusy ||= outcome === 'under way';
+      if (outcome === 'under way') this.#busy = new Set([...this.#busy, lane]);
       this.#isWaitingForFigures ||= outcome === 'unknown';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
       newest = after;
@@ -176,19 +180,19 @@ export class EvictionManager {
 
   /** N2: what was measured before the end of what went on aside knows nothing of it. */
   #lookAside(): void {
-    const { isUnderWay } = this.#aside;
-    if (this.#isBusy && !isUnderWay) this.#staleUntilMs = this.#components.clock.now();
-    this.#isBusy = isUnderWay;
+    const busy = new Set(LANES.filter((lane) => this.#aside.isUnderWay(lane)));
+    if ([...this.#busy].some((lane) => !busy.has(lane))) this.#staleUntilMs = this.#components.clock.now();
+    this.#busy = busy;
   }
 
   /** @returns whether pods were evicted, and are gone */
   async #keepStorageLimits(figures: Figures, layout: DiskLayout, signal: AbortSignal): Promise<boolean> {
-    if (this.#isBusy || !this.#options.localStorageCapacityIsolation) return false;
+    if (!this.#options.localStorageCapacityIsolation || !figures.ofPods || this.#busy.has('disk')) return false;
     const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
     const over = overStorageLimits(parts, figures, layout);
     if (over.length === 0) return false;
-    const hasEnded = await this.#aside.run(() => endOverLimits(parts, over, signal), signal);
-    this.#isBusy = !hasEnded;
+    const hasEnded = await this.#aside.run('disk', () => endOverLimits(parts, over, signal), signal);
+    if (!hasEnded) this.#busy = new Set([...this.#busy, 'disk']);
     return hasEnded;
   }
 
@@ -215,7 +219,7 @@ export class EvictionManager {
   /** For a disk something is removed first, and pods are measured after that. */
   #mayChoose({ observations }: Figures): boolean {
     const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
-    return [...met, ...this.#state.pressing].some((threshold) => !isOfDisk(threshold));
+    return [...met, ...this.#state.pressing].some(({ signal }) => laneOf(signal) !== 'disk');
   }
 
   /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */

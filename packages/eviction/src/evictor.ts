@@ -34,8 +34,8 @@ export class Evictor {
   readonly #evictions: Counter<'eviction_signal'>;
   /** Those that were evicted, and are not gone after all the time that they had. */
   readonly #ending = new Map<string, Pod>();
-  /** Those whose time is not over yet. */
-  readonly #going = new Set<string>();
+  /** Those whose time is not over yet, and what they go for. */
+  readonly #going = new Map<string, { readonly pod: Pod; readonly cause: EvictionCause }>();
 
   constructor(components: Components, { goneTimeoutMs }: { readonly goneTimeoutMs: number }) {
     this.#components = components;
@@ -57,6 +57,20 @@ export class Evictor {
     return this.#going.has(pod.metadata.uid);
   }
 
+  /** Gives those that go for something as this less time, where they have more: it has become urgent. Returns at once. */
+  hurry(isMeant: (cause: EvictionCause) => boolean, gracePeriodSeconds: number, signal: AbortSignal): void {
+    const { pods, logger } = this.#components;
+    for (const [uid, { pod, cause }] of this.#going) {
+      if (!isMeant(cause) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
+      this.#going.set(uid, { pod, cause: { ...cause, gracePeriodSeconds } });
+      const facts = { pod: formatPod(pod), gracePeriodSeconds, had: cause.gracePeriodSeconds };
+      logger.info(facts, 'Eviction manager: a pod that ends has less time');
+      pods.kill(pod, { statusFn: (status) => status, gracePeriodSeconds }, signal).catch((err: unknown) => {
+        if (!signal.aborted) logger.error({ err, ...facts }, 'Eviction manager: pod failed to evict');
+      });
+    }
+  }
+
   /** Forgets those that are gone by now. */
   look(): void {
     for (const [uid, pod] of this.#ending) if (this.#components.pods.isGone(pod)) this.#ending.delete(uid);
@@ -69,7 +83,7 @@ export class Evictor {
     recorder.event(podReference(pod), 'Warning', eventReasons.evicted, message, cause.annotations);
     this.#evictions.inc({ eviction_signal: cause.signal });
     this.#ending.set(pod.metadata.uid, pod);
-    this.#going.add(pod.metadata.uid);
+    this.#going.set(pod.metadata.uid, { pod, cause });
     const facts = { pod: formatPod(pod), gracePeriodSeconds, signal: cause.signal };
     logger.info({ ...facts, message }, 'Evicting pod');
     const how = { statusFn: evictedStatus(pod, message, isDisruption), gracePeriodSeconds };

@@ -1,20 +1,20 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Histogram, type Logger, type Metrics } from '@node-agent/telemetry';
-import type { Aside } from './aside.ts';
+import { type Aside, laneOf } from './aside.ts';
 import { type Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
 import { type DiskLayout, type Reclaim, reclaimsOf } from './disk-layout.ts';
 import type { Evictor } from './evictor.ts';
-import { gracePeriodSeconds } from './grace-period.ts';
+import { gracePeriodSeconds, IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
 import { evictionMessage } from './messages.ts';
 import type { EvictionOptions } from './options.ts';
 import type { EvictionPods, EvictionReclaim, EvictionVolumes } from './ports.ts';
 import { isMetBy } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
 import { measureVolumes, reclaim } from './reclaim.ts';
-import { conditionOf, resourceOf } from './signals.ts';
+import { isSignal, resourceOf } from './signals.ts';
 import type { Figures, Statistics } from './statistics.ts';
-import { formatThreshold, type Threshold } from './threshold.ts';
+import { formatThreshold, isHard, type Threshold } from './threshold.ts';
 
 interface Components {
   readonly pods: EvictionPods;
@@ -26,7 +26,7 @@ interface Components {
   readonly recorder: EventRecorder;
   readonly statistics: Pick<Statistics, 'take'>;
   readonly evictor: Evictor;
-  /** Where everything is done that is done for a disk. */
+  /** Where everything is done that takes its time. */
   readonly aside: Aside;
   readonly decisions: Decisions;
   /** Told of the figures that are asked for on the way. */
@@ -40,8 +40,8 @@ type Options = Pick<
 
 /** What came of it, and the newest figures of the node then. */
 export interface Relieved {
-  /** `under way`: it goes on aside, or whoever would go is going already; what comes of it is for a later look. */
-  readonly outcome: EvictionDecision['outcome'] | 'under way';
+  /** `under way`: it goes on aside, and what comes of it is for a later look; `going`: whoever would go is going already. */
+  readonly outcome: EvictionDecision['outcome'] | 'under way' | 'going';
   readonly after: Figures;
 }
 
@@ -54,7 +54,7 @@ interface Reclaimed {
 
 /**
  * Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod (N2;
- * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). What is done for a disk is done aside.
+ * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). Both are done aside.
  * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class Relief {
@@ -96,7 +96,11 @@ export class Relief {
     let figures = before;
     const last = this.#reclaimed.get(threshold);
     if (this.#isToReclaim(threshold, before, reclaims)) {
-      const hasEnded = await aside.run(() => this.#reclaim(threshold, reclaims, signal), signal);
+      const hasEnded = await aside.run(
+        laneOf(threshold.signal),
+        () => this.#reclaim(threshold, reclaims, signal),
+        signal,
+      );
       if (!hasEnded) return { outcome: 'under way', after: before };
       const after = await this.#look(threshold, signal);
       if (after === undefined) {
@@ -129,8 +133,7 @@ export class Relief {
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
     // For a disk, or for a limit of its own: with it goes what is short here.
-    if (first !== undefined && this.#components.evictor.isGoing(first.pod))
-      return { outcome: 'under way', after: figures };
+    if (first !== undefined && this.#components.evictor.isGoing(first.pod)) return { outcome: 'going', after: figures };
     const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
     const victim = ranked.find(({ pod }) => this.#whyNot(pod) === undefined);
     const decision = { ...this.#facts(threshold, reclaims, figures), ranked: places };
@@ -142,9 +145,17 @@ export class Relief {
     this.#observeAges(actionable, figures);
     const evict = (): Promise<void> =>
       this.#evict(victim, threshold, figures, { ...decision, outcome: 'evicted' }, signal);
-    if (!isOfDisk(threshold)) await evict();
-    else if (!(await aside.run(evict, signal))) return { outcome: 'under way', after: figures };
-    return { outcome: 'evicted', after: figures };
+    const hasEnded = await aside.run(laneOf(threshold.signal), evict, signal);
+    return { outcome: hasEnded ? 'evicted' : 'under way', after: figures };
+  }
+
+  /** What goes on in the lane of this threshold may have begun when it was not as urgent: who has time to end has little from now on. */
+  hurry(threshold: Threshold, signal: AbortSignal): void {
+    if (!isHard(threshold)) return;
+    const lane = laneOf(threshold.signal);
+    const isMeant = (cause: { readonly signal: string }): boolean =>
+      isSignal(cause.signal) && laneOf(cause.signal) === lane;
+    this.#components.evictor.hurry(isMeant, IMMEDIATE_GRACE_SECONDS, signal);
   }
 
   /** Not again where the figures are those that were missing after the last time, and nothing else may be removed by now. */
@@ -244,9 +255,8 @@ export class Relief {
   }
 }
 
-/** Whether a threshold is about a disk. */
-export function isOfDisk({ signal }: Threshold): boolean {
-  return conditionOf(signal) === 'DiskPressure';
+function isOfDisk({ signal }: Threshold): boolean {
+  return laneOf(signal) === 'disk';
 }
 
 /** Whether figures can know of what was done at an instant of the wall clock. */

@@ -271,3 +271,48 @@ test('what was removed is not removed again and again while the node can be meas
   await world.clock.advance(60 * SECOND);
   expect(world.log).toEqual(['containers', 'images']);
 });
+
+describe('a pod that has much time to end', () => {
+  const SOFT = {
+    evictionSoft: { 'memory.available': '300Mi' },
+    evictionSoftGracePeriodMs: { 'memory.available': 5 * SECOND },
+  };
+  beforeEach(() => {
+    world.pods = world.pods.map(({ metadata }) => makePod(metadata.name, { terminationGracePeriodSeconds: 600 }));
+    // It takes all the time that it has.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.kill = async (pod) => {
+      if (world.kills.at(-1)?.how.gracePeriodSeconds !== 1) return promise;
+      if (world.pods.includes(pod)) world.gone(pod);
+      resolve();
+    };
+  });
+  const graces = () => world.kills.map(({ pod, how }) => `${pod.metadata.name} ${how.gracePeriodSeconds}`);
+
+  test('N2: has little when a hard threshold is met, and nobody goes instead of it', async () => {
+    const manager = start(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
+    await world.clock.advance(1 * SECOND);
+    world.memory.available = 250 * MI;
+    await world.clock.advance(60 * SECOND);
+    expect(graces()).toEqual(['hog 600']);
+    world.memory.available = 50 * MI;
+    await world.clock.advance(10 * SECOND);
+    expect(graces()).toEqual(['hog 600', 'hog 1']);
+    expect(world.log).toEqual(['kill hog', 'kill hog', 'gone hog']);
+    const { phase, reason } = world.statusAfter('hog', { phase: 'Running' });
+    expect([phase, reason]).toEqual(['Running', undefined]);
+    expect(manager.explain().decisions).toMatchObject([{ outcome: 'evicted', evicted: 'uid-hog' }]);
+    expect(world.metrics.text()).toContain('kubelet_evictions{eviction_signal="memory.available"} 1');
+  });
+
+  test('N2: keeps nobody from going for a disk, and no condition from being told', async () => {
+    const manager = start(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
+    await world.clock.advance(1 * SECOND);
+    world.memory.available = 250 * MI;
+    await world.clock.advance(30 * SECOND);
+    world.disk.available = 50 * MI;
+    await world.clock.advance(10 * SECOND);
+    expect(graces().slice(0, 2)).toEqual(['hog 600', 'writer 1']);
+    expect(manager.pressure()).toEqual({ memory: true, disk: true, pid: false });
+  });
+});

@@ -230,6 +230,32 @@ describe('an assembled kubelet that is measured', () => {
     await second.stop();
   });
 
+  test('N2: who has much time to end has a second when a hard threshold is met', async () => {
+    const world = await measuredWorld();
+    const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
+    const thresholds = parseThresholds({
+      evictionHard: { 'memory.available': '100Mi' },
+      evictionSoft: { 'memory.available': '200Mi' },
+      evictionSoftGracePeriodMs: { 'memory.available': 1000 },
+    });
+    const kubelet = evicting(world, measured, { thresholds, maxPodGracePeriodSeconds: 600 });
+    const pod = apiPod('a');
+    const [main] = pod.spec.containers;
+    const containers = [{ ...main, name: 'main', command: ['sh', '-c', 'trap "" TERM; sleep infinity'] }];
+    kubelet.setPods([{ ...pod, spec: { ...pod.spec, containers, terminationGracePeriodSeconds: 600 } }]);
+    const running = async () => (await world.cri.listContainers({ filter: { state: { state: 1 } } })).containers.length;
+    await world.clock.advance(15_000);
+    measured.availableBytes = 150 * MI;
+    await world.clock.advance(120_000);
+    expect(await running()).toBe(1);
+    // What it uses counts as free already.
+    measured.availableBytes = 50 * MI - 300 * MI;
+    await world.clock.advance(15_000);
+    expect(await running()).toBe(0);
+    expect(failed(kubelet, 'a')).toMatchObject({ reason: 'Evicted', message: expect.stringContaining('200Mi') });
+    await kubelet.stop();
+  });
+
   test('without statistics nobody is evicted, and everybody may begin', async () => {
     const world = await measuredWorld();
     const kubelet = startKubelet(world);

@@ -49,13 +49,12 @@ export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
     const yields = reason === 'Preempting' && hasLowPriority(uid, facts);
     if (isCritical(uid, facts) && !yields) return { wrong: `${reason}: pod ${uid}, which is critical` };
     if (reason !== 'Evicted') return 'ok';
-    // Who goes for a disk may take its time: memory does not wait for that.
-    const before = [...last.values()].filter((each) => each.of !== 'disk' || of !== 'memory');
+    // Who goes for a disk may take its time: memory does not wait for that, nor a disk for memory.
+    const before = last.get(of);
     const measuredAtMs = facts.resources.figures?.measuredAtMs ?? -1;
     const now: Eviction = { uid, of, atMs, measuredAtMs, stoppedAtMs: -1, goneAtMs: -1 };
     last.set(of, now);
-    const wrongs = [needless(observation, facts), ...before.map((each) => tooSoon(each, now, facts))];
-    return judged(wrongs.find((wrong) => wrong !== undefined));
+    return judged(needless(observation, facts) ?? (before && tooSoon(before, now, facts)));
   };
 });
 
