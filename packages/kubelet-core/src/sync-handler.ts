@@ -191,11 +191,15 @@ export class SyncHandler {
     }
   }
 
-  /** Pods that are to be looked at again though their wish did not change. */
+  /**
+   * Pods that are to be looked at again though their wish did not change. Who has no worker was not let in, or has just come to an end that
+   * the runtime alone knew of: no event of its containers lets it in (N1, N9).
+   */
   handlePodSyncs(pods: readonly Pod[]): void {
-    for (const pod of pods) {
-      const found = this.#deps.podManager.getPodAndMirrorPod(pod);
-      if (found.pod !== undefined && !found.wasMirror) this.#update('sync', found.pod, found.mirrorPod);
+    const { podManager, workers } = this.#deps;
+    for (const { pod, mirrorPod, wasMirror } of pods.map((one) => podManager.getPodAndMirrorPod(one))) {
+      if (pod === undefined || wasMirror || workers.explain(pod.metadata.uid) === undefined) continue;
+      this.#update('sync', pod, mirrorPod);
     }
   }
 

@@ -284,6 +284,14 @@ describe('a pod about which nothing is decided', () => {
     expect(handler.activePods()).toEqual([changed]);
   });
 
+  test('N1: once it is refused, or its worker was forgotten, no event of its containers lets it in', async () => {
+    const { handler, workers, answer, status } = asked();
+    answer({ admit: false, reason: 'NodeShutdown', message: 'no' });
+    await expect.poll(() => status.statuses.size).toBe(1);
+    handler.handlePodSyncs([makePod('a')]);
+    expect(told(workers)).toEqual([]);
+  });
+
   test('is not asked for any more when it is deleted: its worker ends what there is of it', async () => {
     const { handler, workers, answer, released, isStopped, status } = asked();
     handler.handlePodUpdates([makePod('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]);
