@@ -180,7 +180,7 @@ export class DbusConnection {
       this.#onMessage({ ...header, body: readBody() });
     } catch (err) {
       // What follows can be read.
-      this.#waiting.get(header.replySerial ?? 0)?.reject(err as Error);
+      this.#answered(header)?.reject(err as Error);
     }
     return true;
   }
@@ -190,7 +190,7 @@ export class DbusConnection {
     if (headerLength <= MAX_MESSAGE_BYTES) {
       const { header } = decodeHeader(Buffer.from(this.#received.peek(headerLength)));
       const reason = new DbusError('Protocol', `a D-Bus message of ${length} bytes`);
-      this.#waiting.get(header.replySerial ?? 0)?.reject(reason);
+      this.#answered(header)?.reject(reason);
       this.#logger.warn(
         { length, sender: header.sender, type: header.type },
         'A D-Bus message is too long: passed over',
@@ -230,12 +230,17 @@ export class DbusConnection {
       }
       return;
     }
-    const waiting = this.#waiting.get(message.replySerial ?? 0);
+    const waiting = this.#answered(message);
     if (message.type === 'return') waiting?.resolve(message);
     if (message.type !== 'error') return;
     const { errorName = '', body } = message;
     const text = typeof body[0] === 'string' && body[0] !== '' ? body[0] : errorName;
     waiting?.reject(new DbusError('Remote', text, { remoteName: errorName }));
+  }
+
+  /** The call that a message answers. Anybody on a bus may write into a signal that it answers one. */
+  #answered({ type, replySerial = 0 }: Pick<DbusMessage, 'type' | 'replySerial'>): Waiting | undefined {
+    return type === 'return' || type === 'error' ? this.#waiting.get(replySerial) : undefined;
   }
 
   #end(reason: DbusError): void {

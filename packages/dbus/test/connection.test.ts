@@ -238,6 +238,23 @@ describe('a connection', () => {
     expect((await other).body).toEqual([Uint8Array.of(1)]);
   });
 
+  test.each([
+    ['that is too long', 'ay', [tooLong]],
+    ['of what is not read here', 'u', [0]],
+  ])('no signal %s ends a call, whatever it says that it answers', async (_what, signature, body) => {
+    answer = () => 'nothing';
+    await connection.open(false);
+    const call = connection.call(CALL);
+    call.catch(() => undefined);
+    await clock.settle();
+    const forged = { type: 'signal', serial: 1, path: '/a', member: 'Forged', replySerial: 1 } as const;
+    const bytes = Buffer.from(encodeMessage({ ...forged, signature, body }));
+    if (signature === 'u') bytes[bytes.lastIndexOf('u\0')] = 'h'.charCodeAt(0);
+    peer.send(bytes);
+    peer.send(encodeMessage({ type: 'return', serial: 2, replySerial: 1, body: [] }));
+    expect((await call).type).toBe('return');
+  });
+
   test('a header that is too long is passed over, too', async () => {
     await connection.open(false);
     const long = encodeMessage({ type: 'signal', serial: 1, path: `/${'a'.repeat(2 ** 23)}`, member: 'm', body: [] });
