@@ -305,10 +305,15 @@ export class PodWorkers implements AsyncDisposable {
       const { clock, podCache } = this.#components;
       const { uid, name, namespace } = state;
       // What ends without having begun here claims no name.
-      const claims = state.static && (state.phase === 'syncing' || state.startedAtMs !== undefined);
-      const turn = !claims || this.#takesFullName(worker);
-      const runs = podCache.runningPods(name, namespace)?.includes(uid) ?? false;
-      this.#apply(uid, { type: 'begin', turn, runs, nowMs: clock.now() });
+      const endsUnbegun = state.static && state.phase !== 'syncing' && state.startedAtMs === undefined;
+      const running = podCache.runningPods(name, namespace);
+      if (endsUnbegun && running === undefined && !state.observedRuntime) {
+        // Whether there is anything to end is not known yet (C5).
+        worker.setTimer(clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
+        return;
+      }
+      const turn = !state.static || endsUnbegun || this.#takesFullName(worker);
+      this.#apply(uid, { type: 'begin', turn, runs: running?.includes(uid) ?? false, nowMs: clock.now() });
     });
   }
 

@@ -2,7 +2,7 @@ import { type Clock, seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { PodStatus } from '@node-agent/pod-spec';
 import { type EventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PodWorkers, PodWorkersError } from '../src/index.ts';
 import { FreshCache, pod, podStatus, runtimePod, ScriptedSyncer, type StepScript } from './kit.ts';
 
@@ -429,6 +429,25 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('new')).toEqual(['syncPod']);
     workers.updatePod({ updateType: 'kill', pod: pod({ static: true, uid: 'new' }) });
     await finish('new');
+  });
+
+  it.each([
+    ['is ended where it turns out to run', ['web'], ['syncTerminatingPod', 'syncTerminatedPod']],
+    ['is finished where it turns out not to', [], []],
+  ])('C5: one that is killed before it is known what runs waits for that, and %s', async (_how, running, steps) => {
+    cache.running = undefined;
+    const completed = vi.fn();
+    const web = pod({ uid: 'web', static: true });
+    workers.updatePod({ updateType: 'create', pod: web });
+    workers.updatePod({ updateType: 'kill', pod: web, killPodOptions: { completed } });
+    await clock.advance(5000);
+    expect(completed).not.toHaveBeenCalled();
+    expect(workers.couldHaveRunningContainers('web')).toBe(true);
+    cache.running = running;
+    await clock.advance(5000);
+    expect(syncer.steps('web')).toEqual(steps);
+    expect(completed).toHaveBeenCalledOnce();
+    expect(workers.shouldPodBeFinished('web')).toBe(true);
   });
 
   it('P4: after a restart the one of two that runs goes on, and the other waits, whichever comes first', async () => {
