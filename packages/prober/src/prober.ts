@@ -218,6 +218,7 @@ export class Prober {
     if (state.containerId !== worker.state.containerId) {
       worker.seenMs = nowMs;
       worker.probed = false;
+      worker.succeeded = false;
       worker.early = false;
     }
     worker.state = state;
@@ -281,6 +282,7 @@ export class Prober {
     this.#metrics.probed(labels, counted, durationMs);
     const { state, set } = afterProbe(worker.state, counted, kind, times);
     worker.state = state;
+    worker.succeeded ||= set === 'success';
     if (set !== undefined) this.#set(worker, set);
   }
 
@@ -293,7 +295,8 @@ export class Prober {
       return;
     }
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, nowMs);
-    const mayHurry = this.#options.earlyTries && worker.kind !== 'liveness' && worker.probe.exec == null;
+    const { kind, probe, succeeded } = worker;
+    const mayHurry = this.#options.earlyTries && kind !== 'liveness' && probe.exec == null && !succeeded;
     const failed = !worker.state.onHold && this.results[worker.kind](worker.state.containerId) !== 'success';
     if (mayHurry && failed && worker.state.last !== 'success' && initialDelayMs === 0 && this.#isNew(worker)) {
       const delayMs = earlyRetryMs(nowMs - worker.seenMs, periodMs);

@@ -23,6 +23,8 @@ export class Worker {
   seenMs = 0;
   /** A probe of that container has been made. */
   probed = false;
+  /** It stood as a success once: it begins no more. */
+  succeeded = false;
   /** The next one is beside the grid: only its success counts. */
   early = false;
   waitsFor: string | undefined = 'its first turn';

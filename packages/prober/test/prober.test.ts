@@ -195,6 +195,20 @@ describe('a readiness probe', () => {
     expect(node.registry.text()).toContain('result="failed"} 16\n');
   });
 
+  test('R2: is not looked at early any more once its container was ready: what fails then comes back a period later', async () => {
+    await using node = new Node({});
+    await node.start();
+    node.add('1', { readinessProbe: { ...httpProbe, failureThreshold: 1 } });
+    await node.clock.advance(500);
+    node.answer = () => BAD;
+    await node.clock.advance(600);
+    expect(node.prober.results.readiness('c-1')).toBe('failure');
+    node.answer = () => OK;
+    await node.clock.advance(950);
+    expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 1000, 2000]);
+    expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success', 'failure', 'success']);
+  });
+
   test('begins when the initial delay is over, not a period later', async () => {
     await using node = new Node();
     await node.start();
