@@ -8,12 +8,12 @@ export interface KmsgRecord {
   readonly message: string;
 }
 
-const HEAD = /^(\d{1,9}),(\d{1,16}),(\d{1,16})[^;\n]*;(.*)$/m;
+const HEAD = /^(\d{1,9}),(\d{1,16}),(\d{1,16})[^;\n]*;(.*)/;
 
 /** Reads `6,1234,5678901,-;message`, with what follows on lines of their own left out. `undefined` where it is none. */
 export function parseKmsgRecord(text: string): KmsgRecord | undefined {
-  const [head, priority, sequence, uptimeUs, message] = HEAD.exec(text) ?? [];
-  if (head === undefined || message === undefined || !text.startsWith(head)) return undefined;
+  const [, priority, sequence, uptimeUs, message] = HEAD.exec(text) ?? [];
+  if (message === undefined) return undefined;
   return {
     sequence: Number(sequence),
     uptimeMs: Number(uptimeUs) / 1000,

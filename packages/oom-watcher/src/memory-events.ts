@@ -10,9 +10,6 @@ export interface MemoryEvents {
 
 /** Reads `memory.events`. What is not told is 0. */
 export function parseMemoryEvents(text: string): MemoryEvents {
-  const count = (name: string): number => {
-    const value = Number(new RegExp(`^${name} (\\d{1,15})$`, 'm').exec(text)?.[1] ?? 0);
-    return Number.isSafeInteger(value) ? value : 0;
-  };
+  const count = (name: string): number => Number(new RegExp(`^${name} (\\d{1,15})$`, 'm').exec(text)?.[1] ?? 0);
   return { oom: count('oom'), oomKill: count('oom_kill'), oomGroupKill: count('oom_group_kill') };
 }

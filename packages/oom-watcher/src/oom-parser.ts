@@ -69,14 +69,14 @@ function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
   if (constraint === undefined) return undefined;
   if (constraint !== OF_MEMORY_GROUP) {
     const globalAt = message.indexOf(GLOBAL);
-    const rest = globalAt < 0 ? undefined : victimOf(message.slice(globalAt + GLOBAL.length), '/');
+    const rest = globalAt === -1 ? undefined : victimOf(message.slice(globalAt + GLOBAL.length), '/');
     return rest && { ...rest, limitGroup: '/', constraint };
   }
   // A path begins with a slash, which the name of a cpuset before it cannot have.
   const limitAt = message.indexOf(`${LIMIT_GROUP}/`);
-  if (limitAt < 0) return undefined;
+  if (limitAt === -1) return undefined;
   const from = limitAt + LIMIT_GROUP.length;
-  for (let at = message.indexOf(GROUP, from); at >= 0; at = message.indexOf(GROUP, at + 1)) {
+  for (let at = message.indexOf(GROUP, from); at !== -1; at = message.indexOf(GROUP, at + GROUP.length)) {
     const limitGroup = message.slice(from, at);
     const rest = victimOf(message.slice(at + GROUP.length), limitGroup);
     if (rest !== undefined) return { ...rest, limitGroup, constraint };
@@ -85,7 +85,7 @@ function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
 }
 
 function victimOf(text: string, limitGroup: string): Pick<OomKill, 'group' | 'processName' | 'pid'> | undefined {
-  for (let at = text.indexOf(NAME); at >= 0; at = text.indexOf(NAME, at + 1)) {
+  for (let at = text.indexOf(NAME); at !== -1; at = text.indexOf(NAME, at + NAME.length)) {
     const group = text.slice(0, at);
     if (!isWithin(group, limitGroup)) continue;
     const [, processName, pid] = TASK.exec(text.slice(at + NAME.length)) ?? [];

@@ -18,6 +18,19 @@ test('headers are unpacked as they were packed, one after another', async () => 
   await fc.assert(property);
 });
 
+test('the dictionary is that of every other end: blocks name it by its sum, which is written down', async () => {
+  expect(headerDictionary).toHaveLength(1423);
+  expect(deflateSync('', { dictionary: headerDictionary }).subarray(2, 6).toString('hex')).toBe('e3c6a7c2');
+  // Compressed with the dictionary of moby/spdystream, which kubectl has.
+  const block =
+    '78bbe3c6a7c202256f48f95b044eea16061606409ab308125f99a074cc68004e892545a989b9d0c28635151415584a214e786000000000ffff';
+  const unpacker = new HeaderUnpacker();
+  expect(await unpacker.unpack(Buffer.from(block, 'hex'))).toEqual({
+    ...{ port: '8080', requestid: '0', streamtype: 'error', 'content-type': 'text/html' },
+  });
+  unpacker.close();
+});
+
 test('headers that are compressed with the dictionary of SPDY are unpacked', async () => {
   const unpacker = new HeaderUnpacker();
   const compress = deflater(headerDictionary);
