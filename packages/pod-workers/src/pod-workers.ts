@@ -306,8 +306,8 @@ export class PodWorkers implements AsyncDisposable {
       const { uid, name, namespace } = state;
       // What ends without having begun here claims no name.
       const endsUnbegun = state.static && state.phase !== 'syncing' && state.startedAtMs === undefined;
-      const running = podCache.runningPods(name, namespace);
-      if (endsUnbegun && running === undefined && !state.observedRuntime) {
+      const running = endsUnbegun ? podCache.runningPods(name, namespace) : [];
+      if (running === undefined && !state.observedRuntime) {
         // Whether there is anything to end is not known yet (C5).
         worker.setTimer(clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
         return;
