@@ -20,12 +20,12 @@ interface ToldProbe {
   readonly result?: string;
   readonly waitsFor?: string;
   readonly dueInMs?: number;
-  readonly last: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
+  readonly last?: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
 }
 
 /** What eviction says of itself, as much of it as is told (`EvictionExplanation` of `@node-agent/eviction`). */
 interface ToldEviction {
-  readonly thresholds: readonly {
+  readonly thresholds?: readonly {
     readonly threshold: string;
     readonly available?: string;
     readonly capacity?: string;
@@ -96,7 +96,7 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
 }
 
 /** What the node has of what pods are evicted for; anything else of it in JSON. */
-function evictionLines({ thresholds, ...rest }: ToldEviction): readonly string[] {
+function evictionLines({ thresholds = [], ...rest }: ToldEviction): readonly string[] {
   const lines = thresholds.map(({ threshold, available = 'not known', capacity, met }) => {
     const of = capacity === undefined ? '' : ` of ${capacity}`;
     return oneLine(`${threshold}: ${available}${of} available${met ? ', which is too little' : ''}`);
@@ -159,7 +159,7 @@ function stepLines(steps: readonly PodStep[], atMs: number): readonly string[] {
 }
 
 function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ToldProbe): string {
-  const newest = last.at(-1);
+  const newest = last?.at(-1);
   const facts = [
     `${kind} of ${container}: ${result ?? 'no result yet'}`,
     ...(newest === undefined ? [] : [`last ${newest.result} at ${time(newest.atMs)}: ${oneLine(newest.output)}`]),

@@ -189,7 +189,7 @@ describe('what others say of it', () => {
       { atMs: T, result: 'failure', output: 'HTTP 500\nbody' },
     ];
     const probes = [
-      { kind: 'liveness', container: 'main', last: [] },
+      { kind: 'liveness', container: 'main' },
       { kind: 'readiness', container: 'main', result: 'failure', waitsFor: 'its startup', dueInMs: 1500, last },
       { kind: 'startup', container: 'main', result: 'success', dueInMs: 0, last: [] },
     ];
@@ -262,9 +262,7 @@ describe('a node', () => {
       'decisions: [{"evicted":"u1\uFFFD"}]',
       'synced: true',
     ]);
-    expect(section(nodeText({ eviction: { thresholds: [], conditions: [] } }), 'Eviction')).toEqual([
-      'Eviction: nothing is known yet',
-    ]);
+    expect(section(nodeText({ eviction: { conditions: [] } }), 'Eviction')).toEqual(['Eviction: nothing is known yet']);
     expect(nodeText({})).not.toContain('Eviction');
   });
 });
