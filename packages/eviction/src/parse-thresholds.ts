@@ -105,7 +105,7 @@ function parseReclaim(path: string, text: string): ThresholdValue {
 
 function checkPeriod(path: string, periodMs: number): number {
   if (!(periodMs >= 0 && periodMs < Number.POSITIVE_INFINITY)) {
-    throw invalid(path, `${periodMs} ms must not be negative`);
+    throw invalid(path, `${periodMs} ms is no grace period from 0 ms`);
   }
   return periodMs;
 }

@@ -2,6 +2,7 @@ import { type Pod, parseQuantity, Quantity } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import {
   admitUnderPressure,
+  conditionOf,
   type DiskLayout,
   diskPartsOf,
   EvictionError,
@@ -14,6 +15,7 @@ import {
   quantityOf,
   rankPods,
   reclaimsOf,
+  resourceOf,
   SIGNALS,
   type Signal,
   storageViolation,
@@ -49,6 +51,23 @@ describe('parseThresholds', () => {
     expect(shown({ evictionHard: { 'nodefs.available': off }, evictionSoft: { 'pid.available': off } })).toEqual([]);
   });
 
+  // Only what is written "0%" or "100%" switches a threshold off: other ways to write them are thresholds, as upstream has it.
+  test.each([
+    ['0.0%', 0],
+    ['-0%', 0],
+    ['0.5%', 0.005],
+    ['99.5%', 0.995],
+    ['100.0%', 1],
+  ])('takes %s for a threshold', (text, fraction) => {
+    const values = parseThresholds({ evictionHard: { 'nodefs.available': text } }).map(({ value }) => value);
+    expect(values.map((value) => ('fraction' in value ? value.fraction + 0 : value))).toEqual([Math.fround(fraction)]);
+  });
+
+  test.each([0, 0.5, 1, Number.MAX_VALUE])('takes %d ms for a grace period', (periodMs) => {
+    const soft = { evictionSoft: { 'pid.available': '5' }, evictionSoftGracePeriodMs: { 'pid.available': periodMs } };
+    expect(parseThresholds(soft).map(({ gracePeriodMs }) => gracePeriodMs)).toEqual([periodMs]);
+  });
+
   test('has hard thresholds of memory hold for what is allocatable where pods are held to it', () => {
     const settings = {
       evictionHard: { 'memory.available': '100Mi' },
@@ -73,6 +92,8 @@ describe('parseThresholds', () => {
     [{ evictionHard: { 'nodefs.available': '%' } }, '"%" is no percentage from 0% to 100%'],
     [{ evictionSoft: { 'pid.available': '5' } }, 'evictionSoft["pid.available"]: needs a grace period'],
     [{ evictionSoftGracePeriodMs: { 'pid.available': -1 } }, 'evictionSoftGracePeriod["pid.available"]: -1 ms'],
+    [{ evictionSoftGracePeriodMs: { 'pid.available': Number.POSITIVE_INFINITY } }, 'Infinity ms is no grace period'],
+    [{ evictionSoftGracePeriodMs: { 'pid.available': Number.NaN } }, 'NaN ms is no grace period'],
     [{ evictionSoftGracePeriodMs: { pids: 1 } }, 'evictionSoftGracePeriod["pids"]: is not an eviction signal'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '0%' } }, 'evictionMinimumReclaim["nodefs.available"]: "0%"'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '-1' } }, '"-1" must not be negative'],
@@ -89,6 +110,21 @@ describe('parseThresholds', () => {
     expect(String(quantityOf((threshold as Threshold).value, Quantity.of(1000)))).toBe('100');
     expect(String(quantityOf((threshold as Threshold).value, Quantity.of(1000 * MI)))).toBe('104857601');
   });
+});
+
+// `signalToResource` and `signalToNodeCondition` of upstream.
+test.each<[Signal, string, string]>([
+  ['memory.available', 'memory', 'MemoryPressure'],
+  ['allocatableMemory.available', 'memory', 'MemoryPressure'],
+  ['nodefs.available', 'ephemeral-storage', 'DiskPressure'],
+  ['nodefs.inodesFree', 'inodes', 'DiskPressure'],
+  ['imagefs.available', 'ephemeral-storage', 'DiskPressure'],
+  ['imagefs.inodesFree', 'inodes', 'DiskPressure'],
+  ['containerfs.available', 'ephemeral-storage', 'DiskPressure'],
+  ['containerfs.inodesFree', 'inodes', 'DiskPressure'],
+  ['pid.available', 'pids', 'PIDPressure'],
+])('%s is about %s, and makes the condition %s', (signal, resource, condition) => {
+  expect([resourceOf(signal), conditionOf(signal)]).toEqual([resource, condition]);
 });
 
 describe('withContainerFs', () => {
