@@ -133,6 +133,39 @@ describe('messages', () => {
     expect(lengthsOf(bytes.subarray(0, 15))).toBeUndefined();
   });
 
+  test('is written as the specification has it, byte for byte', () => {
+    const field = (code: number, type: string, value: string): string => {
+      const length = Buffer.alloc(type === 'g' ? 1 : 4);
+      length[0] = value.length;
+      const head = Buffer.concat([Buffer.from([code, 1]), Buffer.from(`${type}\0`), length]);
+      const bytes = Buffer.concat([head, Buffer.from(`${value}\0`)]);
+      return hex(Buffer.concat([bytes, Buffer.alloc(-bytes.length & 7)]));
+    };
+    const all: DbusMessage = {
+      ...{ type: 'error', serial: 7, path: '/a', interface: 'a.B', member: 'Do', errorName: 'a.E', replySerial: 5 },
+      ...{ destination: 'a.D', sender: ':1.2', signature: 'y', body: [9] },
+    };
+    const fields = [
+      ...[field(1, 'o', '/a'), field(2, 's', 'a.B'), field(3, 's', 'Do'), field(4, 's', 'a.E')],
+      ...['0501750005000000', field(6, 's', 'a.D'), field(7, 's', ':1.2'), field(8, 'g', 'y')],
+    ].join('');
+    // Little-endian, an error, no flags, version 1; what fills up the last field to 8 bytes is not counted as a part of it.
+    const fixed = `6c030001${'01000000'}${'07000000'}`;
+    const counted = Buffer.alloc(4);
+    counted[0] = fields.length / 2 - 1;
+    expect(hex(encodeMessage(all))).toBe(`${fixed}${hex(counted)}${fields}09`);
+    expect(decodeMessage(encodeMessage(all))).toEqual(all);
+  });
+
+  test.each([
+    ['call', 1],
+    ['return', 2],
+    ['error', 3],
+    ['signal', 4],
+  ] as const)('a %s is of the number %i', (type, number) => {
+    expect(encodeMessage({ type, serial: 1, body: [] })[1]).toBe(number);
+  });
+
   test('one that is said to be endless is refused before it is waited for', () => {
     const bytes = Buffer.from(encodeMessage(message));
     bytes.writeUInt32LE(0xffff_fff0, 4);

@@ -28,17 +28,25 @@ describe('signatures', () => {
     refused('y'.repeat(256));
   });
 
+  // The table "Summary of D-Bus marshalling" of the specification.
   test.each([
-    ['y', 1],
-    ['v', 1],
-    ['q', 2],
-    ['as', 4],
-    ['s', 4],
-    ['t', 8],
-    ['(y)', 8],
+    ...(['y', 'g', 'v'] as const).map((type) => [type, 1] as const),
+    ...(['n', 'q'] as const).map((type) => [type, 2] as const),
+    ...(['b', 'i', 'u', 's', 'o', 'as', 'a(t)'] as const).map((type) => [type, 4] as const),
+    ...(['x', 't', 'd', '(y)'] as const).map((type) => [type, 8] as const),
   ])('a value of type %s begins at a multiple of %i', (signature, alignment) => {
     expect(alignmentOf(parseSingleType(signature))).toBe(alignment);
   });
+});
+
+test('a variant is of one type', () => {
+  expect(parseSingleType('as')).toEqual({ kind: 'array', item: { kind: 'basic', code: 's' } });
+  for (const signature of ['', 'yy', 'asv']) expect(() => parseSingleType(signature)).toThrow(DbusError);
+});
+
+test('an entry of a dictionary begins at a multiple of 8', () => {
+  expect(parseSingleType('a{yy}')).toMatchObject({ item: { kind: 'entry' } });
+  expect(alignmentOf({ kind: 'entry', fields: [parseSingleType('y'), parseSingleType('y')] })).toBe(8);
 });
 
 describe('messages of others', () => {
@@ -53,7 +61,24 @@ describe('messages of others', () => {
     for (const read of [decodeMessage, lengthsOf]) expect(() => read(foreign(0x41, 1))).toThrow('byte order 65');
   });
 
+  test('are as long as the standard allows, and no longer', () => {
+    const announcing = (bytes: number): Buffer => {
+      const message = foreign(0x42, 1);
+      message.writeUInt32BE(bytes, 4);
+      return message;
+    };
+    expect(lengthsOf(announcing(2 ** 27 - 16))).toEqual({ header: 16, message: 2 ** 27 });
+    expect(() => lengthsOf(announcing(2 ** 27 - 15))).toThrow('a D-Bus message of 134217729 bytes');
+  });
+
+  test('of another version of the protocol are refused', () => {
+    const message = foreign(0x42, 1);
+    message[3] = 2;
+    expect(() => decodeMessage(message)).toThrow('D-Bus of version 2');
+  });
+
   test('of a kind that is not known are of none', () => {
     expect(decodeMessage(foreign(0x42, 9)).type).toBe('invalid');
+    expect(decodeMessage(foreign(0x42, 0)).type).toBe('invalid');
   });
 });
