@@ -27,6 +27,7 @@ describe('one period for all pods, and the end of it for critical ones', () => {
     [10_900, 1_500, [period(0, 9), period(CRITICAL, 1)]],
     [0, 0, []],
     [1_000, 100_000, []],
+    [1_000, -1, []],
   ])('%d ms, of which %d ms for critical pods', (totalMs, criticalMs, want) => {
     expect(migrateSettings(totalMs, criticalMs)).toEqual(want);
   });
@@ -40,6 +41,8 @@ describe('the periods that settings mean', () => {
     const settings = { ...plain, shutdownGracePeriodByPodPriority: list, byPodPriority: true };
     expect(gracePeriodsOf(settings)).toEqual([period(-5, 6), period(7, 1), period(100, 4)]);
     expect(list[0]).toEqual(period(100, 4));
+    const one = [period(100, 4)];
+    expect(gracePeriodsOf({ ...settings, shutdownGracePeriodByPodPriority: one })).toEqual(one);
   });
 
   test('the two others, where there is no list, or its gate is off', () => {
