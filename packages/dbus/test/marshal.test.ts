@@ -157,6 +157,11 @@ describe('messages', () => {
     expect(decodeMessage(encodeMessage(all))).toEqual(all);
   });
 
+  test('a field that is empty is not written: a peer that is no bus has no name', () => {
+    const call: DbusMessage = { type: 'call', serial: 1, path: '/a', member: 'Do', body: [] };
+    expect(hex(encodeMessage({ ...call, destination: '', signature: '' }))).toBe(hex(encodeMessage(call)));
+  });
+
   test.each([
     ['call', 1],
     ['return', 2],
