@@ -216,10 +216,10 @@ export class EvictionManager {
     return figures;
   }
 
-  /** For a disk something is removed first, and pods are measured after that. */
+  /** For a disk pods are measured before something is removed, and after that: what a runtime tells of writable layers first may be old. */
   #mayChoose({ observations }: Figures): boolean {
     const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
-    return [...met, ...this.#state.pressing].some(({ signal }) => laneOf(signal) !== 'disk');
+    return met.length > 0 || this.#state.pressing.length > 0;
   }
 
   /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */

@@ -32,8 +32,8 @@ export interface EvictionStats {
   /** Measured now, as far as that can be. Figures say themselves of which instant they are. */
   summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
   /**
-   * The same of the node alone, asked for while no pod has to be chosen and none has a limit of local storage: most of the time, and for a
-   * disk before what nobody needs is removed. {@link summary} is asked for instead where absent.
+   * The same of the node alone, asked for while it is short of nothing and no pod has a limit of local storage: most of the time.
+   * {@link summary} is asked for instead where absent.
    */
   nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
 }

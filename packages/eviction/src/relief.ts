@@ -76,7 +76,7 @@ export class Relief {
 
   /**
    * @param actionable all thresholds for which something is to be done, this one among them
-   * @param before by which that is so; pods are measured anew where they were not, or something was removed
+   * @param before by which that is so
    * @throws the signal's reason
    */
   async relieve(
@@ -94,7 +94,6 @@ export class Relief {
     const all = reclaimsOf(threshold.signal, layout);
     const reclaims = this.#arePodsKnown() ? all : all.filter((what) => what !== 'images');
     let figures = before;
-    const last = this.#reclaimed.get(threshold);
     if (this.#isToReclaim(threshold, before, reclaims)) {
       const hasEnded = await aside.run(
         laneOf(threshold.signal),
@@ -119,16 +118,6 @@ export class Relief {
       logger.info({ resource }, 'Eviction manager: unused images and pods stay until all sources of pods have spoken');
       decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
       return { outcome: 'waiting', after: figures };
-    }
-    if (!figures.ofPods) {
-      const whole = await this.#take(signal);
-      if (whole === undefined) {
-        // What was removed is not removed again for each time that pods cannot be measured.
-        if (last !== undefined) this.#reclaimed.set(threshold, last);
-        return { outcome: 'unknown', after: figures };
-      }
-      if (!isMetBy(threshold, whole.observations, true)) return { outcome: 'reclaimed', after: whole };
-      figures = whole;
     }
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));

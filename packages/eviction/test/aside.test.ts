@@ -263,15 +263,6 @@ test('N2: a pod that is over its own limit, and went for memory while the one be
   expect(world.log.filter((what) => what === 'kill two')).toHaveLength(1);
 });
 
-test('what was removed is not removed again and again while the node can be measured, and its pods cannot', async () => {
-  const summary = (): Promise<never> => Promise.reject(new Error('away'));
-  start(world.manager(BOTH, {}, { stats: { summary, nodeSummary: async () => world.truth() } }));
-  await world.clock.advance(1 * SECOND);
-  world.disk.available = 50 * MI;
-  await world.clock.advance(60 * SECOND);
-  expect(world.log).toEqual(['containers', 'images']);
-});
-
 describe('a pod that has much time to end', () => {
   const SOFT = {
     evictionSoft: { 'memory.available': '300Mi' },
