@@ -83,10 +83,17 @@ describe('a connection', () => {
   test('a name may have 255 characters, a path any number of them', async () => {
     await connection.open(false);
     const path = `/${'a'.repeat(300)}`;
-    const call = { path, interface: `a.${'b'.repeat(253)}`, member: 'c'.repeat(255), destination: `d.${'e'.repeat(253)}` };
+    const call = {
+      path,
+      interface: `a.${'b'.repeat(253)}`,
+      member: 'c'.repeat(255),
+      destination: `d.${'e'.repeat(253)}`,
+    };
     expect((await connection.call(call)).body).toEqual(['yes']);
     expect(peer.calls).toMatchObject([call]);
-    await expect(connection.call({ ...call, member: 'c'.repeat(256) })).rejects.toThrow(/^member "c{80}" of a D-Bus call/);
+    await expect(connection.call({ ...call, member: 'c'.repeat(256) })).rejects.toThrow(
+      /^member "c{80}" of a D-Bus call/,
+    );
   });
 
   test('an error has its name and its text', async () => {
