@@ -136,7 +136,8 @@ export class ShutdownFacts {
 function inLine(facts: Facts): readonly string[] {
   const { pods } = facts;
   return [...pods.wanted.values()].flatMap(({ uid, name }) => {
-    const waits = !pods.isApiPod(uid) && !facts.isKnownToKubelet(uid);
+    const began = facts.isKnownToKubelet(uid) && pods.lastUnwantedAtMs(uid) < facts.syncBeganAtMs(uid);
+    const waits = !pods.isApiPod(uid) && !began;
     return waits && pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === name) ? [uid] : [];
   });
 }
