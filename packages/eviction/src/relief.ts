@@ -168,16 +168,12 @@ export class Relief {
 
   /** @returns figures of what a removal has left; `undefined` where there are none yet */
   async #look(threshold: Threshold, signal: AbortSignal): Promise<Figures | undefined> {
-    const after = await this.#take(signal);
+    const { statistics, seen } = this.#components;
+    const after = await statistics.take(signal);
+    if (after !== undefined) seen(after);
     if (after === undefined || !isOfOrAfter(after, threshold, this.#reclaimed.get(threshold)?.atMs)) return undefined;
     this.#reclaimed.delete(threshold);
     return after;
-  }
-
-  async #take(signal: AbortSignal): Promise<Figures | undefined> {
-    const figures = await this.#components.statistics.take(signal);
-    if (figures !== undefined) this.#components.seen(figures);
-    return figures;
   }
 
   /** Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do. */
