@@ -11,7 +11,10 @@ const commands = {
   test: { build: [], program: 'tools/test/main.mjs' },
   'control-plane': { build: [], program: 'tools/control-plane/src/main.ts' },
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
-  'bench-cluster': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/cluster/main.ts' },
+  'bench-cluster': {
+    build: ['@node-agent/kubelet', '@node-agent/fake-cri'],
+    program: 'tools/bench/src/cluster/main.ts',
+  },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
   'bench-server': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/server/main.ts' },
   'bench-probes': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/probes/main.ts' },

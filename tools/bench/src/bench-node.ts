@@ -10,13 +10,15 @@ import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { ClusterKubelet } from './cluster/cluster-kubelet.ts';
 import { ClusterPods, conditionHolds } from './cluster/cluster-pods.ts';
 import type { KubeletCaller } from './kubelet-call.ts';
+import { MemorySide } from './memory-side.ts';
 import { RuntimeSide } from './runtime-side.ts';
 import { sleep, until } from './waiting.ts';
 
 /** Which node. */
 export interface BenchNodePlan {
   readonly controlPlane: ControlPlane;
-  readonly binaries: ContainerdBinaries;
+  /** Its runtime; one in memory where absent. */
+  readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
   readonly nodeName: string;
   readonly directory: string;
@@ -28,7 +30,7 @@ export interface BenchNodePlan {
 
 /** A node in a private cluster whose server lets in who has a certificate of the cluster: a runtime, a kubelet, and pods. */
 export class BenchNode implements AsyncDisposable {
-  readonly side: RuntimeSide;
+  readonly side: RuntimeSide | MemorySide;
   readonly kubelet: ClusterKubelet;
   readonly pods: ClusterPods;
   readonly #plan: BenchNodePlan;
@@ -36,7 +38,7 @@ export class BenchNode implements AsyncDisposable {
 
   private constructor(
     plan: BenchNodePlan,
-    side: RuntimeSide,
+    side: RuntimeSide | MemorySide,
     kubelet: ClusterKubelet,
     pods: ClusterPods,
     stack: AsyncDisposableStack,
@@ -50,10 +52,12 @@ export class BenchNode implements AsyncDisposable {
 
   /** Starts one; resolves when the node is Ready. What it made goes with it, and where this throws, by itself. */
   static async start(plan: BenchNodePlan, signal: AbortSignal): Promise<BenchNode> {
-    const { controlPlane, program, nodeName, directory, profiles } = plan;
+    const { controlPlane, binaries, program, nodeName, directory, profiles } = plan;
     await using stack = new AsyncDisposableStack();
     await mkdir(directory, { recursive: true });
-    const side = await RuntimeSide.start(plan.binaries, directory, plan.subnet);
+    const side = binaries
+      ? await RuntimeSide.start(binaries, directory, plan.subnet)
+      : await MemorySide.start(directory);
     stack.defer(() => side.stop());
     const kubelet = new ClusterKubelet({
       ...{ program, nodeName, kubeconfig: await controlPlane.nodeKubeconfig(nodeName), endpoint: side.endpoint },

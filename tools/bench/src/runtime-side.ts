@@ -1,14 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cgroupfsPath, openCgroups } from '@node-agent/cm-cgroups';
 import { CriClient, CriError } from '@node-agent/cri-client';
-import { nodeFileSystem } from '@node-agent/host';
 import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
+import { makePodsGroup } from './pods-group.ts';
 import { readUsage } from './proc.ts';
-
-/** How long it may take until no process is left in the group of the pods' groups. */
-const GROUP_TIMEOUT_MS = 30_000;
 
 /**
  * A private containerd for one side of the comparison, and a group for the groups of its pods. Each side has its own: a kubelet would remove the pods that it
@@ -19,20 +14,21 @@ export class RuntimeSide {
   readonly client: CriClient;
   /** Whether the runtime tells what happens; containerd 1.6 does not. */
   readonly hasEvents: boolean;
-  readonly #group: readonly string[];
+  /** The `cgroupRoot` of its kubelet: nobody else has groups in it. */
+  readonly cgroupRoot: string;
   readonly #stack: AsyncDisposableStack;
 
   private constructor(
     containerd: Containerd,
     client: CriClient,
     hasEvents: boolean,
-    group: readonly string[],
+    cgroupRoot: string,
     stack: AsyncDisposableStack,
   ) {
     this.#containerd = containerd;
     this.client = client;
     this.hasEvents = hasEvents;
-    this.#group = group;
+    this.cgroupRoot = cgroupRoot;
     this.#stack = stack;
   }
 
@@ -41,24 +37,16 @@ export class RuntimeSide {
     await mkdir(directory, { recursive: true });
     const containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet });
     await using stack = new AsyncDisposableStack();
-    const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
-    const group = [`na-bench-${randomUUID()}`];
     // The last thing that goes: what the runtime has not ended is ended with it.
-    stack.defer(() => cgroups.destroy(group, AbortSignal.timeout(GROUP_TIMEOUT_MS)));
-    await cgroups.create(group, {});
+    const cgroupRoot = await makePodsGroup(stack);
     stack.defer(() => containerd.stop());
     await containerd.start();
     const client = stack.use(new CriClient({}, { endpoint: containerd.endpoint }));
-    return new RuntimeSide(containerd, client, await hasEvents(client), group, stack.move());
+    return new RuntimeSide(containerd, client, await hasEvents(client), cgroupRoot, stack.move());
   }
 
   get endpoint(): string {
     return this.#containerd.endpoint;
-  }
-
-  /** The `cgroupRoot` of its kubelet: nobody else has groups in it. */
-  get cgroupRoot(): string {
-    return cgroupfsPath(this.#group);
   }
 
   /** Imports an image archive for pods. */

@@ -60,6 +60,7 @@ describe('figures of a cluster', () => {
 test('the options name what is wrong with them', () => {
   expect(parseClusterOptions(['--pods', '20', '--alone'])).toMatchObject({ pods: 20, alone: true, singles: 5 });
   expect(() => parseClusterOptions(['--pods', '1000'])).toThrow('--pods: "1000" is not a number from 1 to 240');
+  expect(() => parseClusterOptions(['--fake-runtime', '--only-storm'])).toThrow('--only-storm needs a real runtime');
 });
 
 test('a profile is told by where its samples are, without idle ones', () => {

@@ -55,7 +55,8 @@ interface Results {
 
 /** What all measurements are made with. */
 interface Machine {
-  readonly binaries: ContainerdBinaries;
+  /** Absent: pods run in memory. */
+  readonly binaries: ContainerdBinaries | undefined;
   /** The Go kubelet, where it is to be measured too. */
   readonly upstream: string | undefined;
   /** Where each kubelet's pods get their addresses. */
@@ -63,17 +64,18 @@ interface Machine {
 }
 
 async function measure(options: ClusterBenchOptions, directory: string, signal: AbortSignal): Promise<Results> {
-  const runtime = await findOrBuildContainerd24(say);
-  if ('reason' in runtime) throw new Error(runtime.reason);
+  const runtime = options.fakeRuntime ? undefined : await findOrBuildContainerd24(say);
+  if (runtime && 'reason' in runtime) throw new Error(runtime.reason);
   const upstream = options.alone ? undefined : await findUpstreamKubelet({ say });
   if (upstream !== undefined && 'reason' in upstream) throw new Error(upstream.reason);
   const [go, ours] = subnetsForPods();
-  const machine = { binaries: runtime.binaries, upstream: upstream?.binaries.kubelet, subnets: { ours, go } };
+  const machine = { binaries: runtime?.binaries, upstream: upstream?.binaries.kubelet, subnets: { ours, go } };
   const compared = options.onlyStorm
     ? { ours: [], go: [], bare: [] }
     : await turns(options, machine, directory, signal);
-  const storm = options.stormSeconds === 0 ? undefined : await storms(options, machine, directory, signal);
-  return { ...compared, storm };
+  const { binaries } = machine;
+  if (options.stormSeconds === 0 || binaries === undefined) return { ...compared, storm: undefined };
+  return { ...compared, storm: await storms(options, { ...machine, binaries }, directory, signal) };
 }
 
 async function turns(
@@ -94,7 +96,9 @@ async function turns(
       signal.throwIfAborted();
       const common = { options, controlPlane, binaries, say };
       const place = (name: string) => ({ nodeName: `${name}-${round}`, directory: join(directory, `${name}${round}`) });
-      bare.push(await takeBareTurn({ ...common, ...place('bare'), subnet: subnets.ours }, signal));
+      if (binaries !== undefined) {
+        bare.push(await takeBareTurn({ ...common, binaries, ...place('bare'), subnet: subnets.ours }, signal));
+      }
       if (upstream !== undefined) {
         go.push(await takeTurn({ ...common, ...place('go'), program: upstream, subnet: subnets.go }, signal));
       }
@@ -111,7 +115,7 @@ async function turns(
 
 async function storms(
   options: ClusterBenchOptions,
-  { binaries, upstream, subnets }: Machine,
+  { binaries, upstream, subnets }: Machine & { readonly binaries: ContainerdBinaries },
   directory: string,
   signal: AbortSignal,
 ): Promise<NonNullable<Results['storm']>> {

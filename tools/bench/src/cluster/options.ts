@@ -16,6 +16,8 @@ export interface ClusterBenchOptions {
   readonly onlyStorm: boolean;
   /** How often each kubelet has its turn. */
   readonly rounds: number;
+  /** A runtime in memory, which costs next to nothing: no process of a container can be killed then, nor a runtime measured by itself. */
+  readonly fakeRuntime: boolean;
   /** This repository's kubelet alone. */
   readonly alone: boolean;
   /** Where the CPU profiles of this repository's kubelet are kept; none are taken where absent. */
@@ -35,6 +37,7 @@ one private cluster. Needs root.
   --storm-seconds N    how long they are changed 1,000 times a second, by an API server in memory (30)
   --only-storm         measure nothing else
   --rounds N           turns of each kubelet (1)
+  --fake-runtime       with a runtime in memory: what the kubelets themselves cost
   --alone              this kubelet only
   --profiles DIR       keep CPU profiles of this kubelet there
   --json               print JSON, on the standard output
@@ -55,11 +58,13 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
       'only-storm': { type: 'boolean', default: false },
       rounds: text('1'),
       profiles: { type: 'string' },
+      'fake-runtime': { type: 'boolean', default: false },
       alone: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
+  if (values['fake-runtime'] && values['only-storm']) throw new Error('--only-storm needs a real runtime');
   return {
     pods: numberOption('--pods', values.pods, 1, 240),
     singles: numberOption('--singles', values.singles, 1, 100),
@@ -68,6 +73,7 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
     stormSeconds: numberOption('--storm-seconds', values['storm-seconds'], 0, 3600),
     onlyStorm: values['only-storm'],
     rounds: numberOption('--rounds', values.rounds, 1, 20),
+    fakeRuntime: values['fake-runtime'],
     alone: values.alone,
     profiles: values.profiles,
     json: values.json,

@@ -1,8 +1,10 @@
+import type { CriClient } from '@node-agent/cri-client';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { BenchNode } from '../bench-node.ts';
 import { killContainer } from '../containers.ts';
 import { sumOfMetric, type WantedLabels } from '../metrics-text.ts';
+import { RuntimeSide } from '../runtime-side.ts';
 import { sleep } from '../waiting.ts';
 import type { ClusterKubelet } from './cluster-kubelet.ts';
 import type { ClusterPods } from './cluster-pods.ts';
@@ -13,7 +15,8 @@ import type { ClusterBenchOptions } from './options.ts';
 export interface TurnPlan {
   readonly options: ClusterBenchOptions;
   readonly controlPlane: ControlPlane;
-  readonly binaries: ContainerdBinaries;
+  /** Absent: a runtime in memory. */
+  readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
   readonly nodeName: string;
   readonly directory: string;
@@ -51,16 +54,11 @@ async function measure(
     const createdMs = await pods.create(name);
     singleMs.push((await pods.ready(name)) - createdMs);
     await sleep(500, signal);
-    const crash = `${nodeName}-crash-${index}`;
-    await pods.create(crash);
-    await pods.ready(crash);
-    await sleep(500, signal);
-    const killedMs = (await killContainer(side.client, pods.containerId(crash), signal)) - performance.timeOrigin;
-    restartMs.push((await pods.restarted(crash)) - killedMs);
-    await pods.delete(crash);
+    if (side instanceof RuntimeSide) {
+      restartMs.push(await crashToRestart(side.client, pods, `${nodeName}-crash-${index}`, signal));
+    }
     const deletedMs = await pods.delete(name);
     deletionMs.push((await pods.gone(name)) - deletedMs);
-    await pods.gone(crash);
   }
 
   say(`${nodeName}: ${options.pods} pods`);
@@ -94,6 +92,23 @@ async function measure(
     ...{ statusWritesPerPod, eventsPerPod },
     ...(changes && { changes }),
   };
+}
+
+/** From the kill of a pod's process until the API has its successor running, in milliseconds; the pod goes again. */
+async function crashToRestart(
+  client: CriClient,
+  pods: ClusterPods,
+  name: string,
+  signal: AbortSignal,
+): Promise<number> {
+  await pods.create(name);
+  await pods.ready(name);
+  await sleep(500, signal);
+  const killedMs = (await killContainer(client, pods.containerId(name), signal)) - performance.timeOrigin;
+  const tookMs = (await pods.restarted(name)) - killedMs;
+  await pods.delete(name);
+  await pods.gone(name);
+  return tookMs;
 }
 
 /** How many statuses of pods, and how many events, the API server has been asked to write so far, by anybody. */
