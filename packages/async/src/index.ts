@@ -2,6 +2,7 @@ export { abortable, type LinkedAbort, linkAbort } from './abort.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
 export { brand, hasBrand } from './brand.ts';
 export { Channel } from './channel.ts';
+export { checkNumbers, type NumberRule, numberProblem } from './check-numbers.ts';
 export { type Clock, sleep, sleepUntilNext, systemClock, type Timer, untilNextMs } from './clock.ts';
 export { CoalescingQueue } from './coalescing-queue.ts';
 export { AsyncError, type AsyncErrorCode } from './errors.ts';

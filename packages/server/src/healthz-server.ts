@@ -2,7 +2,7 @@ import { type Clock, sleep } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { answerHealthz, type HealthCheck, healthProblems, pingCheck } from './healthz.ts';
-import { HttpListener, type ListenAddress } from './http-listener.ts';
+import { checkPort, HttpListener, type ListenAddress } from './http-listener.ts';
 import { type Reply, text } from './reply.ts';
 import { type Endpoint, type Route, route } from './route.ts';
 
@@ -36,7 +36,9 @@ export class HealthzServer {
   readonly #components: WithDefaults<HealthzServerComponents>;
   readonly #options: HealthzServerOptions;
 
+  /** @throws ServerError `InvalidOptions` for a port that is none: no trying again makes one of it */
   constructor(components: HealthzServerComponents, options: HealthzServerOptions = {}) {
+    checkPort(options.port);
     this.#components = withDefaults(components);
     this.#options = options;
   }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Clock } from '@node-agent/async';
+import { type Clock, numberProblem } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { ServerError } from './errors.ts';
 import { type Reply, text } from './reply.ts';
@@ -10,6 +10,12 @@ export interface ListenAddress {
   readonly address: string;
   /** 0 for any that is free. */
   readonly port: number;
+}
+
+/** @param port the default where absent @throws ServerError `InvalidOptions` for one that nobody can listen on */
+export function checkPort(port: number | undefined): void {
+  const problem = port === undefined ? undefined : numberProblem({ port }, { port: 'port' });
+  if (problem !== undefined) throw new ServerError('InvalidOptions', problem);
 }
 
 /** Answers one request; `signal` is aborted when nobody waits for the answer any more. */

@@ -4,7 +4,7 @@ import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@nod
 import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { type HealthCheck, pingCheck } from './healthz.ts';
 import { answerFixed } from './healthz-server.ts';
-import { HttpListener, type ListenAddress } from './http-listener.ts';
+import { checkPort, HttpListener, type ListenAddress } from './http-listener.ts';
 import type { MetricsText } from './metrics-answer.ts';
 import { podList, runningPodList } from './pod-list.ts';
 import { json, type Reply, text } from './reply.ts';
@@ -61,7 +61,9 @@ export class ReadOnlyServer {
   readonly #metrics: RequestMetrics;
   readonly #endpoints: ReadonlySet<Endpoint>;
 
+  /** @throws ServerError `InvalidOptions` for a port that is none */
   constructor(given: ReadOnlyServerComponents, options: ReadOnlyServerOptions) {
+    checkPort(options.port);
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;

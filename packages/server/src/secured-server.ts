@@ -3,7 +3,7 @@ import { type Metrics, withDefaults } from '@node-agent/telemetry';
 import { AccessControl, type AccessControlComponents } from './access-control.ts';
 import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './call.ts';
 import type { Answer, Exchange, UpgradeRequest } from './exchange.ts';
-import type { ListenAddress } from './http-listener.ts';
+import { checkPort, type ListenAddress } from './http-listener.ts';
 import { InFlightLimit } from './in-flight.ts';
 import { type Reply, text } from './reply.ts';
 import { RequestMetrics } from './request-metrics.ts';
@@ -56,8 +56,9 @@ export class SecuredServer {
   readonly #inFlight: InFlightLimit;
   readonly #listener: SecuredListener;
 
-  /** @throws ServerError `InvalidOptions` naming the setting of TLS that cannot be */
+  /** @throws ServerError `InvalidOptions` naming the port, limit or setting of TLS that cannot be */
   constructor(given: SecuredServerComponents, options: SecuredServerOptions = {}) {
+    checkPort(options.port);
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;

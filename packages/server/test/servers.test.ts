@@ -91,6 +91,14 @@ function ask(port: number, path: string, method = 'GET', body?: string): Promise
 }
 
 describe('ReadOnlyServer', () => {
+  const nothing = { clock: systemClock, logger: silentLogger, metrics: noMetrics, checks: [] };
+  const sources = {
+    getPods: () => [],
+    getRunningPods: async () => [],
+    renderMetrics: () => ({ contentType: '', text: '' }),
+    explain: () => undefined,
+  };
+
   it('gives the pods as a v1 PodList', async () => {
     const { status, headers, body } = await ask(await startReadOnly(), '/pods');
     expect([status, headers['content-type']]).toEqual([200, 'application/json']);
@@ -269,16 +277,18 @@ describe('ReadOnlyServer', () => {
     expect(levels).toEqual([1, 0, 1, 0, 1, 0]);
   });
 
+  it('refuses a port that is none, by its name', async () => {
+    expect(() => new ReadOnlyServer({ ...nothing, ...sources }, { port: 65_536 })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidOptions',
+        message: 'port must be a whole number from 0 to 65535, not 65536',
+      }),
+    );
+  });
+
   it('says where it cannot listen', async () => {
     const port = await startReadOnly();
-    const components = { clock: systemClock, logger: silentLogger, metrics: noMetrics, checks: [] };
-    const sources = {
-      getPods: () => [],
-      getRunningPods: async () => [],
-      renderMetrics: () => ({ contentType: '', text: '' }),
-      explain: () => undefined,
-    };
-    const second = new ReadOnlyServer({ ...components, ...sources }, { port });
+    const second = new ReadOnlyServer({ ...nothing, ...sources }, { port });
     await expect(second.start(new AbortController().signal)).rejects.toMatchObject({
       code: 'ListenFailed',
       message: expect.stringContaining(`cannot listen on 127.0.0.1:${port}: `),
@@ -313,6 +323,15 @@ describe('HealthzServer', () => {
     expect(await ask(port, '/healthz/pleg')).toMatchObject({ status: 500, body: 'internal server error: hangs\n' });
     expect((await ask(port, '/healthz/nope')).status).toBe(404);
     expect((await ask(port, '/pods')).status).toBe(404);
+  });
+
+  it.each([-1, 65_536, 80.5, Number.NaN])('refuses the port %s at once: waiting makes none of it', (port) => {
+    expect(() => new HealthzServer({ checks: [] }, { port })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidOptions',
+        message: `port must be a whole number from 0 to 65535, not ${port}`,
+      }),
+    );
   });
 
   it('waits for a port that is taken', async () => {

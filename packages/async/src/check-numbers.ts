@@ -1,0 +1,35 @@
+/**
+ * What a number among a component's options may be. `limit`: how many there may be of something, `Infinity` for no limit. `port`: 0 is
+ * for any that is free.
+ */
+export type NumberRule = 'positive' | 'notNegative' | 'count' | 'limit' | 'port';
+
+const RULES: Readonly<Record<NumberRule, readonly [words: string, holds: (value: number) => boolean]>> = {
+  positive: ['above 0', (value) => value > 0],
+  notNegative: ['at least 0', (value) => value >= 0],
+  count: ['a whole number of at least 0', (value) => Number.isSafeInteger(value) && value >= 0],
+  limit: ['a whole number of at least 1', (value) => value >= 1 && (Number.isSafeInteger(value) || value === Infinity)],
+  port: ['a whole number from 0 to 65535', (value) => Number.isInteger(value) && value >= 0 && value <= 65_535],
+};
+
+/**
+ * What is wrong with the first number that breaks its rule, as `historyLength must be a whole number of at least 0, not -1`; `undefined`
+ * where nothing is. What is no number, NaN and `undefined` among it, breaks every rule: to be asked once the defaults are in place.
+ */
+export function numberProblem<T extends object>(
+  options: T,
+  rules: { readonly [K in keyof T]?: NumberRule },
+): string | undefined {
+  for (const [name, rule] of Object.entries(rules) as [keyof T & string, NumberRule][]) {
+    const value: unknown = options[name];
+    const [words, holds] = RULES[rule];
+    if (typeof value !== 'number' || !holds(value)) return `${name} must be ${words}, not ${String(value)}`;
+  }
+  return undefined;
+}
+
+/** Refuses options of which a number breaks its rule, so that a mistake is found where it is made. @throws RangeError that names it */
+export function checkNumbers<T extends object>(options: T, rules: { readonly [K in keyof T]?: NumberRule }): void {
+  const problem = numberProblem(options, rules);
+  if (problem !== undefined) throw new RangeError(problem);
+}
