@@ -244,7 +244,7 @@ export class Prober {
   async #probe(worker: Worker, startedMs: number): Promise<void> {
     const { clock, statuses, logger } = this.#components;
     const { signal } = worker.ending;
-    const early = worker.early;
+    const { early, timeoutMs } = this.#mayTake(worker, startedMs);
     worker.isUnderWay = true;
     this.#underWay++;
     const atMs = clock.now();
@@ -255,7 +255,7 @@ export class Prober {
           container: worker.container,
           containerId: worker.state.containerId,
           podIp: statuses.getPodStatus(worker.podUid)?.podIP ?? '',
-          timeoutMs: worker.times.timeoutMs,
+          timeoutMs,
         },
         signal,
       );
@@ -269,6 +269,21 @@ export class Prober {
       if (this.#underWay === 0) this.#idle?.();
       if (!worker.removed && !signal.aborted) this.#schedule(worker);
     }
+  }
+
+  /**
+   * Whether a probe is beside the grid, and how long it may take: such a one ends when the grid's comes, which would begin late otherwise. It
+   * is not counted in the other's place: what it fails by may have been mended by then, and no container has less time than its thresholds
+   * give it.
+   */
+  #mayTake(worker: Worker, startedMs: number): { readonly early: boolean; readonly timeoutMs: number } {
+    const { timeoutMs, periodMs } = worker.times;
+    if (!worker.early) return { early: false, timeoutMs };
+    const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, startedMs);
+    if (dueMs > startedMs) return { early: true, timeoutMs: Math.min(timeoutMs, dueMs - startedMs) };
+    // Its timer was so late that it is the grid's own.
+    worker.gridMs = gridMs;
+    return { early: false, timeoutMs };
   }
 
   #found(worker: Worker, outcome: ProbeOutcome, early: boolean, durationMs: number): void {

@@ -1,4 +1,4 @@
-import { seededRandom, withTimeout } from '@node-agent/async';
+import { seededRandom, sleep, withTimeout } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { HttpGetRequest, HttpGetResult } from '@node-agent/pod-net';
 import type { ContainerStatus, Pod, PodStatus, Probe } from '@node-agent/pod-spec';
@@ -181,6 +181,37 @@ describe('a readiness probe', () => {
     expect(node.registry.text()).toContain('result="failed"} 1\n');
     await node.clock.advance(10_000);
     expect(node.asked.map(({ atMs }) => atMs - 60_000).slice(9)).toEqual([10_000]);
+  });
+
+  test('R2: counts on its grid, though an early one that hangs is under way when its instant comes', async () => {
+    await using node = new Node({});
+    await node.start();
+    node.answer = () => new Promise(() => {});
+    node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 2 } }, { ready: true });
+    node.prober.results.set({ podUid: '1', containerId: 'c-1', kind: 'readiness', result: 'unknown' });
+    await node.clock.advance(4999);
+    const times = node.asked.map(({ atMs }) => atMs - 60_000);
+    expect(times.filter((atMs) => atMs % 1000 === 0)).toEqual([0, 2000, 4000]);
+    // Beside the grid: what is left of a period when the counted one before has ended.
+    expect(times.filter((atMs) => atMs % 1000 !== 0)).toEqual([1100, 3300]);
+    expect(node.registry.text()).toContain('result="failed"} 2\n');
+    await node.clock.advance(1);
+    expect(node.registry.text()).toContain('result="failed"} 3\n');
+    expect(node.prober.results.readiness('c-1')).toBe('failure');
+  });
+
+  test('R2: an early one that succeeds before the instant of the grid counts, however slow', async () => {
+    await using node = new Node({});
+    await node.start();
+    node.answer = () => BAD;
+    node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 2 } });
+    await node.clock.advance(1150);
+    node.answer = async () => {
+      await sleep(node.clock, 750);
+      return OK;
+    };
+    await node.clock.advance(849);
+    expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
   test('is asked no more often than its period tells once it has run for ten of them', async () => {
