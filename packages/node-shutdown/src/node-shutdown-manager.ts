@@ -78,6 +78,8 @@ export class NodeShutdownManager {
   #isShuttingDown = false;
   #underWay: UnderWay | undefined;
   #problem: string | undefined;
+  /** A lock was held once, or a shutdown was told of: what is missing now will be back. */
+  #everWatched = false;
 
   constructor(components: NodeShutdownComponents, options: NodeShutdownOptions) {
     this.#components = withDefaults({
@@ -114,18 +116,17 @@ export class NodeShutdownManager {
     logger.info({ shutdownGracePeriodByPodPriority: gracePeriods }, 'Creating node shutdown manager');
     await this.#times?.load();
     try {
-      await this.#connect('Failed to start node shutdown manager', signal);
-      let everWatched = this.#session !== undefined;
+      await this.#connect(signal);
       while (!signal.aborted) {
         if (this.#session !== undefined) await this.#follow(this.#session, signal);
-        await sleep(clock, everWatched ? RECONNECT_MS : BEGIN_AGAIN_MS, signal);
-        await this.#connect('Unable to watch the node for shutdown events', signal);
-        everWatched ||= this.#session !== undefined;
+        await sleep(clock, this.#everWatched ? RECONNECT_MS : BEGIN_AGAIN_MS, signal);
+        await this.#connect(signal);
       }
     } catch (err) {
       if (!signal.aborted) throw err;
     } finally {
       this.#session?.close();
+      await this.#taking?.done;
       this.#underWay?.abort(signal.reason);
       await this.#underWay?.done;
       await this.#release();
@@ -133,24 +134,31 @@ export class NodeShutdownManager {
   }
 
   /** Begins a session, or logs why there is none. @throws the signal's reason */
-  async #connect(failure: string, signal: AbortSignal): Promise<void> {
+  async #connect(signal: AbortSignal): Promise<void> {
     this.#session = undefined;
     try {
       await this.#begin(signal);
-      this.#problem = undefined;
-      this.#components.logger.info({}, 'Watching the node for shutdown events');
     } catch (err) {
       signal.throwIfAborted();
-      this.#failed(failure, err);
+      this.#failed(err);
     }
   }
 
   /** Once for each problem: it is tried again and again. */
-  #failed(failure: string, err: unknown): void {
+  #failed(err: unknown): void {
     const problem = errorText(err);
     if (problem === this.#problem) return;
     this.#problem = problem;
+    const failure = this.#everWatched
+      ? 'Unable to watch the node for shutdown events'
+      : 'Failed to start node shutdown manager';
     this.#components.logger.error({ err }, failure);
+  }
+
+  #watches(): void {
+    this.#problem = undefined;
+    this.#everWatched = true;
+    this.#components.logger.info({}, 'Watching the node for shutdown events');
   }
 
   async #begin(signal: AbortSignal): Promise<void> {
@@ -162,10 +170,8 @@ export class NodeShutdownManager {
       // What was said while nobody listened.
       const isPreparing = await session.isPreparingForShutdown(signal);
       if (isPreparing !== this.#isShuttingDown) await this.#changed(isPreparing, signal);
-      await ensureInhibitDelay(this.#components, session, periodRequestedMs(this.#options.gracePeriods), signal);
       // logind gives none while it shuts down: the one that there is is held, or was given back when all pods had ended.
-      if (this.#isShuttingDown) return;
-      if (this.#lock === undefined) await this.#acquire(signal);
+      if (this.#isShuttingDown) this.#watches();
       else this.#takeLock(session, signal);
     } catch (err) {
       session.close();
@@ -187,9 +193,12 @@ export class NodeShutdownManager {
         await this.#changed(isShuttingDown, signal);
         if (!isShuttingDown && this.#lock === undefined) this.#takeLock(session, signal);
       }
-      if (!signal.aborted) logger.error({}, 'Ended to watching the node for shutdown events');
+      // Where there was no lock for it, that is what was told.
+      if (!signal.aborted && this.#problem === undefined) {
+        logger.error({}, 'Ended to watching the node for shutdown events');
+      }
     } catch (err) {
-      if (!signal.aborted) this.#failed('Unable to watch the node for shutdown events', err);
+      if (!signal.aborted) this.#failed(err);
       close();
     } finally {
       signal.removeEventListener('abort', close);
@@ -199,7 +208,10 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Asks for a lock, and goes on meanwhile: who gives it may hang, and a shutdown that begins then is not to wait for that. */
+  /**
+   * Sees to it that a lock holds for long enough, asks for one, and goes on meanwhile: who gives it may hang, and a shutdown that begins
+   * then is not to wait for that.
+   */
   #takeLock(session: LogindSession, signal: AbortSignal): void {
     if (this.#taking !== undefined) return;
     const link = linkAbort(signal);
@@ -208,11 +220,11 @@ export class NodeShutdownManager {
         link.abort(reason);
         if (this.#taking === taking) this.#taking = undefined;
       },
-      done: this.#acquire(link.signal)
-        .catch((err: unknown) => {
-          if (link.signal.aborted) return;
+      done: this.#acquire(session, link.signal)
+        .catch(async (err: unknown) => {
+          if (link.signal.aborted || (await this.#isRefusedForShutdown(session, link.signal))) return;
           // Without a lock the session is of no use.
-          this.#failed('Unable to watch the node for shutdown events', err);
+          this.#failed(err);
           session.close();
         })
         .finally(() => {
@@ -223,6 +235,12 @@ export class NodeShutdownManager {
     this.#taking = taking;
   }
 
+  /** A shutdown has begun since it was asked for, and who follows the session is told of it, or is about to be: logind says so first. */
+  async #isRefusedForShutdown(session: LogindSession, signal: AbortSignal): Promise<boolean> {
+    const isPreparing = await session.isPreparingForShutdown(signal).catch(() => false);
+    return isPreparing || signal.aborted;
+  }
+
   async #changed(isShuttingDown: boolean, signal: AbortSignal): Promise<void> {
     const { logger, recorder, onShutdownChanged } = this.#components;
     const event = isShuttingDown ? 'shutdown' : 'cancelled';
@@ -230,6 +248,7 @@ export class NodeShutdownManager {
     const what = isShuttingDown ? 'shutdown event' : 'shutdown cancellation';
     recorder.event(this.#options.nodeRef, 'Normal', eventReasons.nodeShutdown, `Shutdown manager detected ${what}`);
     this.#isShuttingDown = isShuttingDown;
+    this.#everWatched = true;
     onShutdownChanged?.();
     if (!isShuttingDown) {
       this.#underWay?.abort(new Error('the shutdown was cancelled'));
@@ -264,7 +283,8 @@ export class NodeShutdownManager {
     logger.info({}, 'Shutdown manager completed processing shutdown event, node will shutdown shortly');
   }
 
-  async #acquire(signal: AbortSignal): Promise<void> {
+  async #acquire(session: LogindSession, signal: AbortSignal): Promise<void> {
+    await ensureInhibitDelay(this.#components, session, periodRequestedMs(this.#options.gracePeriods), signal);
     const before = this.#lock;
     const lock = await this.#components.inhibitor.acquire(signal);
     if (signal.aborted) {
@@ -272,6 +292,7 @@ export class NodeShutdownManager {
       signal.throwIfAborted();
     }
     this.#lock = lock;
+    this.#watches();
     await before?.release();
     void lock.ended.then(() => {
       if (this.#lock !== lock) return;

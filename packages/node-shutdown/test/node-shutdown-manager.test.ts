@@ -515,6 +515,60 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
+  test.each([true, false])(
+    'N9: a shutdown that begins while the first lock is waited for is told to pods at once: %s',
+    async (hangs) => {
+      world.active = [podOf('a', 0, 3)];
+      if (hangs) world.lockHangs = true;
+      else world.delayMs = 5_000;
+      await world.start(PERIODS);
+      await world.clock.advance(1_000);
+      expect(world.locks.size).toBe(0);
+      world.preparing = true;
+      await world.say(true);
+      expect(world.story).toEqual(['1 s: a has 3 s (Terminated)']);
+      world.lockHangs = false;
+      await world.clock.advance(60_000);
+      expect(world.locks.size).toBe(0);
+      world.preparing = false;
+      await world.say(false);
+      await world.clock.advance(2_000);
+      expect(world.locks.size).toBe(1);
+      expect(world.errors()).toEqual([]);
+      await world.stop();
+      expect(world.clock.pendingTimers).toBe(0);
+    },
+  );
+
+  test('N9: a first lock that is refused for a shutdown that has just begun ends nothing: pods are told of it', async () => {
+    world.active = [podOf('a', 0, 3)];
+    world.lockProblem = 'The operation inhibition has been requested for is already running';
+    world.beforeLock = () => {
+      world.preparing = true;
+    };
+    const manager = await world.start(PERIODS);
+    expect(world.sessions.map(({ closed }) => closed)).toEqual([false]);
+    await world.say(true);
+    expect(manager.shutdownErrors()).toEqual(['node is shutting down']);
+    expect(world.story).toEqual(['0 s: a has 3 s (Terminated)']);
+    expect(world.errors()).toEqual([]);
+    await world.stop();
+  });
+
+  test('and no lock is given anew, that is told once, however often it is tried', async () => {
+    await world.start(PERIODS);
+    world.lockProblem = 'failed creating systemd inhibitor: Access denied';
+    world.sessions.at(-1)?.close();
+    await world.clock.advance(10_000);
+    expect(world.sessions.length).toBeGreaterThan(5);
+    expect(world.errors()).toEqual([
+      'Ended to watching the node for shutdown events',
+      'Unable to watch the node for shutdown events: failed creating systemd inhibitor: Access denied',
+    ]);
+    expect(world.locks.size).toBe(1);
+    await world.stop();
+  });
+
   test('N9: a shutdown that had begun before the kubelet did is found out, and that it is cancelled', async () => {
     world.active = [podOf('a', 0, 3)];
     world.preparing = true;

@@ -41,6 +41,8 @@ export class World {
   lockProblem: string | undefined;
   /** Whether whoever gives locks does not answer. */
   lockHangs = false;
+  /** Called when a lock is asked for. */
+  beforeLock: () => void = () => undefined;
   /** How many of the next locks are gone as soon as they are given. */
   lostLocks = 0;
   sessions: Channel<boolean>[] = [];
@@ -132,6 +134,7 @@ export class World {
   #inhibitor(): Inhibitor {
     return {
       acquire: async (signal): Promise<InhibitorLock> => {
+        this.beforeLock();
         if (this.lockHangs) await abortable(new Promise(() => {}), signal);
         if (this.lockProblem !== undefined) throw new NodeShutdownError('Inhibit', this.lockProblem);
         const { promise: ended, resolve } = Promise.withResolvers<void>();
