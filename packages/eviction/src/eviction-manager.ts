@@ -37,6 +37,11 @@ export interface EvictionComponents extends Partial<CommonPorts> {
 const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
 /** How soon figures are asked for again where those that there are do not count. */
 const RETRY_MS = 1000;
+/**
+ * How long who is short of memory waits for pods that are over limits of their own: they have a second to end, and may leave enough. One
+ * that takes longer is not waited for.
+ */
+const OVER_LIMITS_PATIENCE_MS = 2000;
 
 /**
  * Ends pods before the node runs out of something (`pkg/kubelet/eviction/eviction_manager.go`): one at a time, for fresh figures, after
@@ -62,6 +67,8 @@ export class EvictionManager {
   #busy: ReadonlySet<Lane> = new Set();
   /** Something is or may be to be done, and there were no figures fresh enough to do it by. */
   #isWaitingForFigures = false;
+  /** The longest that the next look at the node may be away. */
+  #patienceMs = Number.POSITIVE_INFINITY;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
   #staleUntilMs = 0;
 
@@ -141,7 +148,7 @@ export class EvictionManager {
 
   /** Resolves when there is a reason to look at the node again. */
   async #nextLook(signal: AbortSignal): Promise<void> {
-    const soonMs = this.#isWaitingForFigures ? RETRY_MS : Number.POSITIVE_INFINITY;
+    const soonMs = this.#isWaitingForFigures ? RETRY_MS : this.#patienceMs;
     const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
     const crossed = await this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), signal);
     if (crossed === undefined) return;
@@ -157,7 +164,7 @@ export class EvictionManager {
     const figures = await this.#measure(signal);
     if (figures === undefined) return false;
     const actionable = this.#see(figures);
-    if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, signal))) return true;
+    if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, actionable, signal))) return true;
     let newest = figures;
     for (const threshold of actionable) {
       // N2: figures of before the wait would be old ones.
@@ -186,12 +193,19 @@ export class EvictionManager {
   }
 
   /** @returns whether pods were evicted, and are gone */
-  async #keepStorageLimits(figures: Figures, layout: DiskLayout, signal: AbortSignal): Promise<boolean> {
+  async #keepStorageLimits(
+    figures: Figures,
+    layout: DiskLayout,
+    actionable: readonly Threshold[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
     if (!this.#options.localStorageCapacityIsolation || !figures.ofPods || this.#busy.has('disk')) return false;
     const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
     const over = overStorageLimits(parts, figures, layout);
     if (over.length === 0) return false;
+    if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#patienceMs = OVER_LIMITS_PATIENCE_MS;
     const hasEnded = await this.#aside.run('disk', () => endOverLimits(parts, over, signal), signal);
+    this.#patienceMs = Number.POSITIVE_INFINITY;
     if (!hasEnded) this.#busy = new Set([...this.#busy, 'disk']);
     return hasEnded;
   }

@@ -1,3 +1,4 @@
+import { sleep } from '@node-agent/async';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EvictionManager } from '../src/index.ts';
 import { files, MI, makePod, podStats, World } from './world.ts';
@@ -206,6 +207,36 @@ test('a pod that is over its own limit, and does not end, keeps nobody from goin
   expect(world.log).toEqual(['kill over', 'kill hog', 'gone hog']);
 });
 
+test('N2: who is short of memory in the same round waits a moment for a pod that is over its own limit, and no longer', async () => {
+  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
+  world.pods = [...world.pods, over];
+  world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
+  start(world.manager(BOTH));
+  await world.clock.advance(5 * SECOND);
+  world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
+  world.memory.available = 50 * MI;
+  await world.clock.advance(6.9 * SECOND);
+  expect(world.log).toEqual(['kill over']);
+  await world.clock.advance(0.2 * SECOND);
+  expect(world.log.slice(0, 2)).toEqual(['kill over', 'kill hog']);
+});
+
+test('N2: a pod that is over its own limit and leaves enough memory in a moment spares the others', async () => {
+  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
+  world.pods = [...world.pods, over];
+  world.kill = async (pod) => {
+    await sleep(world.clock, 1500);
+    world.memory.available = 800 * MI;
+    world.gone(pod);
+  };
+  start(world.manager(BOTH));
+  await world.clock.advance(5 * SECOND);
+  world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
+  world.memory.available = 50 * MI;
+  await world.clock.advance(30 * SECOND);
+  expect(world.log).toEqual(['kill over', 'gone over']);
+});
+
 describe('N2: nobody goes for figures of before a wait', () => {
   test('for memory, where a pod that is over its own limit does not end', async () => {
     const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
@@ -215,7 +246,7 @@ describe('N2: nobody goes for figures of before a wait', () => {
     await world.clock.advance(5 * SECOND);
     world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
     world.memory.available = 50 * MI;
-    await world.clock.advance(8 * SECOND);
+    await world.clock.advance(6 * SECOND);
     expect(world.log).toEqual(['kill over']);
     world.memory.available = 800 * MI;
     await world.clock.advance(15 * SECOND);
