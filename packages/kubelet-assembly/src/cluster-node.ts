@@ -12,6 +12,7 @@ import {
 } from '@node-agent/node-status';
 import { ApiSource } from '@node-agent/pod-config';
 import { MirrorPods, type MirrorPodsComponents } from '@node-agent/pod-manager';
+import { podFullName } from '@node-agent/pod-spec';
 import {
   type PodDeletionSafety,
   restStatusApi,
@@ -98,7 +99,12 @@ export class ClusterNode {
       },
     };
     const api = notedStatusApi(restStatusApi(client), parts.journal, (uid) => parts.pods.translatePodUid(uid));
-    this.statusWriter = new StatusWriter({ ...child('status-writer'), ...parts, api });
+    this.statusWriter = new StatusWriter({
+      ...child('status-writer'),
+      ...parts,
+      api,
+      replaceMirrorPod: (pod, mirrorUid) => this.mirrorPods.replace(podFullName(pod), mirrorUid),
+    });
     this.mirrorPods = new MirrorPods({
       ...child('mirror-pods'),
       ...parts.mirrors,

@@ -140,6 +140,40 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('F3: a static pod that had ended for good and begins anew is shown by another mirror pod, and nothing is refused for ever', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
+    const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
+    const once = { ...pod, metadata: { ...pod.metadata, annotations } };
+    const mirror = { namespace: 'default', name: 'once' };
+    const first = start();
+    first.setPods([once]);
+    await seconds(clock, 5);
+    cri.killContainer((await ids(cri))[0] ?? '', { exitCode: 0 });
+    await seconds(clock, 5);
+    const before = await client.get(resources.pods, mirror);
+    expect(before.status).toMatchObject({ phase: 'Succeeded' });
+    await first.stop();
+
+    // The machine has begun anew, and its runtime with nothing.
+    for (const { id } of (await cri.listPodSandbox({})).items) await cri.removePodSandbox({ podSandboxId: id });
+    const second = start();
+    second.setPods([once]);
+    await seconds(clock, 15);
+    const after = await client.get(resources.pods, mirror);
+    expect(cri.liveContainers()).toHaveLength(1);
+    expect(after.metadata.uid).not.toBe(before.metadata.uid);
+    expect(after.status).toMatchObject({ phase: 'Running' });
+    const refused: string[] = [];
+    api.onRequest(({ status }) => {
+      if (status === 422) refused.push('refused');
+    });
+    await seconds(clock, 30);
+    expect(refused).toEqual([]);
+    expect((await client.get(resources.pods, mirror)).metadata.uid).toBe(after.metadata.uid);
+    await second.stop();
+  });
+
   it('K3: pods go on while the API server is away, and what happened is told when it is back', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();

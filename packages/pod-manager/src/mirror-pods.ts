@@ -59,6 +59,8 @@ export class MirrorPods {
   /** Tries that failed, and tries that found the watch behind, each in a row, by full name. */
   readonly #failures = new Map<string, number>();
   readonly #behind = new Map<string, number>();
+  /** The UIDs of mirror pods in whose place others are wanted, by full name. */
+  readonly #unfit = new Map<string, string>();
 
   constructor(given: MirrorPodsComponents) {
     const components = withDefaults(given);
@@ -69,6 +71,12 @@ export class MirrorPods {
   /** Something happened to a static pod or a mirror pod of this full name. Never blocks. */
   look(fullName: string): void {
     if (!this.#failures.has(fullName)) this.#queue.enqueue(fullName, 0);
+  }
+
+  /** This mirror pod cannot show what its static pod does now, as that has begun anew: another takes its place. Never blocks. */
+  replace(fullName: string, mirrorUid: string): void {
+    this.#unfit.set(fullName, mirrorUid);
+    this.look(fullName);
   }
 
   /** Works until `signal` is aborted, on one pod at a time. */
@@ -91,7 +99,13 @@ export class MirrorPods {
     const { pods, isTerminating, sourcesReady, logger } = this.#components;
     const staticPod = pods.getPodByFullName(fullName);
     const mirrorPod = pods.getMirrorPodByFullName(fullName);
-    const facts = { terminating: isTerminating(fullName, staticPod?.metadata.uid), sourcesReady: sourcesReady() };
+    const unfit = mirrorPod !== undefined && mirrorPod.metadata.uid === this.#unfit.get(fullName);
+    if (!unfit) this.#unfit.delete(fullName);
+    const facts = {
+      terminating: isTerminating(fullName, staticPod?.metadata.uid),
+      unfit,
+      sourcesReady: sourcesReady(),
+    };
     const step = mirrorStep({ staticPod, mirrorPod, ...facts });
     let outcome: Outcome;
     try {

@@ -9,18 +9,20 @@ export interface MirrorFacts {
   readonly mirrorPod: Pod | undefined;
   /** A static pod of this name is being ended, or an older one still runs: what its mirror pod shows is still needed. */
   readonly terminating: boolean;
+  /** It cannot show what the static pod does now, though it is of the same manifest. */
+  readonly unfit: boolean;
   /** All pod sources have spoken: a static pod that is not known is not there (F1). */
   readonly sourcesReady: boolean;
 }
 
 /** F3: a mirror pod is made again if deleted or changed, and is not deleted while its static pod terminates. */
-export function mirrorStep({ staticPod, mirrorPod, terminating, sourcesReady }: MirrorFacts): MirrorStep {
+export function mirrorStep({ staticPod, mirrorPod, terminating, unfit, sourcesReady }: MirrorFacts): MirrorStep {
   if (staticPod === undefined) {
     if (mirrorPod === undefined) return 'none';
     return terminating || !sourcesReady ? 'wait' : 'delete';
   }
   if (mirrorPod === undefined) return 'create';
-  if (mirrorPod.metadata.deletionTimestamp == null && isMirrorPodOf(mirrorPod, staticPod)) return 'none';
+  if (mirrorPod.metadata.deletionTimestamp == null && isMirrorPodOf(mirrorPod, staticPod) && !unfit) return 'none';
   return terminating ? 'wait' : 'replace';
 }
 

@@ -19,13 +19,21 @@ function mirrorPod(hash = 'h1', more: object = {}): Pod {
 }
 
 describe('what is to be done for a mirror pod', () => {
-  const facts = { staticPod: staticPod(), mirrorPod: mirrorPod(), terminating: false, sourcesReady: true };
+  const facts = {
+    staticPod: staticPod(),
+    mirrorPod: mirrorPod(),
+    terminating: false,
+    unfit: false,
+    sourcesReady: true,
+  };
   const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' };
   test.each([
     ['none: it shows the static pod', {}, 'none'],
     ['create: there is none', { mirrorPod: undefined }, 'create'],
     ['F3: replace: it shows an older manifest', { mirrorPod: mirrorPod('h0') }, 'replace'],
     ['F3: replace: somebody has deleted it', { mirrorPod: mirrorPod('h1', gone) }, 'replace'],
+    ['F3: replace: it cannot show that its static pod has begun anew', { unfit: true }, 'replace'],
+    ['F3: wait: it cannot, and its static pod terminates', { unfit: true, terminating: true }, 'wait'],
     ['F3: wait: the version that it shows terminates', { mirrorPod: mirrorPod('h0'), terminating: true }, 'wait'],
     ['F3: wait: its static pod is gone, and terminates', { staticPod: undefined, terminating: true }, 'wait'],
     ['F1: wait: its static pod may come yet', { staticPod: undefined, sourcesReady: false }, 'wait'],
@@ -50,7 +58,7 @@ test('a mirror pod is known as one, and shows its static pod, though that has no
   const bare: Pod = { spec, metadata: { ...metadata, annotations: {} } };
   const mirror = mirrorPodOf(bare, NODE);
   expect(mirror.metadata.annotations).toEqual({ 'kubernetes.io/config.mirror': '' });
-  const facts = { staticPod: bare, mirrorPod: mirror, terminating: false, sourcesReady: true };
+  const facts = { staticPod: bare, mirrorPod: mirror, terminating: false, unfit: false, sourcesReady: true };
   expect(mirrorStep(facts)).toBe('none');
 });
 
@@ -105,6 +113,22 @@ describe('mirror pods', () => {
     mirrors.look(FULL_NAME);
     await clock.advance(0);
     expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h2']);
+    await end();
+  });
+
+  test('F3: one that cannot show its static pod any more is replaced once, by another that may stay', async () => {
+    const { clock, pods, mirrors, end, state } = setUp();
+    pods.addPod(staticPod());
+    pods.addPod(mirrorPod());
+    mirrors.replace(FULL_NAME, 'mirror-h1');
+    await clock.advance(0);
+    expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h1']);
+    pods.removePod(mirrorPod());
+    pods.addPod(mirrorPod('h1', { uid: 'mirror-2' }));
+    mirrors.look(FULL_NAME);
+    mirrors.replace(FULL_NAME, 'mirror-h1');
+    await clock.advance(60_000);
+    expect(state.calls).toEqual([]);
     await end();
   });
 

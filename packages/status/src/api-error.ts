@@ -2,10 +2,11 @@ import { brand, hasBrand } from '@node-agent/async';
 
 /**
  * Why the API server did not take a status. `NotFound`: there is no such pod. `Forbidden`: the same, where the Node authorizer is used: it
- * knows nothing of a pod that is gone; or this node may not. `Conflict`: it has another UID, or others write at the same time. `Failed`:
- * anything else, to be tried again.
+ * knows nothing of a pod that is gone; or this node may not. `Conflict`: it has another UID, or others write at the same time. `Invalid`:
+ * what it shows may not become that. `CannotRevive`: the same, of a mirror pod whose static pod has begun anew. `Failed`: anything else, to
+ * be tried again.
  */
-export type StatusApiErrorCode = 'NotFound' | 'Forbidden' | 'Conflict' | 'Failed';
+export type StatusApiErrorCode = 'NotFound' | 'Forbidden' | 'Conflict' | 'Invalid' | 'CannotRevive' | 'Failed';
 
 const BRAND = '@node-agent/status.StatusApiError';
 
@@ -50,6 +51,7 @@ export class StatusApiError extends Error {
 function codeOf(httpStatus: unknown): StatusApiErrorCode {
   if (httpStatus === 404) return 'NotFound';
   if (httpStatus === 403) return 'Forbidden';
+  if (httpStatus === 422) return 'Invalid';
   return httpStatus === 409 ? 'Conflict' : 'Failed';
 }
 

@@ -24,6 +24,11 @@ export interface StatusWriterComponents {
   readonly api: StatusApi;
   readonly pods: StatusPods;
   readonly safety: PodDeletionSafety;
+  /**
+   * A static pod has begun anew, and its mirror pod of this UID, which shows that it ended for good, may not show that: another one is wanted.
+   * Where absent, it is tried again and again.
+   */
+  readonly replaceMirrorPod?: (pod: Pod, mirrorUid: string) => void;
   /** The machine's own where absent. */
   readonly clock?: Clock;
   /** The machine's own where absent. */
@@ -192,11 +197,22 @@ export class StatusWriter implements AsyncDisposable {
     state.changedAtMs = undefined;
     state.waitsFor = undefined;
     const isWatched = (): boolean => this.#watched(newest.pod)?.metadata.uid === target.uid;
-    const pod = await writeStatus(
-      this.#components,
-      { newest, target, base, context: () => this.#mergeContext(uid), isWatched },
-      signal,
-    );
+    let pod: Pod | undefined;
+    try {
+      const context = (): MergeContext => this.#mergeContext(uid);
+      pod = await writeStatus(this.#components, { newest, target, base, context, isWatched }, signal);
+    } catch (error) {
+      const { replaceMirrorPod, logger } = this.#components;
+      if (replaceMirrorPod === undefined || StatusApiError.from(error).code !== 'CannotRevive') throw error;
+      logger.info(
+        { err: error, podUid: uid, mirrorPodUid: target.uid },
+        'The mirror pod of a static pod that has begun anew cannot show it: another one is wanted',
+      );
+      state.changedAtMs ??= changedAtMs;
+      state.unfitUid = target.uid;
+      replaceMirrorPod(newest.pod, target.uid);
+      return undefined;
+    }
     state.written = { version: newest.version, uid: target.uid };
     state.answer = pod;
     state.goneUid = pod === undefined ? target.uid : undefined;
@@ -254,7 +270,7 @@ export class StatusWriter implements AsyncDisposable {
     const { safety, statuses } = this.#components;
     const status = newest ?? statuses.getVersionedStatus(uid);
     const to = target ?? (status && this.#target(status.pod));
-    if (status === undefined || to === undefined || state.deleted) return false;
+    if (status === undefined || to === undefined || state.deleted || state.unfitUid === to.uid) return false;
     if (state.goneUid === to.uid && this.#watched(status.pod)?.metadata.uid !== to.uid) return false;
     if (isNewer(status.version, to.uid, state.written)) return true;
     if (state.waitsFor === 'containers') return !safety.couldHaveRunningContainers(uid);

@@ -5,6 +5,7 @@ import {
   isStaticPod,
   isTerminalPhase,
   type Pod,
+  type PodStatus,
 } from '@node-agent/pod-spec';
 
 import type { StatusApiErrorCode } from './api-error.ts';
@@ -46,6 +47,20 @@ export function canBeDeleted(pod: Pod, finished: boolean): boolean {
  */
 export function saysGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
   return code === 'NotFound' || (code === 'Forbidden' && !isWatched);
+}
+
+/**
+ * Whether a container runs again that the API shows as ended. Where its pod's restart policy has it stay so, the API server lets it not
+ * (`ValidateContainerStateTransition` in `pkg/apis/core/validation/validation.go`).
+ */
+export function revivesContainers(shown: PodStatus, next: PodStatus): boolean {
+  return (['containerStatuses', 'initContainerStatuses'] as const).some((list) =>
+    shown[list]?.some(
+      ({ name, state }) =>
+        state?.terminated != null &&
+        next[list]?.some((container) => container.name === name && container.state?.terminated == null),
+    ),
+  );
 }
 
 /** How many refusals of one pod in a row are the Node authorizer's, which is behind, and no news. */

@@ -20,6 +20,8 @@ export interface WriteState {
   deleted: boolean;
   /** The UID of an object that the API has let go: nothing is written to it unless the watch shows it. */
   goneUid: string | undefined;
+  /** The UID of a mirror pod that cannot show the pod any more, and is to be made anew: nothing is written to it. */
+  unfitUid: string | undefined;
 }
 
 /** Of a pod that was never written. */
@@ -35,5 +37,6 @@ export function newWriteState(): WriteState {
     waitsFor: undefined,
     deleted: false,
     goneUid: undefined,
+    unfitUid: undefined,
   };
 }

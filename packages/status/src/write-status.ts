@@ -1,11 +1,11 @@
-import type { Pod } from '@node-agent/pod-spec';
+import { isMirrorPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { StatusApiError } from './api-error.ts';
 import { type MergeContext, mergePodStatus } from './merge.ts';
 import type { VersionedStatus } from './status-manager.ts';
 import { podStatusPatch } from './status-patch.ts';
 import type { StatusApi } from './status-writer-ports.ts';
-import { saysGone, type WriteTarget } from './write-rules.ts';
+import { revivesContainers, saysGone, type WriteTarget } from './write-rules.ts';
 
 /** What {@link writeStatus} is to do. */
 export interface StatusWrite {
@@ -42,12 +42,21 @@ export async function writeStatus(
   const merged = mergePodStatus(pod, newest.status, context());
   const patch = podStatusPatch(pod.metadata, pod.status ?? {}, merged);
   if (patch === undefined) return pod;
-  const patched = await unlessGone(api.patchPodStatus(namespace, name, uid, patch, signal), isWatched);
+  const patching = api.patchPodStatus(namespace, name, uid, patch, signal).catch((error: unknown) => {
+    throw refusalOf(error, pod, merged);
+  });
+  const patched = await unlessGone(patching, isWatched);
   logger.debug(
     { ...fields, patch },
     patched ? 'Status for pod updated successfully' : 'Pod does not exist on the server',
   );
   return patched;
+}
+
+function refusalOf(error: unknown, pod: Pod, merged: PodStatus): unknown {
+  const { code, message } = StatusApiError.from(error);
+  const cannotRevive = code === 'Invalid' && isMirrorPod(pod) && revivesContainers(pod.status ?? {}, merged);
+  return cannotRevive ? new StatusApiError('CannotRevive', message, { cause: error }) : error;
 }
 
 /** What a request gives; `undefined` where its object is not there ({@link saysGone}). */

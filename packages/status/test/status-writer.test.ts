@@ -1,4 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
+import type { ContainerStatus, Pod, PodStatus } from '@node-agent/pod-spec';
 import { afterEach, describe, expect, test } from 'vitest';
 import { apiStatus, makePod } from './builders.ts';
 import { apiError } from './fake-api.ts';
@@ -497,6 +497,41 @@ describe('a static pod', () => {
     manager.terminatePod({ ...pod, status: { phase: 'Failed' } });
     await clock.advance(60_000);
     expect(api.get('web')).toBeDefined();
+  });
+
+  const ended = { name: 'main', state: { terminated: { exitCode: 0 } } };
+  const runs = { name: 'main', state: { running: {} } };
+  const containers = (one: object): PodStatus => ({ containerStatuses: [one as ContainerStatus] });
+
+  test('F3: that begins anew is not tried for ever in a mirror pod that may not show it: another one is wanted, and shows it', async () => {
+    const { clock, api, manager, writer, replaced, lines, observed } = setUp();
+    api.put({ ...mirror, status: { phase: 'Succeeded', ...containers(ended) } });
+    api.fault = (call) =>
+      call.startsWith('patch') && api.get('web')?.metadata.uid === 'uid-mirror'
+        ? { error: apiError(422, 'may not be transitioned to non-terminated state') }
+        : undefined;
+    manager.setPodStatus(pod, { phase: 'Running', ...containers(runs) });
+    await clock.advance(30_000);
+    manager.setPodStatus(pod, { phase: 'Running', podIP: '10.0.0.7', ...containers(runs) });
+    await clock.advance(30_000);
+    expect(api.calls).toEqual(['patch default/web']);
+    expect(replaced).toEqual(['uid-mirror']);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+    api.put({ ...mirror, metadata: { ...mirror.metadata, uid: 'uid-mirror-2' } });
+    writer.hint('uid-static');
+    await clock.advance(0);
+    expect(api.get('web')?.status).toMatchObject({ phase: 'Running', podIP: '10.0.0.7' });
+    expect(observed).toEqual([60]);
+  });
+
+  test('and whose status is refused for something else is tried again in the mirror pod that there is', async () => {
+    const { clock, api, manager, replaced } = setUp();
+    api.put({ ...mirror, status: { phase: 'Running', ...containers(runs) } });
+    api.fault = (call) => (call.startsWith('patch') ? { error: apiError(422, 'invalid') } : undefined);
+    manager.setPodStatus(pod, { phase: 'Running', podIP: '10.0.0.7', ...containers(runs) });
+    await clock.advance(60_000);
+    expect(api.calls.length).toBeGreaterThan(10);
+    expect(replaced).toEqual([]);
   });
 
   test('S6: its start time after a restart is that of its mirror pod', async () => {

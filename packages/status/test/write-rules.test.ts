@@ -1,4 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
+import type { ContainerStatus, Pod, PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { StatusApiError } from '../src/api-error.ts';
 import {
@@ -7,6 +7,7 @@ import {
   isNewer,
   newerOf,
   retryDelayMs,
+  revivesContainers,
   saysGone,
   writeTarget,
 } from '../src/write-rules.ts';
@@ -127,7 +128,7 @@ test.each([
   [404, 'NotFound'],
   [403, 'Forbidden'],
   [409, 'Conflict'],
-  [422, 'Failed'],
+  [422, 'Invalid'],
   [500, 'Failed'],
   [undefined, 'Failed'],
 ])('an answer of %s is %s', (httpStatus, code) => {
@@ -136,4 +137,28 @@ test.each([
   expect([known.code, known.cause]).toEqual([code, error]);
   expect(StatusApiError.from(known)).toBe(known);
   expect(StatusApiError.from('text').message).toBe('text');
+});
+
+describe('a container runs again that was shown as ended', () => {
+  const of = (name: string, state: object) => ({ name, state }) as unknown as ContainerStatus;
+  const ended = { terminated: { exitCode: 0 } };
+  const lists = ['containerStatuses', 'initContainerStatuses'] as const;
+
+  test.each([
+    ['it runs', [of('a', ended)], [of('a', { running: {} })], true],
+    ['it waits', [of('a', ended)], [of('a', { waiting: {} })], true],
+    ['one of two', [of('a', { running: {} }), of('b', ended)], [of('a', ended), of('b', {})], true],
+    ['it has ended', [of('a', ended)], [of('a', { terminated: { exitCode: 1 } })], false],
+    ['it ran before', [of('a', { running: {} })], [of('a', { running: {} })], false],
+    ['another runs', [of('a', ended)], [of('b', { running: {} })], false],
+    ['nothing was shown', undefined, [of('a', { running: {} })], false],
+    ['nothing is shown', [of('a', ended)], undefined, false],
+  ] as const)('%s: %#', (_name, shown, next, expected) => {
+    for (const list of lists) {
+      expect(revivesContainers({ [list]: shown } as PodStatus, { [list]: next } as PodStatus)).toBe(expected);
+    }
+    expect(
+      revivesContainers({ containerStatuses: shown } as PodStatus, { initContainerStatuses: next } as PodStatus),
+    ).toBe(false);
+  });
 });

@@ -21,6 +21,8 @@ export interface WriterSetUp {
   /** Pods of which the watch shows an old state: that which stands here. */
   readonly stale: Map<string, Pod>;
   readonly observed: number[];
+  /** The UIDs of mirror pods in whose place others were wanted. */
+  readonly replaced: string[];
   readonly lines: LogLine[];
   readonly stop: () => Promise<void>;
 }
@@ -33,6 +35,7 @@ export function setUpWriter(options: StatusWriterOptions = {}, random: Random = 
   const unseen = new Set<string>();
   const stale = new Map<string, Pod>();
   const observed: number[] = [];
+  const replaced: string[] = [];
   const { logger, lines } = captureLogger();
   const metrics: Metrics = {
     ...noMetrics,
@@ -62,12 +65,16 @@ export function setUpWriter(options: StatusWriterOptions = {}, random: Random = 
     couldHaveRunningContainers: (uid: string): boolean => running.has(uid),
     podResourcesAreReclaimed: (uid: string): boolean => !held.has(uid),
   };
-  const writer = new StatusWriter({ statuses: manager, api, pods, safety, clock, random, logger, metrics }, options);
+  const replaceMirrorPod = (_pod: Pod, mirrorUid: string): void => void replaced.push(mirrorUid);
+  const writer = new StatusWriter(
+    { statuses: manager, api, pods, safety, replaceMirrorPod, clock, random, logger, metrics },
+    options,
+  );
   const controller = new AbortController();
   const started = writer.start(controller.signal);
   const stop = async (): Promise<void> => {
     controller.abort();
     await started;
   };
-  return { clock, api, manager, writer, running, held, unseen, stale, observed, lines, stop };
+  return { clock, api, manager, writer, running, held, unseen, stale, observed, replaced, lines, stop };
 }
