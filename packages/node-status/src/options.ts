@@ -8,7 +8,7 @@ import type { StatusSettings } from './set-node-status.ts';
 export interface NodeStatusOptions {
   readonly nodeName: string;
   readonly hostname: string;
-  /** `v1.36.3+node-agent.0.1.0`: the release of Kubernetes that this kubelet does as, and its own. */
+  /** `v1.36.3+node-agent.<version>`: the release of Kubernetes that this kubelet does as, and its own. */
   readonly kubeletVersion: string;
   /** As Go names it: see `goArchitecture`. */
   readonly architecture: string;

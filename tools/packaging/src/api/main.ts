@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { readConstructors } from '../readme/constructors.ts';
 import { packedFor, sectionOf, withSection } from '../readme/section.ts';
+import { withKubeletVersion } from '../readme/version.ts';
 import { publishedPackages, root } from '../workspace.ts';
 import { apiReports } from './reports.ts';
 import { reportChanges, unnameable } from './surface.ts';
@@ -25,17 +26,23 @@ for (const { directory } of packages) {
 const changes = reportChanges(reports, kept);
 
 const constructors = readConstructors(root, packages);
-const readmes = packages.flatMap(({ directory, shortName, manifest }) => {
+const kubeletVersion = packages.find(({ shortName }) => shortName === 'kubelet')?.manifest.version ?? '';
+const rewritten = (directory: string, rewrite: (readme: string) => string) => {
   const file = path.join(root, directory, 'README.md');
   // The manifests' check asks for it.
   if (!fs.existsSync(file)) return [];
   const before = fs.readFileSync(file, 'utf8');
-  const after = withSection(
-    before,
-    sectionOf(manifest, shortName, constructors.get(directory), packedFor(before, shortName)),
-  );
+  const after = withKubeletVersion(rewrite(before), kubeletVersion);
   return before === after ? [] : [{ file, text: after }];
-});
+};
+const readmes = [
+  ...rewritten('.', (readme) => readme),
+  ...packages.flatMap(({ directory, shortName, manifest }) =>
+    rewritten(directory, (readme) =>
+      withSection(readme, sectionOf(manifest, shortName, constructors.get(directory), packedFor(readme, shortName))),
+    ),
+  ),
+];
 
 if (process.argv.includes('--write')) {
   for (const file of kept.keys()) fs.rmSync(path.join(root, file));
@@ -51,7 +58,8 @@ if (process.argv.includes('--write')) {
   faults.push(...changes.map(({ fault, lines }) => [`${fault}; npm run api writes it`, ...lines].join('\n    ')));
   faults.push(
     ...readmes.map(
-      ({ file }) => `${path.relative(root, file)}: its section is not what is declared; npm run api writes it`,
+      ({ file }) =>
+        `${path.relative(root, file)}: its section is not what is declared, or the version not the kubelet's; npm run api writes it`,
     ),
   );
   console.log(`${reports.length} API reports, ${packages.length} READMEs, ${faults.length} faults`);
