@@ -28,13 +28,14 @@ import {
   MetricsRegistry,
   processMetrics,
 } from '@node-agent/telemetry';
-import { MountCommand } from '@node-agent/volumes';
+import { MountCommand, readNoswapSupport } from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import type { Machine } from './machine.ts';
 import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
+import { nodeWarnings } from './node-warnings.ts';
 import { adjustOomScore } from './oom-score.ts';
 import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
@@ -206,7 +207,9 @@ export async function runNode(
     'Starting kubelet',
   );
   kubelet.birthCry();
-  if (machine.cgroupVersion === 1) recorder.event(kubelet.nodeRef, 'Warning', 'CgroupV1', CGROUP_V1_WARNING);
+  for (const { reason, message } of await nodeWarnings(machine, () => readNoswapSupport(fs))) {
+    recorder.event(kubelet.nodeRef, 'Warning', reason, message);
+  }
   // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
   const group = new TaskGroup(signal);
   const start = (name: string, task: (ending: AbortSignal) => Promise<void>): void => group.add(parts.task(name, task));
@@ -232,9 +235,6 @@ export async function runNode(
 }
 
 const SWAP_IS_ON = 'running with swap on is not supported, please disable swap or set --fail-swap-on flag to false';
-
-const CGROUP_V1_WARNING =
-  'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1';
 
 /** How often events of pods that are gone are forgotten. */
 const FORGET_EVENTS_MS = 600_000;

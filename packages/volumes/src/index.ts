@@ -6,6 +6,7 @@ export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin }
 export { ImageVolumePlugin } from './image-volume.ts';
 export { MountCommand } from './mount-command.ts';
 export type { Mounter } from './mounter.ts';
+export { readNoswapSupport } from './noswap.ts';
 export type { MountedVolume, VolumePlugin } from './plugin.ts';
 export { PodPaths } from './pod-paths.ts';
 export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projection-plugin.ts';

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { nodeWarnings } from '../src/node-warnings.ts';
+
+test.each([
+  [{ cgroupVersion: 2, swapOn: false }, false, []],
+  [{ cgroupVersion: 2, swapOn: true }, true, []],
+  [{ cgroupVersion: 2, swapOn: true }, false, ['PossibleMemoryBackedVolumesOnDisk']],
+  [{ cgroupVersion: 1, swapOn: false }, false, ['CgroupV1']],
+  [{ cgroupVersion: 1, swapOn: true }, false, ['CgroupV1', 'PossibleMemoryBackedVolumesOnDisk']],
+] as const)(
+  'of a machine with %j, where a tmpfs can be kept out of swap: %s, people are told %j',
+  async (machine, noswap, reasons) => {
+    const warnings = await nodeWarnings(machine, async () => noswap);
+    expect(warnings.map(({ reason }) => reason)).toEqual(reasons);
+  },
+);
