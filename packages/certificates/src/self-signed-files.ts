@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { type Clock, every } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
-import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type LeafCertificate, parseCertificates, parsePair } from './certificate-pair.ts';
 import type { PairFiles } from './certificate-store.ts';
 import { CertificateError } from './errors.ts';
@@ -82,7 +82,11 @@ export class SelfSignedFiles {
     } catch (cause) {
       if (leaf !== undefined && isOwn(leaf)) return true;
       const { certFile, keyFile } = this.files;
-      throw new CertificateError('InvalidPair', `${certFile} and ${keyFile} cannot be used: ${String(cause)}`, cause);
+      throw new CertificateError(
+        'InvalidPair',
+        `${certFile} and ${keyFile} cannot be used: ${errorText(cause)}`,
+        cause,
+      );
     }
     return leaf !== undefined && isOwn(leaf) && this.#components.clock.now() >= rotationDeadlineMs(leaf, 0.5);
   }

@@ -237,7 +237,7 @@ describe('a self-signed certificate', () => {
     [
       "somebody's files that do not fit",
       { '/pki/kubelet.crt': makePair().cert, '/pki/kubelet.key': makePair().key },
-      /kubelet\.crt and \/pki\/kubelet\.key cannot be used/,
+      /kubelet\.crt and \/pki\/kubelet\.key cannot be used: (?!Error)/,
     ],
     ['a key that is none', { '/pki/kubelet.key': 'half of a' }, /kubelet\.key cannot be parsed/],
   ])('does not take the place of %s', async (_name, contents, message) => {

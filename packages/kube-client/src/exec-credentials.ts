@@ -1,4 +1,5 @@
 import type { Clock } from '@node-agent/async';
+import { errorText } from '@node-agent/telemetry';
 import { type ClusterConfig, type ExecConfig, record } from './connection-config.ts';
 import { KubeError } from './errors.ts';
 import type { Environment } from './proxy.ts';
@@ -70,7 +71,7 @@ export class ExecCredentials {
     } catch (cause) {
       if (signal?.aborted) throw cause;
       const missing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
-      const what = missing ? `executable ${command} not found` : String(cause);
+      const what = missing ? `executable ${command} not found` : errorText(cause);
       throw unavailable(`exec: ${what}${missing && installHint !== undefined ? `\n\n${installHint}` : ''}`, cause);
     }
     if (result.exitCode !== 0) {

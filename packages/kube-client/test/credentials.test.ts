@@ -189,6 +189,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
 
   test.each<[string, ExecRunner, RegExp]>([
     ['is not there', nodeExec, /exec: executable no-such-plugin not found\n\nhow to get it/],
+    ['cannot be run', async () => Promise.reject(new Error('spawn EACCES')), /exec: spawn EACCES$/],
     [
       'fails',
       async () => ({ exitCode: 3, stdout: '', stderr: 'who are you?' }),

@@ -54,7 +54,7 @@ async function collectContainers(
       if (signal.aborted) return;
       failed = true;
       logger.error({ err }, 'Container garbage collection failed');
-      recorder.event(nodeRef, 'Warning', eventReasons.containerGcFailed, String(err));
+      recorder.event(nodeRef, 'Warning', eventReasons.containerGcFailed, errorText(err));
     }
   } while (await waited(clock, containerGcPeriodMs, signal));
 }

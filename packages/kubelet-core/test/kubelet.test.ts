@@ -494,7 +494,7 @@ describe('what a program asks of it', () => {
     expect(collected).toBe(1);
     await clock.advance(90_000);
     expect(collected).toBe(3);
-    expect(events.lines).toEqual(['ContainerGCFailed: Error: disk']);
+    expect(events.lines).toEqual(['ContainerGCFailed: disk']);
     controller.abort();
     await collecting;
   });
