@@ -1,3 +1,4 @@
+import { checkNumbers } from './check-numbers.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
@@ -28,10 +29,18 @@ export class Backoff<K = string> {
   readonly #options: BackoffOptions;
   readonly #entries = new Map<K, Entry>();
 
-  /** @param components the machine's clock where absent; delays are not jittered without `random` */
+  /**
+   * @param components the machine's clock where absent; delays are not jittered without `random`
+   * @throws RangeError naming the option that is no duration
+   */
   constructor(components: { readonly clock?: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
     this.#clock = components.clock ?? systemClock;
     this.#random = components.random;
+    const { expireAfterMs = 0, maxJitterFactor = 0 } = options;
+    checkNumbers(
+      { ...options, expireAfterMs, maxJitterFactor },
+      { initialMs: 'notNegative', maxMs: 'notNegative', expireAfterMs: 'notNegative', maxJitterFactor: 'notNegative' },
+    );
     this.#options = options;
   }
 

@@ -2,11 +2,12 @@
  * What a number among a component's options may be. `limit`: how many there may be of something, `Infinity` for no limit. `port`: 0 is
  * for any that is free.
  */
-export type NumberRule = 'positive' | 'notNegative' | 'count' | 'limit' | 'port';
+export type NumberRule = 'positive' | 'notNegative' | 'whole' | 'count' | 'limit' | 'port';
 
 const RULES: Readonly<Record<NumberRule, readonly [words: string, holds: (value: number) => boolean]>> = {
   positive: ['above 0', (value) => value > 0],
   notNegative: ['at least 0', (value) => value >= 0],
+  whole: ['a whole number', (value) => Number.isSafeInteger(value)],
   count: ['a whole number of at least 0', (value) => Number.isSafeInteger(value) && value >= 0],
   limit: ['a whole number of at least 1', (value) => value >= 1 && (Number.isSafeInteger(value) || value === Infinity)],
   port: ['a whole number from 0 to 65535', (value) => Number.isInteger(value) && value >= 0 && value <= 65_535],

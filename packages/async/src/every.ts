@@ -1,3 +1,4 @@
+import { checkNumbers } from './check-numbers.ts';
 import { type Clock, sleep } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
@@ -12,7 +13,7 @@ export interface EveryOptions {
 /**
  * Calls `round` again and again, `periodMs` after the end of the one before, so that rounds never overlap
  * (`wait.JitterUntil` with `sliding`). Resolves once `signal` is aborted and the round under way has ended.
- * @throws what a round throws, which ends the loop; but not the reason of the abort
+ * @throws RangeError for a period that is none; what a round throws, which ends the loop; but not the reason of the abort
  */
 export async function every(
   clock: Pick<Clock, 'setTimer'>,
@@ -21,6 +22,7 @@ export async function every(
   signal: AbortSignal,
   options: EveryOptions = {},
 ): Promise<void> {
+  checkNumbers({ periodMs }, { periodMs: 'notNegative' });
   const pause = (): number =>
     options.jitter === undefined ? periodMs : jitter(options.jitter.random, periodMs, options.jitter.maxFactor);
   try {

@@ -1,3 +1,4 @@
+import { checkNumbers } from './check-numbers.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 
 /** Whether work goes before all that is not `urgent`. */
@@ -31,12 +32,14 @@ export class LendingGate {
   #held = 0;
   #overtakes = 0;
 
-  /** @param components the machine's clock where absent */
+  /** @param components the machine's clock where absent @throws RangeError naming the option that makes no sense */
   constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
     this.#clock = clock;
-    this.#concurrency = Math.max(1, Math.floor(options.concurrency));
+    this.#concurrency = options.concurrency;
     this.#overdueMs = options.overdueMs;
     this.#maxOvertakes = options.maxOvertakes ?? 16;
+    const rules = { concurrency: 'limit', overdueMs: 'positive', maxOvertakes: 'notNegative' } as const;
+    checkNumbers({ ...options, maxOvertakes: this.#maxOvertakes }, rules);
   }
 
   /** How many are waiting: for tests and for `explain`. */

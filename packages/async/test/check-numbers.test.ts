@@ -4,6 +4,7 @@ import { checkNumbers, type NumberRule, numberProblem } from '../src/check-numbe
 const words: Record<NumberRule, string> = {
   positive: 'above 0',
   notNegative: 'at least 0',
+  whole: 'a whole number',
   count: 'a whole number of at least 0',
   limit: 'a whole number of at least 1',
   port: 'a whole number from 0 to 65535',
@@ -11,6 +12,7 @@ const words: Record<NumberRule, string> = {
 const fitting: Record<NumberRule, readonly number[]> = {
   positive: [0.1, 1, Infinity],
   notNegative: [0, 0.1, Infinity],
+  whole: [-1, 0, 1, Number.MIN_SAFE_INTEGER],
   count: [0, 1, Number.MAX_SAFE_INTEGER],
   limit: [1, 2, Number.MAX_SAFE_INTEGER, Infinity],
   port: [0, 1, 65_535],
@@ -18,6 +20,7 @@ const fitting: Record<NumberRule, readonly number[]> = {
 const nonsense: Record<NumberRule, readonly unknown[]> = {
   positive: [0, -0.1, -Infinity],
   notNegative: [-0.1, -Infinity],
+  whole: [0.5, Infinity, -(2 ** 53)],
   count: [-1, 0.5, Infinity, 2 ** 53],
   limit: [0, -1, 1.5, 2 ** 53, -Infinity],
   port: [-1, 0.5, 65_536, Infinity],

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { abortable, type Clock, linkAbort, type Random, sleep } from '@node-agent/async';
+import { abortable, type Clock, checkNumbers, linkAbort, type Random, sleep } from '@node-agent/async';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificateMetrics, certificateMetrics } from './certificate-metrics.ts';
 import type { CertificatePair } from './certificate-pair.ts';
@@ -76,6 +76,8 @@ export class CertificateManager {
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
+    const { requestTimeoutMs = 1 } = options;
+    checkNumbers({ requestTimeoutMs }, { requestTimeoutMs: 'positive' });
     this.#metrics = certificateMetrics(components.metrics, options.purpose);
   }
 

@@ -1,4 +1,4 @@
-import { abortable, type Clock, KeyedMutex, sleep, systemClock } from '@node-agent/async';
+import { abortable, type Clock, checkNumbers, KeyedMutex, sleep, systemClock } from '@node-agent/async';
 import { type Pod, podQosClass } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
@@ -104,6 +104,8 @@ export class PodCgroups {
     const metrics = components.metrics ?? noMetrics;
     this.#timed = cgroupTimer(metrics, this.#clock);
     this.#reportMemory = options.memoryQos === undefined ? () => undefined : memoryProtectionGauges(metrics);
+    const { cpuCfsQuotaPeriodUs = 100_000, podPidsLimit = -1 } = options;
+    checkNumbers({ cpuCfsQuotaPeriodUs, podPidsLimit }, { cpuCfsQuotaPeriodUs: 'positive', podPidsLimit: 'whole' });
     this.#options = options;
     this.#root = parseCgroupfsPath(options.cgroupRoot ?? '/');
     this.#qos = qosNames(kubepodsName(this.#root));

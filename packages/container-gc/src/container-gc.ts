@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkNumbers } from '@node-agent/async';
 import type { Container, RuntimeService } from '@node-agent/cri-client';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -57,6 +57,7 @@ export class ContainerGc {
   readonly #disposed = new AbortController();
   #deleting: Promise<void> | undefined;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: ContainerGcComponents, options: ContainerGcOptions = {}) {
     const components = withDefaults(given);
     this.#components = components;
@@ -67,6 +68,7 @@ export class ContainerGc {
       ...options,
     };
     this.#policy = { ...defaultPolicy, ...options.policy };
+    checkNumbers(this.#policy, { minAgeMs: 'notNegative', maxPerPodContainer: 'whole', maxContainers: 'whole' });
     this.#logs = new LogCleaner(components);
   }
 

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type Clock, sleep, untilNextMs } from '@node-agent/async';
+import { type Clock, numberProblem, sleep, untilNextMs } from '@node-agent/async';
 import {
   type Container,
   ContainerState,
@@ -61,6 +61,9 @@ export class ContainerLogManager {
     if (!(monitorIntervalMs > 0)) {
       throw new ContainerLogError('InvalidOptions', `invalid monitorIntervalMs ${monitorIntervalMs}, must be > 0`);
     }
+    const numbers = { maxSizeBytes, maxFiles, workers, monitorIntervalMs };
+    const problem = numberProblem(numbers, { maxSizeBytes: 'whole', maxFiles: 'limit', workers: 'limit' });
+    if (problem !== undefined) throw new ContainerLogError('InvalidOptions', problem);
     this.#components = components;
     this.#rotator = new LogRotator(components, maxFiles);
     this.#maxSizeBytes = maxSizeBytes;

@@ -1,3 +1,4 @@
+import { checkNumbers } from '@node-agent/async';
 import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 import { RuntimeCalls } from './calls.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
@@ -60,6 +61,8 @@ export class CriClient extends RpcMethods {
   /** @throws CriError `INVALID_ARGUMENT` for an endpoint that is none */
   constructor(components: CriClientComponents, options: CriClientOptions) {
     super();
+    const { timeoutMs = 120_000 } = options;
+    checkNumbers({ timeoutMs }, { timeoutMs: 'positive' });
     this.#endpoint = parseEndpoint(options.endpoint);
     const { warning } = this.#endpoint;
     if (warning !== undefined) components.logger?.warn({ endpoint: options.endpoint }, warning);

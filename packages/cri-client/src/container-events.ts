@@ -1,4 +1,4 @@
-import { type Clock, jitter, type Random, sleep, systemClock, systemRandom } from '@node-agent/async';
+import { type Clock, checkNumbers, jitter, type Random, sleep, systemClock, systemRandom } from '@node-agent/async';
 import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { CriError } from './errors.ts';
 import type { RuntimeService } from './generated/services.ts';
@@ -43,6 +43,7 @@ export async function* watchContainerEvents(
   { backOffMs = 100, maxBackOffMs = 3_000 }: ContainerEventOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ContainerEventItem, void, undefined> {
+  checkNumbers({ backOffMs, maxBackOffMs }, { backOffMs: 'positive', maxBackOffMs: 'positive' });
   let delayMs = backOffMs;
   let reconnect = false;
   while (!signal.aborted) {

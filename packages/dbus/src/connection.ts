@@ -1,4 +1,4 @@
-import { abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
+import { abortable, type Clock, checkNumbers, systemClock, withTimeout } from '@node-agent/async';
 import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
 import { checkCall } from './check-call.ts';
 import { DbusError } from './errors.ts';
@@ -72,6 +72,7 @@ export class DbusConnection {
   #serial = 0;
   #ended: DbusError | undefined;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(
     { clock = systemClock, stream, onSignal = () => undefined, logger = silentLogger }: DbusConnectionComponents,
     options: DbusConnectionOptions,
@@ -81,6 +82,7 @@ export class DbusConnection {
     this.#onSignal = onSignal;
     this.#logger = logger;
     this.#options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
+    checkNumbers(this.#options, { userId: 'count', timeoutMs: 'positive' });
     this.#greeted.promise.catch(() => undefined);
     stream.on('data', (bytes) => this.#onData(bytes));
     stream.on('error', (err) =>

@@ -1,4 +1,4 @@
-import { type Clock, linkAbort, type Random, sleep, TokenBucket, withTimeout } from '@node-agent/async';
+import { type Clock, checkNumbers, linkAbort, type Random, sleep, TokenBucket, withTimeout } from '@node-agent/async';
 import {
   type Counter,
   type EventRecorder,
@@ -71,6 +71,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   #running: Promise<void> | undefined;
   #droppedInOutage = 0;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: ApiEventRecorderComponents, options: ApiEventRecorderOptions) {
     const components = withDefaults(given);
     const { host, component = 'kubelet', correlation, ...limits } = options;
@@ -85,6 +86,14 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       flushTimeoutMs: 2_000,
       ...limits,
     };
+    checkNumbers(this.#options, {
+      qps: 'notNegative',
+      burst: 'notNegative',
+      queueLimit: 'limit',
+      maxTries: 'limit',
+      retryMs: 'positive',
+      flushTimeoutMs: 'notNegative',
+    });
     const { qps, burst } = this.#options;
     this.#bucket = qps > 0 ? new TokenBucket(components, { qps, burst: Math.max(1, burst) }) : undefined;
     this.#names = new EventNames(components);

@@ -1,4 +1,4 @@
-import { filledLevel, type TokenLevel } from '@node-agent/async';
+import { checkNumbers, filledLevel, type TokenLevel } from '@node-agent/async';
 import type { CoreEvent } from './event.ts';
 import { aggregateKey, eventKey, spamKey } from './event-keys.ts';
 import { LruMap } from './lru-map.ts';
@@ -59,7 +59,15 @@ export class Correlator {
   readonly #observed: LruMap<string, Observed>;
   readonly #buckets: LruMap<string, TokenLevel>;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(limits: CorrelationLimits = defaultCorrelationLimits) {
+    checkNumbers(limits, {
+      cacheSize: 'limit',
+      aggregateAfter: 'limit',
+      aggregateWithinMs: 'notNegative',
+      spamBurst: 'notNegative',
+      spamQps: 'notNegative',
+    });
     this.#limits = limits;
     this.#similar = new LruMap(limits.cacheSize);
     this.#observed = new LruMap(limits.cacheSize);

@@ -1,5 +1,5 @@
 import type { Client, Metadata } from '@grpc/grpc-js';
-import { type Clock, systemClock } from '@node-agent/async';
+import { type Clock, checkNumbers, systemClock } from '@node-agent/async';
 import { GrpcError } from './errors.ts';
 import { socketPathProblem } from './socket-path.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
@@ -72,6 +72,7 @@ export class GrpcClient {
   ) {
     const problem = target === undefined ? socketPathProblem(socketPath ?? '') : undefined;
     if (problem !== undefined) throw new GrpcError({ code: 'INVALID_ARGUMENT', details: problem });
+    checkNumbers({ maxMessageBytes }, { maxMessageBytes: 'limit' });
     this.#clock = clock;
     this.#onConnectivity = onConnectivity;
     this.#target = target ?? `unix:${socketPath}`;

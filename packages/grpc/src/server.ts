@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { handleServerStreamingCall, handleUnaryCall, Server, UntypedServiceImplementation } from '@grpc/grpc-js';
+import { checkNumbers } from '@node-agent/async';
 import { GrpcError, grpcStatus } from './errors.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
 import { socketPathProblem } from './socket-path.ts';
@@ -23,7 +24,10 @@ export class GrpcServer {
   readonly #options: GrpcServerOptions;
   #server: Server | undefined;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(options: GrpcServerOptions) {
+    const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+    checkNumbers({ maxMessageBytes }, { maxMessageBytes: 'limit' });
     this.#options = options;
   }
 

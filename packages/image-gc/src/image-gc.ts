@@ -1,4 +1,4 @@
-import { type Clock, every, Semaphore, systemClock } from '@node-agent/async';
+import { type Clock, every, numberProblem, Semaphore, systemClock } from '@node-agent/async';
 import {
   type Counter,
   type EventType,
@@ -88,7 +88,10 @@ export class ImageGc {
     this.#logger = logger;
     this.#policy = { ...defaultPolicy, ...options.policy };
     checkPolicy(this.#policy);
-    this.#observePeriodMs = options.observePeriodMs ?? 300_000;
+    const { observePeriodMs = 300_000 } = options;
+    const problem = numberProblem({ observePeriodMs }, { observePeriodMs: 'positive' });
+    if (problem !== undefined) throw new ImageGcError('InvalidPolicy', problem);
+    this.#observePeriodMs = observePeriodMs;
     this.#survey = new ImageSurvey({ ...components, logger });
     this.#checkpoint = new AgeCheckpoint({ ...components, clock, logger });
     this.#collected = metrics.counter({

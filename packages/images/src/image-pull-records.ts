@@ -1,4 +1,4 @@
-import { type Clock, every, KeyedMutex } from '@node-agent/async';
+import { type Clock, checkNumbers, every, KeyedMutex } from '@node-agent/async';
 import type { ImageService } from '@node-agent/cri-client';
 import { type Counter, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PullRecords } from './image-manager.ts';
@@ -55,12 +55,15 @@ export class ImagePullRecords implements PullRecords {
   #inherited: Promise<Set<string>> | undefined;
   readonly #checks: Counter<'result'>;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: ImagePullRecordsComponents, options: ImagePullRecordsOptions) {
     const components = withDefaults(given);
     this.#components = components;
     this.#policy = options.policy ?? 'NeverVerifyPreloadedImages';
     this.#allowlist = options.allowlist ?? [];
-    this.#prunePeriodMs = options.prunePeriodMs ?? 300_000;
+    const { prunePeriodMs = 300_000 } = options;
+    checkNumbers({ prunePeriodMs }, { prunePeriodMs: 'positive' });
+    this.#prunePeriodMs = prunePeriodMs;
     this.#files = new PullRecordFiles(components, options.rootDirectory);
     this.#checks = components.metrics.counter({
       name: 'kubelet_imagemanager_image_mustpull_checks_total',

@@ -1,4 +1,4 @@
-import { abortable, type Clock, jitter, linkAbort, type Random, sleep } from '@node-agent/async';
+import { abortable, type Clock, checkNumbers, jitter, linkAbort, type Random, sleep } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ObjectChanges } from './change-feed.ts';
 import { KubeError } from './errors.ts';
@@ -65,7 +65,16 @@ export class Reflector<T extends KubeObject> {
     this.#options = options;
     this.#logger = components.logger.child({ resource: options.resource.plural });
     this.#state = rules.initialState(options.streamingLists ?? true);
-    const { backOffMs = 800, maxBackOffMs = 30_000 } = options;
+    const { backOffMs = 800, maxBackOffMs = 30_000, minWatchTimeoutMs = 300_000, idleTimeoutMs = 90_000 } = options;
+    checkNumbers(
+      { backOffMs, maxBackOffMs, minWatchTimeoutMs, idleTimeoutMs },
+      {
+        backOffMs: 'notNegative',
+        maxBackOffMs: 'notNegative',
+        minWatchTimeoutMs: 'positive',
+        idleTimeoutMs: 'positive',
+      },
+    );
     this.#backoff = new ReflectorBackoff(components, {
       initialMs: backOffMs,
       maxMs: maxBackOffMs,

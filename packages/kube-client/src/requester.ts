@@ -1,4 +1,4 @@
-import { AsyncError, type Clock, sleep, withTimeout } from '@node-agent/async';
+import { AsyncError, type Clock, checkNumbers, sleep, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import { KubeError } from './errors.ts';
 import { readStart, readText } from './lines.ts';
@@ -41,6 +41,7 @@ export class Requester {
   readonly #warnings = new Once(256);
 
   constructor(components: RequesterComponents, options: RequesterOptions) {
+    checkNumbers(options, { timeoutMs: 'positive', maxRetries: 'count', maxResponseBytes: 'limit' });
     this.#components = components;
     this.#options = options;
   }

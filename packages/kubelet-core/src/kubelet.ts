@@ -1,4 +1,4 @@
-import { TaskGroup } from '@node-agent/async';
+import { checkNumbers, TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
 import { type AllocationPort, noAllocation } from './allocation.ts';
@@ -51,6 +51,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #housekeeper: Housekeeper;
   readonly #events: PodEvents;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
     const withCommon = withDefaults(given);
     const journal = given.journal ?? new PodJournal(withCommon);
@@ -67,6 +68,15 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       syncFrequencyMs: 60_000,
       ...options,
     };
+    checkNumbers(this.#options, {
+      syncPeriodMs: 'positive',
+      housekeepingPeriodMs: 'positive',
+      runtimeStatusPeriodMs: 'positive',
+      runtimeUpThresholdMs: 'positive',
+      containerGcPeriodMs: 'positive',
+      imageGcPeriodMs: 'positive',
+      syncFrequencyMs: 'positive',
+    });
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());

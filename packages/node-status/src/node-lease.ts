@@ -1,4 +1,4 @@
-import { type Clock, every, type Random, sleep, withTimeout } from '@node-agent/async';
+import { type Clock, checkNumbers, every, type Random, sleep, withTimeout } from '@node-agent/async';
 import { type Counter, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { reasonOf } from './errors.ts';
 import { type LeaseContent, newLease, renewedLease } from './lease.ts';
@@ -53,11 +53,13 @@ export class NodeLease {
   #renewedAtMs: number | undefined;
   #ended: Promise<void> = Promise.resolve();
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: NodeLeaseComponents, options: NodeLeaseOptions) {
     const components = withDefaults(given);
     const { metrics } = components;
     this.#components = components;
     this.#options = { leaseDurationSeconds: 40, requestTimeoutMs: 10_000, ...options };
+    checkNumbers(this.#options, { leaseDurationSeconds: 'positive', requestTimeoutMs: 'positive' });
     const name = 'node_agent_node_lease_renewal_failures_total';
     this.#failures = metrics.counter({
       name,

@@ -1,3 +1,4 @@
+import { checkNumbers } from '@node-agent/async';
 import type { RegistrationSettings } from './initial-node.ts';
 import type { IpAddress } from './ip.ts';
 import type { Taint } from './node.ts';
@@ -60,8 +61,9 @@ export type NodeStatusSettings = StatusSettings &
     >
   > & { readonly factPatienceMs: number };
 
+/** @throws RangeError naming the option that makes no sense */
 export function settingsOf(options: NodeStatusOptions): NodeStatusSettings {
-  return {
+  const settings: NodeStatusSettings = {
     operatingSystem: 'linux',
     registerNode: true,
     nodeLabels: {},
@@ -84,4 +86,15 @@ export function settingsOf(options: NodeStatusOptions): NodeStatusSettings {
     factPatienceMs: 5_000,
     ...options,
   };
+  checkNumbers(settings, {
+    maxPods: 'count',
+    podsPerCore: 'count',
+    maxImages: 'whole',
+    kubeletPort: 'port',
+    updateFrequencyMs: 'positive',
+    reportFrequencyMs: 'positive',
+    requestTimeoutMs: 'positive',
+    factPatienceMs: 'notNegative',
+  });
+  return settings;
 }

@@ -1,4 +1,4 @@
-import { type Clock, type Random, TaskGroup } from '@node-agent/async';
+import { type Clock, checkNumbers, type Random, TaskGroup } from '@node-agent/async';
 import { type Resource, resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -53,8 +53,11 @@ export class ObjectCache {
   readonly #secretPods: RegisteredPods;
   readonly #configMapPods: RegisteredPods;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: ObjectCacheComponents, options: ObjectCacheOptions = {}) {
     const components = withDefaults(given);
+    const { syncFrequencyMs = 60_000 } = options;
+    checkNumbers({ syncFrequencyMs }, { syncFrequencyMs: 'positive' });
     this.#secrets = makeStore(components, options, resources.secrets);
     this.#configMaps = makeStore(components, options, resources.configMaps);
     this.#secretPods = new RegisteredPods(this.#secrets, secretNames);

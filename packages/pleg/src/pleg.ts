@@ -1,4 +1,4 @@
-import { abortable, sleep } from '@node-agent/async';
+import { abortable, numberProblem, sleep } from '@node-agent/async';
 import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PlegComponents, PlegOptions } from './components.ts';
@@ -63,6 +63,12 @@ export class Pleg implements AsyncDisposable {
       const periodMs = this.#options[name];
       if (!(periodMs > 0)) throw new PlegError('InvalidOptions', `invalid ${name} ${periodMs}, must be > 0`);
     }
+    const problem = numberProblem(this.#options, {
+      relistThresholdMs: 'positive',
+      settleMs: 'notNegative',
+      maxConcurrentReads: 'limit',
+    });
+    if (problem !== undefined) throw new PlegError('InvalidOptions', problem);
     this.#metrics = createPlegMetrics(metrics);
     this.#looks = new Looks(
       {

@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import { type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
+import { type Clock, checkNumbers, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { FileSystem, OnChange } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
@@ -73,6 +73,7 @@ export class FileSource {
     const components = withDefaults(given);
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options, path: options.path.replace(/(?<=.)\/+$/, '') };
+    checkNumbers(this.#options, { periodMs: 'positive', settleMs: 'notNegative', limitBytes: 'limit' });
     this.#log = new ProblemLog(components.logger);
     this.#remade = new RemadeNames(components.clock);
     this.#wakeUp = new WakeUp(components.clock);

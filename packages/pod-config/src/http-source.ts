@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, checkNumbers, sleep } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { isGood, keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
@@ -74,6 +74,7 @@ export class HttpSource {
     const components = withDefaults(given);
     this.#components = components;
     this.#options = { ...DEFAULTS, ...options };
+    checkNumbers(this.#options, { periodMs: 'positive', timeoutMs: 'positive', limitBytes: 'limit' });
     this.#log = new ProblemLog(components.logger);
     this.#target = splitCredentials(options.url);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);

@@ -1,3 +1,4 @@
+import { checkNumbers } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
@@ -35,10 +36,16 @@ export class PodWorkers implements AsyncDisposable {
   #podsSynced = false;
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: PodWorkersComponents, options: PodWorkersOptions = {}) {
     const components = withDefaults(given);
     this.#components = components;
     this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, updateSpacingMs: 100, ...options };
+    checkNumbers(this.#options, {
+      resyncIntervalMs: 'positive',
+      backOffMs: 'notNegative',
+      updateSpacingMs: 'notNegative',
+    });
     this.#metrics = createPodWorkersMetrics(components.metrics);
     this.#runner = new StepRunner(components, this.#metrics, (worker, end) => this.#onEnd(worker, end));
   }

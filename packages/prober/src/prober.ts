@@ -1,3 +1,4 @@
+import { checkNumbers } from '@node-agent/async';
 import {
   type Container,
   defaultRestartFeatures,
@@ -44,10 +45,12 @@ export class Prober {
   #perSecond = 0;
   #idle: (() => void) | undefined;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: ProberComponents, options: ProberOptions = {}) {
     const components = withDefaults(given);
     this.#components = components;
     this.#options = { restartFeatures: defaultRestartFeatures, historyLength: 10, earlyTries: true, ...options };
+    checkNumbers(this.#options, { historyLength: 'count' });
     this.#attempt = new ProbeAttempt(components.clock, components.ports);
     this.#metrics = new ProberMetrics(components.metrics);
     this.#timetable = new Timetable(components.clock, (worker) => this.#round(worker));

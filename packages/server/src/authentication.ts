@@ -4,7 +4,7 @@ import type { Clock, Random } from '@node-agent/async';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { bearerToken, type ShownToken } from './bearer-token.ts';
 import { type ClientCertificate, judgeCertificate } from './client-certificate.ts';
-import { ServerError } from './errors.ts';
+import { checkOptions, ServerError } from './errors.ts';
 import { ReviewCache } from './review-cache.ts';
 import type { Reviewer, TokenReviewStatus } from './reviews.ts';
 import { ANONYMOUS, type UserInfo, withAuthenticatedGroup } from './user.ts';
@@ -64,6 +64,7 @@ export class Authentication implements Authenticator {
     if (!anonymous && reviewer === undefined && authorities === undefined) {
       throw new ServerError('InvalidOptions', 'no authentication method configured');
     }
+    checkOptions({ tokenTtlMs }, { tokenTtlMs: 'notNegative' });
     this.#components = components;
     this.#anonymous = anonymous;
     this.#reviews = new ReviewCache(components, { ttlMs: () => tokenTtlMs });

@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@node-agent/async';
-import { ServerError } from './errors.ts';
+import { checkOptions, ServerError } from './errors.ts';
 import { ReviewCache } from './review-cache.ts';
 import { type AccessReviewStatus, accessReviewSpec, type Reviewer } from './reviews.ts';
 import type { UserInfo } from './user.ts';
@@ -34,6 +34,7 @@ export class WebhookAuthorization implements Authorization {
     components: { readonly clock: Clock; readonly random: Random; readonly reviewer: Pick<Reviewer, 'reviewAccess'> },
     { nodeName, allowedTtlMs = 300_000, deniedTtlMs = 30_000 }: WebhookAuthorizationOptions,
   ) {
+    checkOptions({ allowedTtlMs, deniedTtlMs }, { allowedTtlMs: 'notNegative', deniedTtlMs: 'notNegative' });
     this.#reviewer = components.reviewer;
     this.#nodeName = nodeName;
     this.#reviews = new ReviewCache(components, {

@@ -1,4 +1,4 @@
-import { brand, hasBrand } from '@node-agent/async';
+import { brand, hasBrand, type NumberRule, numberProblem } from '@node-agent/async';
 
 /**
  * What went wrong with a server. `ListenFailed`: it could not bind to its address. `InvalidOptions`: it cannot be as it is
@@ -37,4 +37,10 @@ export class ServerError extends Error {
   static is(value: unknown): value is ServerError {
     return hasBrand(value, BRAND);
   }
+}
+
+/** @throws ServerError `InvalidOptions` naming the first number that breaks its rule */
+export function checkOptions<T extends object>(options: T, rules: { readonly [K in keyof T]?: NumberRule }): void {
+  const problem = numberProblem(options, rules);
+  if (problem !== undefined) throw new ServerError('InvalidOptions', problem);
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type Clock, numberProblem } from '@node-agent/async';
+import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
-import { ServerError } from './errors.ts';
+import { checkOptions, ServerError } from './errors.ts';
 import { type Reply, text } from './reply.ts';
 
 /** Where a server listens. */
@@ -13,9 +13,8 @@ export interface ListenAddress {
 }
 
 /** @param port the default where absent @throws ServerError `InvalidOptions` for one that nobody can listen on */
-export function checkPort(port: number | undefined): void {
-  const problem = port === undefined ? undefined : numberProblem({ port }, { port: 'port' });
-  if (problem !== undefined) throw new ServerError('InvalidOptions', problem);
+export function checkPort(port: number = 0): void {
+  checkOptions({ port }, { port: 'port' });
 }
 
 /** Answers one request; `signal` is aborted when nobody waits for the answer any more. */

@@ -11,7 +11,7 @@ import { type Clock, type LinkedAbort, linkAbort } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ClientAuthorities } from './client-ca-file.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
-import { ServerError } from './errors.ts';
+import { checkOptions, ServerError } from './errors.ts';
 import type { Exchange, ExchangeHandlers } from './exchange.ts';
 import type { ListenAddress } from './http-listener.ts';
 import { readBody } from './read-body.ts';
@@ -75,6 +75,7 @@ export class SecuredListener {
   /** What is under way: one listener of the server's end tells all of it. */
   readonly #underWay = new Set<LinkedAbort>();
 
+  /** @throws ServerError `InvalidOptions` naming the limit that makes no sense */
   constructor(components: SecuredListenerComponents, tls: SecureContextOptions, limits: ServerLimits = {}) {
     this.#components = withDefaults(components);
     this.#tls = tls;
@@ -87,6 +88,14 @@ export class SecuredListener {
       stallMs: 14_400_000,
       ...limits,
     };
+    checkOptions(this.#limits, {
+      maxConnections: 'limit',
+      maxStrangers: 'limit',
+      maxHeaderBytes: 'limit',
+      receiveMs: 'positive',
+      answerMs: 'positive',
+      stallMs: 'positive',
+    });
     this.#ledger = new ConnectionLedger(this.#limits.maxStrangers);
   }
 

@@ -2,6 +2,7 @@ import { abortable } from '@node-agent/async';
 import { type Metrics, withDefaults } from '@node-agent/telemetry';
 import { AccessControl, type AccessControlComponents } from './access-control.ts';
 import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './call.ts';
+import { checkOptions } from './errors.ts';
 import type { Answer, Exchange, UpgradeRequest } from './exchange.ts';
 import { checkPort, type ListenAddress } from './http-listener.ts';
 import { InFlightLimit } from './in-flight.ts';
@@ -64,7 +65,9 @@ export class SecuredServer {
     this.#options = options;
     this.#access = new AccessControl(components);
     this.#metrics = new RequestMetrics(components);
-    this.#inFlight = new InFlightLimit(options.limits?.maxInFlight ?? 2000);
+    const { maxInFlight = 2000 } = options.limits ?? {};
+    checkOptions({ maxInFlight }, { maxInFlight: 'limit' });
+    this.#inFlight = new InFlightLimit(maxInFlight);
     this.#listener = new SecuredListener(components, tlsOptions(options.tls ?? {}), options.limits);
   }
 

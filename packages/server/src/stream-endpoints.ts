@@ -9,6 +9,7 @@ import {
 } from '@node-agent/telemetry';
 import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from './call.ts';
 import { type Carrying, spliceStream, translateStream, tunnelStream } from './carry-stream.ts';
+import { checkOptions } from './errors.ts';
 import { type Reply, text } from './reply.ts';
 import { runningContainer } from './running-container.ts';
 import {
@@ -52,6 +53,7 @@ export function streamEndpoints(
   given: StreamComponents,
   { idleTimeoutMs = FOUR_HOURS_MS, extendWebSockets = true }: StreamOptions = {},
 ): { readonly endpoints: Endpoints; readonly upgrades: UpgradeEndpoints } {
+  checkOptions({ idleTimeoutMs }, { idleTimeoutMs: 'positive' });
   const node = withDefaults(given);
   const requests = node.metrics.counter({
     name: 'kubelet_websocket_streaming_requests_total',

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { checkNumbers } from '@node-agent/async';
 import { SpdyError } from './errors.ts';
 import { controlFrame, dataFrames, FIN, FrameReader, frameTypes, resets, type SpdyFrame, words } from './frames.ts';
 import { HeaderPacker, HeaderUnpacker, type SpdyHeaders } from './header-block.ts';
@@ -48,7 +49,9 @@ export class SpdyConnection {
   constructor(socket: Duplex, options: SpdyConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
-    this.#maxStreams = options.maxStreams ?? 1000;
+    const { maxStreams = 1000 } = options;
+    checkNumbers({ maxStreams }, { maxStreams: 'limit' });
+    this.#maxStreams = maxStreams;
     this.#nextId = options.role === 'client' ? 1 : 2;
     this.#nextPing = this.#nextId;
     socket.on('error', () => {});

@@ -1,4 +1,4 @@
-import { type Clock, every, linkAbort, type Random, Semaphore, WorkQueue } from '@node-agent/async';
+import { type Clock, checkNumbers, every, linkAbort, type Random, Semaphore, WorkQueue } from '@node-agent/async';
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import { type Histogram, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { StatusApiError } from './api-error.ts';
@@ -70,6 +70,7 @@ export class StatusWriter implements AsyncDisposable {
   readonly #duration: Histogram;
   #running: Promise<void> | undefined;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(given: StatusWriterComponents, options: StatusWriterOptions = {}) {
     const components = withDefaults(given);
     this.#components = components;
@@ -81,6 +82,13 @@ export class StatusWriter implements AsyncDisposable {
       recheckMs: 250,
       ...options,
     };
+    checkNumbers(this.#options, {
+      syncPeriodMs: 'positive',
+      concurrency: 'limit',
+      initialBackOffMs: 'notNegative',
+      maxBackOffMs: 'notNegative',
+      recheckMs: 'positive',
+    });
     this.#queue = new WorkQueue(components);
     this.#slots = new Semaphore(this.#options.concurrency);
     this.#duration = components.metrics.histogram({

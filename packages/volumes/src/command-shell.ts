@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkNumbers } from '@node-agent/async';
 
 /** How a command ended. */
 export interface CommandResult {
@@ -51,6 +51,7 @@ export class CommandShell {
     { clock }: CommandShellComponents,
     { deadlineMs = 120_000, maxAbandoned = 16 }: CommandShellOptions = {},
   ) {
+    checkNumbers({ deadlineMs, maxAbandoned }, { deadlineMs: 'positive', maxAbandoned: 'count' });
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
     this.#maxAbandoned = maxAbandoned;

@@ -1,4 +1,4 @@
-import { abortable, type Clock, Semaphore } from '@node-agent/async';
+import { abortable, type Clock, checkNumbers, Semaphore } from '@node-agent/async';
 import type { FileStat, HeldPlace, HoldOptions } from '../file-system.ts';
 import { HELPER_THREADS, type Helper } from '../helper/helper-process.ts';
 import type { FileSystemSize, HelperCallName, HelperCalls } from '../helper/protocol.ts';
@@ -57,6 +57,12 @@ export class GuardedFiles implements ForeignFiles {
   constructor(components: GuardedFilesComponents, options: GuardedFilesOptions = {}) {
     this.#components = components;
     this.#options = { deadlineMs: 10_000, maxAbandoned: 8, maxCalls: HELPER_THREADS, maxCallsPerPlace: 4, ...options };
+    checkNumbers(this.#options, {
+      deadlineMs: 'positive',
+      maxAbandoned: 'count',
+      maxCalls: 'limit',
+      maxCallsPerPlace: 'limit',
+    });
     this.#calls = new Semaphore(this.#options.maxCalls);
     this.#helpers = new HelperPool(components, this.#options.deadlineMs);
     this.#callsHere = new CallsHere(components.clock, this.#options.deadlineMs);

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { Backoff, every, LendingGate } from '../src/index.ts';
+import { FakeClock } from '../src/testing.ts';
+
+test.each([
+  [{ initialMs: -1 }, 'initialMs must be at least 0, not -1'],
+  [{ maxMs: Number.NaN }, 'maxMs must be at least 0, not NaN'],
+  [{ expireAfterMs: -1 }, 'expireAfterMs must be at least 0, not -1'],
+  [{ maxJitterFactor: -1 }, 'maxJitterFactor must be at least 0, not -1'],
+])('a back-off refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new Backoff({}, { initialMs: 1, maxMs: 2, ...options })).toThrow(new RangeError(message));
+});
+
+test.each([
+  [{ concurrency: 0 }, 'concurrency must be a whole number of at least 1, not 0'],
+  [{ overdueMs: 0 }, 'overdueMs must be above 0, not 0'],
+  [{ maxOvertakes: -1 }, 'maxOvertakes must be at least 0, not -1'],
+])('a gate refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new LendingGate({}, { concurrency: 1, overdueMs: 1, ...options })).toThrow(new RangeError(message));
+});
+
+test.each([-1, Number.NaN])('a loop refuses a period of %s', async (periodMs) => {
+  const signal = new AbortController().signal;
+  const running = every(new FakeClock(), periodMs, () => undefined, signal);
+  await expect(running).rejects.toThrow(new RangeError(`periodMs must be at least 0, not ${periodMs}`));
+});

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { CertificateManager } from '../src/index.ts';
+
+test.each([
+  [{ requestTimeoutMs: 0 }, 'requestTimeoutMs must be above 0, not 0'],
+  [{ requestTimeoutMs: Number.NaN }, 'requestTimeoutMs must be above 0, not NaN'],
+])('the manager refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new CertificateManager({} as never, options as never)).toThrow(new RangeError(message));
+});

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { ContainerLogManager } from '../src/index.ts';
+
+test.each([
+  [{ maxSizeBytes: 0.5 }, 'maxSizeBytes must be a whole number, not 0.5'],
+  [{ maxFiles: 2.5 }, 'maxFiles must be a whole number of at least 1, not 2.5'],
+  [{ workers: 1.5 }, 'workers must be a whole number of at least 1, not 1.5'],
+  [{ workers: Number.NaN }, 'workers must be a whole number of at least 1, not NaN'],
+])('the manager of logs refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new ContainerLogManager({} as never, options)).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message }),
+  );
+});

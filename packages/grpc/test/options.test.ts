@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { GrpcClient, GrpcServer } from '../src/index.ts';
+
+test.each([
+  [{ maxMessageBytes: 0 }, 'maxMessageBytes must be a whole number of at least 1, not 0'],
+  [{ maxMessageBytes: 1.5 }, 'maxMessageBytes must be a whole number of at least 1, not 1.5'],
+])('a client refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new GrpcClient({}, { socketPath: '/s', ...options })).toThrow(new RangeError(message));
+});
+
+test.each([
+  [{ maxMessageBytes: 0 }, 'maxMessageBytes must be a whole number of at least 1, not 0'],
+  [{ maxMessageBytes: 1.5 }, 'maxMessageBytes must be a whole number of at least 1, not 1.5'],
+])('a server refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new GrpcServer({ socketPath: '/s', services: [], ...options })).toThrow(new RangeError(message));
+});

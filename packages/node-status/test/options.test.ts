@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { NodeLease, NodeStatusManager } from '../src/index.ts';
+
+test.each([
+  [{ maxPods: -1 }, 'maxPods must be a whole number of at least 0, not -1'],
+  [{ podsPerCore: -1 }, 'podsPerCore must be a whole number of at least 0, not -1'],
+  [{ maxImages: 0.5 }, 'maxImages must be a whole number, not 0.5'],
+  [{ kubeletPort: 65_536 }, 'kubeletPort must be a whole number from 0 to 65535, not 65536'],
+  [{ updateFrequencyMs: 0 }, 'updateFrequencyMs must be above 0, not 0'],
+  [{ reportFrequencyMs: 0 }, 'reportFrequencyMs must be above 0, not 0'],
+  [{ requestTimeoutMs: 0 }, 'requestTimeoutMs must be above 0, not 0'],
+  [{ factPatienceMs: -1 }, 'factPatienceMs must be at least 0, not -1'],
+])('the status of a node refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new NodeStatusManager({} as never, options as never)).toThrow(new RangeError(message));
+});
+
+test.each([
+  [{ leaseDurationSeconds: 0 }, 'leaseDurationSeconds must be above 0, not 0'],
+  [{ requestTimeoutMs: 0 }, 'requestTimeoutMs must be above 0, not 0'],
+])('the lease of a node refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new NodeLease({} as never, { nodeName: 'n1', ...options })).toThrow(new RangeError(message));
+});

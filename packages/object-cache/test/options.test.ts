@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { ObjectCache } from '../src/index.ts';
+
+test.each([
+  [{ syncFrequencyMs: 0 }, 'syncFrequencyMs must be above 0, not 0'],
+  [{ syncFrequencyMs: Number.NaN }, 'syncFrequencyMs must be above 0, not NaN'],
+])('the cache refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new ObjectCache({} as never, options)).toThrow(new RangeError(message));
+});

@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest';
+import { PodWorkers } from '../src/index.ts';
+
+test.each([
+  [{ resyncIntervalMs: 0 }, 'resyncIntervalMs must be above 0, not 0'],
+  [{ backOffMs: -1 }, 'backOffMs must be at least 0, not -1'],
+  [{ updateSpacingMs: -1 }, 'updateSpacingMs must be at least 0, not -1'],
+])('the pod workers refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new PodWorkers({} as never, options)).toThrow(new RangeError(message));
+});

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { Authentication, alwaysAllow, SecuredServer, streamEndpoints, WebhookAuthorization } from '../src/index.ts';
+
+test.each([
+  [{ maxConnections: 0 }, 'maxConnections must be a whole number of at least 1, not 0'],
+  [{ maxStrangers: 0 }, 'maxStrangers must be a whole number of at least 1, not 0'],
+  [{ maxHeaderBytes: 0 }, 'maxHeaderBytes must be a whole number of at least 1, not 0'],
+  [{ receiveMs: 0 }, 'receiveMs must be above 0, not 0'],
+  [{ answerMs: 0 }, 'answerMs must be above 0, not 0'],
+  [{ stallMs: 0 }, 'stallMs must be above 0, not 0'],
+  [{ maxInFlight: 0 }, 'maxInFlight must be a whole number of at least 1, not 0'],
+])('a secured server refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new SecuredServer({ authorization: alwaysAllow, endpoints: {} } as never, { limits: options })).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message }),
+  );
+});
+
+test.each([[{ tokenTtlMs: -1 }, 'tokenTtlMs must be at least 0, not -1']])(
+  'who finds out who asks refuses %j: it says which option makes no sense',
+  (options, message) => {
+    expect(() => new Authentication({}, { anonymous: true, ...options })).toThrow(
+      expect.objectContaining({ code: 'InvalidOptions', message }),
+    );
+  },
+);
+
+test.each([
+  [{ allowedTtlMs: -1 }, 'allowedTtlMs must be at least 0, not -1'],
+  [{ deniedTtlMs: -1 }, 'deniedTtlMs must be at least 0, not -1'],
+])('who finds out who may refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new WebhookAuthorization({} as never, { nodeName: 'n1', ...options })).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message }),
+  );
+});
+
+test.each([[{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0']])(
+  'streams refuses %j: it says which option makes no sense',
+  (options, message) => {
+    expect(() => streamEndpoints({} as never, options)).toThrow(
+      expect.objectContaining({ code: 'InvalidOptions', message }),
+    );
+  },
+);
+
+test('a secured server refuses a port that is none', () => {
+  const message = 'port must be a whole number from 0 to 65535, not 65536';
+  expect(() => new SecuredServer({ authorization: alwaysAllow, endpoints: {} } as never, { port: 65_536 })).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message }),
+  );
+});

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { SpdyConnection } from '../src/index.ts';
+
+test.each([
+  [{ maxStreams: 0 }, 'maxStreams must be a whole number of at least 1, not 0'],
+  [{ maxStreams: 1.5 }, 'maxStreams must be a whole number of at least 1, not 1.5'],
+])('a connection refuses %j: it says which option makes no sense', (options, message) => {
+  expect(() => new SpdyConnection({} as never, { role: 'client', ...options })).toThrow(new RangeError(message));
+});
