@@ -113,11 +113,14 @@ export async function securedServer(
   if (configuration.enableDebuggingHandlers && configuration.enableProfilingHandler) {
     services.push({ name: 'profiler', start: (signal) => profiler.start(signal) });
   }
+  // `--streaming-connection-idle-timeout=0` is none, as upstream's help has it.
+  const configuredMs = configuration.streamingConnectionIdleTimeoutMs;
+  const idleTimeoutMs = configuredMs > 0 ? configuredMs : Number.POSITIVE_INFINITY;
   const make = (kubelet: KubeletView): BackgroundService => {
     const streams = streamEndpoints(
       { clock, logger, metrics, runtime: cri, ...podsOf(kubelet) },
       {
-        idleTimeoutMs: configuration.streamingConnectionIdleTimeoutMs,
+        idleTimeoutMs,
         extendWebSockets: featureGates.enabled('ExtendWebSocketsToKubelet'),
       },
     );
@@ -148,7 +151,7 @@ export async function securedServer(
         address: configuration.address,
         port: configuration.port,
         debugging: configuration.enableDebuggingHandlers,
-        limits: { stallMs: configuration.streamingConnectionIdleTimeoutMs },
+        limits: { stallMs: idleTimeoutMs },
         tls: {
           cipherSuites: configuration.tlsCipherSuites,
           minVersion: configuration.tlsMinVersion,

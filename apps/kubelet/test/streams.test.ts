@@ -40,7 +40,8 @@ beforeAll(async () => {
       authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
       authorization: { mode: 'AlwaysAllow' },
     },
-    flags: [`--cert-dir=${join(directory, 'pki')}`],
+    // No limit, and not one of no time: whatever follows would be broken off.
+    flags: [`--cert-dir=${join(directory, 'pki')}`, '--streaming-connection-idle-timeout=0s'],
   });
   await node.start();
   ends.push(() => node.kill('SIGTERM'));
