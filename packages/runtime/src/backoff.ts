@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkNumbers } from '@node-agent/async';
 import type { Container, Pod, ResourceRequirements, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { BACKOFF_RESET_MS, type BackOffLimits, delayFromRuns, nextDelay, ranLong } from './backoff-delay.ts';
 import { byPrecedence } from './current-status.ts';
@@ -37,7 +37,9 @@ export class RestartBackOff {
   readonly #entries = new Map<string, Entry>();
   #sweptAtMs = 0;
 
+  /** @throws RangeError naming the limit that is no duration */
   constructor({ clock }: { readonly clock: Clock }, limits: BackOffLimits) {
+    checkNumbers(limits, { initialMs: 'notNegative', maxMs: 'notNegative' });
     this.#clock = clock;
     this.#limits = limits;
   }
