@@ -3,7 +3,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { HttpGetRequest, HttpGetResult } from '@node-agent/pod-net';
 import type { ContainerStatus, Pod, PodStatus, Probe } from '@node-agent/pod-spec';
 import { MemoryEventRecorder, MetricsRegistry, silentLogger } from '@node-agent/telemetry';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ProberOptions } from '../src/components.ts';
 import { Prober } from '../src/prober.ts';
 import type { ProbeUpdate } from '../src/types.ts';
@@ -198,6 +198,21 @@ describe('a readiness probe', () => {
     await node.clock.advance(1);
     expect(node.registry.text()).toContain('result="failed"} 3\n');
     expect(node.prober.results.readiness('c-1')).toBe('failure');
+  });
+
+  test("R2: an early one whose timer comes after the grid's instant is the grid's own, and is made once", async () => {
+    await using node = new Node({});
+    await node.start();
+    node.answer = () => BAD;
+    node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 10 } });
+    await node.clock.advance(110);
+    const before = node.asked.length;
+    const inTime = node.clock.monotonic.bind(node.clock);
+    // The process was busy, or the machine asleep.
+    vi.spyOn(node.clock, 'monotonic').mockImplementation(() => inTime() + 10_000);
+    await node.clock.advance(100);
+    expect(node.asked.length - before).toBe(1);
+    expect(node.registry.text()).toContain('result="failed"} 2\n');
   });
 
   test('R2: an early one that succeeds before the instant of the grid counts, however slow', async () => {
