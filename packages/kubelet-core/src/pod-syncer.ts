@@ -1,4 +1,4 @@
-import { LendingGate } from '@node-agent/async';
+import { LendingGate, type Timer } from '@node-agent/async';
 import {
   isTerminalPhase,
   type Pod,
@@ -30,6 +30,12 @@ const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 const PREPARED_AT_ONCE = 4;
 /** A pod whose preparation takes longer holds no other one up: its volume may hang, or wait for its secret (C7). */
 const PREPARATION_OVERDUE_MS = 100;
+
+/**
+ * A sandbox that is up is shown where its pod's containers have not started so long after it: most have, and their status says it, too. It
+ * would be a third of all that a pod's start has the API server write.
+ */
+const SANDBOX_SHOWN_AFTER_MS = 500;
 
 const NETWORK_NOT_READY = 'network is not ready';
 
@@ -65,8 +71,8 @@ export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
   readonly #preparations: LendingGate;
   readonly #starts: StartMetrics;
-  /** The pods whose sandbox came up in the sync that is under way: what that sync was given does not show it. */
-  readonly #sandboxUp = new Set<string>();
+  /** The pods whose sandbox came up in the sync that is under way, which what that sync was given does not show; and when the API will. */
+  readonly #sandboxUp = new Map<string, Timer>();
   /** What was known of the pods that are being ended when that began. */
   readonly #beforeEnd = new Map<string, PodStatus>();
 
@@ -117,7 +123,8 @@ export class KubeletPodSyncer implements PodSyncer {
 
     this.#deps.probes?.addPod(pod);
     const result = await runtime.syncPod(pod, runtimeStatus, signal).finally(() => {
-      sandboxUp = this.#sandboxUp.delete(pod.metadata.uid);
+      this.#sandboxUp.get(uid)?.cancel();
+      sandboxUp = this.#sandboxUp.delete(uid);
     });
     // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
     if (result.results.length > 0) pleg.hint(pod.metadata.uid);
@@ -133,12 +140,16 @@ export class KubeletPodSyncer implements PodSyncer {
     return { isTerminal: false, idle: result.results.length === 0 };
   }
 
-  /** The sandbox of a pod that is being synced, and its network, are up: its status says so while its images still come. */
+  /** The sandbox of a pod that is being synced, and its network, are up: where its images take a while to come, its status says so. */
   sandboxReady(pod: Pod): void {
-    const { status } = this.#deps;
-    this.#sandboxUp.add(pod.metadata.uid);
-    const known = status.getPodStatus(pod.metadata.uid) ?? pod.status;
-    if (known !== undefined) status.setPodStatus(pod, withSandboxReady(pod, known));
+    const { clock, status } = this.#deps;
+    const { uid } = pod.metadata;
+    const show = (): void => {
+      const known = status.getPodStatus(uid) ?? pod.status;
+      if (known !== undefined) status.setPodStatus(pod, withSandboxReady(pod, known));
+    };
+    this.#sandboxUp.get(uid)?.cancel();
+    this.#sandboxUp.set(uid, clock.setTimer(SANDBOX_SHOWN_AFTER_MS, show));
   }
 
   /** A worker has the pod as it was when its wish changed last: what the API shows of it may be another status by now. */

@@ -248,12 +248,14 @@ describe('syncPod', () => {
     expect(status.history).toHaveLength(2);
   });
 
-  test('a sandbox that is up shows in the status while the sync goes on, and still does when an image cannot be had', async () => {
-    const { syncer, pod, behaviour, status } = setUp();
+  test('a sandbox that is up shows in the status where the sync goes on, and still does when an image cannot be had', async () => {
+    const { syncer, pod, behaviour, status, clock } = setUp();
     const ready = { type: 'PodReadyToStartContainers', status: 'True' };
     behaviour.sync = async () => {
-      expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
       syncer.sandboxReady(pod);
+      await clock.advance(499);
+      expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
+      await clock.advance(1);
       expect(status.getPodStatus('uid-a')).toEqual({ phase: 'Pending', conditions: [ready] });
       return { results: [], error: new Error('ErrImagePull') };
     };
@@ -264,6 +266,18 @@ describe('syncPod', () => {
     behaviour.sync = async () => ({ results: [], error: new Error('no network') });
     await expect(syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('no network');
     expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
+  });
+
+  test('of a sandbox whose containers start soon nothing is shown by itself', async () => {
+    const { syncer, pod, behaviour, status, clock } = setUp();
+    behaviour.sync = async () => {
+      syncer.sandboxReady(pod);
+      await clock.advance(499);
+      return { results: [] };
+    };
+    await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+    await clock.advance(10_000);
+    expect(status.history).toEqual([{ phase: 'Pending' }]);
   });
 
   test('a sandbox that is up changes one condition, in its place', () => {
