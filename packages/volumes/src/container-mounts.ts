@@ -39,11 +39,11 @@ export function containerMounts(
 }
 
 /** The volume that a mount shows, or shows a part of. @throws VolumeError `NotMounted` */
-export function mountedVolume(
+export function mountedVolume<V extends MountedVolume>(
   container: Pick<Container, 'name'>,
   { name }: Pick<VolumeMount, 'name'>,
-  volumes: ReadonlyMap<string, MountedVolume>,
-): MountedVolume {
+  volumes: ReadonlyMap<string, V>,
+): V {
   const volume = volumes.get(name);
   if (volume !== undefined) return volume;
   throw new VolumeError('NotMounted', `cannot find volume "${name}" to mount into container "${container.name}"`);

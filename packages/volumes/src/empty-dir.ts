@@ -3,8 +3,10 @@ import type { Pod, Volume } from '@node-agent/pod-spec';
 import { VolumeError } from './errors.ts';
 import { hugePageSize, isHugePageMedium } from './huge-pages.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
+import type { MountContext } from './mount-context.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
+import type { ResolvedVolume, VolumeSpec } from './resolved-volume.ts';
 import {
   isRemovingName,
   type ScratchComponents,
@@ -40,14 +42,19 @@ export class EmptyDirPlugin implements VolumePlugin {
     this.#options = options;
   }
 
-  canSupport(volume: Volume): boolean {
+  canSupport({ volume }: VolumeSpec): boolean {
     return volume.emptyDir !== undefined;
   }
 
-  async setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+  async setUp(
+    pod: Pod,
+    { volume }: ResolvedVolume,
+    { fsGroup }: MountContext,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
     const paths = this.#pathsOf(pod.metadata.uid, volume.name);
     const medium = this.#medium(pod, volume);
-    await this.#directories.make({ ...paths, ...medium, fsGroup: pod.spec.securityContext?.fsGroup }, signal);
+    await this.#directories.make({ ...paths, ...medium, fsGroup: fsGroup?.gid }, signal);
     return { hostPath: paths.directory, readOnly: false, selinuxRelabel: true };
   }
 

@@ -8,6 +8,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `TypeCheckFailed`: a host path is not what the pod says it is
  * - `MissingObject`: a secret or a configMap, or a key of one, is not there (yet)
  * - `InvalidSource`: what a volume is to be filled with makes no sense
+ * - `InUse`: another pod has a volume that one pod alone may have
  * - `NotMounted`: volumes of the pod could not be set up
  * - `StillMounted`: volumes of the pod could not be taken away
  * - `TimedOut`: an operation of a volume did not end in time; it goes on
@@ -22,6 +23,7 @@ export type VolumeErrorCode =
   | 'TypeCheckFailed'
   | 'MissingObject'
   | 'InvalidSource'
+  | 'InUse'
   | 'NotMounted'
   | 'StillMounted'
   | 'TimedOut'

@@ -1,8 +1,10 @@
 import { dirname } from 'node:path';
 import { type FileKind, type ForeignFiles, isMissing } from '@node-agent/host';
-import type { Pod, Volume } from '@node-agent/pod-spec';
+import type { Pod } from '@node-agent/pod-spec';
 import { VolumeError } from './errors.ts';
+import type { MountContext } from './mount-context.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
+import type { ResolvedVolume, VolumeSpec } from './resolved-volume.ts';
 
 /** What is to be done for a host path of some type: nothing, making it, or refusing it. */
 export type HostPathCheck =
@@ -53,11 +55,16 @@ export class HostPathPlugin implements VolumePlugin {
     this.#files = components.foreignFiles;
   }
 
-  canSupport(volume: Volume): boolean {
+  canSupport({ volume }: VolumeSpec): boolean {
     return volume.hostPath !== undefined;
   }
 
-  async setUp(_pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+  async setUp(
+    _pod: Pod,
+    { volume }: ResolvedVolume,
+    _context: MountContext,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
     const { path = '', type = '' } = volume.hostPath ?? {};
     if (path.split('/').includes('..')) {
       throw new VolumeError('InvalidPath', `invalid HostPath \`${path}\`: must not contain '..'`);

@@ -1,5 +1,5 @@
-import type { Volume } from '@node-agent/pod-spec';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
+import type { VolumeSpec } from './resolved-volume.ts';
 
 /**
  * Volumes made from images (KEP-4639, `pkg/volume/image`): there is nothing to set up, as the runtime mounts what was pulled
@@ -8,7 +8,7 @@ import type { MountedVolume, VolumePlugin } from './plugin.ts';
 export class ImageVolumePlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/image';
 
-  canSupport(volume: Volume): boolean {
+  canSupport({ volume }: VolumeSpec): boolean {
     return volume.image !== undefined;
   }
 

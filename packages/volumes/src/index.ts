@@ -5,11 +5,13 @@ export { VolumeError, type VolumeErrorCode } from './errors.ts';
 export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './host-path.ts';
 export { ImageVolumePlugin } from './image-volume.ts';
 export { MountCommand } from './mount-command.ts';
+export type { FsGroup, MountContext } from './mount-context.ts';
 export type { Mounter } from './mounter.ts';
 export { readNoswapSupport } from './noswap.ts';
-export type { MountedVolume, VolumePlugin } from './plugin.ts';
+export type { MountedVolume, NodeVolumePlugin, VolumePlugin } from './plugin.ts';
 export { PodPaths } from './pod-paths.ts';
 export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projection-plugin.ts';
+export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
 export type { ScratchComponents } from './scratch-directory.ts';
 export { type SharedDirectoryComponents, shareDirectory } from './shared-directory.ts';
 export type {

@@ -5,10 +5,12 @@ import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
 import { VolumeError } from './errors.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
+import type { MountContext } from './mount-context.ts';
 import { nestedMountPoints } from './nested-mounts.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { type Projection, projectionsOf } from './projections.ts';
+import type { ResolvedVolume, VolumeSpec } from './resolved-volume.ts';
 import { isRemovingName, type ScratchComponents, ScratchDirectories, type ScratchPaths } from './scratch-directory.ts';
 import type { ProjectionSources } from './sources.ts';
 import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
@@ -67,7 +69,7 @@ class ProjectionPlugin implements VolumePlugin {
     this.#written = new WrittenPayloads(withDefaults(components));
   }
 
-  canSupport(volume: Volume): boolean {
+  canSupport({ volume }: VolumeSpec): boolean {
     return this.#projection.canSupport(volume);
   }
 
@@ -77,7 +79,12 @@ class ProjectionPlugin implements VolumePlugin {
     return `volume ${volume.name}: projected source ${kinds.join(', ')} is not supported by this kubelet`;
   }
 
-  async setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+  async setUp(
+    pod: Pod,
+    { volume }: ResolvedVolume,
+    { fsGroup: group }: MountContext,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
     const unsupported = this.unsupported(volume);
     if (unsupported !== undefined) throw new VolumeError('UnsupportedVolume', unsupported);
     // First of all what may be missing: a pod that waits for its secret has no empty volume meanwhile.
@@ -85,7 +92,7 @@ class ProjectionPlugin implements VolumePlugin {
     const nested = nestedMountPoints(pod, volume.name);
     const paths = this.#pathsOf(pod.metadata.uid, volume.name);
     const { medium } = this.#projection;
-    const fsGroup = pod.spec.securityContext?.fsGroup;
+    const fsGroup = group?.gid;
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     if (await this.#written.holds(paths.directory, digest)) return mounted;

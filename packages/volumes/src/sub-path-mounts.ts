@@ -31,7 +31,10 @@ export type SubPathForeignFiles = Pick<ForeignFiles, 'lstat' | 'holdBeneath'>;
 export interface SubPath {
   readonly podUid: string;
   readonly container: string;
+  /** As the pod calls it. */
   readonly volumeName: string;
+  /** What its directories in the pod's are called. */
+  readonly directoryName: string;
   readonly volume: MountedVolume;
   /** Which of the container's `volumeMounts` it is. */
   readonly index: number;
@@ -77,17 +80,17 @@ export class SubPathMounts {
   }
 
   /** Takes away all sub-paths of a pod's volume, whoever mounted them. @throws VolumeError, a system error */
-  async clean(podUid: string, volumeName: string, signal: AbortSignal): Promise<void> {
-    await this.#pods.run(podUid, () => this.#clean(podUid, volumeName, signal), signal);
+  async clean(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+    await this.#pods.run(podUid, () => this.#clean(podUid, directoryName, signal), signal);
   }
 
   async #prepare(subPath: SubPath, abandoned: AbortSignal): Promise<string> {
     const { fs, mounter, paths } = this.#components;
-    const { podUid, volumeName, container, index } = subPath;
+    const { podUid, directoryName, container, index } = subPath;
     // Whoever waits for its turn behind this may take away what the pod had.
     abandoned.throwIfAborted();
     const { place, lstat } = await this.#find(subPath);
-    const target = paths.subPathDir(podUid, volumeName, container, index);
+    const target = paths.subPathDir(podUid, directoryName, container, index);
     // A mount is not broken off: it may come late, and then be of what is not held any more.
     const { signal } = new AbortController();
     try {
@@ -166,9 +169,9 @@ export class SubPathMounts {
     });
   }
 
-  async #clean(podUid: string, volumeName: string, signal: AbortSignal): Promise<void> {
+  async #clean(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     const { fs, paths } = this.#components;
-    const ofVolume = `${paths.subPathsDir(podUid)}/${volumeName}`;
+    const ofVolume = `${paths.subPathsDir(podUid)}/${directoryName}`;
     for (const container of await readDirectory(fs, ofVolume)) {
       const ofContainer = `${ofVolume}/${container.name}`;
       if (container.kind === 'directory') {

@@ -11,6 +11,8 @@ export interface TakeInComponents {
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
+  /** What is staged for the node: after all pods, unless one of them could not be looked at, for it may have it. */
+  readonly takeInStaged: () => Promise<void>;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface TakeInComponents {
  * pod: no reason not to start.
  */
 export async function takeInFromDisk(
-  { fs, paths, logger, metrics, takeIn }: TakeInComponents,
+  { fs, paths, logger, metrics, takeIn, takeInStaged }: TakeInComponents,
   signal: AbortSignal,
 ): Promise<void> {
   const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
@@ -30,15 +32,20 @@ export async function takeInFromDisk(
       return false;
     }
   };
-  await attempt({}, async () => {
+  let isWhole = true;
+  const allPods = await attempt({}, async () => {
     for (const podUid of await podsOnDisk(fs, paths)) {
-      await attempt({ podUid }, async () => {
+      const wholePod = await attempt({ podUid }, async () => {
         for (const volume of await volumesOnDisk(fs, paths, podUid)) {
           if (signal.aborted) return;
           const fields = { podUid, volume: volume.name };
-          metrics.reconstructed(await attempt(fields, () => takeIn(podUid, volume)));
+          const isTakenIn = await attempt(fields, () => takeIn(podUid, volume));
+          metrics.reconstructed(isTakenIn);
+          isWhole &&= isTakenIn;
         }
       });
+      isWhole &&= wholePod;
     }
   });
+  if (allPods && isWhole && !signal.aborted) await attempt({}, takeInStaged);
 }

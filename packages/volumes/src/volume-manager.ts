@@ -11,19 +11,21 @@ import {
 } from '@node-agent/telemetry';
 import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
+import { Leftovers } from './leftovers.ts';
 import type { Mounter } from './mounter.ts';
-import { removeEmptyVolume } from './orphaned-pod.ts';
-import { type VolumePlugin, volumeType } from './plugin.ts';
+import type { VolumePlugin } from './plugin.ts';
 import { PodDirectories } from './pod-directories.ts';
 import { escapePluginName, type PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
+import type { ResolvedVolume } from './resolved-volume.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
-import { takeInFromDisk } from './take-in.ts';
+import { unsupportedType, volumeActions } from './volume-actions.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
-import { type VolumeActions, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { VolumeResolver } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
-import { isOfPlugin, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
+import { subPathVolumesOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
 /** What {@link VolumeManager} works with. */
 export interface VolumeManagerComponents {
@@ -66,7 +68,8 @@ export class VolumeManager {
   readonly #components: WithDefaults<VolumeManagerComponents>;
   readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
   readonly #operations: VolumeOperations;
-  readonly #metrics: VolumeMetrics;
+  readonly #resolver: VolumeResolver;
+  readonly #leftovers: Leftovers;
   readonly #subPaths: SubPathMounts;
   readonly #usages: VolumeUsages;
   readonly #directories: PodDirectories;
@@ -77,13 +80,20 @@ export class VolumeManager {
     const components = withDefaults(given);
     this.#components = components;
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
-    this.#metrics = new VolumeMetrics(components.metrics);
+    const metrics = new VolumeMetrics(components.metrics);
     this.#subPaths = new SubPathMounts(components);
+    this.#resolver = new VolumeResolver(components);
     this.#operations = new VolumeOperations({
       ...components,
-      metrics: this.#metrics,
-      onFailure: (pod, volume, error) => this.#tellFailure(pod, volume, error),
+      metrics,
+      onFailure: (pod, volume, error, step) => this.#tellFailure(pod, volume, error, step),
       onReady: (podUid) => components.onVolumeReady?.(podUid),
+    });
+    this.#leftovers = new Leftovers({
+      ...components,
+      metrics,
+      operations: this.#operations,
+      subPaths: this.#subPaths,
     });
     this.#usages = new VolumeUsages({
       ...components,
@@ -97,10 +107,7 @@ export class VolumeManager {
 
   /** Takes in what a former process left, and ends the removals that it began; runs until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
-    await takeInFromDisk(
-      { ...this.#components, metrics: this.#metrics, takeIn: (uid, volume) => this.#takeIn(uid, volume, signal) },
-      signal,
-    );
+    await this.#leftovers.takeIn(signal);
     if (!signal.aborted) {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     }
@@ -131,19 +138,26 @@ export class VolumeManager {
     const { uid } = pod.metadata;
     const startMs = this.#components.clock.monotonic();
     const volumes = mountedVolumes(pod);
-    for (const volume of volumes) {
-      const plugin = this.#plugin(volume);
-      const id = plugin === undefined ? `/${volume.name}` : `${escapePluginName(plugin.name)}/${volume.name}`;
-      this.#operations.want(pod, volume, id, this.#actions(uid, volume.name, plugin));
-    }
-    const outcomes = await this.#settled(uid, signal);
+    /** Those of which it is not known what they are. */
+    const unknown = new Set<string>();
+    const outcomes = await this.#inTime(
+      signal,
+      async (linked) => {
+        const failures = await Promise.all(volumes.map((volume) => this.#want(pod, volume, unknown, linked)));
+        const known = await this.#operations.settled(uid, linked);
+        return [...failures.filter((failure) => failure !== undefined), ...known];
+      },
+      () => [...unknown, ...this.#operations.unsettled(uid)],
+    );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) {
       this.#waitingSince.delete(uid);
       return;
     }
-    const names = failed.map(({ name }) => name).sort();
-    const unprocessed = volumes.filter((volume) => this.#unsupportedVolume(volume) !== undefined);
+    const names = [...new Set(failed.map(({ name }) => name))].sort();
+    const unprocessed = volumes.filter(
+      (volume) => unknown.has(volume.name) || this.#unsupportedVolume(volume) !== undefined,
+    );
     const reasons = failed.map(({ failure }) => failure?.message).join('; ');
     throw new VolumeError(
       'NotMounted',
@@ -152,7 +166,7 @@ export class VolumeManager {
         .sort()
         .join(' ')}]: ${reasons}`,
       failed[0]?.failure,
-      { retryAtMs: earliest(failed), isTold: this.#isTold(uid, startMs) },
+      { retryAtMs: earliest(failed), isTold: this.#isTold(uid, startMs) && unknown.size === 0 },
     );
   }
 
@@ -204,7 +218,8 @@ export class VolumeManager {
         subPaths.set(index, { path });
         continue;
       }
-      const part = { podUid, container: container.name, volumeName: mount.name, volume, index, path };
+      const { directoryName } = volume.resolved;
+      const part = { podUid, container: container.name, volumeName: mount.name, directoryName, volume, index, path };
       subPaths.set(index, { path, hostPath: await this.#subPaths.prepare(part, signal) });
     }
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
@@ -246,88 +261,75 @@ export class VolumeManager {
     await this.#directories.removeOrphans(isKnown, signal);
   }
 
-  async #takeIn(podUid: string, volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
-    const { plugins, logger } = this.#components;
-    const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
-    if (plugin === undefined) return;
-    if (plugin.isRemoving(volume.name)) {
-      await plugin.tearDown(podUid, volume.name, signal);
-      logger.info({ podUid, volume: volume.name }, 'Volume is removed whose removal had been cut short');
-      return;
+  /**
+   * What is ready is known, and asked for no more: its pod goes on while the API server is away (K3).
+   * @param unknown has the volume's name until it is known what that is
+   * @returns why that is not known
+   */
+  async #want(pod: Pod, volume: Volume, unknown: Set<string>, signal: AbortSignal): Promise<VolumeOutcome | undefined> {
+    const { uid } = pod.metadata;
+    const { name } = volume;
+    let typed = this.#resolver.known(volume);
+    if (typed === undefined && this.#operations.mounted(uid, name) !== undefined) return undefined;
+    if (typed === undefined) {
+      unknown.add(name);
+      try {
+        typed = await this.#resolver.resolve(pod, volume, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = VolumeError.from(error);
+        return { name, failure, retryAtMs: failure.retryAtMs };
+      }
+      unknown.delete(name);
     }
-    const actions = this.#actions(podUid, volume.name, plugin);
-    this.#operations.found(podUid, volume.name, `${volume.plugin}/${volume.name}`, actions);
-  }
-
-  #plugin(volume: Volume): VolumePlugin | undefined {
-    return this.#components.plugins.find((plugin) => plugin.canSupport(volume));
+    const { plugin, resolved } = typed;
+    const { directoryName, node } = resolved;
+    const id = `${plugin === undefined ? '' : escapePluginName(plugin.name)}/${directoryName}`;
+    const actions = volumeActions(this.#subPaths, { podUid: uid, directoryName, plugin, node });
+    this.#operations.want(pod, resolved, id, actions);
+    return undefined;
   }
 
   #unsupportedVolume(volume: Volume): string | undefined {
-    const plugin = this.#plugin(volume);
-    return plugin === undefined ? unsupportedType(volume) : plugin.unsupported?.(volume);
+    const plugin = this.#resolver.pluginOf({ volume });
+    return plugin === undefined ? unsupportedType({ volume }) : plugin.unsupported?.(volume);
   }
 
-  #actions(podUid: string, name: string, plugin: VolumePlugin | undefined): VolumeActions {
-    const subPaths = this.#subPaths;
-    return {
-      pluginName: plugin?.name ?? 'N/A',
-      refreshes: plugin?.refreshes ?? false,
-      async setUp(pod, volume, signal) {
-        if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
-        return await plugin.setUp(pod, volume, signal);
-      },
-      async tearDown(signal) {
-        await subPaths.clean(podUid, name, signal);
-        await plugin?.tearDown(podUid, name, signal);
-      },
-    };
-  }
-
-  /** What no plugin knows, another program put there: it is told of, and stays, unless it is empty. */
-  #foreignActions(podUid: string, volume: VolumeOnDisk): VolumeActions {
-    return {
-      pluginName: 'N/A',
-      refreshes: false,
-      setUp: (_pod, { name }) => Promise.reject(new VolumeError('UnsupportedVolume', `volume ${name} has no plugin`)),
-      tearDown: () => removeEmptyVolume(this.#components, podUid, volume),
-    };
-  }
-
-  #tellFailure(pod: Pod, volume: Volume, error: VolumeError): void {
-    const message = `MountVolume.SetUp failed for volume "${volume.name}" : ${error.message}`;
+  #tellFailure(pod: Pod, { directoryName }: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage'): void {
+    const what = step === 'stage' ? 'MountVolume.MountDevice failed' : 'MountVolume.SetUp failed';
+    const message = `${what} for volume "${directoryName}" : ${error.message}`;
     this.#components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
   }
 
   async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
-    const { fs, paths, plugins } = this.#components;
     this.#operations.release(uid);
+    this.#resolver.forget(uid);
     this.#waitingSince.delete(uid);
-    for (const volume of await volumesOnDisk(fs, paths, uid)) {
-      const plugin = plugins.find((candidate) => isOfPlugin(volume, candidate));
-      const actions = plugin ? this.#actions(uid, volume.name, plugin) : this.#foreignActions(uid, volume);
-      this.#operations.remove(uid, `${volume.plugin}/${volume.name}`, `${volume.plugin}/${volume.name}`, actions);
-    }
-    // Volumes that leave nothing else on the disk may have been mounted by a former process.
-    for (const name of await subPathVolumesOnDisk(fs, paths, uid)) {
-      this.#operations.remove(uid, name, `volume-subpaths/${name}`, this.#actions(uid, name, undefined));
-    }
-    const failed = (await this.#settled(uid, signal)).filter(({ failure }) => failure !== undefined);
+    await this.#leftovers.remove(uid);
+    const outcomes = await this.#inTime(
+      signal,
+      (linked) => this.#operations.settled(uid, linked),
+      () => this.#operations.unsettled(uid),
+    );
+    const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) return;
     const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
     const message = `mounted volumes of pod ${uid}: ${reasons}`;
     throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliest(failed) });
   }
 
-  /** How the pod's volumes stand; those whose operation does not end in time have failed by that. */
-  async #settled(uid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
-    const { clock } = this.#components;
+  /** How volumes stand; those whose operation does not end in time have failed by that. */
+  async #inTime(
+    signal: AbortSignal,
+    outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
+    unsettled: () => readonly string[],
+  ): Promise<readonly VolumeOutcome[]> {
     try {
-      return await withTimeout(clock, WAIT_MS, (linked) => this.#operations.settled(uid, linked), signal);
+      return await withTimeout(this.#components.clock, WAIT_MS, outcomes, signal);
     } catch (cause) {
       signal.throwIfAborted();
       const failure = new VolumeError('TimedOut', 'context deadline exceeded', cause);
-      return this.#operations.unsettled(uid).map((name) => ({ name, failure, retryAtMs: undefined }));
+      return unsettled().map((name) => ({ name, failure, retryAtMs: undefined }));
     }
   }
 }
@@ -335,8 +337,4 @@ export class VolumeManager {
 function earliest(outcomes: readonly VolumeOutcome[]): number | undefined {
   const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
   return times.length > 0 ? Math.min(...times) : undefined;
-}
-
-function unsupportedType(volume: Volume): string {
-  return `volume ${volume.name}: type ${volumeType(volume)} is not supported by this kubelet`;
 }

@@ -2,7 +2,7 @@ import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 import type { VolumeState } from './volume-state.ts';
 
 /** As upstream calls them. */
-export type VolumeOperation = 'volume_mount' | 'volume_unmount';
+export type VolumeOperation = 'volume_mount' | 'volume_unmount' | 'unmount_device';
 
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 

@@ -1,29 +1,31 @@
-import { abortable, type Clock, type Timer } from '@node-agent/async';
-import type { Pod, Volume } from '@node-agent/pod-spec';
+import { abortable, type Clock } from '@node-agent/async';
+import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
+import { BackOff } from './back-off.ts';
 import { VolumeError } from './errors.ts';
-import { type Filling, isFresh } from './freshness.ts';
-import type { MountedVolume } from './plugin.ts';
+import { isFresh } from './freshness.ts';
+import { nodeVolumeUse } from './node-volume-state.ts';
+import { NodeVolumes, type StagedVolume } from './node-volumes.ts';
+import type { ResolvedVolume } from './resolved-volume.ts';
+import {
+  isSettled,
+  namesOf,
+  newEntry,
+  type ReadyVolume,
+  type VolumeActions,
+  type VolumeEntry,
+  type VolumeKey,
+} from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
-import { nextBackOffMs, nextVolumeStep, type VolumeState } from './volume-state.ts';
-
-/** What is done to a volume; each is called again after a failure. */
-export interface VolumeActions {
-  /** The plugin's name, for metrics; `N/A` where there is none. */
-  readonly pluginName: string;
-  /** Whether setting it up once more renews its content. */
-  readonly refreshes: boolean;
-  setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<MountedVolume>;
-  tearDown(signal: AbortSignal): Promise<void>;
-}
+import { nextVolumeStep, type VolumeState } from './volume-state.ts';
 
 /** What {@link VolumeOperations} works with. */
 export interface VolumeOperationsComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: VolumeMetrics;
-  /** A volume could not be set up. */
-  readonly onFailure: (pod: Pod, volume: Volume, error: VolumeError) => void;
+  /** A volume could not be set up, or `staged` for the node. */
+  readonly onFailure: (pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage') => void;
   /** A volume became ready that nobody waits for any more. */
   readonly onReady: (podUid: string) => void;
 }
@@ -36,62 +38,49 @@ export interface VolumeOutcome {
   readonly retryAtMs: number | undefined;
 }
 
-interface Entry {
-  readonly podUid: string;
-  readonly name: string;
-  readonly actions: VolumeActions;
-  wanted: boolean | undefined;
-  /** What it is wanted for: the newest that was said. */
-  request: { readonly pod: Pod; readonly volume: Volume } | undefined;
-  /** What its content was made from last, or is being made from. */
-  filling: Filling | undefined;
-  presence: VolumeState['presence'];
-  mounted: MountedVolume | undefined;
-  stale: boolean;
-  busy: boolean;
-  failure: VolumeError | undefined;
-  backOffMs: number | undefined;
-  retryAtMs: number | undefined;
-  timer: Timer | undefined;
-  /** How it was counted last. */
-  counted: string;
-  /** Called when an operation has ended, or it is clear that none is due. */
-  readonly waiters: Set<() => void>;
-}
-
 /**
  * Runs the operations of volumes, one at a time for each and no one waiting for another's (C7), and tries again what
- * failed: 500 ms later, then after twice as long, up to 122 s. What is to be done is {@link nextVolumeStep}'s to say.
+ * failed: 500 ms later, then after twice as long, up to 122 s. What is to be done is {@link nextVolumeStep}'s to say, and of
+ * what is the node's {@link NodeVolumes}'.
  * An operation outlives those who wait for it, as upstream's do (`pkg/volume/util/operationexecutor`).
  */
 export class VolumeOperations {
   readonly #components: VolumeOperationsComponents;
-  readonly #entries = new Map<string, Entry>();
-  readonly #byPod = new Map<string, Map<string, Entry>>();
+  readonly #nodes: NodeVolumes;
+  readonly #entries = new Map<string, VolumeEntry>();
+  readonly #byPod = new Map<string, Map<string, VolumeEntry>>();
   readonly #life = new AbortController();
 
   constructor(components: VolumeOperationsComponents) {
     this.#components = components;
+    this.#nodes = new NodeVolumes({ ...components, onChange: (uniqueName) => this.#onNodeVolume(uniqueName) });
   }
 
-  /** Wants a volume, and its content up to date. @param id tells the volumes of a pod apart, on the disk too */
-  want(pod: Pod, volume: Volume, id: string, actions: VolumeActions): void {
-    const entry = this.#entry(pod.metadata.uid, volume.name, id, actions, 'absent');
-    if (entry.wanted !== true) this.#forgive(entry);
-    entry.wanted = true;
+  /** Wants a volume, and its content up to date. */
+  want(pod: Pod, volume: ResolvedVolume, id: string, actions: VolumeActions): void {
+    const key = { podUid: pod.metadata.uid, directoryName: volume.directoryName, id };
+    const entry = this.#entry(key, actions, 'absent');
+    if (entry.wanted !== true) this.#begin(entry, true);
+    entry.actions = actions;
+    entry.wantedAs.add(volume.volume.name);
     entry.request = { pod, volume };
     entry.stale ||= entry.actions.refreshes && !isFresh(entry.filling, pod, this.#components.clock.monotonic());
     this.#step(entry);
   }
 
   /** A volume is on the disk, and who wants it is not known yet. */
-  found(podUid: string, name: string, id: string, actions: VolumeActions): void {
-    this.#count(this.#entry(podUid, name, id, actions, 'uncertain'));
+  found(key: VolumeKey, actions: VolumeActions): void {
+    this.#step(this.#entry(key, actions, 'uncertain'));
+  }
+
+  /** A node volume is staged, or may be, whether or not a pod has it. */
+  foundStaged(staged: StagedVolume): void {
+    this.#nodes.found(staged);
   }
 
   /** A volume is on the disk, and nobody wants it. */
-  remove(podUid: string, name: string, id: string, actions: VolumeActions): void {
-    const entry = this.#entry(podUid, name, id, actions, 'uncertain');
+  remove(key: VolumeKey, actions: VolumeActions): void {
+    const entry = this.#entry(key, actions, 'uncertain');
     if (entry.presence === 'absent' && !entry.busy) entry.presence = 'uncertain';
     this.#unwant(entry);
   }
@@ -105,28 +94,30 @@ export class VolumeOperations {
   refresh(podUid: string): void {
     for (const entry of [...this.#of(podUid)]) {
       if (entry.wanted !== true || !entry.actions.refreshes) continue;
-      this.#forgive(entry);
+      entry.backOff.forgive();
       entry.stale = true;
       this.#step(entry);
     }
   }
 
-  /** A volume that is ready. */
-  mounted(podUid: string, name: string): MountedVolume | undefined {
-    for (const entry of this.#of(podUid)) if (entry.name === name && entry.wanted) return entry.mounted;
+  /** A volume that is ready, as the pod calls it. */
+  mounted(podUid: string, name: string): ReadyVolume | undefined {
+    for (const entry of this.#of(podUid)) if (entry.wanted && entry.wantedAs.has(name)) return entry.mounted;
     return undefined;
   }
 
   /** All volumes of a pod that are ready, by name. */
-  allMounted(podUid: string): ReadonlyMap<string, MountedVolume> {
-    const ready = new Map<string, MountedVolume>();
-    for (const { name, wanted, mounted } of this.#of(podUid)) if (wanted && mounted) ready.set(name, mounted);
+  allMounted(podUid: string): ReadonlyMap<string, ReadyVolume> {
+    const ready = new Map<string, ReadyVolume>();
+    for (const { wantedAs, wanted, mounted } of this.#of(podUid)) {
+      if (wanted && mounted) for (const name of wantedAs) ready.set(name, mounted);
+    }
     return ready;
   }
 
   /** The volumes of a pod for which something is still to be done before they are as they should be. */
   unsettled(podUid: string): readonly string[] {
-    return [...this.#of(podUid)].filter((entry) => !isSettled(entry)).map(({ name }) => name);
+    return [...this.#of(podUid)].filter((entry) => !this.#isSettled(entry)).flatMap(namesOf);
   }
 
   /**
@@ -137,20 +128,22 @@ export class VolumeOperations {
     const entries = [...this.#of(podUid)];
     await Promise.all(entries.map((entry) => this.#settled(entry, signal)));
     signal.throwIfAborted();
-    return entries.map(({ name, failure, retryAtMs, wanted, presence }) => {
-      const isRight = wanted ? presence === 'ready' : presence === 'absent';
-      return { name, failure: isRight ? undefined : failure, retryAtMs };
+    return entries.flatMap((entry) => {
+      const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
+      const { failure, retryAtMs } = this.#lastFailure(entry);
+      return namesOf(entry).map((name) => ({ name, failure: isRight ? undefined : failure, retryAtMs }));
     });
   }
 
   /** Ends everything: nothing is begun any more, and what runs is aborted. */
   close(reason: unknown): void {
     this.#life.abort(reason);
+    this.#nodes.close(reason);
     for (const { timer } of this.#entries.values()) timer?.cancel();
   }
 
-  async #settled(entry: Entry, signal: AbortSignal): Promise<void> {
-    while (!isSettled(entry)) {
+  async #settled(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
+    while (!this.#isSettled(entry)) {
       let wake = (): void => {};
       const ended = new Promise<void>((resolve) => {
         wake = resolve;
@@ -164,69 +157,95 @@ export class VolumeOperations {
     }
   }
 
-  #of(podUid: string): Iterable<Entry> {
+  #of(podUid: string): Iterable<VolumeEntry> {
     return this.#byPod.get(podUid)?.values() ?? [];
   }
 
-  #entry(podUid: string, name: string, id: string, actions: VolumeActions, presence: VolumeState['presence']): Entry {
-    const key = `${podUid}/${id}`;
-    const known = this.#entries.get(key);
+  #entry(key: VolumeKey, actions: VolumeActions, presence: VolumeState['presence']): VolumeEntry {
+    const { podUid } = key;
+    const name = nameOf(key);
+    const known = this.#entries.get(name);
     if (known !== undefined) return known;
-    const entry: Entry = {
-      podUid,
-      name,
-      actions,
-      presence,
-      wanted: undefined,
-      request: undefined,
-      filling: undefined,
-      mounted: undefined,
-      stale: false,
-      busy: false,
-      failure: undefined,
-      backOffMs: undefined,
-      retryAtMs: undefined,
-      timer: undefined,
-      counted: '',
-      waiters: new Set(),
-    };
-    this.#entries.set(key, entry);
-    const ofPod = this.#byPod.get(podUid) ?? new Map<string, Entry>();
-    this.#byPod.set(podUid, ofPod.set(key, entry));
+    const entry = newEntry(key, actions, presence, new BackOff(this.#components.clock));
+    this.#entries.set(name, entry);
+    const ofPod = this.#byPod.get(podUid) ?? new Map<string, VolumeEntry>();
+    this.#byPod.set(podUid, ofPod.set(name, entry));
     return entry;
   }
 
-  #unwant(entry: Entry): void {
-    // What failed before was another thing.
-    if (entry.wanted !== false) this.#forgive(entry);
-    entry.wanted = false;
+  #unwant(entry: VolumeEntry): void {
+    if (entry.wanted !== false) this.#begin(entry, false);
     this.#step(entry);
   }
 
-  #forgive(entry: Entry): void {
-    entry.failure = undefined;
-    entry.backOffMs = undefined;
-    entry.retryAtMs = undefined;
+  /** What failed before was another thing. */
+  #begin(entry: VolumeEntry, wanted: boolean): void {
+    entry.backOff.forgive();
+    entry.wanted = wanted;
   }
 
-  #step(entry: Entry): void {
+  #onNodeVolume(uniqueName: string): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.actions.node?.volume.uniqueName === uniqueName) this.#step(entry);
+    }
+  }
+
+  #step(entry: VolumeEntry): void {
     if (this.#life.signal.aborted) return;
     const { clock } = this.#components;
     entry.timer?.cancel();
     entry.timer = undefined;
+    this.#noteUse(entry);
     const nowMs = clock.monotonic();
-    const step = nextVolumeStep(entry, nowMs);
+    const { retryAtMs } = entry.backOff;
+    const step = nextVolumeStep({ ...entry, node: this.#nodeStateOf(entry), retryAtMs }, nowMs);
+    entry.waitsForNode = step === 'stage';
+    if (entry.waitsForNode) this.#tellStageFailure(entry);
     if (step === 'setUp' || step === 'tearDown') void this.#run(entry, step);
     else if (step === 'forget') this.#forget(entry);
-    else if (step === 'wait' && entry.retryAtMs !== undefined) {
-      entry.timer = clock.setTimer(entry.retryAtMs - nowMs, () => this.#step(entry));
+    else if (step === 'wait' && retryAtMs !== undefined) {
+      entry.timer = clock.setTimer(retryAtMs - nowMs, () => this.#step(entry));
     }
     this.#count(entry);
-    if (isSettled(entry)) for (const wake of [...entry.waiters]) wake();
+    if (this.#isSettled(entry)) for (const wake of [...entry.waiters]) wake();
+  }
+
+  #nodeStateOf({ actions: { node } }: VolumeEntry): VolumeState['node'] {
+    if (node === undefined) return 'none';
+    return this.#nodes.isStaged(node.volume.uniqueName) ? 'staged' : 'notStaged';
+  }
+
+  /** Before anything is mounted for the pod, and when the last of it is gone. */
+  #noteUse(entry: VolumeEntry): void {
+    const { node } = entry.actions;
+    if (node !== undefined) this.#nodes.note(node, nameOf(entry), nodeVolumeUse(entry));
+  }
+
+  /** Each pod that waits is told once of each failure. */
+  #tellStageFailure(entry: VolumeEntry): void {
+    const { failure } = this.#lastFailure(entry);
+    const { request, toldFailure } = entry;
+    if (failure === undefined || failure === toldFailure || request === undefined) return;
+    entry.toldFailure = failure;
+    this.#components.onFailure(request.pod, request.volume, failure, 'stage');
+  }
+
+  /** Of itself or, where it waits for that, of its node volume. */
+  #lastFailure({
+    waitsForNode,
+    actions: { node },
+    backOff,
+  }: VolumeEntry): Partial<Pick<BackOff, 'failure' | 'retryAtMs'>> {
+    if (!waitsForNode || node === undefined) return backOff;
+    return this.#nodes.stageFailure(node.volume.uniqueName) ?? {};
+  }
+
+  #isSettled(entry: VolumeEntry): boolean {
+    return isSettled(entry, this.#lastFailure(entry).failure);
   }
 
   /** Never rejects. */
-  async #run(entry: Entry, step: 'setUp' | 'tearDown'): Promise<void> {
+  async #run(entry: VolumeEntry, step: 'setUp' | 'tearDown'): Promise<void> {
     const { clock, metrics } = this.#components;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
@@ -244,58 +263,61 @@ export class VolumeOperations {
     if (signal.aborted) return;
     const operation = step === 'setUp' ? 'volume_mount' : 'volume_unmount';
     metrics.operation(entry.actions.pluginName, operation, failure === undefined, clock.monotonic() - startedAtMs);
-    if (failure === undefined) this.#forgive(entry);
+    if (failure === undefined) entry.backOff.forgive();
     else this.#failed(entry, step, failure);
     this.#step(entry);
   }
 
-  async #setUp(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #setUp(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
     const { request, actions, presence } = entry;
     if (request === undefined) return;
+    const { pod, volume } = request;
+    if (volume.node?.exclusive && this.#nodes.isInAnotherPod(volume.node.uniqueName, nameOf(entry))) {
+      const message = 'volume uses the ReadWriteOncePod access mode and is already in use by another pod';
+      throw new VolumeError('InUse', message);
+    }
     if (presence === 'absent') entry.presence = 'uncertain';
-    entry.filling = { pod: request.pod, atMs: this.#components.clock.monotonic() };
-    entry.mounted = await actions.setUp(request.pod, request.volume, signal);
+    this.#noteUse(entry);
+    entry.filling = { pod, atMs: this.#components.clock.monotonic() };
+    entry.mounted = { ...(await actions.setUp(pod, volume, signal)), resolved: volume };
     entry.presence = 'ready';
     if (presence !== 'ready' && entry.waiters.size === 0 && entry.wanted) {
       this.#components.onReady(entry.podUid);
     }
   }
 
-  async #tearDown(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #tearDown(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
     entry.presence = 'uncertain';
     entry.mounted = undefined;
     await entry.actions.tearDown(signal);
     entry.presence = 'absent';
   }
 
-  #failed(entry: Entry, step: 'setUp' | 'tearDown', failure: VolumeError): void {
-    const { clock, logger, onFailure } = this.#components;
-    const { request, podUid, name, wanted } = entry;
-    if (step === 'setUp' && request !== undefined) onFailure(request.pod, request.volume, failure);
+  #failed(entry: VolumeEntry, step: 'setUp' | 'tearDown', failure: VolumeError): void {
+    const { logger, onFailure } = this.#components;
+    const { request, podUid, directoryName, wanted, backOff } = entry;
+    if (step === 'setUp' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
     // It was about what is not to be any more.
     if ((step === 'setUp') !== (wanted === true)) {
-      this.#forgive(entry);
+      backOff.forgive();
       return;
     }
     entry.stale ||= step === 'setUp' && entry.presence === 'ready';
-    entry.failure = failure;
     entry.filling = undefined;
-    entry.backOffMs = nextBackOffMs(entry.backOffMs);
-    entry.retryAtMs = clock.monotonic() + entry.backOffMs;
-    logger.warn({ err: failure, podUid, volume: name, backOffMs: entry.backOffMs, step }, 'Volume operation failed');
+    const backOffMs = backOff.failed(failure);
+    logger.warn({ err: failure, podUid, volume: directoryName, backOffMs, step }, 'Volume operation failed');
   }
 
-  #forget(entry: Entry): void {
+  #forget(entry: VolumeEntry): void {
+    const name = nameOf(entry);
+    if (this.#entries.get(name) !== entry) return;
+    this.#entries.delete(name);
     const ofPod = this.#byPod.get(entry.podUid);
-    for (const [key, candidate] of ofPod ?? []) {
-      if (candidate !== entry) continue;
-      ofPod?.delete(key);
-      this.#entries.delete(key);
-    }
+    ofPod?.delete(name);
     if (ofPod?.size === 0) this.#byPod.delete(entry.podUid);
   }
 
-  #count(entry: Entry): void {
+  #count(entry: VolumeEntry): void {
     const counted = `${entry.wanted} ${entry.presence}`;
     if (counted === entry.counted) return;
     entry.counted = counted;
@@ -309,9 +331,7 @@ export class VolumeOperations {
   }
 }
 
-/** Whether nothing of an entry is to be waited for: it is as it should be, or has failed and not been forgiven. */
-function isSettled({ wanted, presence, failure, busy }: Entry): boolean {
-  if (wanted === undefined) return true;
-  if (wanted) return presence === 'ready' || (failure !== undefined && !busy);
-  return (presence === 'absent' && !busy) || (failure !== undefined && !busy);
+/** Tells the volumes of all pods apart. */
+function nameOf({ podUid, id }: VolumeKey): string {
+  return `${podUid}/${id}`;
 }

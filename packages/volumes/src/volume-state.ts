@@ -1,14 +1,15 @@
 /**
  * What is known of one volume of one pod: what should be (desired state of the world) beside what is (actual state).
  *
- * | wanted    | presence          | stale | step                                                   |
- * |-----------|-------------------|-------|--------------------------------------------------------|
- * | yes       | absent, uncertain | -     | set it up                                              |
- * | yes       | ready             | yes   | set it up again: what is in it is brought up to date   |
- * | yes       | ready             | no    | nothing                                                |
- * | no        | ready, uncertain  | -     | tear it down                                           |
- * | no        | absent            | -     | forget it                                              |
- * | not known | any               | -     | nothing: found on the disk, and its pod not heard of   |
+ * | wanted    | presence          | node level | stale | step                                                   |
+ * |-----------|-------------------|------------|-------|--------------------------------------------------------|
+ * | yes       | absent, uncertain | not staged | -     | have it staged, which is the node level's to do        |
+ * | yes       | absent, uncertain | staged, none | -   | set it up                                              |
+ * | yes       | ready             | -          | yes   | set it up again: what is in it is brought up to date   |
+ * | yes       | ready             | -          | no    | nothing                                                |
+ * | no        | ready, uncertain  | -          | -     | tear it down                                           |
+ * | no        | absent            | -          | -     | forget it                                              |
+ * | not known | any               | -          | -     | nothing: found on the disk, and its pod not heard of   |
  *
  * Nothing is begun while an operation of the volume runs, nor before the end of the back-off of one that failed.
  * Source: `pkg/kubelet/volumemanager` (caches and reconciler).
@@ -18,6 +19,8 @@ export interface VolumeState {
   readonly wanted: boolean | undefined;
   /** `uncertain`: a part of it may be there, of an operation that failed or of a former process. */
   readonly presence: 'absent' | 'uncertain' | 'ready';
+  /** How its node volume stands (`nextNodeVolumeStep`): `none` where it is in the pod alone. */
+  readonly node: 'none' | 'notStaged' | 'staged';
   /** Whether its content may be out of date. */
   readonly stale: boolean;
   /** Whether an operation runs. */
@@ -27,7 +30,7 @@ export interface VolumeState {
 }
 
 /** What is to be done about a volume now. */
-export type VolumeStep = 'setUp' | 'tearDown' | 'forget' | 'wait' | 'none';
+export type VolumeStep = 'stage' | 'setUp' | 'tearDown' | 'forget' | 'wait' | 'none';
 
 /** The rule of {@link VolumeState}'s table. `wait`: the step is due at `retryAtMs`. */
 export function nextVolumeStep(state: VolumeState, nowMs: number): VolumeStep {
@@ -37,9 +40,10 @@ export function nextVolumeStep(state: VolumeState, nowMs: number): VolumeStep {
   return backsOff && (step === 'setUp' || step === 'tearDown') ? 'wait' : step;
 }
 
-function dueStep({ wanted, presence, stale }: VolumeState): VolumeStep {
+function dueStep({ wanted, presence, node, stale }: VolumeState): VolumeStep {
   if (wanted === undefined) return 'none';
-  if (wanted) return presence === 'ready' && !stale ? 'none' : 'setUp';
+  if (wanted && presence === 'ready') return stale ? 'setUp' : 'none';
+  if (wanted) return node === 'notStaged' ? 'stage' : 'setUp';
   return presence === 'absent' ? 'forget' : 'tearDown';
 }
 

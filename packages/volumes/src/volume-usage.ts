@@ -3,6 +3,7 @@ import type { TreeUsage } from '@node-agent/host';
 import { type Pod, parseQuantity, type Volume } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
+import type { ReadyVolume } from './volume-entry.ts';
 
 /** What a volume of a pod takes. */
 export interface VolumeUsage {
@@ -32,7 +33,7 @@ export interface VolumeUsagesComponents {
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   /** A volume that is ready. */
-  readonly mounted: (podUid: string, name: string) => MountedVolume | undefined;
+  readonly mounted: (podUid: string, name: string) => ReadyVolume | undefined;
 }
 
 /**
@@ -57,8 +58,8 @@ export class VolumeUsages {
 
   async #usage({ metadata: { uid } }: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
     const { plugins, clock, logger, mounted } = this.#components;
-    const plugin = plugins.find((candidate) => candidate.canSupport(volume));
     const place = mounted(uid, volume.name);
+    const plugin = place && plugins.find((candidate) => candidate.canSupport(place.resolved));
     if (plugin?.usage === undefined || place === undefined) return undefined;
     try {
       const usage = await abortable(this.#measured(place, plugin.usage.bind(plugin)), signal);

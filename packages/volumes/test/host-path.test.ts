@@ -1,6 +1,7 @@
 import type { FileKind } from '@node-agent/host';
 import { describe, expect, it } from 'vitest';
 import { checkHostPath, HostPathPlugin } from '../src/host-path.ts';
+import { podVolume } from '../src/resolved-volume.ts';
 import { errorOf, podOf, setUp } from './helpers.ts';
 
 const KINDS: readonly (FileKind | undefined)[] = [
@@ -51,11 +52,11 @@ describe('HostPathPlugin', () => {
   it('makes a directory, with its parents, and a file, but no parents of it', async () => {
     const { fs, foreignFiles, signal } = setUp();
     const plugin = new HostPathPlugin({ foreignFiles });
-    await plugin.setUp(podOf([]), volume('/a/b', 'DirectoryOrCreate'), signal);
+    await plugin.setUp(podOf([]), podVolume(volume('/a/b', 'DirectoryOrCreate')), {}, signal);
     expect(await fs.stat('/a/b')).toMatchObject({ kind: 'directory', mode: 0o755 });
-    await plugin.setUp(podOf([]), volume('/a/b/f', 'FileOrCreate'), signal);
+    await plugin.setUp(podOf([]), podVolume(volume('/a/b/f', 'FileOrCreate')), {}, signal);
     expect(await fs.stat('/a/b/f')).toMatchObject({ kind: 'file', sizeBytes: 0 });
-    const error = await errorOf(plugin.setUp(podOf([]), volume('/no/f', 'FileOrCreate'), signal));
+    const error = await errorOf(plugin.setUp(podOf([]), podVolume(volume('/no/f', 'FileOrCreate')), {}, signal));
     expect(error.message).toBe('hostPath file /no/f cannot be made: the directory /no does not exist');
   });
 
@@ -63,7 +64,9 @@ describe('HostPathPlugin', () => {
     const { fs, foreignFiles, signal } = setUp();
     await fs.mkdir('/real');
     await fs.symlink('/real', '/link');
-    expect(await new HostPathPlugin({ foreignFiles }).setUp(podOf([]), volume('/link', 'Directory'), signal)).toEqual({
+    expect(
+      await new HostPathPlugin({ foreignFiles }).setUp(podOf([]), podVolume(volume('/link', 'Directory')), {}, signal),
+    ).toEqual({
       hostPath: '/link',
       readOnly: false,
       selinuxRelabel: false,
@@ -86,7 +89,9 @@ describe('HostPathPlugin', () => {
 
   it('W3: refuses to go up', async () => {
     const { foreignFiles, signal } = setUp();
-    const error = await errorOf(new HostPathPlugin({ foreignFiles }).setUp(podOf([]), volume('/srv/../etc'), signal));
+    const error = await errorOf(
+      new HostPathPlugin({ foreignFiles }).setUp(podOf([]), podVolume(volume('/srv/../etc')), {}, signal),
+    );
     expect([error.code, error.message]).toEqual([
       'InvalidPath',
       "invalid HostPath `/srv/../etc`: must not contain '..'",

@@ -9,6 +9,7 @@ import { EmptyDirPlugin } from '../src/empty-dir.ts';
 import { MountCommand } from '../src/mount-command.ts';
 import { mountPointsWithin } from '../src/mounter.ts';
 import { PodPaths } from '../src/pod-paths.ts';
+import { podVolume } from '../src/resolved-volume.ts';
 import { shareDirectory } from '../src/shared-directory.ts';
 import { errorOf, podOf } from './helpers.ts';
 
@@ -109,8 +110,8 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     const paths = new PodPaths(root);
     const plugin = new EmptyDirPlugin({ fs: nodeFileSystem, mounter, paths }, { allocatableMemoryBytes: 1 << 20 });
     const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Ki' } };
-    const { hostPath } = await plugin.setUp(podOf([volume]), volume, signal);
-    await plugin.setUp(podOf([volume]), volume, signal);
+    const { hostPath } = await plugin.setUp(podOf([volume]), podVolume(volume), {}, signal);
+    await plugin.setUp(podOf([volume]), podVolume(volume), {}, signal);
     expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([hostPath]);
     expect((await nodeFileSystem.stat(hostPath)).mode).toBe(0o1777);
     await writeFile(join(hostPath, 'small'), 'x'.repeat(60_000));
@@ -131,8 +132,8 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     const pod = podOf([volume], 'u1', {
       containers: [{ name: 'c', resources: { requests: { 'hugepages-2Mi': '2Mi' } } }],
     });
-    const { hostPath } = await plugin.setUp(pod, volume, signal);
-    await plugin.setUp(pod, volume, signal);
+    const { hostPath } = await plugin.setUp(pod, podVolume(volume), {}, signal);
+    await plugin.setUp(pod, podVolume(volume), {}, signal);
     expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([hostPath]);
     expect(await readFile('/proc/self/mounts', 'utf8')).toMatch(new RegExp(`${hostPath} hugetlbfs .*pagesize=2M`));
     await plugin.tearDown('u1', 'huge', signal);

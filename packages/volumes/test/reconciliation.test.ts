@@ -3,7 +3,14 @@ import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { type MetricOptions, type Metrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
-import { type MountedVolume, PodPaths, VolumeError, VolumeManager, type VolumePlugin } from '../src/index.ts';
+import {
+  type MountedVolume,
+  PodPaths,
+  type ResolvedVolume,
+  VolumeError,
+  VolumeManager,
+  type VolumePlugin,
+} from '../src/index.ts';
 import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
 
 /** A type of volume that does what a test tells it to; all volumes are of it. */
@@ -27,7 +34,7 @@ class ScriptedPlugin implements VolumePlugin {
     return true;
   }
 
-  async setUp({ metadata }: Pod, { name }: Volume): Promise<MountedVolume> {
+  async setUp({ metadata }: Pod, { volume: { name } }: ResolvedVolume): Promise<MountedVolume> {
     await this.#do(`setUp ${name}`);
     const hostPath = `${ROOT}/pods/${metadata.uid}/volumes/kubernetes.io~scripted/${name}`;
     await this.#fs.mkdir(hostPath);

@@ -26,6 +26,7 @@ describe.runIf(isRoot)('parts of volumes on Linux, for root', () => {
     podUid: 'u1',
     container: 'main',
     volumeName: 'data',
+    directoryName: 'data',
     volume: { hostPath: at('volume'), readOnly: false, selinuxRelabel: false, ...more },
     index: 0,
     path,

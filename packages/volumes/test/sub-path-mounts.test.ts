@@ -145,7 +145,7 @@ describe('after a crash', () => {
   });
 
   describe('K1: killed at any step of showing a part and taking it away', () => {
-    const PART = { podUid: 'u1', container: 'main', volumeName: 'data', index: 0, path: 'a/b' };
+    const PART = { podUid: 'u1', container: 'main', volumeName: 'data', directoryName: 'data', index: 0, path: 'a/b' };
 
     /** Shows a part and takes it away, as a process that ends with its n-th call. @returns whether it got to the end */
     async function liveFor(fixture: Fixture, calls: number): Promise<boolean> {

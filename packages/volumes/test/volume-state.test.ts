@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { nextBackOffMs, nextVolumeStep, type VolumeState, type VolumeStep } from '../src/volume-state.ts';
 
-const idle: VolumeState = { wanted: true, presence: 'ready', stale: false, busy: false, retryAtMs: undefined };
+const idle: VolumeState = {
+  wanted: true,
+  presence: 'ready',
+  node: 'none',
+  stale: false,
+  busy: false,
+  retryAtMs: undefined,
+};
 
 describe('nextVolumeStep', () => {
   const table: [Partial<VolumeState>, VolumeStep][] = [
@@ -22,6 +29,17 @@ describe('nextVolumeStep', () => {
     [{ presence: 'absent', retryAtMs: 10 }, 'setUp'],
     [{ wanted: false, presence: 'absent', retryAtMs: 11 }, 'forget'],
     [{ retryAtMs: 11 }, 'none'],
+    [{ presence: 'absent', node: 'staged' }, 'setUp'],
+    [{ presence: 'absent', node: 'notStaged' }, 'stage'],
+    [{ presence: 'uncertain', node: 'notStaged' }, 'stage'],
+    [{ presence: 'absent', node: 'notStaged', busy: true }, 'none'],
+    // How often that is tried is the node level's to say.
+    [{ presence: 'absent', node: 'notStaged', retryAtMs: 11 }, 'stage'],
+    [{ node: 'notStaged' }, 'none'],
+    [{ node: 'notStaged', stale: true }, 'setUp'],
+    [{ wanted: false, node: 'notStaged' }, 'tearDown'],
+    [{ wanted: false, presence: 'absent', node: 'staged' }, 'forget'],
+    [{ wanted: undefined, presence: 'uncertain', node: 'notStaged' }, 'none'],
   ];
   it.each(table)('%j at 10 ms: %s', (change, step) => {
     expect(nextVolumeStep({ ...idle, ...change }, 10)).toBe(step);

@@ -1,0 +1,371 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type MountedVolume,
+  type NodeVolume,
+  type NodeVolumePlugin,
+  PodPaths,
+  type ResolvedVolume,
+  VolumeError,
+  VolumeManager,
+  type VolumePlugin,
+  type VolumeSpec,
+} from '../src/index.ts';
+import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
+
+/** How long each operation takes, in milliseconds. */
+const STEP_MS = 10;
+
+/** What there is on the machine, whichever process made it, and what was done to it against the rules. */
+class Machine {
+  readonly clock = new FakeClock();
+  readonly fs = new MemoryFileSystem({ clock: this.clock });
+  readonly running = new Set<string>();
+  readonly log: string[] = [];
+  readonly faults: string[] = [];
+  /** Operations that fail, by name, as `stage` or `setUp u1`. */
+  readonly failing = new Set<string>();
+  /** Operations that do not end before their promise does. */
+  readonly blocks = new Map<string, Promise<void>>();
+  /** Staged, or in part. */
+  staged = false;
+  exclusive = false;
+
+  directory(uid: string): string {
+    return `${ROOT}/pods/${uid}/volumes/kubernetes.io~disk/disk`;
+  }
+
+  inPods(): string[] {
+    return this.fs.paths().filter((path) => path.endsWith('kubernetes.io~disk/disk'));
+  }
+}
+
+/** One disk that all pods have; what a process that was killed was doing goes no further. */
+class DiskPlugin implements VolumePlugin {
+  readonly name = 'kubernetes.io/disk';
+  readonly node: NodeVolumePlugin;
+  readonly #machine: Machine;
+  #isKilled = false;
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+    const { volume } = this;
+    this.node = {
+      stage: () => this.#stage(),
+      unstage: () => this.#unstage(),
+      reconstruct: async () => volume,
+      staged: async () => (machine.staged ? [volume] : []),
+    };
+  }
+
+  get volume(): NodeVolume {
+    return { uniqueName: 'kubernetes.io/disk/disk', name: 'disk', exclusive: this.#machine.exclusive };
+  }
+
+  kill(): void {
+    this.#isKilled = true;
+    this.#machine.running.clear();
+  }
+
+  canSupport(): boolean {
+    return true;
+  }
+
+  async resolve(_pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
+    if (this.#machine.failing.has('resolve')) throw new VolumeError('MissingObject', 'resolve fails');
+    return { ...spec, directoryName: 'disk', node: { ...this.volume, spec } };
+  }
+
+  async #stage(): Promise<void> {
+    const { running } = this.#machine;
+    await this.#do('stage', () => {
+      if (running.has('unstage') || running.has('stage')) return 'staged twice at once';
+      this.#machine.staged = true;
+      return undefined;
+    });
+  }
+
+  async #unstage(): Promise<void> {
+    const { running } = this.#machine;
+    await this.#do('unstage', () => {
+      const inPods = this.#machine.inPods();
+      if (running.size > 0 || inPods.length > 0) return `unstaged while ${[...running, ...inPods].join()}`;
+      return undefined;
+    });
+    this.#machine.staged = false;
+  }
+
+  async setUp({ metadata: { uid } }: Pod): Promise<MountedVolume> {
+    const { running, fs } = this.#machine;
+    const hostPath = this.#machine.directory(uid);
+    await this.#do(`setUp ${uid}`, async () => {
+      if (!this.#machine.staged || running.has('unstage')) return `${uid} set up before it was staged`;
+      await fs.mkdir(hostPath);
+      return undefined;
+    });
+    return { hostPath, readOnly: false, selinuxRelabel: false };
+  }
+
+  async tearDown(podUid: string): Promise<void> {
+    await this.#do(`tearDown ${podUid}`, () => undefined);
+    await this.#machine.fs.removeAll(this.#machine.directory(podUid));
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  /** @param begin has the effect that a part of the operation has, and says what is wrong with it */
+  async #do(what: string, begin: () => Promise<string | undefined> | string | undefined): Promise<void> {
+    const { running, log, faults, failing, clock, blocks } = this.#machine;
+    if (this.#isKilled) return await new Promise(() => {});
+    if ([...running].some((other) => other.split(' ')[1] === what.split(' ')[1] && what.includes(' '))) {
+      faults.push(`${what} while ${[...running].join()}`);
+    }
+    log.push(what);
+    const fault = await begin();
+    if (fault !== undefined) faults.push(fault);
+    running.add(what);
+    await new Promise<void>((resolve) => clock.setTimer(STEP_MS, resolve));
+    await blocks.get(what);
+    if (this.#isKilled) return await new Promise(() => {});
+    running.delete(what);
+    if (failing.has(what.split(' ')[0] ?? '') || failing.has(what)) throw new VolumeError('Io', `${what} fails`);
+  }
+}
+
+function make() {
+  const machine = new Machine();
+  const { clock, fs } = machine;
+  const events: string[] = [];
+  const ready: string[] = [];
+  const newManager = () => {
+    const plugin = new DiskPlugin(machine);
+    const life = new AbortController();
+    const manager = new VolumeManager({
+      clock,
+      fs,
+      foreignFiles: memoryForeignFiles({ clock, fs }),
+      mounter: new MemoryMounter(fs),
+      paths: new PodPaths(ROOT),
+      plugins: [plugin],
+      logger: silentLogger,
+      metrics: noMetrics,
+      recorder: {
+        event: ({ name }, _type, reason, message) => void events.push(`${name} ${reason}: ${message}`),
+      },
+      onVolumeReady: (uid) => void ready.push(uid),
+    });
+    const running = manager.start(life.signal);
+    return { plugin, manager, life, running };
+  };
+  return { machine, clock, events, ready, newManager, ...newManager(), signal: new AbortController().signal };
+}
+
+const podNamed = (uid: string): Pod => podOf([{ name: 'data', emptyDir: {} }], uid);
+
+describe('a volume that several pods have', () => {
+  it('is staged once, before the first of them has it, and unstaged when the last one is gone', async () => {
+    const { machine, clock, manager, signal } = make();
+    const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podNamed(uid), signal));
+    await clock.advance(100);
+    await Promise.all(mounting);
+    expect(machine.log).toEqual(['stage', 'setUp u1', 'setUp u2']);
+    expect(manager.volumePath(podNamed('u1'), 'data')).toBe(machine.directory('u1'));
+    for (const uid of ['u1', 'u2']) {
+      const ending = manager.waitForUnmount(podNamed(uid), signal);
+      await clock.advance(100);
+      await ending;
+    }
+    expect(machine.log.slice(3)).toEqual(['tearDown u1', 'tearDown u2', 'unstage']);
+    expect([machine.staged, machine.faults]).toEqual([false, []]);
+  });
+
+  it('is staged anew where a pod comes while it is unstaged', async () => {
+    const { machine, clock, manager, signal } = make();
+    const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
+    await clock.advance(100);
+    await mount;
+    const unmount = manager.waitForUnmount(podNamed('u1'), signal);
+    await clock.advance(STEP_MS);
+    await unmount;
+    expect([...machine.running]).toEqual(['unstage']);
+    const again = manager.waitForAttachAndMount(podNamed('u2'), signal);
+    await clock.advance(100);
+    await again;
+    expect(machine.log.slice(3)).toEqual(['unstage', 'stage', 'setUp u2']);
+    expect(machine.faults).toEqual([]);
+  });
+
+  it('that cannot be staged is told to each pod that waits, and tried again after 500 ms, then after twice as long', async () => {
+    const { machine, clock, manager, events, ready, signal } = make();
+    machine.failing.add('stage');
+    const mounting = ['u1', 'u2'].map((uid) => errorOf(manager.waitForAttachAndMount(podNamed(uid), signal)));
+    await clock.advance(STEP_MS);
+    const [first, second] = await Promise.all(mounting);
+    const message = 'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: stage fails';
+    expect(first).toMatchObject({ message, retryAtMs: clock.monotonic() + 500, isTold: true });
+    expect(second).toMatchObject({ message, retryAtMs: clock.monotonic() + 500 });
+    const told = 'FailedMount: MountVolume.MountDevice failed for volume "disk" : stage fails';
+    expect(events).toEqual([`pod-u1 ${told}`, `pod-u2 ${told}`]);
+    // Nobody asks for it meanwhile.
+    await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
+    expect(machine.log).toEqual(['stage']);
+    await clock.advance(500 + STEP_MS);
+    expect([machine.log, events.length]).toEqual([['stage', 'stage'], 4]);
+    machine.failing.clear();
+    const third = manager.waitForAttachAndMount(podNamed('u1'), signal).catch(() => undefined);
+    await clock.advance(1000 + 2 * STEP_MS);
+    await third;
+    expect(machine.log).toEqual(['stage', 'stage', 'stage', 'setUp u1', 'setUp u2']);
+    expect(ready).toContain('u2');
+  });
+
+  it('C7: whose staging does not end holds up no pod that goes, and is unstaged when it has ended', async () => {
+    const { machine, clock, manager, signal } = make();
+    const block = Promise.withResolvers<void>();
+    machine.blocks.set('stage', block.promise);
+    const mounting = errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
+    await clock.advance(123_000);
+    expect((await mounting).message).toContain('context deadline exceeded');
+    await manager.waitForUnmount(podNamed('u1'), signal);
+    expect(await manager.podVolumesExist('u1')).toBe(false);
+    block.resolve();
+    await clock.advance(100);
+    expect(machine.log).toEqual(['stage', 'unstage']);
+  });
+
+  it('that cannot be unstaged holds up no pod, and is tried again', async () => {
+    const { machine, clock, manager, signal } = make();
+    const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
+    await clock.advance(100);
+    await mount;
+    machine.failing.add('unstage');
+    const unmount = manager.waitForUnmount(podNamed('u1'), signal);
+    await clock.advance(STEP_MS);
+    await unmount;
+    await clock.advance(100);
+    machine.failing.clear();
+    await clock.advance(1000);
+    expect(machine.log.slice(2)).toEqual(['tearDown u1', 'unstage', 'unstage']);
+    expect(machine.staged).toBe(false);
+  });
+
+  it('which one pod alone may have waits for the other one to go', async () => {
+    const { machine, clock, manager, signal } = make();
+    machine.exclusive = true;
+    const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podNamed(uid), signal));
+    const second = errorOf(mounting[1] ?? Promise.resolve());
+    await clock.advance(100);
+    await mounting[0];
+    expect(await second).toMatchObject({
+      message: expect.stringContaining(
+        'volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+      ),
+    });
+    const unmount = manager.waitForUnmount(podNamed('u1'), signal);
+    await clock.advance(5000);
+    await unmount;
+    expect(machine.log).toEqual(['stage', 'setUp u1', 'tearDown u1', 'setUp u2']);
+  });
+
+  it('is told of when it is not known what it is, and asked for again no sooner than after 500 ms', async () => {
+    const { machine, clock, manager, events, signal } = make();
+    machine.failing.add('resolve');
+    const error = await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
+    expect(error).toMatchObject({
+      message: 'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: resolve fails',
+      retryAtMs: clock.monotonic() + 500,
+      isTold: false,
+    });
+    machine.failing.clear();
+    expect((await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal))).retryAtMs).toBe(error.retryAtMs);
+    await clock.advance(500);
+    const mounting = manager.waitForAttachAndMount(podNamed('u1'), signal);
+    await clock.advance(100);
+    await mounting;
+    // What is ready is known.
+    machine.failing.add('resolve');
+    await manager.waitForAttachAndMount(podNamed('u1'), signal);
+    expect([machine.log, events]).toEqual([['stage', 'setUp u1'], []]);
+  });
+
+  it('K1: that nobody has any more when the process comes back is unstaged; one that a pod has is not', async () => {
+    const { machine, clock, manager, plugin, newManager, signal } = make();
+    const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
+    await clock.advance(100);
+    await mount;
+    plugin.kill();
+    const second = newManager();
+    await clock.advance(10_000);
+    expect(machine.log).toEqual(['stage', 'setUp u1']);
+    second.plugin.kill();
+    await machine.fs.removeAll(machine.directory('u1'));
+    newManager();
+    await clock.advance(100);
+    expect(machine.log.slice(2)).toEqual(['unstage']);
+    expect([machine.staged, machine.faults]).toEqual([false, []]);
+  });
+});
+
+const uid = fc.constantFrom('u1', 'u2', 'u3');
+const command = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ what: fc.constant('mount' as const), uid }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('unmount' as const), uid }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('advance' as const), ms: fc.integer({ min: 0, max: 40 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('fail' as const),
+      operation: fc.constantFrom('stage', 'unstage', 'setUp', 'tearDown'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('mend' as const) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('kill' as const) }) },
+);
+
+it('K1: whatever comes, goes, fails and is killed: no rule is broken on the way, and the end is as wanted', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { maxLength: 30 }), async (commands) => {
+      const { machine, clock, newManager, ...first } = make();
+      let now: Pick<ReturnType<typeof newManager>, 'plugin' | 'manager'> = first;
+      const wanted = new Set<string>();
+      let sync = new AbortController();
+      /** One thing at a time for each pod, as its worker does it. */
+      const apply = (of: string): void => {
+        const { manager } = now;
+        const work = wanted.has(of)
+          ? manager.waitForAttachAndMount(podNamed(of), sync.signal)
+          : manager.waitForUnmount(podNamed(of), sync.signal);
+        work.catch(() => undefined);
+      };
+      for (const each of commands) {
+        if (each.what === 'mount') wanted.add(each.uid);
+        if (each.what === 'unmount') wanted.delete(each.uid);
+        if ('uid' in each) apply(each.uid);
+        if (each.what === 'advance') await clock.advance(each.ms);
+        if (each.what === 'fail') machine.failing.add(each.operation);
+        if (each.what === 'mend') machine.failing.clear();
+        if (each.what === 'kill') {
+          now.plugin.kill();
+          sync = new AbortController();
+          now = newManager();
+        }
+        await clock.settle();
+      }
+      machine.failing.clear();
+      for (const of of ['u1', 'u2', 'u3']) apply(of);
+      await clock.advance(600_000);
+      for (const of of ['u1', 'u2', 'u3']) apply(of);
+      await clock.advance(1_000);
+      expect(machine.faults).toEqual([]);
+      expect(machine.inPods()).toEqual([...wanted].sort().map((of) => machine.directory(of)));
+      expect(machine.staged).toBe(wanted.size > 0);
+    }),
+    { numRuns: 200 },
+  );
+});
