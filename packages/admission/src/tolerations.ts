@@ -1,6 +1,5 @@
-import type { Toleration } from '@node-agent/pod-spec';
+import { parseInt64, type Toleration } from '@node-agent/pod-spec';
 import type { NodeTaint } from './admission-node.ts';
-import { parseInt64 } from './integer.ts';
 
 /**
  * Whether a toleration covers a taint (`core/v1/toleration.go`). An empty effect or key covers any; no operator is `Equal`.

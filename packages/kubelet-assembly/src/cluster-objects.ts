@@ -11,7 +11,8 @@ import {
   TokenManager,
 } from '@node-agent/object-cache';
 import type { Pod } from '@node-agent/pod-spec';
-import type { ProjectionSources } from '@node-agent/volumes';
+import type { ClaimSource, ProjectionSources } from '@node-agent/volumes';
+import { clusterClaims } from './cluster-claims.ts';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { ClusterServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
@@ -32,6 +33,7 @@ export class ClusterObjects {
   readonly clusterServices: ClusterServices;
   readonly runtimeClasses: RuntimeClasses;
   readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
+  readonly claims: Omit<ClaimSource, 'nodeLabels'>;
   /** Run beside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
@@ -55,6 +57,7 @@ export class ClusterObjects {
     this.#trustBundles = trustBundles;
     this.environment = podObjects(objects);
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
+    this.claims = clusterClaims(client);
     this.runtimeClasses = new RuntimeClasses(client);
     this.clusterServices = new ClusterServices({ ...child('services'), client });
     this.pullSecrets = new PullSecrets({

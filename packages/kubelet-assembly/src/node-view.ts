@@ -48,6 +48,11 @@ export class NodeView {
     return this.#cluster?.node?.status?.allocatable ?? this.#settings.nodeAllocatable ?? {};
   }
 
+  /** Those of its own set-up until its cluster has told them. */
+  labels(): Readonly<Record<string, string>> {
+    return this.#cluster?.node?.metadata.labels ?? this.#settings.nodeLabels ?? {};
+  }
+
   annotations(): Readonly<Record<string, string>> | undefined {
     return this.#cluster?.node?.metadata.annotations;
   }

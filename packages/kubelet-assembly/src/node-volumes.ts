@@ -16,9 +16,9 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 /** What volumes need of the other parts. */
 export interface VolumeParts {
   readonly pods: Pick<PodLinks, 'wake'>;
-  readonly node: Pick<NodeView, 'allocatable'>;
-  /** Absent where there is no API server: secrets, configMaps and tokens are refused by name then. */
-  readonly objects: Pick<ClusterObjects, 'volumeSources'> | undefined;
+  readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
+  /** Absent where there is no API server: secrets, configMaps, tokens and claims are refused by name then. */
+  readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims'> | undefined;
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
@@ -41,8 +41,14 @@ export function nodeVolumes(
     new ImageVolumePlugin(),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
+  const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };
   return new VolumeManager(
-    { ...child('volumes'), onVolumeReady: (uid) => parts.pods.wake(uid), fs, foreignFiles, mounter, paths, plugins },
+    {
+      ...child('volumes'),
+      ...{ fs, foreignFiles, mounter, paths, plugins },
+      ...(claims && { claims }),
+      onVolumeReady: (uid) => parts.pods.wake(uid),
+    },
     { supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly },
   );
 }

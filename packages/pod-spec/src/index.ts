@@ -51,6 +51,7 @@ export {
   imageRepository,
   parseImageReference,
 } from './image-reference.ts';
+export { parseInt64 } from './integer.ts';
 export { withKnownFields } from './known-fields.ts';
 export { metadataFieldValue } from './metadata-field.ts';
 export type { Device, Mount, MountPropagation } from './mount.ts';
@@ -63,6 +64,7 @@ export {
   type NameRule,
   qualifiedNameProblem,
 } from './names.ts';
+export { matchesNodeSelectorTerms, type NodeSelectorTerm } from './node-selector.ts';
 export { containerReference, type PodReference, podReference } from './object-reference.ts';
 export { formatPod, isCriticalPod, isTerminalPhase, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';

@@ -8,6 +8,8 @@ import { errorText } from '@node-agent/telemetry';
  * - `TypeCheckFailed`: a host path is not what the pod says it is
  * - `MissingObject`: a secret or a configMap, or a key of one, is not there (yet)
  * - `InvalidSource`: what a volume is to be filled with makes no sense
+ * - `ClaimUnusable`: a claim, or what it is bound to, is not there (yet), or is not what the pod needs
+ * - `WrongNode`: a persistent volume is not to be had on this node
  * - `InUse`: another pod has a volume that one pod alone may have
  * - `NotMounted`: volumes of the pod could not be set up
  * - `StillMounted`: volumes of the pod could not be taken away
@@ -23,6 +25,8 @@ export type VolumeErrorCode =
   | 'TypeCheckFailed'
   | 'MissingObject'
   | 'InvalidSource'
+  | 'ClaimUnusable'
+  | 'WrongNode'
   | 'InUse'
   | 'NotMounted'
   | 'StillMounted'

@@ -44,7 +44,7 @@ export function checkHostPath(path: string, type: string, found: FileKind | unde
 export type HostPathFiles = Pick<ForeignFiles, 'stat' | 'makeDirectory' | 'makeFile'>;
 
 /**
- * `hostPath` volumes: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. Its file
+ * `hostPath` volumes, a pod's own and those of claims: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. Its file
  * system may never answer: it is asked through what ends in time (W6).
  */
 export class HostPathPlugin implements VolumePlugin {
@@ -55,17 +55,17 @@ export class HostPathPlugin implements VolumePlugin {
     this.#files = components.foreignFiles;
   }
 
-  canSupport({ volume }: VolumeSpec): boolean {
-    return volume.hostPath !== undefined;
+  canSupport({ volume, persistent }: VolumeSpec): boolean {
+    return (persistent?.spec?.hostPath ?? volume.hostPath) !== undefined;
   }
 
   async setUp(
     _pod: Pod,
-    { volume }: ResolvedVolume,
+    { volume, persistent, readOnly = false }: ResolvedVolume,
     _context: MountContext,
     signal: AbortSignal,
   ): Promise<MountedVolume> {
-    const { path = '', type = '' } = volume.hostPath ?? {};
+    const { path = '', type = '' } = persistent?.spec?.hostPath ?? volume.hostPath ?? {};
     if (path.split('/').includes('..')) {
       throw new VolumeError('InvalidPath', `invalid HostPath \`${path}\`: must not contain '..'`);
     }
@@ -73,7 +73,7 @@ export class HostPathPlugin implements VolumePlugin {
     if (check.action === 'refuse') throw new VolumeError('TypeCheckFailed', check.message);
     if (check.action === 'makeDirectory') await this.#files.makeDirectory(path, 0o755, signal);
     if (check.action === 'makeFile') await this.#makeFile(path, signal);
-    return { hostPath: path, readOnly: false, selinuxRelabel: false, foreign: true };
+    return { hostPath: path, readOnly, selinuxRelabel: false, foreign: true };
   }
 
   async tearDown(): Promise<void> {

@@ -1,4 +1,5 @@
 export type { AtomicWriterComponents } from './atomic-writer.ts';
+export type { ClaimData, ClaimSource, PersistentVolumeData } from './claim-source.ts';
 export { containerMounts, type SubPathPlace } from './container-mounts.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './empty-dir.ts';
 export { VolumeError, type VolumeErrorCode } from './errors.ts';

@@ -35,6 +35,8 @@ export interface VolumePlugin {
    * name (`podVolume`). @throws VolumeError
    */
   resolve?(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume>;
+  /** Whether persistent volumes of this type may say what they are mounted with; `false` where absent. */
+  readonly takesMountOptions?: boolean;
   /** What is done once for the node; of types whose volumes have a node level. */
   readonly node?: NodeVolumePlugin;
   /**

@@ -1,8 +1,15 @@
 import type { Volume } from '@node-agent/pod-spec';
+import type { PersistentVolumeData } from './claim-source.ts';
 
-/** A volume of a pod as the pod says it (`Spec` of `pkg/volume`). */
+/** A volume of a pod: as the pod says it and, where it is a claim's, with what that is bound to (`Spec` of `pkg/volume`). */
 export interface VolumeSpec {
   readonly volume: Volume;
+  /** Absent for a volume without a claim. */
+  readonly persistent?: PersistentVolumeData;
+  /** Whether the pod takes its claim for reading only; `false` where absent. */
+  readonly readOnly?: boolean;
+  /** The claim. */
+  readonly claim?: { readonly namespace: string; readonly name: string };
 }
 
 /** What several pods of a node may have of one volume. */
@@ -25,7 +32,7 @@ export interface ResolvedVolume extends VolumeSpec {
   readonly node?: NodeVolume;
 }
 
-/** A volume that is in its pod alone, and of which nothing has to be found out: an `emptyDir`, what the kubelet fills. */
-export function podVolume(volume: Volume): ResolvedVolume {
-  return { volume, directoryName: volume.name };
+/** A volume that is in its pod alone, under its own name or that of its persistent volume: an `emptyDir`, what the kubelet fills, a host path. */
+export function podVolume(spec: VolumeSpec): ResolvedVolume {
+  return { ...spec, directoryName: spec.persistent?.metadata.name ?? spec.volume.name };
 }

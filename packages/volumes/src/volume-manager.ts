@@ -9,6 +9,7 @@ import {
   type WithDefaults,
   withDefaults,
 } from '@node-agent/telemetry';
+import type { ClaimSource } from './claim-source.ts';
 import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import { Leftovers } from './leftovers.ts';
@@ -20,7 +21,7 @@ import { mountedVolumes } from './pod-volumes.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
-import { unsupportedType, volumeActions } from './volume-actions.ts';
+import { volumeActions } from './volume-actions.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
 import { VolumeResolver } from './volume-resolver.ts';
@@ -39,6 +40,8 @@ export interface VolumeManagerComponents {
   readonly paths: PodPaths;
   /** The types of volumes that there are; a volume goes to the first that can support it. */
   readonly plugins: readonly VolumePlugin[];
+  /** Absent where there is no API server: claims are refused by name then. */
+  readonly claims?: ClaimSource;
   /** The machine's own where absent. */
   readonly clock?: Clock;
   /** Silent where absent. */
@@ -116,7 +119,7 @@ export class VolumeManager {
 
   /** What a pod asks for and this kubelet has not got, one line for each; a pod with any of it cannot run here. */
   unsupported(pod: Pod): readonly string[] {
-    const volumes = mountedVolumes(pod).map((volume) => this.#unsupportedVolume(volume));
+    const volumes = mountedVolumes(pod).map((volume) => this.#resolver.unsupported(pod, volume));
     return [...volumes.filter((message) => message !== undefined), ...unsupportedMounts(pod)];
   }
 
@@ -156,7 +159,7 @@ export class VolumeManager {
     }
     const names = [...new Set(failed.map(({ name }) => name))].sort();
     const unprocessed = volumes.filter(
-      (volume) => unknown.has(volume.name) || this.#unsupportedVolume(volume) !== undefined,
+      (volume) => unknown.has(volume.name) || this.#resolver.unsupported(pod, volume) !== undefined,
     );
     const reasons = failed.map(({ failure }) => failure?.message).join('; ');
     throw new VolumeError(
@@ -269,7 +272,7 @@ export class VolumeManager {
   async #want(pod: Pod, volume: Volume, unknown: Set<string>, signal: AbortSignal): Promise<VolumeOutcome | undefined> {
     const { uid } = pod.metadata;
     const { name } = volume;
-    let typed = this.#resolver.known(volume);
+    let typed = this.#resolver.known(pod, volume);
     if (typed === undefined && this.#operations.mounted(uid, name) !== undefined) return undefined;
     if (typed === undefined) {
       unknown.add(name);
@@ -288,11 +291,6 @@ export class VolumeManager {
     const actions = volumeActions(this.#subPaths, { podUid: uid, directoryName, plugin, node });
     this.#operations.want(pod, resolved, id, actions);
     return undefined;
-  }
-
-  #unsupportedVolume(volume: Volume): string | undefined {
-    const plugin = this.#resolver.pluginOf({ volume });
-    return plugin === undefined ? unsupportedType({ volume }) : plugin.unsupported?.(volume);
   }
 
   #tellFailure(pod: Pod, { directoryName }: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage'): void {

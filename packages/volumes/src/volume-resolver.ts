@@ -1,9 +1,13 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { BackOff } from './back-off.ts';
+import { claimOf, mountOptionsOf, persistentVolumeType } from './claim-rule.ts';
+import type { ClaimSource } from './claim-source.ts';
+import { Claims } from './claims.ts';
 import { VolumeError } from './errors.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
+import { unsupportedType } from './volume-actions.ts';
 
 /** A volume of a pod, and its type; `undefined` for one that this kubelet has not got. */
 export interface TypedVolume {
@@ -15,6 +19,7 @@ export interface TypedVolume {
 export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: readonly VolumePlugin[];
+  readonly claims?: ClaimSource | undefined;
 }
 
 /**
@@ -23,21 +28,27 @@ export interface VolumeResolverComponents {
  */
 export class VolumeResolver {
   readonly #components: VolumeResolverComponents;
+  /** Absent where there is nobody to ask for claims: then they are a type that there is not. */
+  readonly #claims: Claims | undefined;
   readonly #backOffs = new Map<string, Map<string, BackOff>>();
 
   constructor(components: VolumeResolverComponents) {
     this.#components = components;
+    this.#claims = components.claims && new Claims(components.claims);
   }
 
-  /** The type of a volume. */
-  pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
-    return this.#components.plugins.find((plugin) => plugin.canSupport(spec));
+  /** What of a volume this kubelet has not got, in words, as far as its pod tells; of a claim more is known when it is read. */
+  unsupported(pod: Pod, volume: Volume): string | undefined {
+    if (this.#isClaim(pod, volume)) return undefined;
+    const plugin = this.#pluginOf({ volume });
+    return plugin === undefined ? unsupportedType({ volume }) : plugin.unsupported?.(volume);
   }
 
   /** A volume of which nothing has to be found out. */
-  known(volume: Volume): TypedVolume | undefined {
-    const plugin = this.pluginOf({ volume });
-    return plugin?.resolve === undefined ? { plugin, resolved: podVolume(volume) } : undefined;
+  known(pod: Pod, volume: Volume): TypedVolume | undefined {
+    if (this.#isClaim(pod, volume)) return undefined;
+    const plugin = this.#pluginOf({ volume });
+    return plugin?.resolve === undefined ? { plugin, resolved: podVolume({ volume }) } : undefined;
   }
 
   /** @throws VolumeError with `retryAtMs`; the signal's reason */
@@ -48,7 +59,7 @@ export class VolumeResolver {
     const backOff = ofPod.get(volume.name) ?? new BackOff(clock);
     if (backOff.failure !== undefined && clock.monotonic() < (backOff.retryAtMs ?? 0)) throw failureOf(backOff);
     try {
-      const typed = await this.#resolve(pod, { volume }, signal);
+      const typed = await this.#resolve(pod, volume, signal);
       ofPod.delete(volume.name);
       return typed;
     } catch (error) {
@@ -64,14 +75,38 @@ export class VolumeResolver {
     this.#backOffs.delete(podUid);
   }
 
-  async #resolve(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<TypedVolume> {
-    const plugin = this.pluginOf(spec);
-    const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec.volume);
+  async #resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
+    const spec = (await this.#claims?.specOf(pod, volume, signal)) ?? { volume };
+    const plugin = this.#pluginOf(spec);
+    checkPersistentVolume(spec, plugin);
+    const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec);
     return { plugin, resolved };
+  }
+
+  #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
+    return this.#components.plugins.find((plugin) => plugin.canSupport(spec));
+  }
+
+  #isClaim(pod: Pod, volume: Volume): boolean {
+    return this.#claims !== undefined && claimOf(pod, volume) !== undefined;
   }
 }
 
 function failureOf({ failure, retryAtMs }: BackOff): VolumeError {
   const { code, message } = VolumeError.from(failure);
   return new VolumeError(code, message, failure, { retryAtMs });
+}
+
+/** @throws VolumeError `UnsupportedVolume`, `UnsupportedMount` */
+function checkPersistentVolume({ persistent }: VolumeSpec, plugin: VolumePlugin | undefined): void {
+  if (persistent === undefined) return;
+  const { name = '' } = persistent.metadata;
+  if (plugin === undefined) {
+    const why = `type ${persistentVolumeType(persistent)} is not supported by this kubelet`;
+    throw new VolumeError('UnsupportedVolume', `failed to get Plugin from volumeSpec for volume "${name}" err=${why}`);
+  }
+  if (mountOptionsOf(persistent).length === 0 || plugin.takesMountOptions) return;
+  const why = 'mount options are not supported for this volume type';
+  const message = `MountVolume.MountOptionSupport check failed for volume "${name}" : ${why}`;
+  throw new VolumeError('UnsupportedMount', message);
 }

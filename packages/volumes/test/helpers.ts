@@ -4,6 +4,7 @@ import type { ForeignFiles } from '@node-agent/host';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import type { ClaimData, ClaimSource, PersistentVolumeData } from '../src/claim-source.ts';
 import { EmptyDirPlugin } from '../src/empty-dir.ts';
 import { VolumeError } from '../src/errors.ts';
 import { HostPathPlugin } from '../src/host-path.ts';
@@ -68,7 +69,11 @@ export interface Fixture {
   readonly signal: AbortSignal;
 }
 
-export function setUp(options: VolumeManagerOptions = {}, sources: Partial<ProjectionSources> = {}): Fixture {
+export function setUp(
+  options: VolumeManagerOptions = {},
+  sources: Partial<ProjectionSources> = {},
+  claims?: ClaimSource,
+): Fixture {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   const foreignFiles = memoryForeignFiles({ clock, fs });
@@ -86,6 +91,7 @@ export function setUp(options: VolumeManagerOptions = {}, sources: Partial<Proje
         foreignFiles,
         mounter,
         paths,
+        ...(claims && { claims }),
         plugins: [
           new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
@@ -144,4 +150,45 @@ export async function errorOf(promise: Promise<unknown>): Promise<VolumeError> {
   );
   if (!(error instanceof VolumeError)) throw new Error(`expected a VolumeError, not ${String(error)}`);
   return error;
+}
+
+/** Claims and what they are bound to, in memory. */
+export class MemoryClaims implements ClaimSource {
+  readonly claims: Map<string, ClaimData> = new Map();
+  readonly volumes: Map<string, PersistentVolumeData> = new Map();
+  labels: Record<string, string> = {};
+  /** Thrown at whoever asks. */
+  failure: Error | undefined;
+  /** What was asked for. */
+  readonly asked: string[] = [];
+
+  /** A claim of the default namespace and a persistent volume, bound to one another. */
+  bind(name: string, volume: string, spec: PersistentVolumeData['spec'], claim: Partial<ClaimData> = {}): void {
+    this.claims.set(`default/${name}`, {
+      metadata: { name, namespace: 'default', uid: `uid-${name}` },
+      spec: { volumeName: volume },
+      status: { phase: 'Bound' },
+      ...claim,
+    });
+    this.volumes.set(volume, {
+      metadata: { name: volume },
+      spec: { claimRef: { uid: `uid-${name}` }, volumeMode: 'Filesystem', ...spec },
+    });
+  }
+
+  async getClaim(namespace: string, name: string): Promise<ClaimData | undefined> {
+    this.asked.push(`claim ${namespace}/${name}`);
+    if (this.failure !== undefined) throw this.failure;
+    return this.claims.get(`${namespace}/${name}`);
+  }
+
+  async getPersistentVolume(name: string): Promise<PersistentVolumeData | undefined> {
+    this.asked.push(`volume ${name}`);
+    if (this.failure !== undefined) throw this.failure;
+    return this.volumes.get(name);
+  }
+
+  nodeLabels(): Readonly<Record<string, string>> {
+    return this.labels;
+  }
 }

@@ -52,11 +52,13 @@ describe('HostPathPlugin', () => {
   it('makes a directory, with its parents, and a file, but no parents of it', async () => {
     const { fs, foreignFiles, signal } = setUp();
     const plugin = new HostPathPlugin({ foreignFiles });
-    await plugin.setUp(podOf([]), podVolume(volume('/a/b', 'DirectoryOrCreate')), {}, signal);
+    await plugin.setUp(podOf([]), podVolume({ volume: volume('/a/b', 'DirectoryOrCreate') }), {}, signal);
     expect(await fs.stat('/a/b')).toMatchObject({ kind: 'directory', mode: 0o755 });
-    await plugin.setUp(podOf([]), podVolume(volume('/a/b/f', 'FileOrCreate')), {}, signal);
+    await plugin.setUp(podOf([]), podVolume({ volume: volume('/a/b/f', 'FileOrCreate') }), {}, signal);
     expect(await fs.stat('/a/b/f')).toMatchObject({ kind: 'file', sizeBytes: 0 });
-    const error = await errorOf(plugin.setUp(podOf([]), podVolume(volume('/no/f', 'FileOrCreate')), {}, signal));
+    const error = await errorOf(
+      plugin.setUp(podOf([]), podVolume({ volume: volume('/no/f', 'FileOrCreate') }), {}, signal),
+    );
     expect(error.message).toBe('hostPath file /no/f cannot be made: the directory /no does not exist');
   });
 
@@ -65,7 +67,12 @@ describe('HostPathPlugin', () => {
     await fs.mkdir('/real');
     await fs.symlink('/real', '/link');
     expect(
-      await new HostPathPlugin({ foreignFiles }).setUp(podOf([]), podVolume(volume('/link', 'Directory')), {}, signal),
+      await new HostPathPlugin({ foreignFiles }).setUp(
+        podOf([]),
+        podVolume({ volume: volume('/link', 'Directory') }),
+        {},
+        signal,
+      ),
     ).toEqual({
       hostPath: '/link',
       readOnly: false,
@@ -90,7 +97,7 @@ describe('HostPathPlugin', () => {
   it('W3: refuses to go up', async () => {
     const { foreignFiles, signal } = setUp();
     const error = await errorOf(
-      new HostPathPlugin({ foreignFiles }).setUp(podOf([]), podVolume(volume('/srv/../etc')), {}, signal),
+      new HostPathPlugin({ foreignFiles }).setUp(podOf([]), podVolume({ volume: volume('/srv/../etc') }), {}, signal),
     );
     expect([error.code, error.message]).toEqual([
       'InvalidPath',

@@ -110,8 +110,8 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     const paths = new PodPaths(root);
     const plugin = new EmptyDirPlugin({ fs: nodeFileSystem, mounter, paths }, { allocatableMemoryBytes: 1 << 20 });
     const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Ki' } };
-    const { hostPath } = await plugin.setUp(podOf([volume]), podVolume(volume), {}, signal);
-    await plugin.setUp(podOf([volume]), podVolume(volume), {}, signal);
+    const { hostPath } = await plugin.setUp(podOf([volume]), podVolume({ volume }), {}, signal);
+    await plugin.setUp(podOf([volume]), podVolume({ volume }), {}, signal);
     expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([hostPath]);
     expect((await nodeFileSystem.stat(hostPath)).mode).toBe(0o1777);
     await writeFile(join(hostPath, 'small'), 'x'.repeat(60_000));
@@ -132,8 +132,8 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     const pod = podOf([volume], 'u1', {
       containers: [{ name: 'c', resources: { requests: { 'hugepages-2Mi': '2Mi' } } }],
     });
-    const { hostPath } = await plugin.setUp(pod, podVolume(volume), {}, signal);
-    await plugin.setUp(pod, podVolume(volume), {}, signal);
+    const { hostPath } = await plugin.setUp(pod, podVolume({ volume }), {}, signal);
+    await plugin.setUp(pod, podVolume({ volume }), {}, signal);
     expect(await mountPointsWithin({ fs: nodeFileSystem, mounter }, root)).toEqual([hostPath]);
     expect(await readFile('/proc/self/mounts', 'utf8')).toMatch(new RegExp(`${hostPath} hugetlbfs .*pagesize=2M`));
     await plugin.tearDown('u1', 'huge', signal);

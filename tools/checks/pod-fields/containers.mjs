@@ -13,7 +13,7 @@ const common = [
   works('stdin stdinOnce tty', [t.container, 'describes the container, with variables expanded in its command']),
   works('terminationMessagePath', [t.lastWords, 'is what the container wrote into its file']),
   works('terminationMessagePolicy', [t.lastWords, 'is nothing with the policy File']),
-  refused('volumeDevices', 'block volume "b" is not supported by this kubelet', 'volumes of claims come later', [
+  refused('volumeDevices', 'block volume "b" is not supported by this kubelet', 'block volumes come later', [
     t.mounts,
     'names what each kind of container asks for',
   ]),

@@ -8,26 +8,26 @@ const nonRoot = [t.container, 'runAsNonRoot: image %j, pod %s, container %s'];
 const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'];
 const appArmor = [t.container, 'AppArmor: container %j, annotation %s'];
 const windows = 'kubelets on Windows; the API server refuses it for a pod of `os: linux`';
-const claims = 'volume c: type persistentVolumeClaim is not supported by this kubelet';
+const noType = 'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet';
+const noSuchType = [t.claims, 'as it %s, is told, and the others are set up'];
 
 export const security = {
   PodSecurityContext: [
     works('appArmorProfile', appArmor, [t.appArmor, 'the default profile for the pod']),
     works('fsGroup', [t.volumes, "belong to the pod's group"]),
-    refused('fsGroupChangePolicy', claims, 'only volumes of claims go by it, as upstream', [
-      t.volumes,
-      'is told before a pod is taken on',
-    ]),
+    refused(
+      'fsGroupChangePolicy',
+      noType,
+      'only volumes go by it that are none of the node’s own paths, as upstream',
+      noSuchType,
+    ),
     works('runAsGroup runAsUser', whose, users),
     works('seLinuxOptions', whose),
     works('runAsNonRoot', nonRoot, [
       t.security,
       'runAsNonRoot holds a container back whose image runs as root, and lets a user through',
     ]),
-    refused('seLinuxChangePolicy', claims, 'only volumes of claims go by it, as upstream', [
-      t.volumes,
-      'is told before a pod is taken on',
-    ]),
+    refused('seLinuxChangePolicy', noType, 'only volumes of CSI drivers go by it, as upstream', noSuchType),
     works('seccompProfile', seccomp, [
       t.security,
       'seccomp: unconfined by default, the runtime’s, and a profile of the node',

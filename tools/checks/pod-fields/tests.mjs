@@ -53,6 +53,7 @@ export const files = {
   userns: 'packages/kubelet-assembly/test/user-namespaces.test.ts',
   security: 'apps/kubelet/test/e2e/security-suite.ts',
   volumes: `${volumes}/volume-manager.test.ts`,
+  claims: `${volumes}/claims.test.ts`,
   mounts: `${volumes}/container-mounts.test.ts`,
   subPaths: `${volumes}/sub-path-mounts.test.ts`,
   hugePages: `${volumes}/huge-pages.test.ts`,

@@ -8,10 +8,13 @@ const unsupported = (fields, type, why) =>
 /** A type of volume that this kubelet has not got: its fields say nothing. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
-const claims = 'volumes of claims come later';
+const claims = [t.claims, 'shows what it is bound to, read-only where the pod takes it so, and leaves it as it is'];
+const ownClaim = [t.claims, 'is named for it, and is its own'];
+const otherTypes =
+  'persistent volumes of other types than hostPath are refused by name: “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
 const csi = 'CSI drivers come later';
 const gone = 'as upstream, which has no such plugin any more: a CSI driver has taken its place, and those come later';
-const inTree = 'one of the plugins that upstream still has in its tree; they come with volumes of claims, if at all';
+const inTree = 'one of the plugins that upstream still has in its tree; they come with CSI, if at all';
 const payload = [t.payload, 'optional keys'];
 const filled = [t.projections, 'are where upstream has them, and read-only for containers'];
 const anchors = [
@@ -34,8 +37,8 @@ export const volumes = {
     ]),
     works('hostPath', [t.volumes, 'show in containers once they are ready, and not before']),
     works('image', imageVolume),
-    unsupported('persistentVolumeClaim', 'persistentVolumeClaim', claims),
-    unsupported('ephemeral', 'ephemeral', claims),
+    partly('persistentVolumeClaim', otherTypes, claims),
+    partly('ephemeral', otherTypes, ownClaim),
     unsupported('csi', 'csi', csi),
     unsupported('fc', 'fc', inTree),
     unsupported('flexVolume', 'flexVolume', inTree),
@@ -56,7 +59,7 @@ export const volumes = {
     works('subPathExpr', [t.subPaths, 'is named by the environment where it is an expression']),
   ],
   VolumeDevice: [
-    refused('devicePath name', 'block volume "b" is not supported by this kubelet', claims, [
+    refused('devicePath name', 'block volume "b" is not supported by this kubelet', 'block volumes come later', [
       t.mounts,
       'names what each kind of container asks for',
     ]),
@@ -130,8 +133,8 @@ export const volumes = {
     works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with the labels']),
   ],
   ImageVolumeSource: [works('pullPolicy reference', imageVolume)],
-  PersistentVolumeClaimVolumeSource: whole('persistentVolumeClaim', 'claimName readOnly', claims),
-  EphemeralVolumeSource: whole('ephemeral', 'volumeClaimTemplate', claims),
+  PersistentVolumeClaimVolumeSource: [works('claimName readOnly', claims)],
+  EphemeralVolumeSource: [works('volumeClaimTemplate', ownClaim)],
   PersistentVolumeClaimTemplate: [others('metadata spec', controller)],
   PersistentVolumeClaimSpec: [
     others(

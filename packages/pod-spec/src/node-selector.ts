@@ -1,0 +1,72 @@
+import { parseInt64 } from './integer.ts';
+import { labelValueProblem, qualifiedNameProblem } from './names.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** One condition of a node selector. */
+interface Requirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+/** One of several terms, any of which is enough (`NodeSelectorTerm` of core/v1). */
+export interface NodeSelectorTerm {
+  readonly matchExpressions?: readonly Requirement[];
+  readonly matchFields?: readonly Requirement[];
+}
+
+/**
+ * Whether a node is one that at least one term asks for. A term that is empty or malformed matches nothing
+ * (`component-helpers/scheduling/corev1/nodeaffinity`).
+ */
+export function matchesNodeSelectorTerms(
+  terms: readonly NodeSelectorTerm[],
+  { name, labels }: { readonly name?: string | undefined; readonly labels: Labels },
+): boolean {
+  return terms.some(({ matchExpressions = [], matchFields = [] }) => {
+    const isEmpty = matchExpressions.length === 0 && matchFields.length === 0;
+    return (
+      !isEmpty &&
+      matchExpressions.every((requirement) => matchesLabels(requirement, labels)) &&
+      matchFields.every((requirement) => matchesField(requirement, name))
+    );
+  });
+}
+
+function matchesLabels({ key, operator, values = [] }: Requirement, labels: Labels): boolean {
+  if (qualifiedNameProblem(key).length > 0 || values.some((value) => labelValueProblem(value).length > 0)) return false;
+  const label = labelOf(labels, key);
+  switch (operator) {
+    case 'In':
+      return label !== undefined && values.includes(label);
+    case 'NotIn':
+      return values.length > 0 && (label === undefined || !values.includes(label));
+    case 'Exists':
+      return values.length === 0 && label !== undefined;
+    case 'DoesNotExist':
+      return values.length === 0 && label === undefined;
+    case 'Gt':
+    case 'Lt':
+      return values.length === 1 && values.every((limit) => compares(operator, label, limit));
+    default:
+      return false;
+  }
+}
+
+function compares(operator: 'Gt' | 'Lt', label: string | undefined, limit: string): boolean {
+  if (label === undefined) return false;
+  const [value, bound] = [parseInt64(label), parseInt64(limit)];
+  return operator === 'Gt' ? value > bound : value < bound;
+}
+
+/** Of a node's fields only its name can be asked for; any other is empty. */
+function matchesField({ key, operator, values = [] }: Requirement, name: string | undefined): boolean {
+  if (values.length !== 1 || (operator !== 'In' && operator !== 'NotIn')) return false;
+  const field = key === 'metadata.name' ? name : '';
+  return (field === values[0]) === (operator === 'In');
+}
+
+function labelOf(labels: Labels, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}

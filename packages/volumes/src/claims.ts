@@ -1,0 +1,79 @@
+import type { Pod, Volume } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
+import {
+  bindingProblem,
+  type ClaimReference,
+  checkNodeAffinity,
+  claimOf,
+  claimProblem,
+  modeProblem,
+  ownerProblem,
+} from './claim-rule.ts';
+import type { ClaimData, ClaimSource, PersistentVolumeData } from './claim-source.ts';
+import { VolumeError } from './errors.ts';
+import type { VolumeSpec } from './resolved-volume.ts';
+
+/**
+ * What claims of pods are bound to (`createVolumeSpec` of `pkg/kubelet/volumemanager/populator`). Each is read anew: who asks does so only
+ * until the volume is ready.
+ */
+export class Claims {
+  readonly #source: ClaimSource;
+
+  constructor(source: ClaimSource) {
+    this.#source = source;
+  }
+
+  /** @throws VolumeError `ClaimUnusable`, `WrongNode`; the signal's reason */
+  async specOf(pod: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
+    const claim = claimOf(pod, volume);
+    if (claim === undefined) return { volume };
+    const { namespace } = pod.metadata;
+    const persistent = await this.#boundTo(pod, claim, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      // It says for itself whose it is.
+      if (VolumeError.is(error) && error.code === 'ClaimUnusable') throw error;
+      throw unusable(`error processing PVC ${namespace}/${claim.name}: ${errorText(error)}`, error);
+    });
+    const name = persistent.metadata.name ?? '';
+    const problem = modeProblem(name, persistent, pod, volume);
+    if (problem !== undefined) throw unusable(problem);
+    checkNodeAffinity(name, persistent, this.#source.nodeLabels());
+    return { volume, persistent, readOnly: claim.readOnly, claim: { namespace, name: claim.name } };
+  }
+
+  async #boundTo(pod: Pod, { name, isEphemeral }: ClaimReference, signal: AbortSignal): Promise<PersistentVolumeData> {
+    const claim = await this.#claim(pod.metadata.namespace, name, signal);
+    const notBound = claimProblem(claim);
+    if (notBound !== undefined) throw new Error(notBound);
+    const foreign = isEphemeral ? ownerProblem(claim, pod) : undefined;
+    if (foreign !== undefined) throw unusable(foreign);
+    const volumeName = claim.spec?.volumeName ?? '';
+    const persistent = await this.#persistentVolume(volumeName, signal);
+    const problem = bindingProblem(volumeName, persistent, claim);
+    if (problem !== undefined) throw new Error(problem);
+    return persistent;
+  }
+
+  async #claim(namespace: string, name: string, signal: AbortSignal): Promise<ClaimData> {
+    const why = (text: string): string => `failed to fetch PVC from API server: ${text}`;
+    const claim = await this.#source.getClaim(namespace, name, signal).catch((error: unknown) => {
+      throw new Error(why(errorText(error)), { cause: error });
+    });
+    if (claim === undefined) throw new Error(why(`persistentvolumeclaims "${name}" not found`));
+    return claim;
+  }
+
+  async #persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolumeData> {
+    const why = (text: string): string => `failed to fetch PV ${name} from API server: ${text}`;
+    const volume = await this.#source.getPersistentVolume(name, signal).catch((error: unknown) => {
+      throw new Error(why(errorText(error)), { cause: error });
+    });
+    if (volume === undefined) throw new Error(why(`persistentvolumes "${name}" not found`));
+    return volume;
+  }
+}
+
+function unusable(message: string, cause?: unknown): VolumeError {
+  return new VolumeError('ClaimUnusable', message, cause);
+}

@@ -1,0 +1,255 @@
+import type { PodSpec } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { mountOptionsOf, persistentVolumeType } from '../src/claim-rule.ts';
+import type { ClaimData, PersistentVolumeData } from '../src/claim-source.ts';
+import { EMPTY_DIRS, errorOf, MemoryClaims, podOf, setUp } from './helpers.ts';
+
+const claimed = (claimName: string, readOnly?: boolean): NonNullable<PodSpec['volumes']>[number] => ({
+  name: 'data',
+  persistentVolumeClaim: { claimName, ...(readOnly !== undefined && { readOnly }) },
+});
+
+function make() {
+  const claims = new MemoryClaims();
+  return { claims, ...setUp({}, {}, claims) };
+}
+
+describe('a claim of a host path', () => {
+  it('shows what it is bound to, read-only where the pod takes it so, and leaves it as it is', async () => {
+    const { claims, fs, manager, signal, under } = make();
+    await fs.mkdir('/srv/data');
+    claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data', type: 'Directory' } });
+    for (const readOnly of [false, true]) {
+      const pod = podOf([claimed('c', readOnly)], `u-${readOnly}`);
+      const [container] = pod.spec.containers;
+      await manager.waitForAttachAndMount(pod, signal);
+      const mounts = container && (await manager.containerMounts(pod, container, [], signal));
+      expect(mounts).toMatchObject([{ hostPath: '/srv/data', containerPath: '/mnt/data', readOnly }]);
+      expect(under(`u-${readOnly}`)).toEqual([]);
+      await manager.waitForUnmount(pod, signal);
+    }
+    expect(await fs.exists('/srv/data')).toBe(true);
+  });
+
+  it('is looked at as its type says, and what fails of it is told of by the name of the persistent volume', async () => {
+    const { claims, manager, signal, events } = make();
+    claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data', type: 'Directory' } });
+    const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    const why = 'hostPath type check failed: /srv/data is not a directory';
+    expect(error.message).toContain(
+      `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: ${why}`,
+    );
+    expect(events).toEqual([`FailedMount: MountVolume.SetUp failed for volume "pv-1" : ${why}`]);
+  });
+
+  it('shows by each of the names that the pod has for it', async () => {
+    const { claims, manager, signal } = make();
+    claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
+    const pod = podOf([claimed('c'), { ...claimed('c'), name: 'again' }]);
+    await manager.waitForAttachAndMount(pod, signal);
+    expect(['data', 'again'].map((name) => manager.volumePath(pod, name))).toEqual(['/srv/data', '/srv/data']);
+    await manager.waitForUnmount(pod, signal);
+    expect(manager.volumePath(pod, 'again')).toBeUndefined();
+  });
+
+  it('K3: that is ready is asked for no more, so that its pod goes on while the API server is away', async () => {
+    const { claims, manager, signal } = make();
+    claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
+    await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
+    expect(claims.asked).toEqual(['claim default/c', 'volume pv-1']);
+    claims.failure = new Error('connection refused');
+    await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
+    expect(claims.asked).toHaveLength(2);
+  });
+
+  it('has parts that lie where its persistent volume has its directory', async () => {
+    const { claims, fs, manager, signal, under } = make();
+    await fs.mkdir('/srv/data/part');
+    claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
+    const pod = podOf([claimed('c')], 'u1', {
+      containers: [{ name: 'main', volumeMounts: [{ name: 'data', mountPath: '/d', subPath: 'part' }] }],
+    });
+    await manager.waitForAttachAndMount(pod, signal);
+    const [container] = pod.spec.containers;
+    if (container) await manager.containerMounts(pod, container, [], signal);
+    expect(under('u1')).toContain('volume-subpaths/pv-1/main/0');
+    await manager.waitForUnmount(pod, signal);
+    expect(under('u1')).toEqual([]);
+  });
+});
+
+describe('a claim that cannot be used', () => {
+  const hostPath = { hostPath: { path: '/srv' } };
+  const claim = (change: Partial<ClaimData>) => (claims: MemoryClaims) => claims.bind('c', 'pv-1', hostPath, change);
+  const volume =
+    (spec: PersistentVolumeData['spec'], metadata: object = {}) =>
+    (claims: MemoryClaims) => {
+      claims.bind('c', 'pv-1', { ...hostPath, ...spec });
+      claims.volumes.set('pv-1', { ...claims.volumes.get('pv-1'), metadata: { name: 'pv-1', ...metadata } });
+    };
+  const meta = { name: 'c', namespace: 'default', uid: 'uid-c' };
+  const processing = 'error processing PVC default/c:';
+  const required = (key: string) => ({
+    required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values: ['n1'] }] }] },
+  });
+  it.each<[string, (claims: MemoryClaims) => void, string]>([
+    [
+      'is not there',
+      () => {},
+      `${processing} failed to fetch PVC from API server: persistentvolumeclaims "c" not found`,
+    ],
+    [
+      'cannot be read',
+      (claims) => Object.assign(claims, { failure: new Error('no relationship found') }),
+      `${processing} failed to fetch PVC from API server: no relationship found`,
+    ],
+    ['is not bound', claim({ status: { phase: 'Pending' } }), `${processing} PVC is not bound`],
+    ['is lost', claim({ status: { phase: 'Lost' } }), `${processing} PVC is not bound`],
+    ['names no volume', claim({ spec: {} }), `${processing} PVC has empty pvc.Spec.VolumeName`],
+    [
+      'is being deleted, and nobody has it',
+      claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other'] } }),
+      `${processing} PVC is being deleted`,
+    ],
+    [
+      'names a volume that is not there',
+      claim({ spec: { volumeName: 'pv-2' } }),
+      `${processing} failed to fetch PV pv-2 from API server: persistentvolumes "pv-2" not found`,
+    ],
+    [
+      'names a volume that nobody has claimed',
+      volume({ claimRef: undefined } as object),
+      `${processing} found PV object pv-1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim`,
+    ],
+    [
+      'names a volume that another one has',
+      volume({ claimRef: { uid: 'uid-other' } }),
+      `${processing} found PV object pv-1 but its pv.Spec.ClaimRef.UID uid-other does not point to claim.UID uid-c`,
+    ],
+    [
+      'is of a mode that nobody tells',
+      volume({ volumeMode: undefined } as object),
+      'cannot get volumeMode for volume: pv-1',
+    ],
+    [
+      'is of a block device, and mounted',
+      volume({ volumeMode: 'Block' }),
+      'volume data has volumeMode Block, but is specified in volumeMounts',
+    ],
+    [
+      'is to be had on another node',
+      volume({ nodeAffinity: required('kubernetes.io/hostname') }),
+      'MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms',
+    ],
+    [
+      'has options of its mount, of a type without a mount',
+      volume({ mountOptions: ['noexec'] }),
+      'MountVolume.MountOptionSupport check failed for volume "pv-1" : mount options are not supported for this volume type',
+    ],
+    [
+      'is of a type that there is not',
+      (claims) => claims.bind('c', 'pv-1', { csi: { driver: 'd', volumeHandle: 'h' }, capacity: { storage: '1Gi' } }),
+      'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet',
+    ],
+  ])('as it %s, is told, and the others are set up', async (_why, given, message) => {
+    const { claims, manager, signal, under, events, clock } = make();
+    given(claims);
+    const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
+    const error = await errorOf(manager.waitForAttachAndMount(pod, signal));
+    expect(error.message).toBe(
+      `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
+    );
+    // Nobody has been told yet: the pod's own event is the first.
+    expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
+    expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
+  });
+
+  it('is used once it can be', async () => {
+    const { claims, manager, signal, clock } = make();
+    claims.bind('c', 'pv-1', { ...hostPath, nodeAffinity: required('zone') }, { status: { phase: 'Pending' } });
+    await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    claims.bind('c', 'pv-1', { ...hostPath, nodeAffinity: required('zone') });
+    await clock.advance(500);
+    await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    claims.labels = { zone: 'n1' };
+    await clock.advance(1000);
+    await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
+  });
+
+  it('is not, though it is being deleted, where it is protected for its pods', async () => {
+    const { claims, manager, signal } = make();
+    const finalizers = ['kubernetes.io/pvc-protection'];
+    claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } })(claims);
+    await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
+  });
+
+  it('C7: as nobody answers, holds up no other volume, and its pod for two minutes and three seconds', async () => {
+    const { claims, manager, signal, clock, under } = make();
+    claims.getClaim = () => new Promise(() => {});
+    const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
+    const waiting = errorOf(manager.waitForAttachAndMount(pod, signal));
+    await clock.settle();
+    expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
+    await clock.advance(123_000);
+    expect((await waiting).message).toBe(
+      'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: context deadline exceeded',
+    );
+  });
+});
+
+describe('a claim that is made for one pod', () => {
+  const ephemeral = { name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } };
+  it('is named for it, and is its own', async () => {
+    const { claims, manager, signal, clock } = make();
+    const owners = (uid: string, controller = true) => ({
+      metadata: {
+        name: 'pod-u1-data',
+        namespace: 'default',
+        uid: 'uid-pod-u1-data',
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'pod-u1', uid, controller }],
+      },
+    });
+    const message = 'PVC default/pod-u1-data was not created for pod default/pod-u1 (pod is not owner)';
+    for (const [index, change] of [owners('u0'), owners('u1', false), {}].entries()) {
+      claims.bind('pod-u1-data', 'pv-1', { hostPath: { path: '/srv' } }, change);
+      expect((await errorOf(manager.waitForAttachAndMount(podOf([ephemeral]), signal))).message).toBe(
+        `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
+      );
+      await clock.advance(500 * 2 ** index);
+    }
+    claims.bind('pod-u1-data', 'pv-1', { hostPath: { path: '/srv' } }, owners('u1'));
+    await manager.waitForAttachAndMount(podOf([ephemeral]), signal);
+    expect(manager.volumePath(podOf([]), 'data')).toBe('/srv');
+  });
+});
+
+it('a pod with claims is taken on where somebody can be asked for them, and refused by name where not', () => {
+  const pod = podOf([claimed('c'), { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } }]);
+  expect(make().manager.unsupported(pod)).toEqual([]);
+  expect(setUp().manager.unsupported(pod)).toEqual([
+    'volume data: type persistentVolumeClaim is not supported by this kubelet',
+    'volume own: type ephemeral is not supported by this kubelet',
+  ]);
+});
+
+it.each<[object, readonly string[], readonly string[]]>([
+  [{}, [], []],
+  [{}, ['ro', ''], ['ro']],
+  [{ 'volume.beta.kubernetes.io/mount-options': 'noexec,,nodev' }, ['ro'], ['noexec', 'nodev']],
+  [{ 'volume.beta.kubernetes.io/mount-options': '' }, ['ro'], []],
+])('options of a mount: annotations %j before %j', (annotations, mountOptions, options) => {
+  const metadata = { annotations: annotations as Record<string, string> };
+  expect(mountOptionsOf({ metadata, spec: { mountOptions } })).toEqual(options);
+});
+
+it('the type of a persistent volume is what it says beside what all have', () => {
+  const spec = {
+    accessModes: [],
+    capacity: {},
+    volumeMode: 'Filesystem',
+    storageClassName: 's',
+    nfs: { server: 's', path: '/' },
+  };
+  expect(persistentVolumeType({ metadata: {}, spec })).toBe('nfs');
+  expect(persistentVolumeType({ metadata: {}, spec: { accessModes: [] } })).toBe('unknown');
+});
