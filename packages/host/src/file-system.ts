@@ -1,4 +1,4 @@
-import type { FileSystemSize } from './helper/protocol.ts';
+import type { FileSystemSize, GivenTree } from './helper/protocol.ts';
 
 /** What kind of thing a path names. */
 export type FileKind = 'file' | 'directory' | 'symlink' | 'socket' | 'fifo' | 'charDevice' | 'blockDevice';
@@ -152,6 +152,13 @@ export interface FileSystem {
    * @throws ENOENT, ENOTDIR; ETIMEDOUT where the kernel does not answer
    */
   usage(path: string, options?: UsageOptions): Promise<TreeUsage>;
+  /**
+   * Gives a directory, with all below it, to a group that may read it and write it from then on (`fsGroup`); what is made in it
+   * later is the group's, too. Others may write in it meanwhile: no link is followed, no mount entered (W3). What cannot be changed is
+   * counted and passed over; the directory itself is given last. A process of its own does it. Linux only.
+   * @throws ENOENT, ENOTDIR; ETIMEDOUT where the kernel does not answer; ENOTSUP
+   */
+  giveToGroup(path: string, gid: number): Promise<GivenTree>;
   /**
    * Calls `onChange` when it has begun to watch, and after something in the directory or file may have changed, until
    * `signal` is aborted: then it resolves. It only hints: changes may be merged, and a caller repairs by looking for

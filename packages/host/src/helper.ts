@@ -9,6 +9,7 @@ import { bytesOfText, systemPath, textOfBytes } from './byte-names.ts';
 import { statOf } from './file-stat.ts';
 import { fileSystemSize } from './file-system-size.ts';
 import { measureOf } from './held-directory.ts';
+import { giveTree } from './helper/give-tree.ts';
 import { HeldPlaces } from './helper/held-places.ts';
 import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
 import { SwiftDirectory } from './helper/swift-directory.ts';
@@ -79,6 +80,13 @@ const handlers: Handlers = {
       SwiftDirectory.leave();
     }
     return null;
+  },
+  async giveTree([path, gid], onProgress) {
+    let portions = 0;
+    return await giveTree(path, gid, async () => {
+      if (++portions % PORTIONS_PER_PROGRESS === 0) onProgress();
+      if (portions % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
+    });
   },
 };
 

@@ -17,7 +17,7 @@ export type { ForeignFiles } from './foreign/foreign-files.ts';
 export type { GuardedFilesOptions } from './foreign/guarded-files.ts';
 export { type Mount, type Mounts, MountTable, NewestMountTable, parseMounts } from './foreign/mount-table.ts';
 export { nodeForeignFiles } from './foreign/node-foreign-files.ts';
-export type { FileSystemSize } from './helper/protocol.ts';
+export type { FileSystemSize, GivenTree } from './helper/protocol.ts';
 export { kernelFileSystem } from './kernel-file-system.ts';
 export { type KernelFiles, nodeKernelFiles } from './kernel-files.ts';
 export { nodeFileSystem } from './node-file-system.ts';

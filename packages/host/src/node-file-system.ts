@@ -7,6 +7,7 @@ import { writeAtomically } from './atomic-write.ts';
 import { systemPath, textOfBytes } from './byte-names.ts';
 import { entryOf, statOf } from './file-stat.ts';
 import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from './file-system.ts';
+import { TreeGiver } from './give-tree.ts';
 import { TreeMeasurer } from './measure-tree.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
@@ -24,6 +25,7 @@ const openDescriptor = promisify(open);
 const closeDescriptor = promisify(close);
 
 const remover = new TreeRemover({ clock: systemClock });
+const giver = new TreeGiver({ clock: systemClock });
 const measurer = new TreeMeasurer({ clock: systemClock });
 
 /**
@@ -102,6 +104,7 @@ export const nodeFileSystem: FileSystem = {
   },
   removeAll: (path) => remover.remove(path),
   usage: (path, options) => measurer.measure(path, options),
+  giveToGroup: (path, gid) => giver.give(path, gid),
   watch: watchPath,
 };
 

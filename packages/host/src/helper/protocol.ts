@@ -13,6 +13,16 @@ export interface FileSystemSize {
   readonly freeInodes: number;
 }
 
+/** What became of a tree that was given to a group. */
+export interface GivenTree {
+  /** Names that were looked at, the tree's own directory among them. */
+  readonly entries: number;
+  /** Those that could not be changed, as on a file system that is read-only. */
+  readonly failed: number;
+  /** What the first of them failed with, and the directory that it is in; '' where none did. */
+  readonly failure: string;
+}
+
 /** What a helper process can be asked for, by name, with its arguments and its answer. */
 export interface HelperCalls {
   /** Links followed. */
@@ -38,6 +48,8 @@ export interface HelperCalls {
   };
   /** Removes whatever is at a path, with all below it, as `FileSystem.removeAll` does. */
   removeTree: { readonly args: readonly [path: string]; readonly value: null };
+  /** Gives what is at a path, with all below it, to a group, as `FileSystem.giveToGroup` does. */
+  giveTree: { readonly args: readonly [path: string, gid: number]; readonly value: GivenTree };
 }
 
 /** For how long a helper holds what nobody releases. */

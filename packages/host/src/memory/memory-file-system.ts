@@ -13,6 +13,7 @@ import type {
   TreeUsage,
   UsageOptions,
 } from '../file-system.ts';
+import type { GivenTree } from '../helper/protocol.ts';
 import { isMissing, systemError } from '../system-error.ts';
 import { type MemoryWalkRules, nodeBeneath } from './beneath.ts';
 import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } from './faults.ts';
@@ -316,6 +317,13 @@ export class MemoryFileSystem implements FileSystem {
     const freeBytes = Math.max(totalBytes - this.usedBytes, 0);
     const fileSystem = { totalBytes, freeBytes, availableBytes: freeBytes, inodes: 0, freeInodes: 0 };
     return { ...this.#tree.usage(node, maxEntries), fileSystem };
+  }
+
+  async giveToGroup(path: string, gid: number): Promise<GivenTree> {
+    if (this.#faults.hangs) await this.#faults.released('chown', path);
+    const { node } = this.#enter('chown', path);
+    if (node.kind !== 'directory') throw systemError('ENOTDIR', 'chown', path);
+    return { entries: this.#tree.giveToGroup(node, gid), failed: 0, failure: '' };
   }
 
   async watch(path: string, onChange: OnChange, signal: AbortSignal): Promise<void> {

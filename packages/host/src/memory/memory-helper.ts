@@ -26,6 +26,7 @@ export type MemoryForeignHost = Pick<
   | 'mountPoints'
   | 'holdBeneathMounts'
   | 'usage'
+  | 'giveToGroup'
 >;
 
 /** A helper process over a file system in memory: what hangs there hangs its calls, until it is killed. */
@@ -65,6 +66,7 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
       await fs.removeAll(path);
       return null;
     },
+    giveTree: ([path, gid]) => fs.giveToGroup(path, gid),
   };
   const ended = end.promise.then(() => {
     throw systemError('ESRCH', 'call', 'helper', 'the helper process has ended');

@@ -163,6 +163,20 @@ export class MemoryTree {
     return { bytes, inodes, complete: true };
   }
 
+  /** @returns how many names there are */
+  giveToGroup(directory: DirectoryNode, gid: number): number {
+    let count = 0;
+    const pending: MemoryNode[] = [directory];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      count++;
+      next.gid = gid;
+      if (next.kind !== 'symlink') next.mode |= next.kind === 'directory' ? 0o2770 : 0o660;
+      if (next.kind !== 'directory') continue;
+      for (const [name, node] of next.entries) if (!this.isMountPoint(next, name)) pending.push(node);
+    }
+    return count;
+  }
+
   /** The directory at a path that is walked, links and all. @throws what Node says where none is there */
   #directoryAt(at: string, whole: string, isLast: boolean): DirectoryNode {
     const { node } = this.lookUp(at, true, 'mkdir');
